@@ -1,0 +1,44 @@
+# How everything in Ringlet is compiled: one interface target that each room links to.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+option(RINGLET_WERROR "Treat warnings as errors" ON)
+set(RINGLET_SANITIZE "" CACHE STRING "Sanitizers to build with: address;undefined or thread")
+
+add_library(ringlet_build INTERFACE)
+target_include_directories(ringlet_build INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(ringlet_build INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+                       -Woverloaded-virtual -Wno-psabi)
+if(RINGLET_WERROR)
+  target_compile_options(ringlet_build INTERFACE -Werror)
+endif()
+foreach(sanitizer IN LISTS RINGLET_SANITIZE)
+  target_compile_options(ringlet_build INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
+  target_link_options(ringlet_build INTERFACE -fsanitize=${sanitizer})
+endforeach()
+if("undefined" IN_LIST RINGLET_SANITIZE)
+  target_compile_options(ringlet_build INTERFACE -fno-sanitize-recover=undefined)
+endif()
+
+find_package(Threads REQUIRED)
+target_link_libraries(ringlet_build INTERFACE Threads::Threads)
+
+# ringlet_library(NAME SOURCES... [LINK ...]): one room as a static library, `ringlet_NAME`.
+function(ringlet_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(ringlet_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(ringlet_${name} PUBLIC ringlet_build ${ARG_LINK})
+endfunction()

@@ -1,0 +1,39 @@
+// 2-d cross-correlation, as neural networks call "convolution".
+//
+//   y[n,o,i,j] = act( b[o] + sum over c, p, q of w[o,c,p,q] * x[n, g*Cg + c, i*sh - ph + p*dh, j*sw - pw + q*dw] )
+//
+// with g = o / (O/groups), Cg = C/groups, and x = 0 outside the image. Layouts nchw and lanes (x, y,
+// dy and dx share one); weights and their gradients are always row-major OIHW.
+#pragma once
+
+#include "kernels/activation.h"
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+struct Conv2dSpec {
+  Extent2 stride{1, 1};
+  Extent2 padding{0, 0};
+  Extent2 dilation{1, 1};
+  int groups = 1;
+  bool operator==(const Conv2dSpec&) const = default;
+};
+
+/// [N, O, OH, OW] for x [N, C, H, W] and w [O, C/groups, KH, KW]:
+/// OH = floor((H + 2 ph - dh (KH - 1) - 1) / sh) + 1. Throws ContractError when nothing fits.
+Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w);
+
+/// x [N, C, H, W], w [O, C/groups, KH, KW], bias [O] or absent, y [N, O, OH, OW].
+void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
+                    ConstView bias, Activation activation, View y);
+
+/// dx = beta * dx + (gradient with respect to x).   w as above, dy [N, O, OH, OW], dx [N, C, H, W].
+void conv2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
+                          float beta, View dx);
+
+/// dw = beta * dw + (gradient with respect to w).   x and dy as above, dw [O, C/groups, KH, KW].
+void conv2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
+                            float beta, View dw);
+
+}  // namespace ringlet

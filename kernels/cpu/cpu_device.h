@@ -1,0 +1,126 @@
+// The CPU as a device: its compute stream runs in place, its communication stream has a thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kernels/cpu/thread_pool.h"
+#include "kernels/device.h"
+
+namespace ringlet {
+
+class CpuDevice;
+
+/// Counts the times it was recorded; reached when the count of completed records catches up.
+class CpuEvent : public Event {
+ public:
+  std::uint64_t next_record() { return recorded_.fetch_add(1) + 1; }
+  std::uint64_t recorded() const { return recorded_.load(); }
+  void reach(std::uint64_t record);
+  void wait_until(std::uint64_t record) const;
+
+ private:
+  std::atomic<std::uint64_t> recorded_{0};
+  std::atomic<std::uint64_t> reached_{0};
+};
+
+/// What CPU kernels see of a stream. Kernels split their work over outputs only, so that no bit of
+/// a result depends on the number of threads.
+class CpuStream : public Stream {
+ public:
+  static constexpr DeviceKind kKind = DeviceKind::cpu;
+
+  CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, InstructionSet isa);
+  ~CpuStream() override;
+
+  int threads() const { return pool_ == nullptr ? 1 : pool_->threads(); }
+  InstructionSet isa() const { return isa_; }
+
+  /// Calls `body(begin, end, thread)` on contiguous parts of [0, n), 0 <= thread < threads().
+  template <class F>
+  void parallel_for(std::int64_t n, F&& body) {
+    if (pool_ != nullptr) {
+      pool_->parallel_for(n, std::forward<F>(body));
+    } else if (n > 0) {
+      body(std::int64_t{0}, n, 0);
+    }
+  }
+
+  /// Scratch memory of at least `bytes`, kept until the stream ends and grown when a larger one is
+  /// asked for, which invalidates earlier ones. One at a time: an operation takes it, uses it, and
+  /// forgets it. Not for use inside a parallel_for: divide it by thread beforehand.
+  void* workspace(std::int64_t bytes);
+  template <class T>
+  T* workspace_of(std::int64_t count) {
+    return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
+  }
+
+  void run(Task task) override;
+  void record(Event& event) override;
+  void wait(Event& event) override;
+  void synchronize() override {}
+
+ private:
+  ThreadPool* pool_;
+  InstructionSet isa_;
+  void* workspace_ = nullptr;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+/// A CPU stream whose tasks run on a thread of its own.
+class CpuQueueStream final : public CpuStream {
+ public:
+  CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa);
+  ~CpuQueueStream() override;
+
+  void run(Task task) override;
+  void record(Event& event) override;
+  void wait(Event& event) override;
+  void synchronize() override;
+
+ private:
+  /// `always` tasks (events) run even after an error.
+  struct Entry {
+    Task task;
+    bool always = false;
+  };
+  static constexpr std::size_t kCapacity = 1024;  // entries; run() blocks while the queue is full
+  void push(Task task, bool always);
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Entry> ring_;
+  std::size_t head_ = 0;   // the next entry to run
+  std::size_t count_ = 0;  // entries waiting, and the one that runs
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::thread worker_;
+};
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(DeviceId id, const DeviceOptions& options = {});
+
+  Stream& compute() override { return compute_; }
+  Stream& communication() override { return *communication_; }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+
+ protected:
+  void* do_allocate(std::int64_t bytes) override;
+  void do_deallocate(void* address, std::int64_t bytes) noexcept override;
+
+ private:
+  ThreadPool pool_;
+  CpuStream compute_;
+  std::unique_ptr<CpuStream> communication_;
+};
+
+}  // namespace ringlet

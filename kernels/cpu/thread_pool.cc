@@ -1,0 +1,55 @@
+#include "kernels/cpu/thread_pool.h"
+
+#include <utility>
+
+namespace ringlet {
+
+ThreadPool::ThreadPool(int threads) {
+  for (int thread = 1; thread < threads; ++thread) {
+    workers_.emplace_back([this, thread] { work(thread); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  stop_ = true;
+  ++round_;
+  round_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadPool::fork_join(std::int64_t n, Body body, void* context) {
+  n_ = n;
+  body_ = body;
+  context_ = context;
+  running_ = static_cast<std::uint32_t>(workers_.size());
+  ++round_;  // publishes the three fields above
+  round_.notify_all();
+  run_part(0);
+  for (std::uint32_t left = running_; left != 0; left = running_) running_.wait(left);
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+void ThreadPool::run_part(int thread) {
+  const std::int64_t begin = n_ * thread / threads();
+  const std::int64_t end = n_ * (thread + 1) / threads();
+  if (begin == end) return;
+  try {
+    body_(context_, begin, end, thread);
+  } catch (...) {
+    const std::lock_guard lock(error_mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+}
+
+void ThreadPool::work(int thread) {
+  std::uint32_t seen = 0;
+  while (true) {
+    round_.wait(seen);
+    seen = round_;
+    if (stop_) return;
+    run_part(thread);
+    if (--running_ == 0) running_.notify_one();
+  }
+}
+
+}  // namespace ringlet

@@ -1,0 +1,69 @@
+#include "kernels/device.h"
+
+#include <charconv>
+#include <cstdlib>
+
+#include "kernels/cpu/cpu_device.h"
+#include "kernels/error.h"
+#include "kernels/meta_device.h"
+
+namespace ringlet {
+
+namespace {
+
+constexpr struct {
+  std::string_view name;
+  DeviceKind kind;
+} kKinds[] = {{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}, {"meta", DeviceKind::meta}};
+
+}  // namespace
+
+DeviceId DeviceId::parse(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  for (const auto& known : kKinds) {
+    if (name != known.name) continue;
+    DeviceId id{known.kind, 0};
+    if (colon == std::string_view::npos) return id;
+    const std::string_view digits = text.substr(colon + 1);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), id.index);
+    if (error == std::errc() && end == digits.data() + digits.size() && id.index >= 0) return id;
+    break;
+  }
+  throw DeviceError("'" + std::string(text) + "' names no device; write cpu, cpu:0 or cuda:1");
+}
+
+std::string DeviceId::to_string() const {
+  for (const auto& known : kKinds) {
+    if (known.kind == kind) return std::string(known.name) + ":" + std::to_string(index);
+  }
+  return "?";
+}
+
+void* Device::allocate(std::int64_t bytes) {
+  void* address = do_allocate(bytes);
+  allocations_.fetch_add(1, std::memory_order_relaxed);
+  bytes_held_.fetch_add(bytes, std::memory_order_relaxed);
+  return address;
+}
+
+void Device::deallocate(void* address, std::int64_t bytes) noexcept {
+  do_deallocate(address, bytes);
+  bytes_held_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options) {
+  switch (id.kind) {
+    case DeviceKind::cpu:
+      return std::make_unique<CpuDevice>(id, options);
+    case DeviceKind::meta:
+      return std::make_unique<MetaDevice>();
+    case DeviceKind::cuda:
+      break;
+  }
+  throw DeviceError("device " + id.to_string() +
+                    " cannot be used: this build of Ringlet has no CUDA; use --device cpu");
+}
+
+}  // namespace ringlet

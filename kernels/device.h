@@ -1,0 +1,77 @@
+// Device: one replica's whole execution context (two streams, memory, scratch space). There are no
+// globals: two replicas on one processor are two Devices, so N replicas run on one GPU, or on none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "kernels/stream.h"
+
+namespace ringlet {
+
+/// `meta` has shapes and no memory: running a model on it is the shape-only dry run.
+enum class DeviceKind : std::uint8_t { cpu, cuda, meta };
+
+struct DeviceId {
+  DeviceKind kind = DeviceKind::cpu;
+  int index = 0;
+
+  /// Parses "cpu", "cpu:0", "cuda:1", "meta". Throws DeviceError naming the text otherwise.
+  static DeviceId parse(std::string_view text);
+  std::string to_string() const;  ///< "cpu:0"
+  bool operator==(const DeviceId&) const = default;
+};
+
+/// The widest vector instructions that CPU kernels may use. `automatic`: what this processor has,
+/// or less where the environment variable RINGLET_ISA (portable, avx2, avx512) says so.
+enum class InstructionSet : std::uint8_t { portable, avx2, avx512, automatic };
+
+InstructionSet detect_instruction_set();
+const char* name_of(InstructionSet isa);
+
+struct DeviceOptions {
+  int threads = 1;       ///< CPU: threads that share the work of one operation, >= 1
+  bool overlap = true;   ///< the communication stream has a host thread of its own
+  InstructionSet isa = InstructionSet::automatic;
+};
+
+class Device {
+ public:
+  explicit Device(DeviceId id) : id_(id) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  DeviceId id() const { return id_; }
+  virtual Stream& compute() = 0;
+  virtual Stream& communication() = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+
+  /// Memory aligned to at least 256 bytes, contents unspecified; throws OutOfMemoryError.
+  /// 0 bytes give a valid address as well.
+  void* allocate(std::int64_t bytes);
+  void deallocate(void* address, std::int64_t bytes) noexcept;
+
+  /// Calls of allocate() so far: the test "nothing allocates after step 2" reads it.
+  std::int64_t allocations() const { return allocations_.load(std::memory_order_relaxed); }
+  /// Bytes held now.
+  std::int64_t bytes_held() const { return bytes_held_.load(std::memory_order_relaxed); }
+
+ protected:
+  virtual void* do_allocate(std::int64_t bytes) = 0;
+  virtual void do_deallocate(void* address, std::int64_t bytes) noexcept = 0;
+
+ private:
+  DeviceId id_;
+  std::atomic<std::int64_t> allocations_{0};
+  std::atomic<std::int64_t> bytes_held_{0};
+};
+
+/// The one factory. Throws DeviceError naming the device and the remedy when it does not exist or
+/// its support was not built.
+std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options = {});
+
+}  // namespace ringlet

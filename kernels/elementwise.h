@@ -1,0 +1,20 @@
+// Operations on every stored element, whatever shape and layout (lanes beyond the batch included).
+#pragma once
+
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+/// Every element becomes `value`. f32 or i32.
+void fill(Stream& stream, float value, View y);
+/// y = x; the same kind. The memory must not overlap.
+void copy(Stream& stream, ConstView x, View y);
+/// y += x; f32, the same kind. What collectives add with.
+void accumulate(Stream& stream, ConstView x, View y);
+/// y = a + b; f32, the same kind; y may be a's or b's memory.
+void add(Stream& stream, ConstView a, ConstView b, View y);
+/// y = alpha * x + beta * y; f32, the same kind; with beta = 0, y is not read and may be x.
+void scale(Stream& stream, float alpha, ConstView x, float beta, View y);
+
+}  // namespace ringlet

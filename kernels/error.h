@@ -1,0 +1,48 @@
+// The errors that Ringlet's device rooms throw. One line each: the thing at fault, what is wrong
+// with it and, where there is one, the remedy. Nothing below main() exits or prints.
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace ringlet {
+
+using At = std::source_location;
+
+/// Base class: a message for the user, and the place in the source for whoever debugs it.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, At at = At::current())
+      : std::runtime_error(message), at_(at) {}
+  const At& where() const noexcept { return at_; }
+
+ private:
+  At at_;
+};
+
+/// The caller broke a contract: a shape, type or layout that the operation does not take.
+class ContractError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A device or one of its libraries is missing or failed.
+class DeviceError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The device, or an arena on it, has not as much memory as was asked for.
+class OutOfMemoryError : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
+/// Throws ContractError with "<operation>: <message>" unless `holds`.
+/// Takes C strings so that a check that holds costs no allocation.
+inline void require(bool holds, const char* operation, const char* message, At at = At::current()) {
+  if (!holds) throw ContractError(std::string(operation) + ": " + message, at);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,20 @@
+// Fully connected layer.   y[n,o] = act( b[o] + sum over i of w[o,i] * x[n,i] )
+//
+// Layouts nchw ([N][I]) and lanes ([N/16][I][16]); w and dw are row-major [O, I].
+#pragma once
+
+#include "kernels/activation.h"
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+/// x [N, I], w [O, I], bias [O] or absent, y [N, O].
+void linear_forward(Stream& stream, ConstView x, ConstView w, ConstView bias, Activation activation,
+                    View y);
+/// dx = beta * dx + dy w.          dy [N, O], dx [N, I].
+void linear_backward_data(Stream& stream, ConstView w, ConstView dy, float beta, View dx);
+/// dw = beta * dw + dy^T x.        dw [O, I].
+void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float beta, View dw);
+
+}  // namespace ringlet

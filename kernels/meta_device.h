@@ -1,0 +1,39 @@
+// The device of the shape-only dry run: it hands out addresses that are never touched, and
+// operations on it check their contracts and count their cost, but compute nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/device.h"
+
+namespace ringlet {
+
+class MetaStream : public Stream {
+ public:
+  using Stream::Stream;
+  void run(Task) override {}
+  void record(Event&) override {}
+  void wait(Event&) override {}
+  void synchronize() override {}
+};
+
+class MetaDevice : public Device {
+ public:
+  MetaDevice() : Device({DeviceKind::meta, 0}) {}
+  Stream& compute() override { return compute_; }
+  Stream& communication() override { return communication_; }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<Event>(); }
+
+ protected:
+  void* do_allocate(std::int64_t bytes) override;
+  void do_deallocate(void*, std::int64_t) noexcept override {}
+
+ private:
+  MetaStream compute_{*this, "compute"};
+  MetaStream communication_{*this, "communication"};
+  std::atomic<std::uintptr_t> next_{1 << 20};
+};
+
+}  // namespace ringlet

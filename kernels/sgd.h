@@ -1,0 +1,26 @@
+// Stochastic gradient descent with momentum, Nesterov and weight decay, as torch.optim.SGD has it:
+//
+//   g = gradient + weight_decay * value
+//   velocity = momentum * velocity + g          (the first step from velocity 0, no dampening)
+//   g = nesterov ? g + momentum * velocity : velocity
+//   value -= learning_rate * g
+//
+// The rates are read from device memory, so that a captured graph can run with changing ones.
+#pragma once
+
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+struct SgdSpec {
+  float weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// rates f32 [2]: learning rate, momentum. value, gradient, velocity f32 [M]; velocity may be
+/// absent when momentum is 0 for the whole run.
+void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
+                ConstView gradient, View velocity);
+
+}  // namespace ringlet

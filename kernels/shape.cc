@@ -1,0 +1,39 @@
+#include "kernels/shape.h"
+
+#include "kernels/error.h"
+
+namespace ringlet {
+
+Shape::Shape(std::initializer_list<std::int64_t> extents) {
+  require(extents.size() <= kMaxRank, "Shape", "at most four extents");
+  for (const std::int64_t extent : extents) {
+    require(extent >= 0, "Shape", "an extent is negative");
+    extents_[static_cast<std::size_t>(rank_++)] = extent;
+  }
+}
+
+Shape Shape::with_batch(std::int64_t n) const {
+  Shape shape = *this;
+  require(rank_ > 0, "Shape::with_batch", "a scalar has no batch");
+  shape.extents_[0] = n;
+  return shape;
+}
+
+bool Shape::operator==(const Shape& other) const {
+  if (rank_ != other.rank_) return false;
+  for (int i = 0; i < rank_; ++i) {
+    if ((*this)[i] != other[i]) return false;
+  }
+  return true;
+}
+
+std::string Shape::to_string() const {
+  std::string text = "[";
+  for (int i = 0; i < rank_; ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string((*this)[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace ringlet

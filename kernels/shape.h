@@ -1,0 +1,52 @@
+// Shapes of up to four extents, said in the order N, C, H, W whatever the memory layout is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace ringlet {
+
+class Shape {
+ public:
+  static constexpr int kMaxRank = 4;
+
+  constexpr Shape() = default;
+  /// At most four extents, each >= 0; an empty list is a scalar of one element.
+  Shape(std::initializer_list<std::int64_t> extents);
+
+  int rank() const { return rank_; }
+  /// Extent of dimension `i`, 0 <= i < rank().
+  std::int64_t operator[](int i) const { return extents_[static_cast<std::size_t>(i)]; }
+  /// Number of elements: the product of the extents.
+  std::int64_t count() const {
+    std::int64_t product = 1;
+    for (int i = 0; i < rank_; ++i) product *= (*this)[i];
+    return product;
+  }
+  /// Elements of one entry along the first dimension (one sample of a batch).
+  std::int64_t count_per_sample() const {
+    std::int64_t product = 1;
+    for (int i = 1; i < rank_; ++i) product *= (*this)[i];
+    return product;
+  }
+  /// The same shape with another first extent.
+  Shape with_batch(std::int64_t n) const;
+  bool operator==(const Shape& other) const;
+  /// "[64, 1, 28, 28]"
+  std::string to_string() const;
+
+ private:
+  std::array<std::int64_t, kMaxRank> extents_{};
+  int rank_ = 0;
+};
+
+/// Height and width of a window, stride, padding or dilation.
+struct Extent2 {
+  int h = 0;
+  int w = 0;
+  bool operator==(const Extent2&) const = default;
+};
+
+}  // namespace ringlet

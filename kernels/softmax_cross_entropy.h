@@ -1,0 +1,24 @@
+// Softmax cross-entropy from logits, summed over the samples of the batch.
+//
+//   loss = sum over n of ( log sum over k of exp(z[n,k]) - z[n, label[n]] )
+//   dz   = beta * dz + dloss * ( softmax(z) - onehot(label) )
+//
+// Stable for logits of any finite size (the maximum is subtracted). The sum is not divided: dloss,
+// one number in device memory, carries 1 / (samples of the whole world).
+#pragma once
+
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+/// logits f32 [N, K], nchw or lanes; labels i32 [N] in [0, K); probabilities like logits (kept for
+/// backward, 0 in lanes beyond N); loss f32 [1] (summed in double, N = 0 gives 0).
+/// Labels outside [0, K) throw ContractError on the CPU; data sets are checked when they are read.
+void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
+                                   View probabilities, View loss);
+/// dloss f32 [1], dlogits like probabilities; lanes beyond N get 0.
+void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
+                                    ConstView dloss, float beta, View dlogits);
+
+}  // namespace ringlet

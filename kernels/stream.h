@@ -1,0 +1,107 @@
+// Stream: an ordered queue of work on a device, and Event: a point in it that others can wait for.
+//
+// Every device has two streams. `compute` runs the replica's forward and backward; on the CPU it
+// runs in place, on the thread that calls. `communication` runs collectives while backward goes on;
+// it has a host thread of its own (or runs in place, where overlap cannot pay).
+//
+// Kernels take the stream that they run on. Host work (a whole collective, say) is handed over with
+// run(); inside such a task the kernels of the same stream may be called directly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/trace.h"
+
+namespace ringlet {
+
+class Device;
+
+/// What an operation costs at least; counted by the shape-only dry run and shown beside timings.
+struct Work {
+  const char* operation = "";
+  double flops = 0;  ///< additions and multiplications, a fused multiply-add counts as two
+  double bytes = 0;  ///< bytes that must be read and written at least once
+};
+
+/// Totals of a dry run.
+struct WorkTotals {
+  double flops = 0;
+  double bytes = 0;
+  std::int64_t operations = 0;
+};
+
+/// A small callable stored in place, so that handing work to a stream allocates nothing. The
+/// callable must be trivially copyable (capture pointers, references and numbers) and at most
+/// 64 bytes; whatever it points to must live until the stream has run it.
+class Task {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
+  Task(F callable) {  // NOLINT: a lambda is handed over as it is
+    static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kBytes);
+    new (storage_) F(callable);
+    call_ = [](void* storage) { (*static_cast<F*>(storage))(); };
+  }
+  Task() = default;
+  void operator()() { call_(storage_); }
+
+ private:
+  static constexpr std::size_t kBytes = 64;
+  alignas(std::max_align_t) std::byte storage_[kBytes];
+  void (*call_)(void*) = nullptr;
+};
+
+/// A point in a stream. Made by Device::make_event().
+class Event {
+ public:
+  Event() = default;
+  virtual ~Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+class Stream {
+ public:
+  Stream(Device& device, const char* name) : device_(device), name_(name) {}
+  virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  Device& device() const { return device_; }
+  const char* name() const { return name_; }  ///< "compute" or "communication"
+
+  /// Runs `task` on the stream's host thread after everything handed over before. Where the stream
+  /// runs in place, the call returns when the task has run, and what it throws comes out here.
+  virtual void run(Task task) = 0;
+
+  /// `event` is reached when everything handed to this stream so far has run.
+  virtual void record(Event& event) = 0;
+
+  /// Work handed over after this call starts after the last record() of `event` that was made
+  /// before this call. An event that was never recorded is not waited for. A stream that runs in
+  /// place blocks the caller.
+  virtual void wait(Event& event) = 0;
+
+  /// Blocks the host until the stream is idle, and throws the first error of its tasks.
+  /// After an error the tasks that follow are dropped (their events are reached all the same,
+  /// so nobody hangs) until synchronize() has thrown it.
+  virtual void synchronize() = 0;
+
+  Tracer* tracer() const { return tracer_; }
+  void set_tracer(Tracer* tracer) { tracer_ = tracer; }
+
+  /// Where dispatch() adds up the cost of the operations, or null.
+  WorkTotals* totals() const { return totals_; }
+  void set_totals(WorkTotals* totals) { totals_ = totals; }
+
+ private:
+  Device& device_;
+  const char* name_;
+  Tracer* tracer_ = nullptr;
+  WorkTotals* totals_ = nullptr;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,119 @@
+#include "kernels/tensor.h"
+
+#include <cstddef>
+
+namespace ringlet {
+
+std::int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+    case DType::i32:
+      return 4;
+    case DType::bf16:
+    case DType::f16:
+      return 2;
+    case DType::u8:
+      return 1;
+  }
+  throw ContractError("size_of: no such element type");
+}
+
+const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::bf16:
+      return "bf16";
+    case DType::f16:
+      return "f16";
+    case DType::u8:
+      return "u8";
+    case DType::i32:
+      return "i32";
+  }
+  return "?";
+}
+
+const char* name_of(Layout layout) {
+  switch (layout) {
+    case Layout::nchw:
+      return "nchw";
+    case Layout::nhwc:
+      return "nhwc";
+    case Layout::lanes:
+      return "lanes";
+  }
+  return "?";
+}
+
+std::int64_t storage_count(const Shape& shape, Layout layout) {
+  if (layout != Layout::lanes) return shape.count();
+  require(shape.rank() == 2 || shape.rank() == 4, "storage_count",
+          "the lanes layout is for shapes [N, F] and [N, C, H, W]");
+  return lane_blocks(shape[0]) * kLanes * shape.count_per_sample();
+}
+
+namespace {
+
+template <class V>
+V reshape(const V& view, const Shape& shape) {
+  const bool batch_kept = view.layout() == Layout::nchw ||
+                          (view.layout() == Layout::lanes && shape.rank() > 0 &&
+                           view.shape().rank() > 0 && shape[0] == view.shape()[0]);
+  if (shape.count() != view.count() || !batch_kept) {
+    throw ContractError("reshaped: " + describe(view) + " cannot be seen as " + shape.to_string());
+  }
+  return V(view.data(), shape, view.dtype(), view.layout());
+}
+
+}  // namespace
+
+View View::reshaped(const Shape& shape) const { return reshape(*this, shape); }
+ConstView ConstView::reshaped(const Shape& shape) const { return reshape(*this, shape); }
+
+View View::slice(std::int64_t begin, std::int64_t end) const {
+  require(shape_.rank() == 1 && 0 <= begin && begin <= end && end <= count(), "View::slice",
+          "the range does not lie within a rank-1 view");
+  return {static_cast<std::byte*>(data_) + begin * size_of(dtype_), {end - begin}, dtype_};
+}
+
+ConstView ConstView::slice(std::int64_t begin, std::int64_t end) const {
+  require(shape_.rank() == 1 && 0 <= begin && begin <= end && end <= count(), "ConstView::slice",
+          "the range does not lie within a rank-1 view");
+  return {static_cast<const std::byte*>(data_) + begin * size_of(dtype_), {end - begin}, dtype_};
+}
+
+std::string describe(const ConstView& view) {
+  return std::string(name_of(view.dtype())) + " " + view.shape().to_string() + " " +
+         name_of(view.layout());
+}
+
+void require_same_shape(const char* operation, const ConstView& a, const ConstView& b, At at) {
+  if (a.shape() == b.shape()) return;
+  throw ContractError(std::string(operation) + ": the shapes differ, " + describe(a) + " and " +
+                          describe(b),
+                      at);
+}
+
+void require_same_kind(const char* operation, const ConstView& a, const ConstView& b, At at) {
+  if (a.shape() == b.shape() && a.dtype() == b.dtype() && a.layout() == b.layout()) return;
+  throw ContractError(std::string(operation) + ": the tensors differ in shape, type or layout, " +
+                          describe(a) + " and " + describe(b),
+                      at);
+}
+
+void require_shape(const char* operation, const ConstView& view, const Shape& shape, At at) {
+  if (view.shape() == shape) return;
+  throw ContractError(std::string(operation) + ": " + describe(view) + " should have the shape " +
+                          shape.to_string(),
+                      at);
+}
+
+void require_dtype(const char* operation, const ConstView& view, DType dtype, At at) {
+  if (view.dtype() == dtype) return;
+  throw ContractError(std::string(operation) + ": " + describe(view) + " should be " +
+                          name_of(dtype),
+                      at);
+}
+
+}  // namespace ringlet

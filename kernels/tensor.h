@@ -1,0 +1,123 @@
+// Views: what kernels take. A view is a pointer with a shape, an element type and a memory layout;
+// it owns nothing. Memory is owned by Buffer and Arena (memory.h).
+//
+// Layouts of a tensor with shape [N, C, H, W]:
+//   nchw   row-major, the last extent fastest; also every tensor of rank 0, 1 and 3, and all weights
+//   nhwc   [N][H][W][C]                          what Hopper's tensor cores want
+//   lanes  [ceil(N/16)][C][H][W][16]             sixteen samples side by side in one vector register
+// and of a tensor with shape [N, F]: nchw is [N][F], lanes is [ceil(N/16)][F][16].
+//
+// In lanes layout the last block may be partly filled. The lanes beyond N always hold finite numbers
+// (zero where nothing else is natural), and gradients there are zero from the loss on, so whole
+// blocks can be computed without a mask.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/error.h"
+#include "kernels/shape.h"
+
+namespace ringlet {
+
+enum class DType : std::uint8_t { f32, bf16, f16, u8, i32 };
+enum class Layout : std::uint8_t { nchw, nhwc, lanes };
+
+/// Samples in one block of the lanes layout.
+inline constexpr std::int64_t kLanes = 16;
+
+std::int64_t size_of(DType dtype);  ///< bytes of one element
+const char* name_of(DType dtype);   ///< "f32"
+const char* name_of(Layout layout);
+
+/// Blocks of sixteen that hold `samples`.
+constexpr std::int64_t lane_blocks(std::int64_t samples) { return (samples + kLanes - 1) / kLanes; }
+
+/// Elements that a tensor takes in memory: count(), but with N rounded up to 16 in lanes layout.
+std::int64_t storage_count(const Shape& shape, Layout layout);
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+
+/// Address, shape, type and layout, shared by View and ConstView.
+template <class Pointer>
+class BasicView {
+ public:
+  BasicView() = default;
+  BasicView(Pointer data, const Shape& shape, DType dtype = DType::f32, Layout layout = Layout::nchw)
+      : data_(data), shape_(shape), dtype_(dtype), layout_(layout) {}
+
+  const Shape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  Layout layout() const { return layout_; }
+  Pointer data() const { return data_; }
+  /// True for a default-constructed view: an optional argument that was left out.
+  bool absent() const { return data_ == nullptr; }
+  std::int64_t count() const { return shape_.count(); }
+  std::int64_t storage() const { return storage_count(shape_, layout_); }
+  std::int64_t bytes() const { return storage() * size_of(dtype_); }
+
+ protected:
+  Pointer data_ = nullptr;
+  Shape shape_;
+  DType dtype_ = DType::f32;
+  Layout layout_ = Layout::nchw;
+};
+
+class View : public BasicView<void*> {
+ public:
+  using BasicView::BasicView;
+  /// Typed address. T must be the element type.
+  template <class T>
+  T* as() const {
+    require(dtype_ == DTypeOf<T>::value, "View::as", "the element type is another one");
+    return static_cast<T*>(data_);
+  }
+  float* f32() const { return as<float>(); }
+  /// The same memory seen with another shape of equal count (and equal N in lanes layout).
+  View reshaped(const Shape& shape) const;
+  /// Elements [begin, end) of a rank-1 view.
+  View slice(std::int64_t begin, std::int64_t end) const;
+};
+
+class ConstView : public BasicView<const void*> {
+ public:
+  using BasicView::BasicView;
+  ConstView(const View& view)  // NOLINT: a View is readable wherever a ConstView is
+      : BasicView(view.data(), view.shape(), view.dtype(), view.layout()) {}
+  template <class T>
+  const T* as() const {
+    require(dtype_ == DTypeOf<T>::value, "ConstView::as", "the element type is another one");
+    return static_cast<const T*>(data_);
+  }
+  const float* f32() const { return as<float>(); }
+  ConstView reshaped(const Shape& shape) const;
+  ConstView slice(std::int64_t begin, std::int64_t end) const;
+};
+
+/// "f32 [64, 1, 28, 28] lanes": for messages.
+std::string describe(const ConstView& view);
+
+/// Throw ContractError naming `operation` and both views unless they agree.
+void require_same_shape(const char* operation, const ConstView& a, const ConstView& b,
+                        At at = At::current());
+/// The same shape, dtype and layout.
+void require_same_kind(const char* operation, const ConstView& a, const ConstView& b,
+                       At at = At::current());
+void require_shape(const char* operation, const ConstView& view, const Shape& shape,
+                   At at = At::current());
+void require_dtype(const char* operation, const ConstView& view, DType dtype, At at = At::current());
+
+}  // namespace ringlet

@@ -1,0 +1,65 @@
+// Spans of time, collected per stream and written as a Chrome trace by train/.
+//
+// A Tracer belongs to one stream and is filled by the one thread that runs it, so adding a span
+// takes no lock. A null Tracer* means that nobody traces, and costs one test of a pointer.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace ringlet {
+
+/// Nanoseconds of the steady clock, the same clock for every stream of a process.
+inline std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+struct Span {
+  std::array<char, 48> name{};  ///< cut off if longer, always ends with 0
+  const char* category = "";    ///< a string literal: "kernel", "layer", "collective", "exchange"...
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+  std::int64_t bytes = -1;  ///< bytes moved, or -1
+  int peer = -1;            ///< the other rank of an exchange, or -1
+};
+
+class Tracer {
+ public:
+  void add(std::string_view name, const char* category, std::int64_t begin_ns, std::int64_t end_ns,
+           std::int64_t bytes = -1, int peer = -1);
+  const std::vector<Span>& spans() const { return spans_; }
+
+ private:
+  std::vector<Span> spans_;
+};
+
+/// Adds a span from its construction to its end; does nothing for a null tracer.
+/// `name` must outlive the object.
+class ScopedSpan {
+ public:
+  ScopedSpan(Tracer* tracer, std::string_view name, const char* category, std::int64_t bytes = -1,
+             int peer = -1)
+      : tracer_(tracer), name_(name), category_(category), bytes_(bytes), peer_(peer) {
+    if (tracer_ != nullptr) begin_ns_ = now_ns();
+  }
+  ~ScopedSpan() {
+    if (tracer_ != nullptr) tracer_->add(name_, category_, begin_ns_, now_ns(), bytes_, peer_);
+  }
+  ScopedSpan(const ScopedSpan&) = delete;
+  ScopedSpan& operator=(const ScopedSpan&) = delete;
+
+ private:
+  Tracer* tracer_;
+  std::string_view name_;
+  const char* category_;
+  std::int64_t bytes_;
+  int peer_;
+  std::int64_t begin_ns_ = 0;
+};
+
+}  // namespace ringlet

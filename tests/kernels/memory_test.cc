@@ -1,0 +1,84 @@
+#include "kernels/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace ringlet {
+namespace {
+
+TEST(Arena, GivesAlignedDisjointViews) {
+  const auto device = open_device({});
+  Arena arena(*device, 4096);
+  const View a = arena.allocate({3});
+  const View b = arena.allocate({100});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.data()) % Arena::kAlignment, 0U);
+  EXPECT_GE(b.f32() - a.f32(), 64);
+  EXPECT_EQ(arena.high_water(), 256 + 512);
+}
+
+TEST(Arena, JoinsReleasedNeighboursAndUsesThemAgain) {
+  const auto device = open_device({});
+  Arena arena(*device, 4 * 256);
+  const View a = arena.allocate({64});
+  const View b = arena.allocate({64});
+  const View c = arena.allocate({64});
+  arena.release(a);
+  arena.release(c);
+  arena.release(b);
+  EXPECT_EQ(arena.allocate({256}).data(), a.data());
+}
+
+TEST(Arena, SaysWhenItIsFull) {
+  const auto device = open_device({});
+  Arena arena(*device, 256);
+  EXPECT_THROW(arena.allocate({65}), OutOfMemoryError);
+  const View a = arena.allocate({64});
+  EXPECT_THROW(arena.allocate({1}), OutOfMemoryError);
+  arena.release(a);
+  EXPECT_THROW(arena.release(a), ContractError);
+  EXPECT_NO_THROW(arena.allocate({1}));
+}
+
+// A dry run without limit must foretell the capacity of the real run for any order of calls.
+TEST(Arena, TheHighWaterMarkOfADryRunIsEnough) {
+  const auto device = open_device({});
+  const auto meta = open_device({DeviceKind::meta, 0});
+  const auto play = [](Arena& arena) {
+    std::mt19937 random(7);
+    std::vector<View> live;
+    for (int step = 0; step < 2000; ++step) {
+      if (live.size() < 20 || random() % 2 == 0) {
+        if (live.size() > 60) continue;
+        live.push_back(arena.allocate({static_cast<std::int64_t>(random() % 5000)}));
+      } else {
+        const std::size_t chosen = random() % live.size();
+        arena.release(live[chosen]);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(chosen));
+      }
+    }
+  };
+  Arena dry(*meta, Arena::kUnlimited);
+  play(dry);
+  Arena real(*device, dry.high_water());
+  EXPECT_NO_THROW(play(real));
+  EXPECT_EQ(real.high_water(), dry.high_water());
+}
+
+TEST(Storage, LanesRoundTheBatchUpToSixteen) {
+  EXPECT_EQ(storage_count({17, 3, 2, 2}, Layout::lanes), 32 * 12);
+  EXPECT_EQ(storage_count({17, 3, 2, 2}, Layout::nchw), 17 * 12);
+  EXPECT_EQ(storage_count({0, 10}, Layout::lanes), 0);
+}
+
+TEST(View, ReshapesOnlyWhereMemoryAllows) {
+  const auto device = open_device({});
+  const Tensor x(*device, {17, 3, 2, 2}, DType::f32, Layout::lanes);
+  EXPECT_EQ(x.view().reshaped({17, 12}).shape(), Shape({17, 12}));
+  EXPECT_THROW((void)x.view().reshaped({34, 6}), ContractError);
+  EXPECT_THROW((void)x.view().reshaped({17, 13}), ContractError);
+}
+
+}  // namespace
+}  // namespace ringlet
