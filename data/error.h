@@ -1,0 +1,13 @@
+// The error of the data room. One line: the file at fault, what is wrong with it, and the remedy.
+#pragma once
+
+#include <stdexcept>
+
+namespace ringlet::data {
+
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace ringlet::data

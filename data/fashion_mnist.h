@@ -1,0 +1,34 @@
+// Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017; MIT licence): 60,000 + 10,000 grey images of
+// clothes, 28 x 28, ten classes.
+//
+// Looked for, in this order:
+//   1. the directory that the caller names (--data-dir)
+//   2. the directory that the environment variable RINGLET_DATA names
+//   3. share/datasets/fashion-mnist under /usr/local and /usr: Debian's package
+//   dataset-fashion-mnist
+//   4. ~/.cache/ringlet/fashion-mnist: where scripts/setup puts upstream's download
+// A directory that was named (1, 2) and lacks the files is an error, not a reason to look further.
+//
+// The raw bytes are checked against their published SHA-256 sums, since a download that went wrong
+// in the middle of an image would show only as a slightly worse accuracy.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace ringlet::data {
+
+/// The ten class names, in the order of the labels.
+const std::vector<std::string>& fashion_mnist_classes();
+
+/// Where the files are. `directory` may be empty. Throws DataError that says where it looked and
+/// what to do: the package, --data-dir, or --data synthetic.
+std::filesystem::path find_fashion_mnist(const std::filesystem::path& directory = {});
+
+/// Finds, reads and checks the set. Throws DataError as above, as read_idx, or for a wrong sum.
+Splits load_fashion_mnist(const std::filesystem::path& directory = {});
+
+}  // namespace ringlet::data

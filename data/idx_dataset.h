@@ -1,0 +1,38 @@
+// A data set from a directory with four IDX files in MNIST's naming:
+//   train-images-idx3-ubyte  train-labels-idx1-ubyte  t10k-images-idx3-ubyte t10k-labels-idx1-ubyte
+// each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace ringlet::data {
+
+/// One split's files.
+struct IdxPair {
+  std::filesystem::path images;
+  std::filesystem::path labels;
+};
+
+struct IdxFiles {
+  IdxPair train;
+  IdxPair test;
+};
+
+/// True when all four files are in `directory`.
+bool has_idx_files(const std::filesystem::path& directory);
+
+/// Finds the four files. Throws DataError that names every one that is missing.
+IdxFiles find_idx_files(const std::filesystem::path& directory);
+
+/// Loads a directory of IDX files as they are. There are ten classes, or as many as the largest
+/// training label asks for when it is above 9; their names are their numbers.
+/// Throws DataError: what read_idx says, counts of images and labels that differ, labels outside
+/// the classes, images of different size in train and test.
+Splits load_idx_directory(const std::filesystem::path& directory);
+
+}  // namespace ringlet::data

@@ -1,0 +1,92 @@
+// The loader: prepares batches ahead of the training loop, on a thread of its own.
+//
+//   schedule(k) -> request -> sampler -> gather -> normalise -> lay out        in one pass per
+//   batch
+//
+// Which samples are in which batch is the caller's business (it knows ranks, shards and
+// micro-batches); it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth`
+// batches of memory, got from the allocator once, and fills them in turn: nothing is allocated
+// after construction. An error of the thread comes out of next(). The destructor stops the thread
+// at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/sampler.h"
+
+namespace ringlet::data {
+
+/// Positions [begin, end) in the order of `epoch`. begin == end is an empty batch.
+struct BatchRequest {
+  std::int64_t epoch = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const BatchRequest&) const = default;
+};
+
+/// The k-th request, or nothing when there are no more. Called once per k, in order, on the
+/// loader's thread; must not allocate if the run must not.
+using BatchSchedule = std::function<std::optional<BatchRequest>(std::int64_t k)>;
+
+enum class BatchLayout : std::uint8_t {
+  nchw,     ///< [n, C, H, W]
+  lanes16,  ///< [ceil(n / 16)][C][H][W][16]; lanes beyond n hold 0
+};
+
+/// A prepared batch, in the loader's memory.
+struct Batch {
+  float* images = nullptr;         ///< (pixel / 255 - mean) / deviation, in the loader's layout
+  std::int32_t* labels = nullptr;  ///< [n]
+  std::int64_t n = 0;              ///< samples; 0 is legal
+  BatchRequest request;
+};
+
+/// Where batches live (pinned memory for a GPU, for example). Both functions are called from the
+/// loader's constructor and destructor only. `allocate` must return memory aligned to 64 bytes or
+/// throw.
+struct Allocator {
+  std::function<void*(std::size_t bytes)> allocate;
+  std::function<void(void*)> release;
+};
+
+/// Ordinary memory of the process.
+Allocator host_allocator();
+
+struct LoaderOptions {
+  BatchLayout layout = BatchLayout::nchw;
+  float mean = 0;              ///< of pixels / 255
+  float deviation = 1;         ///< of pixels / 255, > 0
+  std::int64_t max_batch = 0;  ///< the largest request, > 0
+  int depth = 3;  ///< batches of memory, >= 2: one in use, the others ahead. 0: no thread; next()
+                  ///< prepares the batch itself, in memory for one
+};
+
+class Loader {
+ public:
+  /// Throws DataError for options that make no sense, and what the allocator throws.
+  Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,
+         const LoaderOptions& options, const Allocator& allocator = host_allocator());
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  /// The next batch in the schedule's order, valid until the following call; null at its end.
+  /// Rethrows the thread's error, and throws DataError for a request that the data set or max_batch
+  /// cannot meet.
+  const Batch* next();
+
+  /// Seconds that next() has spent waiting (or, with depth 0, preparing) since construction.
+  double waited_seconds() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ringlet::data

@@ -1,0 +1,84 @@
+// Files and folders that are either the old ones or the new ones, never a half of something.
+//
+//   write aside (NAME.tmp.PID[.N]) -> fsync -> rename over NAME -> fsync the directory
+//
+// A process that is killed leaves only its aside behind; the next writer of the same name removes
+// what belongs to no living process. Every failure is one FileError that names the path and the
+// remedy, and removes the aside.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/error.h"
+
+namespace ringlet::train {
+
+/// A file or folder could not be read or written, or does not hold what it should.
+class FileError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A file that is written aside. Not thread-safe.
+class AtomicFile {
+ public:
+  /// Opens the aside of `target`. Throws FileError.
+  explicit AtomicFile(const std::filesystem::path& target);
+  /// Removes the aside unless commit() has succeeded.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  /// Appends. Throws FileError (a full disk, a quota, a limit).
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Makes the file durable and visible under its name. Throws FileError; the old file then stays.
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path aside_;
+  int descriptor_ = -1;
+};
+
+/// The whole file in one call.
+void write_file_atomically(const std::filesystem::path& target, std::string_view content);
+
+/// A folder that is written aside and renamed as one. A folder that already has the name is moved
+/// away first and removed after, so a reader that comes in between finds it under its old aside
+/// name: recover() puts it back.
+class AtomicDirectory {
+ public:
+  /// Makes the aside folder. Throws FileError.
+  explicit AtomicDirectory(const std::filesystem::path& target);
+  /// Removes the aside unless commit() has succeeded.
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  AtomicDirectory& operator=(const AtomicDirectory&) = delete;
+
+  /// Where to write the files of the folder.
+  const std::filesystem::path& path() const { return aside_; }
+  /// Syncs what was written and makes the folder visible under its name. Throws FileError.
+  void commit();
+
+  /// Finishes or undoes what a killed writer of `target` left: if `target` is not there but a
+  /// complete former version of it is, that comes back; asides of dead processes are removed.
+  /// Call before reading. Does nothing where nothing was left.
+  static void recover(const std::filesystem::path& target);
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path aside_;
+  bool committed_ = false;
+};
+
+/// Throws FileError unless files can be created in `directory`, which is made if it is not there:
+/// found out before the training, not at its end.
+void require_writable_directory(const std::filesystem::path& directory);
+
+}  // namespace ringlet::train
