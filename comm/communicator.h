@@ -1,0 +1,84 @@
+// Communicator: what a replica sees of the other replicas. One a rank.
+//
+// Every rank starts the same collectives in the same order; each gets a sequence number, a kind, a
+// size and a name, which all ranks must agree on (flight_recorder.h) and which errors show.
+//
+// Two kinds of calls:
+//   all_reduce, broadcast, all_gather    stream-ordered: they are handed to the stream and return;
+//                                        what they throw comes out of Stream::synchronize() (or
+//                                        of the call itself, where the stream runs in place).
+//                                        Data and name must live until then.
+//   barrier, require_*, gather_text      the host waits until it is done, and gets the error.
+// All calls of one communicator must be ordered among themselves: made from one stream, or with a
+// synchronize() between two streams. Collectives that shall run side by side need a communicator
+// and a transport each.
+//
+// Whatever is thrown inside a collective aborts the transport first, so that no other rank waits
+// for this one in vain. Errors outside of collectives must be reported with abort(). See errors.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/all_reduce.h"
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+struct CommunicatorOptions {
+  std::string strategy = "ring";  ///< of all_reduce: see make_all_reduce()
+  double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< longest wait for another rank
+};
+
+class Communicator {
+ public:
+  /// `transport` must outlive the communicator and be used by no other one.
+  /// Throws ContractError for an unknown strategy.
+  explicit Communicator(Transport& transport, const CommunicatorOptions& options = {});
+
+  const World& world() const { return transport_.world(); }
+  int rank() const { return transport_.rank(); }
+  int size() const { return transport_.size(); }
+  const char* strategy() const { return all_reduce_->name(); }
+  Transport& transport() const { return transport_; }
+
+  /// data = sum of data over all ranks, the same bytes on every rank. f32; any shape and layout,
+  /// every stored element counts.
+  void all_reduce(Stream& stream, View data, std::string_view name);
+  /// data = rank `root`'s data. Any type.
+  void broadcast(Stream& stream, int root, View data, std::string_view name);
+  /// all = mine of rank 0, of rank 1, ... one after the other. Any type; `all` has size() times the
+  /// bytes of `mine`, which are equal on all ranks.
+  void all_gather(Stream& stream, ConstView mine, View all, std::string_view name);
+
+  /// Returns when every rank has come here and the stream is idle.
+  void barrier(Stream& stream, std::string_view name);
+  /// Every rank's text, in the order of ranks; lengths may differ.
+  std::vector<std::string> gather_text(Stream& stream, const std::string& mine,
+                                       std::string_view name);
+  /// Compares a list of (name, value) over all ranks. Throws MismatchError, on every rank, naming
+  /// the first entry that differs, the ranks and their values.
+  void require_equal(Stream& stream, const std::vector<std::pair<std::string, std::string>>& plan);
+  /// Compares data byte by byte, through a 64-bit hash, over all ranks. Throws MismatchError, on
+  /// every rank, naming the ranks that differ. Host memory.
+  void require_identical(Stream& stream, ConstView data, std::string_view name);
+
+  /// Says what the replica does now, for time-out messages: a string literal. Any thread, cheap.
+  void set_activity(const char* what) { transport_.recorder().set_activity(what); }
+  /// This rank has failed outside of a collective: everybody else stops with Aborted. Any thread.
+  void abort(const std::string& reason) noexcept { transport_.abort(reason); }
+
+ private:
+  template <class Body>
+  void collective(Stream& stream, CollectiveKind kind, std::int64_t bytes, std::string_view name,
+                  Body body);
+
+  Transport& transport_;
+  std::unique_ptr<AllReduce> all_reduce_;
+};
+
+}  // namespace ringlet::comm

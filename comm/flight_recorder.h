@@ -1,0 +1,76 @@
+// FlightRecorder: what one rank did last, for whoever has to explain why the others wait.
+//
+// Every collective gets a sequence number (1, 2, 3, ...: the same on every rank, since all ranks
+// start the same collectives in the same order) and is kept with kind, bytes, name and times in a
+// small ring. Beside it stands what the replica does between collectives ("data loading").
+//
+// enter() and leave() belong to the thread that runs the rank's collectives, set_activity() to any
+// thread of the rank, history() and activity() to anybody. Nothing here allocates but history().
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringlet::comm {
+
+enum class CollectiveKind : std::uint8_t { none, all_reduce, broadcast, all_gather, barrier };
+
+const char* name_of(CollectiveKind kind);
+
+/// What must be equal on all ranks that meet in an exchange; it travels with each message.
+struct CollectiveTag {
+  std::int64_t sequence = 0;  ///< 0: outside of any collective
+  std::int64_t bytes = 0;     ///< of the whole collective
+  CollectiveKind kind = CollectiveKind::none;
+  bool operator==(const CollectiveTag&) const = default;
+};
+
+struct CollectiveRecord {
+  CollectiveTag tag;
+  std::array<char, 64> name{};  ///< cut off if longer, always ends with 0
+  std::int64_t entered_ns = 0;
+  std::int64_t left_ns = 0;  ///< 0: still inside
+  bool inside() const { return left_ns == 0; }
+};
+
+/// "#812 all_reduce bucket 3 (fc1.weight ...)"
+std::string describe(const CollectiveRecord& record);
+
+/// What the replica does between collectives, and since when. `what` is null before the first.
+struct Activity {
+  const char* what = nullptr;
+  std::int64_t since_ns = 0;
+};
+
+class FlightRecorder {
+ public:
+  static constexpr std::size_t kRecords = 64;
+
+  void enter(CollectiveKind kind, std::int64_t bytes, std::string_view name);
+  void leave();
+  /// Tag of the collective that this rank is in. For the thread of enter() and leave() only.
+  const CollectiveTag& current() const { return current_; }
+
+  /// `what` is a string literal, or lives as long as the recorder.
+  void set_activity(const char* what);
+  Activity activity() const;
+
+  /// The latest collectives, at most kRecords, oldest first.
+  std::vector<CollectiveRecord> history() const;
+
+ private:
+  CollectiveTag current_;
+  mutable std::mutex mutex_;  // guards records_ and entered_
+  std::array<CollectiveRecord, kRecords> records_;
+  std::int64_t entered_ =
+      0;  // collectives so far; the latest is records_[(entered_ - 1) % kRecords]
+  std::atomic<const char*> activity_{nullptr};
+  std::atomic<std::int64_t> activity_since_ns_{0};
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,104 @@
+// Transport: how bytes go from rank to rank. Collectives are written once on top of it.
+//
+//   exchange(stream, to, out, from, in, combine)
+//       sends `out` to rank `to` and receives `in` from rank `from`, as one step: because sending
+//       and receiving are paired, a ring of exchanges cannot deadlock. Either side may be kNobody,
+//       so that stars, trees and fold-ins can be said.
+//
+// exchange is stream-ordered. It is called on the host thread that runs `stream` (from a task
+// handed to Stream::run(), or on any thread for a stream that runs in place). Work that is enqueued
+// later on the same stream may overwrite `out` and read `in`; nothing else is promised. In
+// particular a transport for CUDA may return before anything has moved, and it makes its stream
+// wait for what its peer has yet to produce, and for its peer to have read `out`. The local
+// transport for host memory has moved everything when exchange returns.
+//
+// Messages between two ranks match in order: the k-th send from a to b meets the k-th receive at b
+// from a. Both must have the same length and come from the same collective (see FlightRecorder);
+// a difference throws MismatchError where the transport can see it.
+//
+// One object a rank. One exchange at a time per object; abort() and look_at() may come from any
+// thread at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/errors.h"
+#include "comm/flight_recorder.h"
+#include "comm/world.h"
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::comm {
+
+/// In place of a rank: this side of the exchange is left out.
+inline constexpr int kNobody = -1;
+
+/// What happens to what arrives.
+enum class Combine : std::uint8_t {
+  copy,  ///< in = arriving
+  add    ///< in = in + arriving, f32: spares the scratch buffer and the pass of a separate addition
+};
+
+/// What is known of a rank from outside.
+struct RankStatus {
+  std::optional<CollectiveRecord> latest;  ///< the latest collective that it entered
+  Activity activity;
+};
+
+class Transport {
+ public:
+  static constexpr double kDefaultTimeoutSeconds = 60;
+
+  explicit Transport(const World& world) : world_(world) {}
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  const World& world() const { return world_; }
+  int rank() const { return world_.rank; }
+  int size() const { return world_.size; }
+
+  /// See above. `out` and `in` are rank-1 (empty is legal, and still meets the peer), must not
+  /// overlap, and are ignored on a side that is kNobody; Combine::add needs f32.
+  /// Throws TimeoutError or MismatchError (after having aborted the transport), Aborted when
+  /// another rank failed, ContractError for a rank that does not exist or is this one.
+  void exchange(Stream& stream, int to, ConstView out, int from, View in,
+                Combine combine = Combine::copy);
+  /// The two halves by themselves.
+  void send(Stream& stream, int to, ConstView out) { exchange(stream, to, out, kNobody, {}); }
+  void receive(Stream& stream, int from, View in, Combine combine = Combine::copy) {
+    exchange(stream, kNobody, {}, from, in, combine);
+  }
+
+  /// Bytes that this rank has sent so far, without headers.
+  std::int64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+
+  /// The longest that an exchange may wait for its peers. Set before the first exchange.
+  void set_timeout(double seconds) { timeout_seconds_ = seconds; }
+  double timeout_seconds() const { return timeout_seconds_; }
+
+  /// Gives the world up: everybody who waits in an exchange, or comes to one, throws Aborted. The
+  /// first call in the world is the root cause, later ones change nothing.
+  virtual void abort(const std::string& reason) noexcept = 0;
+  virtual std::optional<RootCause> root_cause() const = 0;
+
+  /// This rank's own recorder.
+  virtual FlightRecorder& recorder() = 0;
+  /// What `rank` did last, or nothing where the transport cannot know.
+  virtual std::optional<RankStatus> look_at(int rank) const = 0;
+
+ protected:
+  /// `exchange` with the contract checked, traced and counted.
+  virtual void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                           Combine combine) = 0;
+
+ private:
+  World world_;
+  double timeout_seconds_ = kDefaultTimeoutSeconds;
+  std::atomic<std::int64_t> bytes_sent_{0};
+};
+
+}  // namespace ringlet::comm
