@@ -33,8 +33,8 @@ InstructionSet detect_instruction_set();
 const char* name_of(InstructionSet isa);
 
 struct DeviceOptions {
-  int threads = 1;       ///< CPU: threads that share the work of one operation, >= 1
-  bool overlap = true;   ///< the communication stream has a host thread of its own
+  int threads = 1;      ///< CPU: threads that share the work of one operation, >= 1
+  bool overlap = true;  ///< the communication stream has a host thread of its own
   InstructionSet isa = InstructionSet::automatic;
 };
 

@@ -1,6 +1,7 @@
 // Dropout: with probability p a feature of a sample becomes 0, the others are divided by 1 - p.
 //
-//   y = x * m,   dx = beta * dx + dy * m,   m[n, f] = [uniform(key, first_sample + n, f) >= p] / (1 - p)
+//   y = x * m,   dx = beta * dx + dy * m,   m[n, f] = [uniform(key, first_sample + n, f) >= p] / (1
+//   - p)
 //
 // The mask is recomputed in backward from the same counters. A sample is known by its position in
 // the epoch, not by replica or place in a batch, so the mask does not depend on how many replicas
@@ -15,9 +16,9 @@
 namespace ringlet {
 
 struct DropoutSpec {
-  float probability = 0.5F;         ///< p in [0, 1)
-  std::uint64_t key = 0;            ///< of (seed, epoch, operation)
-  std::int64_t first_sample = 0;    ///< position in the epoch of the batch's sample 0
+  float probability = 0.5F;       ///< p in [0, 1)
+  std::uint64_t key = 0;          ///< of (seed, epoch, operation)
+  std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
 };
 
 /// uniform(key, s, f) is word f % 4 of philox(key, f / 4, s), as uniform01(). f is the feature's

@@ -36,8 +36,8 @@ class Tensor {
   Tensor(Device& device, const Shape& shape, DType dtype = DType::f32,
          Layout layout = Layout::nchw);
   const View& view() const { return view_; }
-  operator View() const { return view_; }            // NOLINT: a tensor is used as its view
-  operator ConstView() const { return view_; }       // NOLINT
+  operator View() const { return view_; }       // NOLINT: a tensor is used as its view
+  operator ConstView() const { return view_; }  // NOLINT
   float* f32() const { return view_.f32(); }
   const Shape& shape() const { return view_.shape(); }
 

@@ -18,10 +18,9 @@ constexpr PhiloxBlock philox(std::uint64_t key, std::uint64_t counter_low,
                              std::uint64_t counter_high) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-  PhiloxBlock c{static_cast<std::uint32_t>(counter_low),
-                static_cast<std::uint32_t>(counter_low >> 32),
-                static_cast<std::uint32_t>(counter_high),
-                static_cast<std::uint32_t>(counter_high >> 32)};
+  PhiloxBlock c{
+      static_cast<std::uint32_t>(counter_low), static_cast<std::uint32_t>(counter_low >> 32),
+      static_cast<std::uint32_t>(counter_high), static_cast<std::uint32_t>(counter_high >> 32)};
   auto k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = kMultiplier0 * c[0], product1 = kMultiplier1 * c[2];

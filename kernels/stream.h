@@ -39,8 +39,8 @@ struct WorkTotals {
 class Task {
  public:
   template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
-  Task(F callable) {  // NOLINT: a lambda is handed over as it is
+  requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
+      Task(F callable) {  // NOLINT: a lambda is handed over as it is
     static_assert(std::is_trivially_copyable_v<F> && sizeof(F) <= kBytes);
     new (storage_) F(callable);
     call_ = [](void* storage) { (*static_cast<F*>(storage))(); };

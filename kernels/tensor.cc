@@ -57,9 +57,9 @@ namespace {
 
 template <class V>
 V reshape(const V& view, const Shape& shape) {
-  const bool batch_kept = view.layout() == Layout::nchw ||
-                          (view.layout() == Layout::lanes && shape.rank() > 0 &&
-                           view.shape().rank() > 0 && shape[0] == view.shape()[0]);
+  const bool batch_kept =
+      view.layout() == Layout::nchw || (view.layout() == Layout::lanes && shape.rank() > 0 &&
+                                        view.shape().rank() > 0 && shape[0] == view.shape()[0]);
   if (shape.count() != view.count() || !batch_kept) {
     throw ContractError("reshaped: " + describe(view) + " cannot be seen as " + shape.to_string());
   }
@@ -90,9 +90,8 @@ std::string describe(const ConstView& view) {
 
 void require_same_shape(const char* operation, const ConstView& a, const ConstView& b, At at) {
   if (a.shape() == b.shape()) return;
-  throw ContractError(std::string(operation) + ": the shapes differ, " + describe(a) + " and " +
-                          describe(b),
-                      at);
+  throw ContractError(
+      std::string(operation) + ": the shapes differ, " + describe(a) + " and " + describe(b), at);
 }
 
 void require_same_kind(const char* operation, const ConstView& a, const ConstView& b, At at) {
@@ -111,9 +110,8 @@ void require_shape(const char* operation, const ConstView& view, const Shape& sh
 
 void require_dtype(const char* operation, const ConstView& view, DType dtype, At at) {
   if (view.dtype() == dtype) return;
-  throw ContractError(std::string(operation) + ": " + describe(view) + " should be " +
-                          name_of(dtype),
-                      at);
+  throw ContractError(
+      std::string(operation) + ": " + describe(view) + " should be " + name_of(dtype), at);
 }
 
 }  // namespace ringlet

@@ -2,14 +2,14 @@
 // it owns nothing. Memory is owned by Buffer and Arena (memory.h).
 //
 // Layouts of a tensor with shape [N, C, H, W]:
-//   nchw   row-major, the last extent fastest; also every tensor of rank 0, 1 and 3, and all weights
-//   nhwc   [N][H][W][C]                          what Hopper's tensor cores want
-//   lanes  [ceil(N/16)][C][H][W][16]             sixteen samples side by side in one vector register
+//   nchw   row-major, the last extent fastest; also every tensor of rank 0, 1 and 3, and all
+//   weights nhwc   [N][H][W][C]                          what Hopper's tensor cores want lanes
+//   [ceil(N/16)][C][H][W][16]             sixteen samples side by side in one vector register
 // and of a tensor with shape [N, F]: nchw is [N][F], lanes is [ceil(N/16)][F][16].
 //
-// In lanes layout the last block may be partly filled. The lanes beyond N always hold finite numbers
-// (zero where nothing else is natural), and gradients there are zero from the loss on, so whole
-// blocks can be computed without a mask.
+// In lanes layout the last block may be partly filled. The lanes beyond N always hold finite
+// numbers (zero where nothing else is natural), and gradients there are zero from the loss on, so
+// whole blocks can be computed without a mask.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,8 @@ template <class Pointer>
 class BasicView {
  public:
   BasicView() = default;
-  BasicView(Pointer data, const Shape& shape, DType dtype = DType::f32, Layout layout = Layout::nchw)
+  BasicView(Pointer data, const Shape& shape, DType dtype = DType::f32,
+            Layout layout = Layout::nchw)
       : data_(data), shape_(shape), dtype_(dtype), layout_(layout) {}
 
   const Shape& shape() const { return shape_; }
@@ -118,6 +119,7 @@ void require_same_kind(const char* operation, const ConstView& a, const ConstVie
                        At at = At::current());
 void require_shape(const char* operation, const ConstView& view, const Shape& shape,
                    At at = At::current());
-void require_dtype(const char* operation, const ConstView& view, DType dtype, At at = At::current());
+void require_dtype(const char* operation, const ConstView& view, DType dtype,
+                   At at = At::current());
 
 }  // namespace ringlet

@@ -21,7 +21,7 @@ inline std::int64_t now_ns() {
 
 struct Span {
   std::array<char, 48> name{};  ///< cut off if longer, always ends with 0
-  const char* category = "";    ///< a string literal: "kernel", "layer", "collective", "exchange"...
+  const char* category = "";  ///< a string literal: "kernel", "layer", "collective", "exchange"...
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t bytes = -1;  ///< bytes moved, or -1

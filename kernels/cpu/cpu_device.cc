@@ -133,17 +133,17 @@ CpuDevice::CpuDevice(DeviceId id, const DeviceOptions& options)
               : std::make_unique<CpuStream>(*this, "communication", nullptr, options.isa)) {}
 
 void* CpuDevice::do_allocate(std::int64_t bytes) {
-  void* address = ::operator new(static_cast<std::size_t>(bytes < 1 ? 1 : bytes),
-                                 std::align_val_t{kAlignment}, std::nothrow);
+  void* address = ::operator new (static_cast<std::size_t>(bytes < 1 ? 1 : bytes),
+                                  std::align_val_t{kAlignment}, std::nothrow);
   if (address == nullptr) {
-    throw OutOfMemoryError("device " + id().to_string() + " has no " +
-                           std::to_string(bytes >> 20) + " MiB left; use a smaller batch");
+    throw OutOfMemoryError("device " + id().to_string() + " has no " + std::to_string(bytes >> 20) +
+                           " MiB left; use a smaller batch");
   }
   return address;
 }
 
 void CpuDevice::do_deallocate(void* address, std::int64_t) noexcept {
-  ::operator delete(address, std::align_val_t{kAlignment});
+  ::operator delete (address, std::align_val_t{kAlignment});
 }
 
 }  // namespace ringlet

@@ -1,0 +1,37 @@
+// Layer: a piece of a model that owns its parameters and says how a value passes through it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/parameter.h"
+#include "nn/tape.h"
+#include "nn/variable.h"
+
+namespace ringlet::nn {
+
+class Layer {
+ public:
+  Layer() = default;
+  virtual ~Layer() = default;
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+
+  /// Computes the layer's output on the tape. Device-free: which kernels run is the tape's matter.
+  virtual Variable forward(Tape& tape, const Variable& x) = 0;
+
+  /// Adds parameters and buffers to `registry`, their names beginning with `prefix` ("conv1.").
+  virtual void register_in(Registry& registry, const std::string& prefix) {
+    (void)registry;
+    (void)prefix;
+  }
+};
+
+/// Registers a whole model: its names begin at the root.
+inline Registry register_model(Layer& model) {
+  Registry registry;
+  model.register_in(registry, "");
+  return registry;
+}
+
+}  // namespace ringlet::nn

@@ -1,0 +1,26 @@
+#include "nn/layers/stateless.h"
+
+#include "nn/initializer.h"
+#include "nn/ops/dropout.h"
+#include "nn/ops/pool2d.h"
+#include "nn/ops/relu.h"
+
+namespace ringlet::nn {
+
+Variable ReLU::forward(Tape&, const Variable& x) { return relu(x); }
+
+Variable AvgPool2d::forward(Tape&, const Variable& x) { return avg_pool2d(x, spec_); }
+
+Variable MaxPool2d::forward(Tape&, const Variable& x) { return max_pool2d(x, spec_); }
+
+Variable Flatten::forward(Tape&, const Variable& x) {
+  return x.reshaped({x.shape()[0], x.shape().count_per_sample()});
+}
+
+Variable Dropout::forward(Tape& tape, const Variable& x) {
+  return tape.context().training ? dropout(x, probability_, name_hash_) : x;
+}
+
+void Dropout::register_in(Registry&, const std::string& prefix) { name_hash_ = hash_of(prefix); }
+
+}  // namespace ringlet::nn

@@ -1,0 +1,54 @@
+// Layers without parameters: each hands its input to the operation of the same name.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/pool2d.h"
+#include "nn/layer.h"
+
+namespace ringlet::nn {
+
+class ReLU : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
+class AvgPool2d : public Layer {
+ public:
+  explicit AvgPool2d(const Pool2dSpec& spec) : spec_(spec) {}
+  Variable forward(Tape& tape, const Variable& x) override;
+  const Pool2dSpec& spec() const { return spec_; }
+
+ private:
+  Pool2dSpec spec_;
+};
+
+class MaxPool2d : public Layer {
+ public:
+  explicit MaxPool2d(const Pool2dSpec& spec) : spec_(spec) {}
+  Variable forward(Tape& tape, const Variable& x) override;
+
+ private:
+  Pool2dSpec spec_;
+};
+
+/// [N, C, H, W] -> [N, C * H * W], in C, H, W order whatever the layout.
+class Flatten : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
+/// Identity outside training.
+class Dropout : public Layer {
+ public:
+  explicit Dropout(float probability) : probability_(probability) {}
+  Variable forward(Tape& tape, const Variable& x) override;
+  /// Has no parameters, but learns its name, which keys its random numbers.
+  void register_in(Registry& registry, const std::string& prefix) override;
+
+ private:
+  float probability_;
+  std::uint64_t name_hash_ = 0;
+};
+
+}  // namespace ringlet::nn

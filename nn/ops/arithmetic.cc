@@ -1,0 +1,33 @@
+#include "nn/ops/arithmetic.h"
+
+#include "kernels/elementwise.h"
+#include "nn/tape.h"
+
+namespace ringlet::nn {
+
+Variable add(const Variable& a, const Variable& b) {
+  Tape& tape = a.tape();
+  const Variable y = tape.make(a.shape(), a.layout());
+  ringlet::add(tape.stream(), a.value(), b.value(), y.value());
+  tape.record("add", {a, b}, y, [=](Backward& backward) {
+    for (const Variable& x : {a, b}) {
+      if (!backward.wants(x)) continue;
+      const auto [dx, beta] = backward.target(x);
+      ringlet::scale(backward.stream(), 1, backward.gradient(y), beta, dx);
+    }
+  });
+  return y;
+}
+
+Variable scale(const Variable& x, float alpha) {
+  Tape& tape = x.tape();
+  const Variable y = tape.make(x.shape(), x.layout());
+  ringlet::scale(tape.stream(), alpha, x.value(), 0, y.value());
+  tape.record("scale", {x}, y, [=](Backward& backward) {
+    const auto [dx, beta] = backward.target(x);
+    ringlet::scale(backward.stream(), alpha, backward.gradient(y), beta, dx);
+  });
+  return y;
+}
+
+}  // namespace ringlet::nn

@@ -1,0 +1,36 @@
+#include "nn/ops/linear.h"
+
+#include "kernels/bias.h"
+#include "kernels/linear.h"
+#include "kernels/relu.h"
+#include "nn/tape.h"
+
+namespace ringlet::nn {
+
+Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
+                Activation activation) {
+  Tape& tape = x.tape();
+  const Variable y = tape.make({x.shape()[0], weight.shape()[0]}, x.layout());
+  linear_forward(tape.stream(), x.value(), weight.value(),
+                 bias.absent() ? ConstView() : bias.value(), activation, y.value());
+  tape.record("linear", {x, weight, bias}, y, [=](Backward& backward) {
+    Stream& stream = backward.stream();
+    const View dy = backward.gradient(y);
+    if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);
+    if (backward.wants(bias)) {
+      const auto [db, beta] = backward.target(bias);
+      bias_backward(stream, dy, beta, db);
+    }
+    if (backward.wants(weight)) {
+      const auto [dw, beta] = backward.target(weight);
+      linear_backward_weight(stream, x.value(), dy, beta, dw);
+    }
+    if (backward.wants(x)) {
+      const auto [dx, beta] = backward.target(x);
+      linear_backward_data(stream, weight.value(), dy, beta, dx);
+    }
+  });
+  return y;
+}
+
+}  // namespace ringlet::nn

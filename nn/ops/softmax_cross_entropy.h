@@ -1,0 +1,12 @@
+// Differentiable softmax cross-entropy, summed over the batch (kernels/softmax_cross_entropy.h).
+#pragma once
+
+#include "nn/variable.h"
+
+namespace ringlet::nn {
+
+/// logits [N, K], labels i32 [N] -> [1], the sum of the samples' losses. The division by the number
+/// of samples of the whole world is the seed of backward.
+Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
+
+}  // namespace ringlet::nn

@@ -1,0 +1,54 @@
+// Parameter: a named tensor that is learnt. StateBuffer: a named tensor that is kept, not learnt.
+//
+// A layer owns its parameters as plain members; it knows their shapes and how they start, never
+// where they lie. Parameters (parameters.h) gives all of a model's one flat arena and sets the
+// views. The names are PyTorch's ("conv1.weight"), put together when the model is registered.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/tensor.h"
+#include "nn/initializer.h"
+
+namespace ringlet::nn {
+
+struct Parameter {
+  Parameter(Shape the_shape, Initializer the_initializer)
+      : shape(the_shape), initializer(the_initializer) {}
+
+  Shape shape;
+  Initializer initializer;
+  std::string name;  ///< "conv1.weight", set by registration
+  int id = -1;       ///< place in the order of registration, set by registration
+  View value;        ///< f32, a slice of the value arena, set by Parameters
+  View gradient;     ///< f32, a slice of the current gradient arena, set by Parameters
+};
+
+/// Running statistics and the like: saved with the model, averaged over ranks, without gradient.
+struct StateBuffer {
+  explicit StateBuffer(Shape the_shape, float the_start = 0) : shape(the_shape), start(the_start) {}
+
+  Shape shape;
+  float start;       ///< every element's value at the start
+  std::string name;  ///< "bn1.running_mean"
+  View value;        ///< f32, a slice of the buffer arena
+};
+
+/// All parameters and buffers of a model, in the order of registration.
+struct Registry {
+  std::vector<Parameter*> parameters;
+  std::vector<StateBuffer*> buffers;
+
+  void add(Parameter& parameter, const std::string& name) {
+    parameter.name = name;
+    parameter.id = static_cast<int>(parameters.size());
+    parameters.push_back(&parameter);
+  }
+  void add(StateBuffer& buffer, const std::string& name) {
+    buffer.name = name;
+    buffers.push_back(&buffer);
+  }
+};
+
+}  // namespace ringlet::nn

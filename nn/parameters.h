@@ -1,0 +1,54 @@
+// Parameters: a model's values, gradients and buffers as flat arenas on one device.
+//
+// One arena of values, one or more of gradients (exact mode keeps a gradient per level of its
+// tree). Parameters lie in the order of the plan; the gaps between them hold zeros for ever. Behind
+// the last parameter each gradient arena has a few statistics (loss, samples, wishes to stop), so
+// that they travel with the last bucket at no extra cost.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/memory.h"
+#include "nn/parameter.h"
+#include "nn/plan.h"
+
+namespace ringlet::nn {
+
+class Parameters {
+ public:
+  /// Elements of a gradient arena behind the parameters, for sums that travel with the gradients.
+  static constexpr std::int64_t kStatistics = 16;
+
+  /// Allocates on `device` and sets the views of the registry's parameters and buffers.
+  /// `gradient_arenas` >= 1; the first one is current.
+  Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1);
+
+  /// Fills values and buffers as their initialisers say; a pure function of `seed`.
+  void initialize(std::uint64_t seed);
+
+  const Plan& plan() const { return plan_; }
+  const Registry& registry() const { return registry_; }
+  /// All values, f32 [plan.elements].
+  View values() const { return values_; }
+  /// A gradient arena, f32 [plan.elements + kStatistics].
+  View gradients(int arena = 0) const { return gradients_.at(static_cast<std::size_t>(arena)); }
+  /// The statistics behind the gradients, f32 [kStatistics].
+  View statistics(int arena = 0) const;
+  /// All buffers, f32 [their elements], at least one element.
+  View buffers() const { return buffers_; }
+  /// Lets Parameter::gradient point into `arena` from now on.
+  void use_gradient_arena(int arena);
+  int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
+
+ private:
+  Registry registry_;
+  Plan plan_;
+  Tensor values_;
+  std::vector<Tensor> gradients_;
+  Tensor buffers_;
+  Device& device_;
+};
+
+}  // namespace ringlet::nn

@@ -1,0 +1,59 @@
+// Plan: what one training step will need, found by a dry run before anything is allocated.
+//
+// The model runs forward and backward on the meta device, where operations check their contracts
+// and count their cost but compute nothing. The run yields the order in which gradients become
+// final (the order of the arenas, so that a bucket is a range and bucket 0 is final first), the
+// number of uses of each parameter, the size of the activations and the flops and bytes of a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/stream.h"
+#include "nn/layer.h"
+
+namespace ringlet::nn {
+
+/// A parameter's place in the flat arenas of values, gradients and optimiser state.
+struct PlannedParameter {
+  std::string name;
+  Shape shape;
+  int id = -1;             ///< Parameter::id
+  int uses = 0;            ///< recorded uses in a step; 0: unused, its gradient is zero
+  std::int64_t begin = 0;  ///< first element in the arena, a multiple of kArenaAlignment
+  std::int64_t end = 0;    ///< begin + shape.count()
+};
+
+struct Plan {
+  /// Elements: every parameter starts on a cache line.
+  static constexpr std::int64_t kArenaAlignment = 16;
+
+  std::vector<PlannedParameter> parameters;  ///< in the order in which gradients become final
+  std::int64_t elements = 0;                 ///< of an arena, gaps for alignment included
+  std::int64_t parameter_count = 0;          ///< numbers that are learnt
+  std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
+  WorkTotals forward;
+  WorkTotals backward;
+};
+
+/// What goes into the model: one batch. Shape [N, C, H, W].
+struct InputSpec {
+  Shape shape;
+  Layout layout = Layout::nchw;
+};
+
+/// The loss that training minimises, from the model's output and the labels (i32 [N]).
+using LossFunction = std::function<Variable(const Variable& output, const Variable& labels)>;
+
+/// Runs `model` (registered as `registry`) forward and backward on the meta device.
+/// Leaves the parameters' views unset. Throws ContractError when a layer does not fit its input.
+Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
+                   const LossFunction& loss);
+
+/// Bytes of activations that an evaluation pass needs, whose outputs are all kept.
+std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
+                             const LossFunction& loss);
+
+}  // namespace ringlet::nn

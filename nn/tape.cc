@@ -1,0 +1,248 @@
+#include "nn/tape.h"
+
+#include <cstring>
+#include <string>
+
+#include "kernels/elementwise.h"
+
+namespace ringlet::nn {
+
+View Variable::value() const {
+  const View& whole = tape_->nodes_[static_cast<std::size_t>(node_)].value;
+  return whole.shape() == shape_ ? whole : whole.reshaped(shape_);
+}
+
+bool Backward::wants(const Variable& x) const {
+  return !x.absent() && tape_.node(x).wants_gradient;
+}
+
+View Backward::gradient(const Variable& y) const {
+  const View& whole = tape_.node(y).gradient;
+  return whole.shape() == y.shape() ? whole : whole.reshaped(y.shape());
+}
+
+Backward::Target Backward::target(const Variable& x) const {
+  float beta = 0;
+  const View whole = tape_.write_target(tape_.node(x), beta);
+  return {whole.shape() == x.shape() ? whole : whole.reshaped(x.shape()), beta};
+}
+
+Tape::Tape(Device& device, Arena& arena, std::span<Parameter* const> parameters)
+    : device_(device),
+      arena_(arena),
+      parameters_(parameters.begin(), parameters.end()),
+      node_of_parameter_(parameters.size(), -1) {}
+
+void Tape::begin(const StepContext& context) {
+  context_ = context;
+  nodes_.clear();
+  steps_.clear();
+  inputs_.clear();
+  kept_.clear();
+  kept_recorded_ = 0;
+  node_of_parameter_.assign(parameters_.size(), -1);
+  chunk_ = 0;
+  chunk_used_ = 0;
+  arena_.reset();
+}
+
+int Tape::add_node(const Node& node) {
+  nodes_.push_back(node);
+  return static_cast<int>(nodes_.size()) - 1;
+}
+
+Variable Tape::constant(const View& value) {
+  return {*this, add_node({.value = value}), value.shape()};
+}
+
+Variable Tape::parameter(Parameter& parameter) {
+  int& known = node_of_parameter_.at(static_cast<std::size_t>(parameter.id));
+  if (known < 0) {
+    known = add_node({.value = parameter.value, .parameter = &parameter, .wants_gradient = true});
+  }
+  return {*this, known, parameter.shape};
+}
+
+Variable Tape::make(const Shape& shape, Layout layout, DType dtype) {
+  const View value = arena_.allocate(shape, dtype, layout);
+  return {*this, add_node({.value = value, .owns_value = true}), shape};
+}
+
+View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
+  kept_.push_back(arena_.allocate(shape, dtype, layout));
+  return kept_.back();
+}
+
+bool Tape::begin_step(const char* operation, std::initializer_list<Variable> inputs,
+                      const Variable& output) {
+  if (inspector_) inspector_(layer_, operation, output.value());
+  bool wanted = false;
+  for (const Variable& input : inputs) {
+    wanted = wanted || (!input.absent() && node(input).wants_gradient);
+  }
+  if (!wanted || !context_.training) return false;
+
+  Step step{.operation = operation, .layer = layer_, .output = output.node(), .device = &device_};
+  step.first_input = static_cast<int>(inputs_.size());
+  for (const Variable& input : inputs) {
+    if (input.absent()) continue;
+    inputs_.push_back(input.node());
+    ++node(input).pending;
+    ++node(input).uses;
+  }
+  step.inputs = static_cast<int>(inputs_.size()) - step.first_input;
+  step.first_kept = static_cast<int>(kept_recorded_);
+  step.kept = static_cast<int>(kept_.size() - kept_recorded_);
+  kept_recorded_ = kept_.size();
+  node(output).wants_gradient = true;
+  steps_.push_back(step);
+  return true;
+}
+
+void Tape::end_step(void* closure, void (*call)(void*, Backward&)) {
+  steps_.back().closure = closure;
+  steps_.back().call = call;
+}
+
+void* Tape::closure_memory(std::size_t bytes, std::size_t alignment) {
+  require(bytes + alignment <= kChunkBytes, "Tape::record", "the closure is too large");
+  if (!chunks_.empty()) {
+    chunk_used_ = (chunk_used_ + alignment - 1) / alignment * alignment;
+    if (chunk_used_ + bytes > kChunkBytes) {
+      ++chunk_;
+      chunk_used_ = 0;
+    }
+  }
+  if (chunk_ == chunks_.size()) chunks_.push_back(std::make_unique<std::byte[]>(kChunkBytes));
+  void* memory = chunks_[chunk_].get() + chunk_used_;
+  chunk_used_ += bytes;
+  return memory;
+}
+
+View Tape::write_target(Node& node, float& beta) {
+  require(node.wants_gradient, "Backward::target", "nobody wants this gradient");
+  if (node.gradient.absent() && node.parameter != nullptr) {
+    node.gradient = node.parameter->gradient;
+  } else if (node.gradient.absent()) {
+    node.gradient = arena_.allocate(node.value.shape(), DType::f32, node.value.layout());
+    node.owns_gradient = true;
+  }
+  const bool add = node.written || (node.parameter != nullptr && accumulate_);
+  node.written = true;
+  beta = add ? 1.0F : 0.0F;
+  return node.gradient;
+}
+
+namespace {
+
+/// Groups the steps of backward by layer for a trace: one span "backward conv1".
+class LayerSpans {
+ public:
+  explicit LayerSpans(Tracer* tracer) : tracer_(tracer) {}
+  ~LayerSpans() { close(); }
+  LayerSpans(const LayerSpans&) = delete;
+  LayerSpans& operator=(const LayerSpans&) = delete;
+
+  void enter(const char* layer) {
+    if (tracer_ == nullptr || (layer_ != nullptr && std::strcmp(layer, layer_) == 0)) return;
+    close();
+    layer_ = layer;
+    begin_ns_ = now_ns();
+  }
+  void close() {
+    if (layer_ == nullptr) return;
+    tracer_->add(std::string("backward ") + layer_, "layer", begin_ns_, now_ns());
+    layer_ = nullptr;
+  }
+
+ private:
+  Tracer* tracer_;
+  const char* layer_ = nullptr;
+  std::int64_t begin_ns_ = 0;
+};
+
+}  // namespace
+
+void Tape::backward(const Variable& loss, const View& seed, const BackwardOptions& options,
+                    ReadyListener* listener) {
+  require(loss.shape().count() == 1 && seed.count() == 1, "Tape::backward",
+          "the loss and its seed have one element");
+  accumulate_ = options.accumulate;
+  for (Parameter* parameter : parameters_) {
+    if (uses(*parameter) == 0) finish(*parameter, false, options, listener);
+  }
+  Node& root = node(loss);
+  root.gradient = seed.reshaped(root.value.shape());
+  root.written = true;
+  LayerSpans spans(stream().tracer());
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    const Step& step = steps_[i];
+    spans.enter(step.layer);
+    if (nodes_[static_cast<std::size_t>(step.output)].written) run(step);
+    count_down(step, options, listener);
+    release(step);
+  }
+}
+
+void Tape::run(const Step& step) {
+  Backward context(*this, step.device->compute());
+  step.call(step.closure, context);
+}
+
+void Tape::count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener) {
+  for (int i = 0; i < step.inputs; ++i) {
+    Node& input =
+        nodes_[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(step.first_input + i)])];
+    if (--input.pending == 0 && input.parameter != nullptr) {
+      finish(*input.parameter, input.written, options, listener);
+    }
+  }
+}
+
+void Tape::finish(Parameter& parameter, bool written, const BackwardOptions& options,
+                  ReadyListener* listener) {
+  if (!written && !options.accumulate) fill(stream(), 0, parameter.gradient);
+  if (options.last && listener != nullptr) listener->gradient_ready(parameter);
+}
+
+void Tape::release(const Step& step) {
+  Node& output = nodes_[static_cast<std::size_t>(step.output)];
+  for (int i = 0; i < step.kept; ++i) {
+    arena_.release(kept_[static_cast<std::size_t>(step.first_kept + i)]);
+  }
+  if (output.owns_value) arena_.release(output.value);
+  if (output.owns_gradient) arena_.release(output.gradient);
+  output.owns_value = output.owns_gradient = false;
+}
+
+void Tape::backward_of_nothing(const BackwardOptions& options, ReadyListener* listener) {
+  for (Parameter* parameter : parameters_) finish(*parameter, false, options, listener);
+}
+
+Tape::Scope::Scope(Tape& tape, const std::string& name)
+    : tape_(tape), outer_(tape.layer_), begin_ns_(now_ns()) {
+  tape_.layer_ = name.c_str();
+}
+
+Tape::Scope::~Scope() {
+  if (Tracer* tracer = tape_.stream().tracer()) {
+    tracer->add(std::string("forward ") + tape_.layer_, "layer", begin_ns_, now_ns());
+  }
+  tape_.layer_ = outer_;
+}
+
+std::vector<const Parameter*> Tape::parameters_without_gradient() const {
+  std::vector<const Parameter*> unused;
+  for (const Parameter* parameter : parameters_) {
+    const int node = node_of_parameter_[static_cast<std::size_t>(parameter->id)];
+    if (node < 0 || !nodes_[static_cast<std::size_t>(node)].written) unused.push_back(parameter);
+  }
+  return unused;
+}
+
+int Tape::uses(const Parameter& parameter) const {
+  const int node = node_of_parameter_[static_cast<std::size_t>(parameter.id)];
+  return node < 0 ? 0 : nodes_[static_cast<std::size_t>(node)].uses;
+}
+
+}  // namespace ringlet::nn

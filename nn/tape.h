@@ -1,0 +1,213 @@
+// Tape: what happened in a forward pass, so that backward can undo it in reverse.
+//
+// An operation computes its result and records a step: its inputs, its output, and a closure that
+// turns the output's gradient into the inputs'. The order of execution is already a topological
+// order, so backward simply walks the steps in reverse.
+//
+// One gradient, step by step (docs/architecture.md draws it):
+//   1. record() raises the count of pending uses of each input.
+//   2. backward() runs a step when its output has a gradient; a step without one lies on a branch
+//      that does not reach the loss, and is skipped. Either way its inputs' uses count down.
+//   3. A closure asks target(x) where x's gradient goes: the first use overwrites (beta 0), the
+//      others add (beta 1). A parameter's gradient goes straight into its slice of the arena.
+//   4. A parameter whose pending uses reach 0 is final: if nothing was written it is zeroed, then
+//      the ReadyListener hears of it. Parameters that were not used at all come first.
+//   5. The output's value and gradient are given back to the arena: nobody needs them any more.
+//
+// Nothing is global: a replica has a tape. After the first steps nothing is allocated: nodes, steps
+// and closures live in memory that the tape keeps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/memory.h"
+#include "nn/parameter.h"
+#include "nn/variable.h"
+
+namespace ringlet::nn {
+
+/// Hears that a parameter's gradient is final in this optimiser step. Implemented by train/.
+class ReadyListener {
+ public:
+  virtual ~ReadyListener() = default;
+  virtual void gradient_ready(const Parameter& parameter) = 0;
+};
+
+/// What operations may want to know of the step that runs.
+struct StepContext {
+  bool training = true;    ///< dropout drops, and steps are recorded
+  std::uint64_t seed = 0;  ///< of the run
+  std::int64_t epoch = 0;
+  std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
+};
+
+/// Which part of an optimiser step a backward pass is (gradient accumulation).
+struct BackwardOptions {
+  bool accumulate = false;  ///< add to what the parameters' gradients hold (not the first pass)
+  bool last = true;         ///< gradients are final after this pass: the listener is told
+};
+
+class Tape;
+
+/// What a step's closure sees during backward.
+class Backward {
+ public:
+  struct Target {
+    View view;   ///< where the gradient goes
+    float beta;  ///< 0: overwrite, 1: add
+  };
+
+  Backward(Tape& tape, Stream& stream) : tape_(tape), stream_(stream) {}
+  Stream& stream() const { return stream_; }
+  /// Whether anybody needs the gradient of x. If not, target(x) must not be called.
+  bool wants(const Variable& x) const;
+  /// The gradient of the step's output. The closure may overwrite it: nobody reads it afterwards.
+  View gradient(const Variable& y) const;
+  /// Where to put the gradient of x; call it once per use, right before writing.
+  Target target(const Variable& x) const;
+
+ private:
+  Tape& tape_;
+  Stream& stream_;
+};
+
+class Tape {
+ public:
+  /// `arena` holds activations and their gradients; `parameters` are all of the model's.
+  Tape(Device& device, Arena& arena, std::span<Parameter* const> parameters);
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  Device& device() const { return device_; }
+  Stream& stream() const { return device_.compute(); }
+  const StepContext& context() const { return context_; }
+
+  /// Forgets the last step; its variables become invalid.
+  void begin(const StepContext& context);
+
+  /// A value from outside (a batch, labels) that wants no gradient; the memory stays the caller's.
+  Variable constant(const View& value);
+  /// A parameter as a variable; asked for twice in a step, it is the same node.
+  Variable parameter(Parameter& parameter);
+  /// A new value for an operation to fill, in activation memory.
+  Variable make(const Shape& shape, Layout layout, DType dtype = DType::f32);
+  /// Memory that belongs to the step recorded next (a mask, probabilities).
+  View keep(const Shape& shape, Layout layout, DType dtype = DType::f32);
+
+  /// Records that `operation` (a string literal) made `output` from `inputs`. `backward` is called
+  /// with a Backward&; it must be trivially copyable: capture variables, views, specs and numbers.
+  /// Inputs that are absent are passed over. Records nothing when no input wants a gradient or the
+  /// context says that this is no training step.
+  template <class F>
+  void record(const char* operation, std::initializer_list<Variable> inputs, const Variable& output,
+              F backward) {
+    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>);
+    if (!begin_step(operation, inputs, output)) return;
+    void* closure = new (closure_memory(sizeof(F), alignof(F))) F(backward);
+    end_step(closure, [](void* f, Backward& context) { (*static_cast<F*>(f))(context); });
+  }
+
+  /// Computes the gradient of `loss` (one element) times `seed` (f32 [1]) with respect to every
+  /// parameter. `listener` may be null.
+  void backward(const Variable& loss, const View& seed, const BackwardOptions& options = {},
+                ReadyListener* listener = nullptr);
+
+  /// Instead of backward() where this rank has no sample in the step: zero gradients (unless they
+  /// accumulate), and the listener is told of every parameter.
+  void backward_of_nothing(const BackwardOptions& options = {}, ReadyListener* listener = nullptr);
+
+  /// While it lives, steps that are recorded belong to the layer `name`, which must outlive the
+  /// tape's step; the time shows as "forward name" in a trace.
+  class Scope {
+   public:
+    Scope(Tape& tape, const std::string& name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Tape& tape_;
+    const char* outer_;
+    std::int64_t begin_ns_;
+  };
+
+  /// Called with the layer and the operation each time an operation has filled its output; for
+  /// finding the first broken number. Unset by default.
+  using Inspector =
+      std::function<void(const char* layer, const char* operation, const View& value)>;
+  void set_inspector(Inspector inspector) { inspector_ = std::move(inspector); }
+
+  /// Parameters whose gradient no recorded step of the last backward() wrote, by registration
+  /// order.
+  std::vector<const Parameter*> parameters_without_gradient() const;
+
+  /// Number of uses of `parameter` in the step that was recorded last.
+  int uses(const Parameter& parameter) const;
+
+ private:
+  friend class Variable;
+  friend class Backward;
+
+  struct Node {
+    View value{};
+    View gradient{};
+    Parameter* parameter = nullptr;
+    int pending = 0;  // recorded uses that backward has not come to yet
+    int uses = 0;
+    bool wants_gradient = false;
+    bool owns_value = false;     // the value lies in the arena and is released with its step
+    bool owns_gradient = false;  // so does the gradient
+    bool written = false;        // the gradient holds something of this backward pass
+  };
+  struct Step {
+    const char* operation = "";
+    const char* layer = "";
+    int first_input = 0, inputs = 0;
+    int first_kept = 0, kept = 0;
+    int output = -1;
+    Device* device = nullptr;
+    void* closure = nullptr;
+    void (*call)(void*, Backward&) = nullptr;
+  };
+
+  Node& node(const Variable& x) { return nodes_[static_cast<std::size_t>(x.node())]; }
+  int add_node(const Node& node);
+  bool begin_step(const char* operation, std::initializer_list<Variable> inputs,
+                  const Variable& output);
+  void end_step(void* closure, void (*call)(void*, Backward&));
+  void* closure_memory(std::size_t bytes, std::size_t alignment);
+  View write_target(Node& node, float& beta);
+  void run(const Step& step);
+  void count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener);
+  void finish(Parameter& parameter, bool written, const BackwardOptions& options,
+              ReadyListener* listener);
+  void release(const Step& step);
+
+  Device& device_;
+  Arena& arena_;
+  std::vector<Parameter*> parameters_;
+  StepContext context_;
+  const char* layer_ = "";
+  Inspector inspector_;
+
+  std::vector<Node> nodes_;
+  std::vector<Step> steps_;
+  std::vector<int> inputs_;             // of all steps, one after the other
+  std::vector<View> kept_;              // of all steps, and of the one recorded next
+  std::size_t kept_recorded_ = 0;       // those that belong to recorded steps
+  std::vector<int> node_of_parameter_;  // by Parameter::id, -1 where not used in this step
+  bool accumulate_ = false;             // options of the backward pass that runs
+
+  static constexpr std::size_t kChunkBytes = 1 << 16;
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::size_t chunk_ = 0, chunk_used_ = 0;
+};
+
+}  // namespace ringlet::nn
