@@ -1,0 +1,71 @@
+# The Debian and Ubuntu packages that Ringlet stands on, and which of them are missing. Sourced.
+
+# Without these nothing builds.
+REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
+          libopenblas-serial-dev libgtest-dev libgmock-dev libbenchmark-dev)
+# These save time, or a download. Their absence is said and borne.
+OPTIONAL=(ccache)
+DATASET=dataset-fashion-mnist
+# For scripts/check, scripts/mutate and the tests that ask PyTorch.
+DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-torch)
+
+# Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
+release_adjustments() {
+  local id="" version=""
+  # shellcheck source=/dev/null
+  if [[ -r /etc/os-release ]]; then
+    id=$(. /etc/os-release && echo "${ID:-}")
+    version=$(. /etc/os-release && echo "${VERSION_ID:-}")
+  fi
+  if [[ $id == ubuntu && $version == 22.04 ]]; then
+    REQUIRED=("${REQUIRED[@]/#g++/g++-12}")
+  fi
+}
+
+# missing PACKAGE...: prints those that are neither installed nor unpacked in .deps.
+missing() {
+  local have
+  have=" $(dpkg-query -W -f '${db:Status-Status}:${Package}\n' "$@" 2>/dev/null |
+           sed -n 's/^installed://p' | tr '\n' ' ') "
+  if [[ -f $DEPS/packages ]]; then have+="$(tr '\n' ' ' <"$DEPS/packages") "; fi
+  local package
+  for package in "$@"; do
+    [[ $have == *" $package "* ]] || printf '%s\n' "$package"
+  done
+}
+
+# available PACKAGE: whether apt's lists offer it. Further options for apt come in APT_OPTIONS.
+available() {
+  apt-cache "${APT_OPTIONS[@]}" show --no-all-versions "$1" >/dev/null 2>&1
+}
+
+# run_apt LOG apt-get...: waits while another apt holds its locks (at most five minutes).
+run_apt() {
+  local log=$1 deadline=$((SECONDS + 300)) told=
+  shift
+  until "$@" >"$log" 2>&1 </dev/null; do
+    grep -qE 'Could not get lock|Unable to acquire|Unable to lock' "$log" || return 1
+    ((SECONDS < deadline)) || return 1
+    [[ -n $told ]] || say "setup: another program is installing packages; waiting for it"
+    told=yes
+    sleep 2
+  done
+}
+
+# why LOG: apt's own reason, on one line.
+why() {
+  local reason
+  reason=$(grep -E '^(E|Err|W):|Could not resolve|Temporary failure|No space left' "$1" |
+           sed -E 's/^(E|W): //' | head -n 1)
+  printf '%s' "${reason:-see $1}"
+}
+
+# explain_unavailable PACKAGE...: why the lists may lack them, and what to do.
+explain_unavailable() {
+  local hint="this release's package sources do not offer it"
+  if grep -qi ubuntu /etc/os-release 2>/dev/null &&
+     ! apt-cache "${APT_OPTIONS[@]}" policy 2>/dev/null | grep -q '/universe'; then
+    hint="Ubuntu's 'universe' is not switched on: sudo add-apt-repository universe"
+  fi
+  printf '%s: %s' "$*" "$hint"
+}
