@@ -1,0 +1,36 @@
+#include "kernels/bias.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/bias.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+void require_channels(const char* operation, const ConstView& x) {
+  require_f32(operation, x);
+  require(x.shape().rank() == 2 || x.shape().rank() == 4, operation,
+          "the tensor should be [N, C] or [N, C, H, W]");
+}
+
+}  // namespace
+
+void bias_forward(Stream& stream, ConstView x, ConstView b, View y) {
+  constexpr const char* kName = "bias_forward";
+  require_channels(kName, x);
+  require_same_kind(kName, x, y);
+  require_dense(kName, b, Shape{x.shape()[1]});
+  const Work work{kName, static_cast<double>(x.count()), total_bytes(x, b, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::bias_forward(concrete, x, b, y); });
+}
+
+void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
+  constexpr const char* kName = "bias_backward";
+  require_channels(kName, dy);
+  require_dense(kName, db, Shape{dy.shape()[1]});
+  const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, db)};
+  dispatch(stream, work, [&](auto& concrete) { impl::bias_backward(concrete, dy, beta, db); });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,30 @@
+#include "kernels/classify.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/classify.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+void argmax_count(Stream& stream, ConstView logits, ConstView labels, View count) {
+  constexpr const char* kName = "argmax_count";
+  require_f32(kName, logits);
+  require_rank(kName, logits, 2);
+  require_labels(kName, labels, logits);
+  require_dtype(kName, count, DType::i32);
+  require_shape(kName, count, Shape{2 * logits.shape()[1]});
+  const Work work{kName, static_cast<double>(logits.count()), total_bytes(logits, labels, count)};
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::argmax_count(concrete, logits, labels, count); });
+}
+
+void count_nonfinite(Stream& stream, ConstView x, View count) {
+  constexpr const char* kName = "count_nonfinite";
+  require_f32(kName, x);
+  require_dtype(kName, count, DType::i32);
+  require_shape(kName, count, Shape{1});
+  const Work work{kName, 0, total_bytes(x, count)};
+  dispatch(stream, work, [&](auto& concrete) { impl::count_nonfinite(concrete, x, count); });
+}
+
+}  // namespace ringlet

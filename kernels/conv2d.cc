@@ -1,0 +1,90 @@
+#include "kernels/conv2d.h"
+
+#include <string>
+
+#include "kernels/contract.h"
+#include "kernels/cpu/conv2d.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+void require_spec(const char* operation, const Conv2dSpec& spec) {
+  require(spec.stride.h >= 1 && spec.stride.w >= 1, operation, "the stride should be at least 1");
+  require(spec.padding.h >= 0 && spec.padding.w >= 0, operation,
+          "the padding should be at least 0");
+  require(spec.dilation.h >= 1 && spec.dilation.w >= 1, operation,
+          "the dilation should be at least 1");
+  require(spec.groups >= 1, operation, "there should be at least one group");
+}
+
+std::int64_t output_extent(std::int64_t input, std::int64_t kernel, int stride, int padding,
+                           int dilation) {
+  const std::int64_t room = input + 2 * std::int64_t{padding} - dilation * (kernel - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+Shape output_shape(const char* operation, const Conv2dSpec& spec, const Shape& x, const Shape& w) {
+  require_spec(operation, spec);
+  require(x.rank() == 4 && w.rank() == 4, operation,
+          "the input should be [N, C, H, W] and the weights [O, C/groups, KH, KW]");
+  if (x[1] != w[1] * spec.groups || w[0] % spec.groups != 0) {
+    throw ContractError(std::string(operation) + ": the input " + x.to_string() +
+                        " and the weights " + w.to_string() + " do not fit in " +
+                        std::to_string(spec.groups) + " groups of channels");
+  }
+  require(w[2] >= 1 && w[3] >= 1, operation, "the window should be at least 1 x 1");
+  const std::int64_t height =
+      output_extent(x[2], w[2], spec.stride.h, spec.padding.h, spec.dilation.h);
+  const std::int64_t width =
+      output_extent(x[3], w[3], spec.stride.w, spec.padding.w, spec.dilation.w);
+  if (height < 1 || width < 1) {
+    throw ContractError(std::string(operation) + ": the window of the weights " + w.to_string() +
+                        " does not fit into the input " + x.to_string());
+  }
+  return {x[0], w[0], height, width};
+}
+
+/// x (or dx), w (or dw) and y (or dy). Returns the cost.
+Work require_conv2d(const char* operation, const Conv2dSpec& spec, const ConstView& x,
+                    const ConstView& w, const ConstView& y) {
+  require_f32(operation, x, y);
+  require_shape(operation, y, output_shape(operation, spec, x.shape(), w.shape()));
+  require_dense(operation, w, w.shape());
+  require_same_layout(operation, x, y);
+  return {operation,
+          2.0 * static_cast<double>(y.count()) * static_cast<double>(w.shape().count_per_sample()),
+          total_bytes(x, w, y)};
+}
+
+}  // namespace
+
+Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w) {
+  return output_shape("conv2d_output_shape", spec, x, w);
+}
+
+void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
+                    ConstView bias, Activation activation, View y) {
+  const Work work = require_conv2d("conv2d_forward", spec, x, w, y);
+  if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::conv2d_forward(concrete, spec, x, w, bias, activation, y);
+  });
+}
+
+void conv2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
+                          float beta, View dx) {
+  const Work work = require_conv2d("conv2d_backward_data", spec, dx, w, dy);
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::conv2d_backward_data(concrete, spec, w, dy, beta, dx); });
+}
+
+void conv2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
+                            float beta, View dw) {
+  const Work work = require_conv2d("conv2d_backward_filter", spec, x, dw, dy);
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::conv2d_backward_filter(concrete, spec, x, dy, beta, dw); });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,12 @@
+// The CPU's implementations of kernels/bias.h. The contract has been checked.
+#pragma once
+
+#include "kernels/bias.h"
+#include "kernels/cpu/cpu_device.h"
+
+namespace ringlet::impl {
+
+void bias_forward(CpuStream& stream, const ConstView& x, const ConstView& b, const View& y);
+void bias_backward(CpuStream& stream, const ConstView& dy, float beta, const View& db);
+
+}  // namespace ringlet::impl

@@ -1,0 +1,13 @@
+// The CPU's implementations of kernels/dropout.h. The contract has been checked.
+#pragma once
+
+#include "kernels/cpu/cpu_device.h"
+#include "kernels/dropout.h"
+
+namespace ringlet::impl {
+
+void dropout_forward(CpuStream& stream, const DropoutSpec& spec, const ConstView& x, const View& y);
+void dropout_backward(CpuStream& stream, const DropoutSpec& spec, const ConstView& dy, float beta,
+                      const View& dx);
+
+}  // namespace ringlet::impl

@@ -1,0 +1,30 @@
+// Matrix products on row-major float matrices, by OpenBLAS, on the thread that calls.
+#pragma once
+
+#include <cblas.h>
+
+#include <cstdint>
+
+namespace ringlet::impl {
+
+/// A matrix in memory: consecutive rows are `stride` elements apart. `transposed` says that the
+/// product takes its transpose.
+struct Matrix {
+  const float* data;
+  std::int64_t stride;
+  bool transposed = false;
+};
+
+/// c = beta * c + a b   with a (as taken) [m, k], b [k, n], c [m, n]. With beta = 0, c is not read.
+inline void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
+                 float beta, float* c, std::int64_t c_stride) {
+  if (m == 0 || n == 0) return;
+  const auto order = [](const Matrix& matrix) {
+    return matrix.transposed ? CblasTrans : CblasNoTrans;
+  };
+  const auto size = [](std::int64_t extent) { return static_cast<blasint>(extent); };
+  cblas_sgemm(CblasRowMajor, order(a), order(b), size(m), size(n), size(k), 1.0F, a.data,
+              size(a.stride), b.data, size(b.stride), beta, c, size(c_stride));
+}
+
+}  // namespace ringlet::impl

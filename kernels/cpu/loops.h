@@ -1,0 +1,44 @@
+// How the CPU's plain loops are split over threads, and which layouts they take.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "kernels/cpu/cpu_device.h"
+#include "kernels/error.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::impl {
+
+/// Calls f(i) for every i in [0, n), in any order and on several threads: each i must be
+/// independent of the others (reading and writing element i of the same memory is fine).
+template <class F>
+void for_each_element(CpuStream& stream, std::int64_t n, F f) {
+  constexpr std::int64_t kChunk = 4096;  // elements: less is not worth another thread's wake-up
+  stream.parallel_for((n + kChunk - 1) / kChunk,
+                      [n, f](std::int64_t first, std::int64_t last, int) {
+                        const std::int64_t end = std::min(n, last * kChunk);
+#pragma omp simd
+                        for (std::int64_t i = first * kChunk; i < end; ++i) f(i);
+                      });
+}
+
+/// Calls f(i) for every i in [0, n), each on one thread.
+template <class F>
+void for_each_item(CpuStream& stream, std::int64_t n, F f) {
+  stream.parallel_for(n, [f](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t i = first; i < last; ++i) f(i);
+  });
+}
+
+/// True for lanes, false for nchw; throws ContractError for a layout without CPU implementation.
+inline bool in_lanes(const char* operation, const ConstView& view) {
+  if (view.layout() == Layout::nhwc) {
+    throw ContractError(std::string(operation) + ": " + describe(view) +
+                        ": the CPU takes the layouts nchw and lanes");
+  }
+  return view.layout() == Layout::lanes;
+}
+
+}  // namespace ringlet::impl

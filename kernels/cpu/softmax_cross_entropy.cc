@@ -1,0 +1,108 @@
+#include "kernels/cpu/softmax_cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "kernels/cpu/loops.h"
+#include "kernels/elements.h"
+
+namespace ringlet::impl {
+
+namespace {
+
+/// Where a sample's classes lie: class k at offset(n) + k * stride.
+struct Rows {
+  std::int64_t samples;
+  std::int64_t classes;
+  bool lanes;
+  std::int64_t stride() const { return lanes ? kLanes : 1; }
+  std::int64_t offset(std::int64_t n) const {
+    return lanes ? n / kLanes * kLanes * classes + n % kLanes : n * classes;
+  }
+};
+
+Rows rows_of(const char* operation, const ConstView& view) {
+  return {view.shape()[0], view.shape()[1], in_lanes(operation, view)};
+}
+
+void check_labels(const char* operation, const std::int32_t* labels, const Rows& rows) {
+  for (std::int64_t n = 0; n < rows.samples; ++n) {
+    if (0 <= labels[n] && labels[n] < rows.classes) continue;
+    throw ContractError(std::string(operation) + ": sample " + std::to_string(n) +
+                        " has the label " + std::to_string(labels[n]) + ", outside of [0, " +
+                        std::to_string(rows.classes) + ")");
+  }
+}
+
+/// Writes softmax(logits) and returns the loss of one sample. The largest logit is subtracted, so
+/// that no exponential overflows and the sum is at least 1.
+double softmax_row(const float* logits, std::int64_t classes, std::int64_t stride,
+                   std::int64_t label, float* probabilities) {
+  float largest = logits[0];
+  for (std::int64_t k = 1; k < classes; ++k) largest = std::max(largest, logits[k * stride]);
+  float sum = 0;
+  for (std::int64_t k = 0; k < classes; ++k) {
+    const float e = std::exp(logits[k * stride] - largest);
+    probabilities[k * stride] = e;
+    sum += e;
+  }
+  const float factor = 1.0F / sum;
+  for (std::int64_t k = 0; k < classes; ++k) probabilities[k * stride] *= factor;
+  return std::log(static_cast<double>(sum)) -
+         (static_cast<double>(logits[label * stride]) - static_cast<double>(largest));
+}
+
+/// In lanes layout, the lanes beyond the batch become 0.
+void clear_padding(const Rows& rows, float* values) {
+  if (!rows.lanes || rows.samples == 0) return;
+  float* block = values + (lane_blocks(rows.samples) - 1) * kLanes * rows.classes;
+  const std::int64_t used = rows.samples - (lane_blocks(rows.samples) - 1) * kLanes;
+  for (std::int64_t k = 0; k < rows.classes; ++k) {
+    for (std::int64_t lane = used; lane < kLanes; ++lane) block[k * kLanes + lane] = 0;
+  }
+}
+
+}  // namespace
+
+void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_view,
+                                   const ConstView& labels_view, const View& probabilities_view,
+                                   const View& loss) {
+  constexpr const char* kName = "softmax_cross_entropy_forward";
+  const Rows rows = rows_of(kName, logits_view);
+  const auto* labels = labels_view.as<std::int32_t>();
+  check_labels(kName, labels, rows);
+  const float* logits = logits_view.f32();
+  float* probabilities = probabilities_view.f32();
+  auto* losses = stream.workspace_of<double>(rows.samples);
+  for_each_item(stream, rows.samples, [=](std::int64_t n) {
+    losses[n] = softmax_row(logits + rows.offset(n), rows.classes, rows.stride(), labels[n],
+                            probabilities + rows.offset(n));
+  });
+  clear_padding(rows, probabilities);
+  double total = 0;
+  for (std::int64_t n = 0; n < rows.samples; ++n) total += losses[n];
+  *loss.f32() = static_cast<float>(total);
+}
+
+void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabilities_view,
+                                    const ConstView& labels_view, const ConstView& dloss_view,
+                                    float beta, const View& dlogits_view) {
+  constexpr const char* kName = "softmax_cross_entropy_backward";
+  const Rows rows = rows_of(kName, probabilities_view);
+  const auto* labels = labels_view.as<std::int32_t>();
+  const float* probabilities = probabilities_view.f32();
+  const float dloss = *dloss_view.f32();
+  float* dlogits = dlogits_view.f32();
+  for_each_item(stream, rows.samples, [=](std::int64_t n) {
+    const float* p = probabilities + rows.offset(n);
+    float* dz = dlogits + rows.offset(n);
+    for (std::int64_t k = 0; k < rows.classes; ++k) {
+      const std::int64_t i = k * rows.stride();
+      dz[i] = element::blend(beta, dz[i], element::softmax_gradient(p[i], k == labels[n], dloss));
+    }
+  });
+  clear_padding(rows, dlogits);
+}
+
+}  // namespace ringlet::impl

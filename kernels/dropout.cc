@@ -1,0 +1,38 @@
+#include "kernels/dropout.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/dropout.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+void require_dropout(const char* operation, const DropoutSpec& spec, const ConstView& in,
+                     const ConstView& out) {
+  require_f32(operation, in);
+  require_same_kind(operation, in, out);
+  require(in.shape().rank() >= 1, operation, "the tensor should be [N, ...]");
+  require(spec.probability >= 0.0F && spec.probability < 1.0F, operation,
+          "the probability should be in [0, 1)");
+  require(spec.first_sample >= 0, operation, "the first sample should be at least 0");
+}
+
+}  // namespace
+
+void dropout_forward(Stream& stream, const DropoutSpec& spec, ConstView x, View y) {
+  constexpr const char* kName = "dropout_forward";
+  require_dropout(kName, spec, x, y);
+  const Work work{kName, static_cast<double>(x.count()), total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::dropout_forward(concrete, spec, x, y); });
+}
+
+void dropout_backward(Stream& stream, const DropoutSpec& spec, ConstView dy, float beta, View dx) {
+  constexpr const char* kName = "dropout_backward";
+  require_dropout(kName, spec, dy, dx);
+  const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, dx)};
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::dropout_backward(concrete, spec, dy, beta, dx); });
+}
+
+}  // namespace ringlet

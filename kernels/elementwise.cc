@@ -1,0 +1,49 @@
+#include "kernels/elementwise.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+void fill(Stream& stream, float value, View y) {
+  constexpr const char* kName = "fill";
+  require(y.dtype() == DType::f32 || y.dtype() == DType::i32, kName,
+          "the elements should be f32 or i32");
+  const Work work{kName, 0, total_bytes(y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::fill(concrete, value, y); });
+}
+
+void copy(Stream& stream, ConstView x, View y) {
+  constexpr const char* kName = "copy";
+  require_same_kind(kName, x, y);
+  const Work work{kName, 0, total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::copy(concrete, x, y); });
+}
+
+void accumulate(Stream& stream, ConstView x, View y) {
+  constexpr const char* kName = "accumulate";
+  require_f32(kName, x);
+  require_same_kind(kName, x, y);
+  const Work work{kName, static_cast<double>(x.storage()), total_bytes(x, y, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::accumulate(concrete, x, y); });
+}
+
+void add(Stream& stream, ConstView a, ConstView b, View y) {
+  constexpr const char* kName = "add";
+  require_f32(kName, a);
+  require_same_kind(kName, a, b);
+  require_same_kind(kName, a, y);
+  const Work work{kName, static_cast<double>(a.storage()), total_bytes(a, b, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::add(concrete, a, b, y); });
+}
+
+void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
+  constexpr const char* kName = "scale";
+  require_f32(kName, x);
+  require_same_kind(kName, x, y);
+  const Work work{kName, 3.0 * static_cast<double>(x.storage()), total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::scale(concrete, alpha, x, beta, y); });
+}
+
+}  // namespace ringlet

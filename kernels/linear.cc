@@ -1,0 +1,47 @@
+#include "kernels/linear.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/linear.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+/// x (or dx) [N, I], w (or dw) [O, I], y (or dy) [N, O]. Returns the cost.
+Work require_linear(const char* operation, const ConstView& x, const ConstView& w,
+                    const ConstView& y) {
+  require_f32(operation, x, y);
+  require_rank(operation, x, 2);
+  require_rank(operation, w, 2);
+  const std::int64_t n = x.shape()[0], inputs = x.shape()[1], outputs = w.shape()[0];
+  require_dense(operation, w, Shape{outputs, inputs});
+  require_shape(operation, y, Shape{n, outputs});
+  require_same_layout(operation, x, y);
+  return {operation, 2.0 * static_cast<double>(n) * static_cast<double>(w.count()),
+          total_bytes(x, w, y)};
+}
+
+}  // namespace
+
+void linear_forward(Stream& stream, ConstView x, ConstView w, ConstView bias, Activation activation,
+                    View y) {
+  const Work work = require_linear("linear_forward", x, w, y);
+  if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::linear_forward(concrete, x, w, bias, activation, y); });
+}
+
+void linear_backward_data(Stream& stream, ConstView w, ConstView dy, float beta, View dx) {
+  const Work work = require_linear("linear_backward_data", dx, w, dy);
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::linear_backward_data(concrete, w, dy, beta, dx); });
+}
+
+void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float beta, View dw) {
+  const Work work = require_linear("linear_backward_weight", x, dw, dy);
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::linear_backward_weight(concrete, x, dy, beta, dw); });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,24 @@
+#include "kernels/sgd.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/sgd.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
+                ConstView gradient, View velocity) {
+  constexpr const char* kName = "sgd_update";
+  require_dense(kName, rates, Shape{2});
+  require_rank(kName, value, 1);
+  require_dense(kName, value, value.shape());
+  require_dense(kName, gradient, value.shape());
+  if (!velocity.absent()) require_dense(kName, velocity, value.shape());
+  const Work work{kName, 7.0 * static_cast<double>(value.count()),
+                  total_bytes(value, value, gradient, velocity, velocity)};
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::sgd_update(concrete, spec, rates, value, gradient, velocity);
+  });
+}
+
+}  // namespace ringlet
