@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/error.h"
 #include "kernels/tensor.h"
 #include "nn/initializer.h"
 
@@ -40,7 +41,13 @@ struct Registry {
   std::vector<Parameter*> parameters;
   std::vector<StateBuffer*> buffers;
 
+  /// Throws ContractError when the name, or the parameter itself, is known already.
   void add(Parameter& parameter, const std::string& name) {
+    for (const Parameter* known : parameters) {
+      if (known != &parameter && known->name != name) continue;
+      throw ContractError("the model has two parameters '" + name +
+                          "', or one under two names; give its layers different names");
+    }
     parameter.name = name;
     parameter.id = static_cast<int>(parameters.size());
     parameters.push_back(&parameter);
