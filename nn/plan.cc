@@ -19,19 +19,24 @@ class DryRun {
  public:
   explicit DryRun(const Registry& registry) : registry_(registry) {
     for (Parameter* parameter : registry.parameters) {
+      views_.push_back(parameter->value);
+      views_.push_back(parameter->gradient);
       const auto bytes = parameter->shape.count() * size_of(DType::f32);
       parameter->value = View(device.allocate(bytes), parameter->shape);
       parameter->gradient = View(device.allocate(bytes), parameter->shape);
     }
     for (StateBuffer* buffer : registry.buffers) {
+      views_.push_back(buffer->value);
       buffer->value = View(device.allocate(buffer->shape.count() * 4), buffer->shape);
     }
   }
   ~DryRun() {
+    auto view = views_.begin();
     for (Parameter* parameter : registry_.parameters) {
-      parameter->value = parameter->gradient = View();
+      parameter->value = *view++;
+      parameter->gradient = *view++;
     }
-    for (StateBuffer* buffer : registry_.buffers) buffer->value = View();
+    for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
   }
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
@@ -49,6 +54,7 @@ class DryRun {
 
  private:
   const Registry& registry_;
+  std::vector<View> views_;  // that parameters and buffers had before, and get back
 };
 
 std::int64_t aligned(std::int64_t element) {

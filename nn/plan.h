@@ -48,7 +48,8 @@ struct InputSpec {
 using LossFunction = std::function<Variable(const Variable& output, const Variable& labels)>;
 
 /// Runs `model` (registered as `registry`) forward and backward on the meta device.
-/// Leaves the parameters' views unset. Throws ContractError when a layer does not fit its input.
+/// Leaves the parameters' views as they were. Throws ContractError when a layer does not fit its
+/// input.
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss);
 
