@@ -1,5 +1,6 @@
 #include "nn/layers/sequential.h"
 
+#include "kernels/error.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
@@ -12,7 +13,11 @@ Variable Sequential::forward(Tape& tape, const Variable& x) {
   Variable value = x;
   for (std::size_t i = 0; i < children_.size();) {
     const Tape::Scope scope(tape, children_[i].name);
-    i += run(tape, i, value);
+    try {
+      i += run(tape, i, value);
+    } catch (const ContractError& error) {
+      throw ContractError("layer " + children_[i].name + ": " + error.what(), error.where());
+    }
   }
   return value;
 }
