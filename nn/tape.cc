@@ -35,6 +35,7 @@ Tape::Tape(Device& device, Arena& arena, std::span<Parameter* const> parameters)
 
 void Tape::begin(const StepContext& context) {
   context_ = context;
+  backward_done_ = false;
   nodes_.clear();
   steps_.clear();
   inputs_.clear();
@@ -56,7 +57,10 @@ Variable Tape::constant(const View& value) {
 }
 
 Variable Tape::parameter(Parameter& parameter) {
-  int& known = node_of_parameter_.at(static_cast<std::size_t>(parameter.id));
+  const auto id = static_cast<std::size_t>(parameter.id);
+  require(id < parameters_.size() && parameters_[id] == &parameter, "Tape::parameter",
+          "the parameter is not one of this model's; its layer should register it");
+  int& known = node_of_parameter_[id];
   if (known < 0) {
     known = add_node({.value = parameter.value, .parameter = &parameter, .wants_gradient = true});
   }
@@ -144,7 +148,8 @@ class LayerSpans {
   LayerSpans& operator=(const LayerSpans&) = delete;
 
   void enter(const char* layer) {
-    if (tracer_ == nullptr || (layer_ != nullptr && std::strcmp(layer, layer_) == 0)) return;
+    if (tracer_ == nullptr || *layer == 0) return close();
+    if (layer_ != nullptr && std::strcmp(layer, layer_) == 0) return;
     close();
     layer_ = layer;
     begin_ns_ = now_ns();
@@ -167,13 +172,13 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
                     ReadyListener* listener) {
   require(loss.shape().count() == 1 && seed.count() == 1, "Tape::backward",
           "the loss and its seed have one element");
+  require(!backward_done_, "Tape::backward", "a step goes backward once; begin() the next one");
+  backward_done_ = true;
   accumulate_ = options.accumulate;
   for (Parameter* parameter : parameters_) {
     if (uses(*parameter) == 0) finish(*parameter, false, options, listener);
   }
-  Node& root = node(loss);
-  root.gradient = seed.reshaped(root.value.shape());
-  root.written = true;
+  start_from(loss, seed);
   LayerSpans spans(stream().tracer());
   for (std::size_t i = steps_.size(); i-- > 0;) {
     const Step& step = steps_[i];
@@ -182,6 +187,16 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
     count_down(step, options, listener);
     release(step);
   }
+}
+
+void Tape::start_from(const Variable& loss, const View& seed) {
+  Node& root = node(loss);
+  require(root.value.layout() == Layout::nchw, "Tape::backward", "the loss has the layout nchw");
+  root.gradient = arena_.allocate(root.value.shape());  // a copy: closures may overwrite it
+  root.owns_gradient = true;
+  root.written = true;
+  root.owns_value = false;  // not given back: the user reads the loss
+  copy(stream(), seed.reshaped(root.value.shape()), root.gradient);
 }
 
 void Tape::run(const Step& step) {

@@ -95,6 +95,7 @@ class Tape {
   /// A value from outside (a batch, labels) that wants no gradient; the memory stays the caller's.
   Variable constant(const View& value);
   /// A parameter as a variable; asked for twice in a step, it is the same node.
+  /// Throws ContractError for a parameter that was not registered with the model.
   Variable parameter(Parameter& parameter);
   /// A new value for an operation to fill, in activation memory.
   Variable make(const Shape& shape, Layout layout, DType dtype = DType::f32);
@@ -108,14 +109,16 @@ class Tape {
   template <class F>
   void record(const char* operation, std::initializer_list<Variable> inputs, const Variable& output,
               F backward) {
-    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>);
+    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F> &&
+                  alignof(F) <= alignof(std::max_align_t));
     if (!begin_step(operation, inputs, output)) return;
     void* closure = new (closure_memory(sizeof(F), alignof(F))) F(backward);
     end_step(closure, [](void* f, Backward& context) { (*static_cast<F*>(f))(context); });
   }
 
   /// Computes the gradient of `loss` (one element) times `seed` (f32 [1]) with respect to every
-  /// parameter. `listener` may be null.
+  /// parameter. `listener` may be null. Once a step: activations are given back on the way, all but
+  /// the value of `loss`, which can be read until the next begin().
   void backward(const Variable& loss, const View& seed, const BackwardOptions& options = {},
                 ReadyListener* listener = nullptr);
 
@@ -128,6 +131,7 @@ class Tape {
   class Scope {
    public:
     Scope(Tape& tape, const std::string& name);
+    Scope(Tape& tape, std::string&& name) = delete;  // a temporary would not live long enough
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
@@ -184,6 +188,7 @@ class Tape {
   void end_step(void* closure, void (*call)(void*, Backward&));
   void* closure_memory(std::size_t bytes, std::size_t alignment);
   View write_target(Node& node, float& beta);
+  void start_from(const Variable& loss, const View& seed);
   void run(const Step& step);
   void count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener);
   void finish(Parameter& parameter, bool written, const BackwardOptions& options,
@@ -204,6 +209,7 @@ class Tape {
   std::size_t kept_recorded_ = 0;       // those that belong to recorded steps
   std::vector<int> node_of_parameter_;  // by Parameter::id, -1 where not used in this step
   bool accumulate_ = false;             // options of the backward pass that runs
+  bool backward_done_ = false;          // in this step
 
   static constexpr std::size_t kChunkBytes = 1 << 16;
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
