@@ -26,7 +26,7 @@ release_adjustments() {
 missing() {
   local have
   have=" $(dpkg-query -W -f '${db:Status-Status}:${Package}\n' "$@" 2>/dev/null |
-           sed -n 's/^installed://p' | tr '\n' ' ') "
+           sed -n 's/^installed://p' | tr '\n' ' ' || true) "  # it fails where one is unknown
   if [[ -f $DEPS/packages ]]; then have+="$(tr '\n' ' ' <"$DEPS/packages") "; fi
   local package
   for package in "$@"; do
