@@ -21,10 +21,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "comm/all_reduce.h"
+#include "comm/plan_check.h"
 #include "comm/transport.h"
 
 namespace ringlet::comm {
@@ -60,9 +60,9 @@ class Communicator {
   /// Every rank's text, in the order of ranks; lengths may differ.
   std::vector<std::string> gather_text(Stream& stream, const std::string& mine,
                                        std::string_view name);
-  /// Compares a list of (name, value) over all ranks. Throws MismatchError, on every rank, naming
-  /// the first entry that differs, the ranks and their values.
-  void require_equal(Stream& stream, const std::vector<std::pair<std::string, std::string>>& plan);
+  /// Compares a list of (name, value) pairs over all ranks. Throws MismatchError, on every rank,
+  /// naming the first entry that differs, the ranks and their values.
+  void require_equal(Stream& stream, const Plan& plan);
   /// Compares data byte by byte, through a 64-bit hash, over all ranks. Throws MismatchError, on
   /// every rank, naming the ranks that differ. Host memory.
   void require_identical(Stream& stream, ConstView data, std::string_view name);
@@ -79,6 +79,7 @@ class Communicator {
 
   Transport& transport_;
   std::unique_ptr<AllReduce> all_reduce_;
+  std::vector<std::uint64_t> hashes_;  // of every rank, for require_identical
 };
 
 }  // namespace ringlet::comm

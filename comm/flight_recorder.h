@@ -5,13 +5,14 @@
 // small ring. Beside it stands what the replica does between collectives ("data loading").
 //
 // enter() and leave() belong to the thread that runs the rank's collectives, set_activity() to any
-// thread of the rank, history() and activity() to anybody. Nothing here allocates but history().
+// thread of the rank, the others to anybody. Nothing here allocates but history().
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ class FlightRecorder {
   void set_activity(const char* what);
   Activity activity() const;
 
+  /// The collective that was entered last.
+  std::optional<CollectiveRecord> latest() const;
   /// The latest collectives, at most kRecords, oldest first.
   std::vector<CollectiveRecord> history() const;
 

@@ -17,13 +17,15 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/doorbell.h"
 #include "comm/transport.h"
 
 namespace ringlet::comm {
@@ -35,6 +37,16 @@ struct LocalGroupOptions {
 
 class LocalTransport;
 
+/// One message at a time on its way between two ranks.
+struct alignas(64) Mailbox {
+  enum State : int { empty, posted, reading };
+  std::atomic<int> state{empty};
+  // Written by the sender before `posted`, read by the receiver while `reading`.
+  const void* data = nullptr;
+  std::int64_t bytes = 0;
+  CollectiveTag tag;
+};
+
 /// Shared by the threads of a process. Made before them, outlives them and the transports' users.
 class LocalGroup {
  public:
@@ -43,22 +55,24 @@ class LocalGroup {
   LocalGroup(const LocalGroup&) = delete;
   LocalGroup& operator=(const LocalGroup&) = delete;
 
-  int size() const { return static_cast<int>(transports_.size()); }
+  int size() const { return size_; }
   Transport& transport(int rank);
 
-  /// Any thread; the first call counts, as said at Transport::abort.
-  void abort(int rank, const std::string& message) noexcept;
+  /// Any thread; the first call counts, as said at Transport::abort. True for the first.
+  bool abort(int rank, const std::string& message) noexcept;
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
 
  private:
   friend class LocalTransport;
-  struct Mailbox;
-  struct Doorbell;
 
-  Mailbox& mailbox(int from, int to);
-  Doorbell& doorbell(int rank);
+  Mailbox& mailbox(int from, int to) {
+    return mailboxes_[static_cast<std::size_t>(from) * static_cast<std::size_t>(size_) +
+                      static_cast<std::size_t>(to)];
+  }
+  Doorbell& doorbell(int rank) { return doorbells_[static_cast<std::size_t>(rank)]; }
 
+  int size_;
   std::chrono::nanoseconds spin_;
   std::vector<std::unique_ptr<LocalTransport>> transports_;  // by rank
   std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to]

@@ -1,0 +1,126 @@
+#include "comm/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "comm/collectives.h"
+#include "comm/hash.h"
+#include "comm/rank_text.h"
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// Memory as a view of bytes.
+View bytes_at(void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
+ConstView bytes_at(const void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
+
+}  // namespace
+
+Communicator::Communicator(Transport& transport, const CommunicatorOptions& options)
+    : transport_(transport),
+      all_reduce_(make_all_reduce(options.strategy, transport)),
+      hashes_(static_cast<std::size_t>(transport.size())) {
+  transport_.set_timeout(options.timeout_seconds);
+}
+
+template <class Body>
+void Communicator::collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
+                              std::string_view name, Body body) {
+  const ScopedSpan span(stream.tracer(), name, "collective", bytes);
+  transport_.recorder().enter(kind, bytes, name);
+  try {
+    body();
+  } catch (const Aborted&) {
+    throw;
+  } catch (const std::exception& error) {
+    abort(error.what());
+    throw;
+  }
+  transport_.recorder().leave();
+}
+
+// The tasks capture addresses and lengths rather than views, to stay within a Task's 64 bytes.
+
+void Communicator::all_reduce(Stream& stream, View data, std::string_view name) {
+  require_dtype("all_reduce", data, DType::f32);
+  stream.run([this, &stream, values = data.f32(), count = data.storage(), name] {
+    const View flat(values, {count});
+    collective(stream, CollectiveKind::all_reduce, flat.bytes(), name,
+               [&] { all_reduce_->sum(stream, flat); });
+  });
+}
+
+void Communicator::broadcast(Stream& stream, int root, View data, std::string_view name) {
+  stream.run([this, &stream, root, address = data.data(), bytes = data.bytes(), name] {
+    collective(stream, CollectiveKind::broadcast, bytes, name,
+               [&] { comm::broadcast(transport_, stream, root, bytes_at(address, bytes)); });
+  });
+}
+
+void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::string_view name) {
+  require(all.bytes() == size() * mine.bytes(), "all_gather",
+          "the result has as many bytes as all ranks' parts together");
+  stream.run([this, &stream, from = mine.data(), bytes = mine.bytes(), into = all.data(), name] {
+    collective(stream, CollectiveKind::all_gather, bytes, name, [&] {
+      comm::all_gather(transport_, stream, bytes_at(from, bytes), bytes_at(into, size() * bytes));
+    });
+  });
+}
+
+void Communicator::barrier(Stream& stream, std::string_view name) {
+  stream.run([this, &stream, name] {
+    collective(stream, CollectiveKind::barrier, 0, name,
+               [&] { comm::barrier(transport_, stream); });
+  });
+  stream.synchronize();
+}
+
+std::vector<std::string> Communicator::gather_text(Stream& stream, const std::string& mine,
+                                                   std::string_view name) {
+  const auto ranks = static_cast<std::size_t>(size());
+  const auto gather = [&](const void* from, std::size_t bytes, void* into) {
+    all_gather(stream, bytes_at(from, static_cast<std::int64_t>(bytes)),
+               bytes_at(into, static_cast<std::int64_t>(ranks * bytes)), name);
+    stream.synchronize();
+  };
+  const std::uint64_t length = mine.size();
+  std::vector<std::uint64_t> lengths(ranks);
+  gather(&length, sizeof length, lengths.data());
+
+  const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
+  std::string padded = mine;
+  padded.resize(longest);
+  std::string all(ranks * longest, '\0');
+  gather(padded.data(), longest, all.data());
+
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < ranks; ++r) texts.push_back(all.substr(r * longest, lengths[r]));
+  return texts;
+}
+
+void Communicator::require_equal(Stream& stream, const Plan& plan) {
+  const std::string difference = find_difference(gather_text(stream, to_text(plan), "plan"));
+  if (!difference.empty()) throw MismatchError(difference);
+}
+
+void Communicator::require_identical(Stream& stream, ConstView data, std::string_view name) {
+  std::uint64_t mine = 0;
+  stream.run(
+      [&mine, address = data.data(), bytes = data.bytes()] { mine = hash_bytes(address, bytes); });
+  constexpr std::int64_t kBytes = sizeof mine;
+  all_gather(stream, bytes_at(&mine, kBytes), bytes_at(hashes_.data(), size() * kBytes), name);
+  stream.synchronize();
+  if (std::all_of(hashes_.begin(), hashes_.end(), [mine](auto hash) { return hash == mine; })) {
+    return;
+  }
+  std::vector<std::string> texts;
+  for (const std::uint64_t hash : hashes_) texts.push_back(fmt::format("{:016x}", hash));
+  throw MismatchError(
+      fmt::format("the replicas' {} differ, by their hashes: {}", name, text_of_values(texts)));
+}
+
+}  // namespace ringlet::comm

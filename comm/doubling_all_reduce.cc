@@ -1,0 +1,41 @@
+#include "comm/doubling_all_reduce.h"
+
+#include <bit>
+
+#include "kernels/elementwise.h"
+
+namespace ringlet::comm {
+
+DoublingAllReduce::DoublingAllReduce(Transport& transport)
+    : AllReduce(transport),
+      power_(static_cast<int>(std::bit_floor(static_cast<unsigned>(transport.size())))) {}
+
+void DoublingAllReduce::sum(Stream& stream, View data) {
+  if (folds_in()) {
+    transport().send(stream, rank() - power_, data);
+    transport().receive(stream, rank() - power_, data);
+    return;
+  }
+  if (has_fold()) transport().receive(stream, rank() + power_, data, Combine::add);
+  for (int distance = 1; distance < power_; distance *= 2) {
+    const int partner = rank() ^ distance;
+    const View arriving = scratch(stream, data.count());
+    transport().exchange(stream, partner, data, partner, arriving);
+    accumulate(stream, arriving, data);
+  }
+  if (has_fold()) transport().send(stream, rank() + power_, data);
+}
+
+std::int64_t DoublingAllReduce::bytes_sent(std::int64_t count) const {
+  const int steps = std::countr_zero(static_cast<unsigned>(power_));
+  const std::int64_t messages = folds_in() ? 1 : steps + (has_fold() ? 1 : 0);
+  return messages * count * size_of(DType::f32);
+}
+
+View DoublingAllReduce::scratch(Stream& stream, std::int64_t count) {
+  const std::int64_t bytes = count * size_of(DType::f32);
+  if (bytes > scratch_.bytes()) scratch_ = Buffer(stream.device(), bytes);
+  return {scratch_.data(), {count}, DType::f32};
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,200 @@
+#include "comm/local_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "comm/timeout_report.h"
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// in = arriving, or in = in + arriving, in one pass over the peer's memory.
+void take(const void* arriving, const View& in, Combine combine) {
+  const std::int64_t bytes = in.bytes();
+  if (bytes == 0) return;
+  if (combine == Combine::copy) {
+    std::memcpy(in.data(), arriving, static_cast<std::size_t>(bytes));
+    return;
+  }
+  float* __restrict sum = in.f32();
+  const float* __restrict addend = static_cast<const float*>(arriving);
+  const std::int64_t count = in.storage();
+  for (std::int64_t i = 0; i < count; ++i) sum[i] += addend[i];
+}
+
+std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
+  // With more ranks than processors, a rank that spins keeps the one from running that it waits
+  // for. Otherwise spin about as long as falling asleep and being woken takes.
+  constexpr double kSpinMicroseconds = 50;
+  const bool crowded = size > static_cast<int>(std::thread::hardware_concurrency());
+  const double chosen = crowded ? 0 : kSpinMicroseconds;
+  const double microseconds = options.spin_microseconds < 0 ? chosen : options.spin_microseconds;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(microseconds * 1e3));
+}
+
+}  // namespace
+
+/// One rank's end of the group.
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(LocalGroup& group, int rank)
+      : Transport({rank, group.size(), rank, group.size()}), group_(group) {}
+
+  void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
+  std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
+  FlightRecorder& recorder() override { return recorder_; }
+  std::optional<RankStatus> look_at(int other) const override {
+    const FlightRecorder& recorder = group_.transport(other).recorder();
+    return RankStatus{recorder.latest(), recorder.activity()};
+  }
+
+ protected:
+  void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                   Combine combine) override;
+
+ private:
+  void post(int to, const ConstView& out);
+  void receive_posted(int from, const View& in, Combine combine);
+  void take_back(Mailbox& box) noexcept;
+  template <class Ready>
+  void wait(int peer, Ready ready);
+  void throw_if_aborted() const;
+  void check_message(int from, const Mailbox& box, std::int64_t bytes);
+  template <class Failure>
+  [[noreturn]] void fail(const std::string& message);
+
+  LocalGroup& group_;
+  FlightRecorder recorder_;
+};
+
+void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View in,
+                                 Combine combine) {
+  throw_if_aborted();
+  if (to == kNobody) {
+    if (from != kNobody) receive_posted(from, in, combine);
+    return;
+  }
+  Mailbox& sent = group_.mailbox(rank(), to);
+  try {
+    post(to, out);
+    if (from != kNobody) receive_posted(from, in, combine);
+    wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
+  } catch (...) {
+    group_.abort(rank(), "an exchange failed");  // where whoever threw has not done so already
+    take_back(sent);
+    throw;
+  }
+}
+
+void LocalTransport::post(int to, const ConstView& out) {
+  Mailbox& box = group_.mailbox(rank(), to);
+  box.data = out.data();
+  box.bytes = out.bytes();
+  box.tag = recorder_.current();
+  box.state.store(Mailbox::posted);
+  group_.doorbell(to).ring();
+}
+
+void LocalTransport::receive_posted(int from, const View& in, Combine combine) {
+  Mailbox& box = group_.mailbox(from, rank());
+  wait(from, [&box] { return box.state.load() == Mailbox::posted; });
+  int expected = Mailbox::posted;
+  if (!box.state.compare_exchange_strong(expected, Mailbox::reading)) {
+    throw_if_aborted();  // the sender took its message back, which it does only then
+  }
+  const struct Emptying {  // also when the message is refused: the sender may be waiting for it
+    Mailbox& box;
+    Doorbell& sender;
+    ~Emptying() {
+      box.state.store(Mailbox::empty);
+      sender.ring();
+    }
+  } emptying{box, group_.doorbell(from)};
+  check_message(from, box, in.bytes());
+  take(box.data, in, combine);
+}
+
+void LocalTransport::take_back(Mailbox& box) noexcept {
+  int expected = Mailbox::posted;
+  if (box.state.compare_exchange_strong(expected, Mailbox::empty)) return;
+  while (box.state.load() != Mailbox::empty) std::this_thread::yield();
+}
+
+template <class Ready>
+void LocalTransport::wait(int peer, Ready ready) {
+  constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
+  const std::chrono::nanoseconds timeout(
+      static_cast<std::int64_t>(std::min(timeout_seconds(), kLongest) * 1e9));
+  const bool in_time = group_.doorbell(rank()).wait(
+      [this, &ready] { return ready() || group_.aborted(); }, group_.spin_, timeout);
+  throw_if_aborted();
+  if (!in_time) fail<TimeoutError>(explain_timeout(*this, peer));
+}
+
+void LocalTransport::throw_if_aborted() const {
+  if (group_.aborted()) throw Aborted(*group_.root_cause());
+}
+
+void LocalTransport::check_message(int from, const Mailbox& box, std::int64_t bytes) {
+  if (box.bytes == bytes && box.tag == recorder_.current()) return;
+  const auto place = [this](int rank) {
+    const std::optional<CollectiveRecord> latest = group_.transport(rank).recorder().latest();
+    if (!latest || !latest->inside()) return std::string("an exchange outside of a collective");
+    return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
+  };
+  fail<MismatchError>(fmt::format(
+      "rank {} sends {} bytes in {}, but rank {} expects {} bytes in {}; all ranks must start the "
+      "same collectives in the same order",
+      from, box.bytes, place(from), rank(), bytes, place(rank())));
+}
+
+template <class Failure>
+void LocalTransport::fail(const std::string& message) {
+  if (group_.abort(rank(), message)) throw Failure(message);
+  throw Aborted(*group_.root_cause());
+}
+
+LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
+    : size_(size), spin_(spin_time(size, options)) {
+  require(size >= 1, "LocalGroup", "a group has at least one rank");
+  const auto count = static_cast<std::size_t>(size);
+  mailboxes_ = std::make_unique<Mailbox[]>(count * count);
+  doorbells_ = std::make_unique<Doorbell[]>(count);
+  for (int rank = 0; rank < size; ++rank) {
+    transports_.push_back(std::make_unique<LocalTransport>(*this, rank));
+  }
+}
+
+LocalGroup::~LocalGroup() = default;
+
+Transport& LocalGroup::transport(int rank) {
+  require(0 <= rank && rank < size_, "LocalGroup::transport", "there is no such rank");
+  return *transports_[static_cast<std::size_t>(rank)];
+}
+
+bool LocalGroup::abort(int rank, const std::string& message) noexcept {
+  {
+    const std::lock_guard lock(cause_mutex_);
+    if (cause_) return false;
+    cause_.emplace().rank = rank;
+    try {
+      cause_->message = message;
+    } catch (const std::bad_alloc&) {  // then without its message
+    }
+  }
+  aborted_.store(true);
+  for (int other = 0; other < size_; ++other) doorbell(other).ring();
+  return true;
+}
+
+std::optional<RootCause> LocalGroup::root_cause() const {
+  const std::lock_guard lock(cause_mutex_);
+  return cause_;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,32 @@
+// The ring: the data are cut into p chunks, and in every step each rank passes one chunk on to the
+// next rank.
+//   reduce-scatter, p-1 steps: chunk c travels once around and collects every rank's part, so that
+//                   in the end rank r has the whole sum of chunk r + 1
+//   all-gather,     p-1 steps: the finished chunks travel around once more
+// Each rank sends 2 (p-1)/p of its bytes whatever p is: optimal in bandwidth (Patarasuk and Yuan,
+// JPDC 69(2), 2009).
+#pragma once
+
+#include "comm/all_reduce.h"
+
+namespace ringlet::comm {
+
+class RingAllReduce final : public AllReduce {
+ public:
+  static constexpr const char* kName = "ring";
+
+  using AllReduce::AllReduce;
+  const char* name() const override { return kName; }
+  void sum(Stream& stream, View data) override;
+  /// All chunks but r + 1, then all but r + 2.
+  std::int64_t bytes_sent(std::int64_t count) const override;
+
+ private:
+  /// Chunk `index` (modulo p, may be negative) of `data`. The chunks tile the data; their lengths
+  /// differ by one at most, and are 0 where there are fewer elements than ranks.
+  View chunk(const View& data, int index) const;
+  /// Where chunk `index`, 0 <= index <= p, begins in `count` elements.
+  std::int64_t border(std::int64_t count, int index) const;
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,22 @@
+#include "comm/transport.h"
+
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+void Transport::exchange(Stream& stream, int to, ConstView out, int from, View in,
+                         Combine combine) {
+  const auto is_peer = [this](int other) {
+    return other == kNobody || (0 <= other && other < size() && other != rank());
+  };
+  require(is_peer(to) && is_peer(from), "exchange", "a peer is another rank of the world");
+  require(from == kNobody || combine == Combine::copy || in.dtype() == DType::f32, "exchange",
+          "only f32 can be added");
+  const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
+  const ScopedSpan span(stream.tracer(), "exchange", "exchange",
+                        bytes + (from == kNobody ? 0 : in.bytes()), to == kNobody ? from : to);
+  do_exchange(stream, to, out, from, in, combine);
+  bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,180 @@
+#include "comm/all_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+using Values = std::vector<float>;
+
+/// What every rank holds after one all-reduce of inputs[rank], and what each has sent.
+struct Outcome {
+  std::vector<Values> values;
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> formula;
+};
+
+Outcome all_reduce(const std::string& strategy, const std::vector<Values>& inputs) {
+  const int size = static_cast<int>(inputs.size());
+  LocalGroup group(size);
+  Outcome outcome{inputs, std::vector<std::int64_t>(inputs.size()),
+                  std::vector<std::int64_t>(inputs.size())};
+  run_ranks(size, [&](int rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    const auto device = in_place_device();
+    const auto reduce = make_all_reduce(strategy, group.transport(rank));
+    reduce->sum(device->communication(), view_of(outcome.values[r]));
+    outcome.sent[r] = group.transport(rank).bytes_sent();
+    outcome.formula[r] = reduce->bytes_sent(static_cast<std::int64_t>(inputs[r].size()));
+  });
+  return outcome;
+}
+
+bool same_bits(const Values& a, const Values& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+/// Integers, so that sums are exact in any order; different for each rank and place.
+std::vector<Values> exact_inputs(int size, std::size_t count) {
+  std::vector<Values> inputs(static_cast<std::size_t>(size), Values(count));
+  for (std::size_t r = 0; r < inputs.size(); ++r) {
+    for (std::size_t i = 0; i < count; ++i) {
+      inputs[r][i] = static_cast<float>((i * 7 + r * 131) % 1009) - 500.0F;
+    }
+  }
+  return inputs;
+}
+
+std::vector<Values> random_inputs(int size, std::size_t count) {
+  std::mt19937 generator(17);
+  std::normal_distribution<float> normal;
+  std::vector<Values> inputs(static_cast<std::size_t>(size), Values(count));
+  for (Values& values : inputs)
+    std::generate(values.begin(), values.end(), [&] { return normal(generator); });
+  return inputs;
+}
+
+Values exact_sum(const std::vector<Values>& inputs) {
+  Values sum(inputs[0].size(), 0.0F);
+  for (const Values& values : inputs) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+  }
+  return sum;
+}
+
+class AllReduceTest : public testing::TestWithParam<std::tuple<std::string, int>> {
+ protected:
+  std::string strategy() const { return std::get<0>(GetParam()); }
+  int size() const { return std::get<1>(GetParam()); }
+  std::vector<std::size_t> lengths() const {
+    const auto p = static_cast<std::size_t>(size());
+    return {0, 1, p - 1, p, p + 1, 1000, 100000};
+  }
+};
+
+TEST_P(AllReduceTest, SumsExactlyOnEveryRank) {
+  for (const std::size_t count : lengths()) {
+    const auto inputs = exact_inputs(size(), count);
+    const Values expected = exact_sum(inputs);
+    const Outcome outcome = all_reduce(strategy(), inputs);
+    for (const Values& values : outcome.values) EXPECT_TRUE(same_bits(values, expected)) << count;
+  }
+}
+
+TEST_P(AllReduceTest, LeavesTheSameBitsOnEveryRank) {
+  const Outcome outcome = all_reduce(strategy(), random_inputs(size(), 1001));
+  for (const Values& values : outcome.values) EXPECT_TRUE(same_bits(values, outcome.values[0]));
+}
+
+TEST_P(AllReduceTest, SendsWhatTheFormulaSays) {
+  for (const std::size_t count : lengths()) {
+    const Outcome outcome = all_reduce(strategy(), exact_inputs(size(), count));
+    EXPECT_EQ(outcome.sent, outcome.formula) << count;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, AllReduceTest,
+                         testing::Combine(testing::Values("naive", "ring", "doubling"),
+                                          testing::Values(1, 2, 3, 4, 5, 7, 8, 16)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param) + "_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST(AllReduceBytes, AreThoseOfTheTextbook) {
+  constexpr std::int64_t kCount = 1000, kBytes = 4 * kCount;
+  for (const int p : {2, 4, 5, 8}) {
+    const auto sent_by = [p](const std::string& strategy) {
+      return all_reduce(strategy, exact_inputs(p, kCount)).sent;
+    };
+    for (const std::int64_t sent : sent_by("ring")) EXPECT_EQ(sent, 2 * kBytes * (p - 1) / p);
+    const auto naive = sent_by("naive");
+    EXPECT_EQ(naive[0], (p - 1) * kBytes);
+    for (std::size_t r = 1; r < naive.size(); ++r) EXPECT_EQ(naive[r], kBytes);
+  }
+  for (const auto& [p, steps] : std::map<int, int>{{2, 1}, {4, 2}, {8, 3}}) {
+    const Outcome outcome = all_reduce("doubling", exact_inputs(p, kCount));
+    for (const std::int64_t sent : outcome.sent) EXPECT_EQ(sent, steps * kBytes);
+  }
+}
+
+TEST(AllReduceBits, AreThoseOfEveryStrategyAtTwoRanks) {
+  const auto inputs = random_inputs(2, 10001);
+  const Values naive = all_reduce("naive", inputs).values[0];
+  EXPECT_TRUE(same_bits(naive, all_reduce("ring", inputs).values[0]));
+  EXPECT_TRUE(same_bits(naive, all_reduce("doubling", inputs).values[0]));
+}
+
+TEST(NaiveAllReduceBits, AreThoseOfTheSumInRankOrder) {
+  const auto inputs = random_inputs(5, 1001);
+  EXPECT_TRUE(same_bits(all_reduce("naive", inputs).values[0], exact_sum(inputs)));
+}
+
+/// The binary tree over [begin, end) that exact mode continues.
+float tree_sum(const std::vector<Values>& inputs, std::size_t i, std::size_t begin,
+               std::size_t end) {
+  if (end - begin == 1) return inputs[begin][i];
+  const std::size_t middle = (begin + end) / 2;
+  return tree_sum(inputs, i, begin, middle) + tree_sum(inputs, i, middle, end);
+}
+
+TEST(DoublingAllReduceBits, AreThoseOfTheBinaryTree) {
+  for (const int p : {2, 4, 8, 16}) {
+    const auto inputs = random_inputs(p, 1001);
+    Values expected(inputs[0].size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      expected[i] = tree_sum(inputs, i, 0, inputs.size());
+    }
+    for (const Values& values : all_reduce("doubling", inputs).values) {
+      EXPECT_TRUE(same_bits(values, expected)) << p;
+    }
+  }
+}
+
+TEST(MakeAllReduce, NamesTheKnownStrategies) {
+  LocalGroup group(1);
+  for (const std::string_view name : all_reduce_strategies()) {
+    EXPECT_EQ(make_all_reduce(name, group.transport(0))->name(), name);
+  }
+  try {
+    (void)make_all_reduce("rign", group.transport(0));
+    FAIL();
+  } catch (const ContractError& error) {
+    EXPECT_STREQ(error.what(),
+                 "\"rign\" is no all-reduce strategy; known are: naive, ring, doubling");
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::comm
