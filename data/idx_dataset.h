@@ -3,12 +3,13 @@
 // each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them.
 #pragma once
 
-#include <array>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/idx.h"
 
 namespace ringlet::data {
 
@@ -29,8 +30,16 @@ bool has_idx_files(const std::filesystem::path& directory);
 /// Finds the four files. Throws DataError that names every one that is missing.
 IdxFiles find_idx_files(const std::filesystem::path& directory);
 
-/// Loads a directory of IDX files as they are. There are ten classes, or as many as the largest
-/// training label asks for when it is above 9; their names are their numbers.
+/// Reads one file: read_idx, or something that checks more.
+using IdxRead = std::function<IdxArray(const std::filesystem::path& file, int dimensions)>;
+
+/// Loads four files as a data set called `name`. Without `class_names` there are ten classes, or as
+/// many as the largest training label asks for when it is above 9, and their names are their
+/// numbers. Errors as below.
+Splits load_idx_files(const IdxFiles& files, const std::string& name,
+                      std::vector<std::string> class_names, const IdxRead& read);
+
+/// Loads a directory of IDX files as they are.
 /// Throws DataError: what read_idx says, counts of images and labels that differ, labels outside
 /// the classes, images of different size in train and test.
 Splits load_idx_directory(const std::filesystem::path& directory);

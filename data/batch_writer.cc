@@ -1,0 +1,140 @@
+#include "data/batch_writer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "data/error.h"
+
+namespace ringlet::data {
+namespace {
+
+constexpr std::int64_t kLanes = 16;
+
+/// Sixteen bytes in one register, in the compilers' portable notation for vectors.
+using Bytes = std::uint8_t __attribute__((vector_size(16)));
+using Rows = std::array<const std::uint8_t*, kLanes>;
+
+Bytes zip_low(Bytes a, Bytes b) {
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+}
+Bytes zip_high(Bytes a, Bytes b) {
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+}
+
+/// Sixteen rows of sixteen bytes, transposed: zipping rows i and i + 8 is one of four equal steps
+/// (each rotates the eight bits of the byte's address by one).
+void transpose(std::array<Bytes, kLanes>& tile) {
+  std::array<Bytes, kLanes> zipped;
+  for (int step = 0; step < 4; ++step) {
+    for (std::size_t i = 0; i < 8; ++i) {
+      zipped[2 * i] = zip_low(tile[i], tile[i + 8]);
+      zipped[2 * i + 1] = zip_high(tile[i], tile[i + 8]);
+    }
+    tile = zipped;
+  }
+}
+
+/// out[pixel][lane] = rows[lane][pixel] * scale + shift, for `pixels` pixels.
+void interleave(const Rows& rows, std::int64_t pixels, float scale, float shift, float* out) {
+  std::int64_t pixel = 0;
+  for (; pixel + kLanes <= pixels; pixel += kLanes) {
+    std::array<Bytes, kLanes> tile;
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      std::memcpy(&tile[lane], rows[lane] + pixel, sizeof(Bytes));
+    }
+    transpose(tile);
+    for (std::size_t i = 0; i < kLanes; ++i, out += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        out[lane] = static_cast<float>(tile[i][lane]) * scale + shift;
+      }
+    }
+  }
+  for (; pixel < pixels; ++pixel, out += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      out[lane] = static_cast<float>(rows[lane][pixel]) * scale + shift;
+    }
+  }
+}
+
+void clear_lanes(std::int64_t first, std::int64_t pixels, float* out) {
+  for (; pixels > 0; --pixels, out += kLanes) std::fill(out + first, out + kLanes, 0.0F);
+}
+
+}  // namespace
+
+BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
+                         const LoaderOptions& options)
+    : dataset_(dataset),
+      sampler_(sampler),
+      layout_(options.layout),
+      max_batch_(options.max_batch),
+      scale_(static_cast<float>(1.0 / (255.0 * options.deviation))),
+      shift_(static_cast<float>(-static_cast<double>(options.mean) / options.deviation)) {}
+
+std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
+  const std::int64_t stored =
+      layout_ == BatchLayout::nchw ? samples : (samples + kLanes - 1) / kLanes * kLanes;
+  return stored * dataset_.pixels();
+}
+
+void BatchWriter::write(const BatchRequest& request, Batch& batch) const {
+  check(request);
+  batch.n = request.size();
+  batch.request = request;
+  if (layout_ == BatchLayout::nchw) {
+    write_nchw(request, batch);
+  } else {
+    write_lanes(request, batch);
+  }
+}
+
+void BatchWriter::check(const BatchRequest& request) const {
+  const bool inside = request.epoch >= 0 && request.begin >= 0 && request.begin <= request.end &&
+                      request.end <= dataset_.size();
+  if (inside && request.size() <= max_batch_) return;
+  throw DataError(dataset_.name() + ": a batch of positions " + std::to_string(request.begin) +
+                  " to " + std::to_string(request.end) + " of epoch " +
+                  std::to_string(request.epoch) + " was asked for, but there are " +
+                  std::to_string(dataset_.size()) + " samples and the largest batch is " +
+                  std::to_string(max_batch_));
+}
+
+const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_t position,
+                                        Batch& batch) const {
+  const std::int64_t index = sampler_.index(request.epoch, position);
+  batch.labels[position - request.begin] = dataset_.labels()[static_cast<std::size_t>(index)];
+  return dataset_.image(index);
+}
+
+void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) const {
+  const std::int64_t pixels = dataset_.pixels();
+  float* out = batch.images;
+  for (std::int64_t position = request.begin; position < request.end; ++position) {
+    const std::uint8_t* image = gather(request, position, batch);
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      out[i] = static_cast<float>(image[i]) * scale_ + shift_;
+    }
+    out += pixels;
+  }
+}
+
+void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) const {
+  const std::int64_t pixels = dataset_.pixels();
+  float* out = batch.images;
+  for (std::int64_t block = request.begin; block < request.end; block += kLanes) {
+    const std::int64_t filled = std::min(kLanes, request.end - block);
+    Rows rows;
+    for (std::int64_t lane = 0; lane < filled; ++lane) {
+      rows[static_cast<std::size_t>(lane)] = gather(request, block + lane, batch);
+    }
+    std::fill(rows.begin() + filled, rows.end(), rows[0]);  // something readable
+    interleave(rows, pixels, scale_, shift_, out);
+    if (filled < kLanes) clear_lanes(filled, pixels, out);
+    out += kLanes * pixels;
+  }
+}
+
+}  // namespace ringlet::data

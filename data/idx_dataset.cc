@@ -1,0 +1,130 @@
+#include "data/idx_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <optional>
+
+#include "data/error.h"
+
+namespace ringlet::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kUsualClasses = 10;
+
+/// The names under which a file may lie: "train-images-idx3-ubyte", with '.' for the '-' before
+/// idx, each also with ".gz".
+std::vector<std::string> spellings(const std::string& name) {
+  std::string dotted = name;
+  dotted[dotted.rfind("-idx")] = '.';
+  return {name, name + ".gz", dotted, dotted + ".gz"};
+}
+
+std::optional<fs::path> find_file(const fs::path& directory, const std::string& name) {
+  std::error_code error;
+  for (const std::string& spelling : spellings(name)) {
+    if (fs::exists(directory / spelling, error)) return directory / spelling;
+  }
+  return std::nullopt;
+}
+
+struct RawSplit {
+  IdxArray images;
+  IdxArray labels;
+};
+
+RawSplit read_split(const IdxPair& files, const IdxRead& read) {
+  RawSplit raw{read(files.images, 3), read(files.labels, 1)};
+  if (raw.images.sizes[0] != raw.labels.sizes[0]) {
+    throw DataError(files.labels.string() + ": expected " + std::to_string(raw.images.sizes[0]) +
+                    " labels, one for each image of " + files.images.string() + ", found " +
+                    std::to_string(raw.labels.sizes[0]));
+  }
+  return raw;
+}
+
+void require_same_image_size(const IdxFiles& files, const RawSplit& train, const RawSplit& test) {
+  const auto size = [](const IdxArray& images) {
+    return std::to_string(images.sizes[1]) + " x " + std::to_string(images.sizes[2]);
+  };
+  if (size(train.images) == size(test.images)) return;
+  throw DataError(files.test.images.string() + ": expected images of " + size(train.images) +
+                  " as in " + files.train.images.string() + ", found " + size(test.images));
+}
+
+std::vector<std::string> numbered_classes(const std::vector<std::uint8_t>& labels) {
+  std::size_t classes = kUsualClasses;
+  for (const std::uint8_t label : labels) classes = std::max(classes, std::size_t{label} + 1);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < classes; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
+void require_labels_in_classes(const fs::path& file, const std::vector<std::uint8_t>& labels,
+                               std::size_t classes) {
+  const auto outside = std::find_if(labels.begin(), labels.end(),
+                                    [&](std::uint8_t label) { return label >= classes; });
+  if (outside == labels.end()) return;
+  throw DataError(file.string() + ": label " + std::to_string(*outside) + " of sample " +
+                  std::to_string(outside - labels.begin()) + " is outside the classes 0 to " +
+                  std::to_string(classes - 1));
+}
+
+std::shared_ptr<const Dataset> make_dataset(std::string name, const IdxPair& files,
+                                            const std::vector<std::string>& class_names,
+                                            RawSplit raw) {
+  require_labels_in_classes(files.labels, raw.labels.values, class_names.size());
+  std::vector<std::int32_t> labels(raw.labels.values.begin(), raw.labels.values.end());
+  return std::make_shared<const Dataset>(
+      DatasetInfo{std::move(name), 1, raw.images.sizes[1], raw.images.sizes[2], class_names},
+      std::move(raw.images.values), std::move(labels));
+}
+
+}  // namespace
+
+bool has_idx_files(const fs::path& directory) {
+  const std::array names{"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
+  return std::all_of(names.begin(), names.end(),
+                     [&](const char* name) { return find_file(directory, name).has_value(); });
+}
+
+IdxFiles find_idx_files(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) {
+    throw DataError(directory.string() + ": there is no such directory");
+  }
+  std::string missing;
+  const auto find = [&](const std::string& name) {
+    const std::optional<fs::path> file = find_file(directory, name);
+    if (!file) missing += (missing.empty() ? "" : ", ") + name;
+    return file.value_or(fs::path());
+  };
+  IdxFiles files;
+  files.train = {find("train-images-idx3-ubyte"), find("train-labels-idx1-ubyte")};
+  files.test = {find("t10k-images-idx3-ubyte"), find("t10k-labels-idx1-ubyte")};
+  if (missing.empty()) return files;
+  throw DataError(directory.string() + ": missing " + missing +
+                  " (each with or without .gz); put the four files of the data set there");
+}
+
+Splits load_idx_files(const IdxFiles& files, const std::string& name,
+                      std::vector<std::string> class_names, const IdxRead& read) {
+  auto test_reading = std::async(std::launch::async, [&] { return read_split(files.test, read); });
+  RawSplit train = read_split(files.train, read);
+  RawSplit test = test_reading.get();
+  require_same_image_size(files, train, test);
+  if (class_names.empty()) class_names = numbered_classes(train.labels.values);
+  return {make_dataset(name + "/train", files.train, class_names, std::move(train)),
+          make_dataset(name + "/test", files.test, class_names, std::move(test))};
+}
+
+Splits load_idx_directory(const fs::path& directory) {
+  return load_idx_files(
+      find_idx_files(directory), directory.string(), {},
+      [](const fs::path& file, int dimensions) { return read_idx(file, dimensions); });
+}
+
+}  // namespace ringlet::data

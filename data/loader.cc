@@ -1,0 +1,214 @@
+#include "data/loader.h"
+
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "data/batch_writer.h"
+#include "data/error.h"
+
+namespace ringlet::data {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::align_val_t kAlignment{64};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check_options(const LoaderOptions& options) {
+  const auto fail = [](const std::string& what) { throw DataError("loader: " + what); };
+  if (options.max_batch <= 0) fail("max_batch must be positive");
+  if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
+  if (!(options.deviation > 0) || !std::isfinite(options.deviation)) {
+    fail("the deviation must be positive");
+  }
+  if (!std::isfinite(options.mean)) fail("the mean must be finite");
+}
+
+/// Memory for `count` batches, given back at the end.
+class BatchMemory {
+ public:
+  BatchMemory(const Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
+              std::size_t count)
+      : allocator_(allocator), batches_(count) {
+    owned_.reserve(2 * count);
+    try {
+      for (Batch& batch : batches_) {
+        batch.images = allocate<float>(writer.image_floats(max_batch));
+        batch.labels = allocate<std::int32_t>(max_batch);
+      }
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~BatchMemory() { release(); }
+  BatchMemory(const BatchMemory&) = delete;
+  BatchMemory& operator=(const BatchMemory&) = delete;
+
+  std::size_t count() const { return batches_.size(); }
+  Batch& operator[](std::size_t i) { return batches_[i]; }
+
+ private:
+  template <class T>
+  T* allocate(std::int64_t elements) {
+    void* memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(T));
+    owned_.push_back(memory);
+    return static_cast<T*>(memory);
+  }
+  void release() {
+    for (void* memory : owned_) allocator_.release(memory);
+  }
+
+  Allocator allocator_;
+  std::vector<Batch> batches_;
+  std::vector<void*> owned_;
+};
+
+}  // namespace
+
+Allocator host_allocator() {
+  return {[](std::size_t bytes) { return ::operator new(bytes, kAlignment); },
+          [](void* memory) { ::operator delete(memory, kAlignment); }};
+}
+
+/// A ring of batches between one producer, the thread, and one consumer, the caller of next().
+/// The consumer holds the batch at `taken_ - 1` until it asks for the following one.
+class Loader::Impl {
+ public:
+  Impl(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,
+       const LoaderOptions& options, const Allocator& allocator)
+      : dataset_(std::move(dataset)),
+        schedule_(std::move(schedule)),
+        writer_(*dataset_, sampler, options),
+        memory_(allocator, writer_, options.max_batch,
+                options.depth == 0 ? 1 : static_cast<std::size_t>(options.depth)),
+        threaded_(options.depth != 0) {
+    if (threaded_) thread_ = std::thread([this] { produce(); });
+  }
+
+  ~Impl() {
+    if (!threaded_) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  const Batch* next() {
+    const Clock::time_point start = Clock::now();
+    const Batch* batch = threaded_ ? take() : prepare_here();
+    waited_ += seconds_since(start);
+    return batch;
+  }
+
+  double waited_seconds() const { return waited_; }
+
+ private:
+  /// Fills the batch of request `k`; false at the end of the schedule.
+  bool prepare(std::int64_t k) {
+    const std::optional<BatchRequest> request = schedule_(k);
+    if (!request) return false;
+    writer_.write(*request, slot(k));
+    return true;
+  }
+
+  Batch& slot(std::int64_t k) { return memory_[static_cast<std::size_t>(k) % memory_.count()]; }
+
+  const Batch* prepare_here() {
+    if (ended_ || !prepare(taken_)) {
+      ended_ = true;
+      return nullptr;
+    }
+    return &slot(taken_++);
+  }
+
+  const Batch* take() {
+    std::unique_lock lock(mutex_);
+    holding_ = false;  // the former batch may be overwritten now
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return taken_ < prepared_ || ended_; });
+    if (taken_ == prepared_) {
+      if (error_) std::rethrow_exception(error_);
+      return nullptr;
+    }
+    holding_ = true;
+    return &slot(taken_++);
+  }
+
+  /// The thread.
+  void produce() {
+    try {
+      while (wait_for_room() && prepare(prepared_)) publish();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+
+  /// False when the loader is being destroyed.
+  bool wait_for_room() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] {
+      const std::int64_t in_use = prepared_ - taken_ + (holding_ ? 1 : 0);
+      return stopping_ || in_use < static_cast<std::int64_t>(memory_.count());
+    });
+    return !stopping_;
+  }
+
+  void publish() {
+    const std::lock_guard lock(mutex_);
+    ++prepared_;
+    changed_.notify_all();
+  }
+
+  std::shared_ptr<const Dataset> dataset_;
+  BatchSchedule schedule_;
+  BatchWriter writer_;
+  BatchMemory memory_;
+  const bool threaded_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::int64_t prepared_ = 0;  // batches that the producer has finished
+  std::int64_t taken_ = 0;     // batches that the consumer has been given
+  bool holding_ = false;       // the consumer still uses batch taken_ - 1
+  bool stopping_ = false;
+  bool ended_ = false;
+  std::exception_ptr error_;  // written before ended_, read after it
+
+  double waited_ = 0;   // seconds; the consumer's own
+  std::thread thread_;  // last: it uses everything above
+};
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
+               BatchSchedule schedule, const LoaderOptions& options, const Allocator& allocator) {
+  check_options(options);
+  if (!dataset) throw DataError("loader: there is no data set");
+  if (sampler.size() != dataset->size()) {
+    throw DataError("loader: the sampler is for " + std::to_string(sampler.size()) +
+                    " samples, but " + dataset->description());
+  }
+  impl_ =
+      std::make_unique<Impl>(std::move(dataset), sampler, std::move(schedule), options, allocator);
+}
+
+Loader::~Loader() = default;
+
+const Batch* Loader::next() { return impl_->next(); }
+
+double Loader::waited_seconds() const { return impl_->waited_seconds(); }
+
+}  // namespace ringlet::data
