@@ -41,11 +41,11 @@ void bias_backward(CpuStream& stream, const ConstView& dy_view, float beta, cons
   const float* dy = dy_view.f32();
   float* db = db_view.f32();
   for_each_item(stream, channels, [=](std::int64_t c) {
-    float total = 0;
+    double total = 0;  // of many samples
     for (std::int64_t n = 0; n < samples; ++n) {
       total += sum(dy + (n * channels + c) * pixels, pixels);
     }
-    db[c] = element::blend(beta, db[c], total);
+    db[c] = element::blend(beta, db[c], static_cast<float>(total));
   });
 }
 

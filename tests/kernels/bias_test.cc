@@ -1,0 +1,66 @@
+#include "kernels/bias.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/bias.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+class Bias : public OperationTest {
+ protected:
+  template <class F>
+  void for_each_shape(F f) {
+    for (const Shape& sample : bias_shapes()) {
+      for (const std::int64_t n : kBatches) {
+        const Shape shape = sample.with_batch(n);
+        SCOPED_TRACE(shape.to_string());
+        f(shape);
+      }
+    }
+  }
+};
+
+TEST_P(Bias, Forward) {
+  for_each_shape([&](const Shape& shape) {
+    const auto x = random_floats(shape.count(), 1), b = random_floats(shape[1], 2);
+    const auto expected = reference::bias_forward(shape, x, b);
+    const Tensor y = run([&](Device& device) {
+      Tensor result = output(device, shape);
+      bias_forward(device.compute(), input(device, shape, x), upload(device, {shape[1]}, b),
+                   result);
+      return result;
+    });
+    EXPECT_EQ(read(y), expected);
+    expect_padding_finite(y);
+    const Tensor in_place = run([&](Device& device) {
+      Tensor result = input(device, shape, x);
+      bias_forward(device.compute(), result, upload(device, {shape[1]}, b), result);
+      return result;
+    });
+    EXPECT_EQ(read(in_place), expected);
+  });
+}
+
+TEST_P(Bias, Backward) {
+  for_each_shape([&](const Shape& shape) {
+    const auto dy = random_floats(shape.count(), 1, -0.5F, 1);  // sums that do not cancel out
+    const auto expected = reference::bias_backward(shape, to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape[1], beta);
+      const Tensor db = run([&](Device& device) {
+        Tensor result = upload(device, {shape[1]}, old);
+        bias_backward(device.compute(), gradient(device, shape, dy), beta, result);
+        return result;
+      });
+      expect_close(db, blended(beta, old, expected), 5e-6);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, Bias, all_setups(), name_of);
+
+}  // namespace
+}  // namespace ringlet::test

@@ -1,0 +1,114 @@
+#include "kernels/conv2d.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/bias.h"
+#include "kernels/reference/conv2d.h"
+#include "kernels/reference/relu.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+class Conv2d : public OperationTest {
+ protected:
+  /// Calls f(case, x shape) for every case and batch.
+  template <class F>
+  void for_each_case(F f) {
+    for (const Conv2dCase& c : conv2d_cases()) {
+      for (const std::int64_t n : kBatches) {
+        const Shape x = c.x.with_batch(n);
+        SCOPED_TRACE(std::string(c.name) + " " + x.to_string());
+        f(c, x, conv2d_output_shape(c.spec, x, c.w));
+      }
+    }
+  }
+};
+
+TEST_P(Conv2d, Forward) {
+  for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
+    const auto x = random_floats(x_shape.count(), 1), w = random_floats(c.w.count(), 2);
+    const Tensor y = run([&](Device& device) {
+      Tensor result = output(device, y_shape);
+      conv2d_forward(device.compute(), c.spec, input(device, x_shape, x), upload(device, c.w, w),
+                     {}, Activation::none, result);
+      return result;
+    });
+    expect_close(y, reference::conv2d_forward(c.spec, x_shape, c.w, to_double(x), to_double(w)),
+                 c.tolerance);
+    expect_padding_finite(y);
+  });
+}
+
+TEST_P(Conv2d, ForwardWithBiasAndRelu) {
+  for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
+    const auto x = random_floats(x_shape.count(), 1), w = random_floats(c.w.count(), 2);
+    const auto b = random_floats(c.w[0], 3);
+    const auto sum = reference::bias_forward(
+        y_shape, reference::conv2d_forward(c.spec, x_shape, c.w, to_double(x), to_double(w)),
+        to_double(b));
+    for (const Activation activation : {Activation::none, Activation::relu}) {
+      const Tensor y = run([&](Device& device) {
+        Tensor result = output(device, y_shape);
+        conv2d_forward(device.compute(), c.spec, input(device, x_shape, x), upload(device, c.w, w),
+                       upload(device, {c.w[0]}, b), activation, result);
+        return result;
+      });
+      expect_close(y, activation == Activation::relu ? reference::relu_forward(sum) : sum,
+                   c.tolerance);
+      expect_padding_finite(y);
+    }
+  });
+}
+
+TEST_P(Conv2d, BackwardData) {
+  for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
+    const auto w = random_floats(c.w.count(), 2), dy = random_floats(y_shape.count(), 4);
+    const auto expected =
+        reference::conv2d_backward_data(c.spec, x_shape, c.w, to_double(w), to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(x_shape.count(), beta);
+      const Tensor dx = run([&](Device& device) {
+        Tensor result = gradient(device, x_shape, old);
+        conv2d_backward_data(device.compute(), c.spec, upload(device, c.w, w),
+                             gradient(device, y_shape, dy), beta, result);
+        return result;
+      });
+      expect_close(dx, blended(beta, old, expected), c.tolerance);
+      expect_padding_zero(dx);
+    }
+  });
+}
+
+TEST_P(Conv2d, BackwardFilter) {
+  for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
+    const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 4);
+    const auto expected =
+        reference::conv2d_backward_filter(c.spec, x_shape, c.w, to_double(x), to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(c.w.count(), beta);
+      const Tensor dw = run([&](Device& device) {
+        Tensor result = upload(device, c.w, old);
+        conv2d_backward_filter(device.compute(), c.spec, input(device, x_shape, x),
+                               gradient(device, y_shape, dy), beta, result);
+        return result;
+      });
+      expect_close(dw, blended(beta, old, expected), c.tolerance);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, Conv2d, all_setups(), name_of);
+
+TEST(Conv2dOutputShape, FollowsTheFormula) {
+  EXPECT_EQ(conv2d_output_shape({}, {8, 1, 28, 28}, {20, 1, 3, 3}), (Shape{8, 20, 26, 26}));
+  EXPECT_EQ(
+      conv2d_output_shape({.stride = {2, 2}, .padding = {3, 3}}, {2, 3, 224, 224}, {64, 3, 7, 7}),
+      (Shape{2, 64, 112, 112}));
+  EXPECT_EQ(conv2d_output_shape({.dilation = {2, 3}}, {1, 1, 5, 7}, {1, 1, 3, 3}),
+            (Shape{1, 1, 1, 1}));
+}
+
+}  // namespace
+}  // namespace ringlet::test

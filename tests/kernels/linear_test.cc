@@ -1,0 +1,94 @@
+#include "kernels/linear.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/bias.h"
+#include "kernels/reference/linear.h"
+#include "kernels/reference/relu.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+class Linear : public OperationTest {
+ protected:
+  template <class F>
+  void for_each_case(F f) {
+    for (const LinearCase& c : linear_cases()) {
+      for (const std::int64_t n : kBatches) {
+        SCOPED_TRACE(std::string(c.name) + " batch " + std::to_string(n));
+        f(c, reference::LinearSize{n, c.inputs, c.outputs});
+      }
+    }
+  }
+};
+
+TEST_P(Linear, Forward) {
+  for_each_case([&](const LinearCase& c, const reference::LinearSize& size) {
+    const auto x = random_floats(size.n * size.inputs, 1);
+    const auto w = random_floats(size.outputs * size.inputs, 2), b = random_floats(size.outputs, 3);
+    const auto product = reference::linear_forward(size, to_double(x), to_double(w));
+    const auto sum = reference::bias_forward({size.n, size.outputs}, product, to_double(b));
+    const auto forward = [&](bool with_bias, Activation activation) {
+      return run([&](Device& device) {
+        Tensor y = output(device, {size.n, size.outputs});
+        const Tensor bias = upload(device, {size.outputs}, b);
+        linear_forward(device.compute(), input(device, {size.n, size.inputs}, x),
+                       upload(device, {size.outputs, size.inputs}, w),
+                       with_bias ? ConstView(bias) : ConstView(), activation, y);
+        return y;
+      });
+    };
+    expect_close(forward(false, Activation::none), product, c.tolerance);
+    expect_close(forward(true, Activation::none), sum, c.tolerance);
+    expect_close(forward(false, Activation::relu), reference::relu_forward(product), c.tolerance);
+    const Tensor y = forward(true, Activation::relu);
+    expect_close(y, reference::relu_forward(sum), c.tolerance);
+    expect_padding_finite(y);
+  });
+}
+
+TEST_P(Linear, BackwardData) {
+  for_each_case([&](const LinearCase& c, const reference::LinearSize& size) {
+    const Shape x_shape{size.n, size.inputs}, y_shape{size.n, size.outputs};
+    const Shape w_shape{size.outputs, size.inputs};
+    const auto w = random_floats(w_shape.count(), 2), dy = random_floats(y_shape.count(), 4);
+    const auto expected = reference::linear_backward_data(size, to_double(w), to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(x_shape.count(), beta);
+      const Tensor dx = run([&](Device& device) {
+        Tensor result = gradient(device, x_shape, old);
+        linear_backward_data(device.compute(), upload(device, w_shape, w),
+                             gradient(device, y_shape, dy), beta, result);
+        return result;
+      });
+      expect_close(dx, blended(beta, old, expected), c.tolerance);
+      expect_padding_zero(dx);
+    }
+  });
+}
+
+TEST_P(Linear, BackwardWeight) {
+  for_each_case([&](const LinearCase& c, const reference::LinearSize& size) {
+    const Shape x_shape{size.n, size.inputs}, y_shape{size.n, size.outputs};
+    const Shape w_shape{size.outputs, size.inputs};
+    const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 4);
+    const auto expected = reference::linear_backward_weight(size, to_double(x), to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(w_shape.count(), beta);
+      const Tensor dw = run([&](Device& device) {
+        Tensor result = upload(device, w_shape, old);
+        linear_backward_weight(device.compute(), input(device, x_shape, x),
+                               gradient(device, y_shape, dy), beta, result);
+        return result;
+      });
+      expect_close(dw, blended(beta, old, expected), c.tolerance);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, Linear, all_setups(), name_of);
+
+}  // namespace
+}  // namespace ringlet::test
