@@ -13,8 +13,9 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   require(from == kNobody || combine == Combine::copy || in.dtype() == DType::f32, "exchange",
           "only f32 can be added");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
-  const ScopedSpan span(stream.tracer(), "exchange", "exchange",
-                        bytes + (from == kNobody ? 0 : in.bytes()), to == kNobody ? from : to);
+  const bool receives_only = to == kNobody && from != kNobody;
+  const ScopedSpan span(stream.tracer(), "exchange", "exchange", receives_only ? in.bytes() : bytes,
+                        to == kNobody ? from : to);
   do_exchange(stream, to, out, from, in, combine);
   bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
 }

@@ -1,0 +1,175 @@
+// A rank that fails, at whatever place: everybody else stops at once and names the root cause.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "tests/comm/failing_transport.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+using Collective = std::function<void(Communicator&, Stream&, View data)>;
+
+struct FailureCase {
+  std::string name;
+  std::string strategy = "ring";
+  Collective collective;
+};
+
+const std::vector<FailureCase>& failure_cases() {
+  const Collective reduce = [](Communicator& communicator, Stream& stream, View data) {
+    communicator.all_reduce(stream, data, "bucket 0");
+    stream.synchronize();
+  };
+  static const std::vector<FailureCase> cases = {
+      {"naive", "naive", reduce},
+      {"ring", "ring", reduce},
+      {"doubling", "doubling", reduce},
+      {"broadcast", "ring",
+       [](Communicator& communicator, Stream& stream, View data) {
+         communicator.broadcast(stream, 0, data, "weights");
+         stream.synchronize();
+       }},
+      {"barrier", "ring",
+       [](Communicator& communicator, Stream& stream, View) {
+         communicator.barrier(stream, "end");
+       }},
+      {"require_equal", "ring",
+       [](Communicator& communicator, Stream& stream, View) {
+         communicator.require_equal(stream, {{"batch", "64"}, {"rate", "0.1"}});
+       }},
+  };
+  return cases;
+}
+
+class FailureTest : public testing::TestWithParam<std::tuple<FailureCase, int>> {
+ protected:
+  const FailureCase& test_case() const { return std::get<0>(GetParam()); }
+  int size() const { return std::get<1>(GetParam()); }
+
+  /// Runs two collectives, the second of which would meet whoever left the first. Rank `failing`
+  /// fails at its exchange `fails_at`. Returns how many exchanges that rank came to.
+  int run(int failing, int fails_at, std::vector<std::string>& messages) {
+    LocalGroup group(size());
+    std::atomic<int> exchanges{0};
+    messages = messages_of_ranks(size(), [&](int rank) {
+      FailingTransport transport(group.transport(rank),
+                                 rank == failing ? fails_at : FailingTransport::kNever);
+      const auto device = open_device({}, {.threads = 1, .overlap = rank % 2 == 0});
+      Communicator communicator(transport, {.strategy = test_case().strategy});
+      std::vector<float> data(1000, 1.0F);
+      for (int round = 0; round < 2; ++round) {
+        try {
+          test_case().collective(communicator, device->communication(), view_of(data));
+        } catch (...) {
+          if (rank == failing) exchanges = transport.exchanges();
+          throw;
+        }
+      }
+      if (rank == failing) exchanges = transport.exchanges();
+    });
+    return exchanges;
+  }
+};
+
+TEST_P(FailureTest, AtEachExchangeStopsEverybodyWithTheRootCause) {
+  std::vector<std::string> messages;
+  for (int failing = 0; failing < size(); ++failing) {
+    const int exchanges = run(failing, FailingTransport::kNever, messages);
+    ASSERT_GT(exchanges, 0);
+    for (int at = 0; at < exchanges / 2; ++at) {
+      const auto begin = std::chrono::steady_clock::now();
+      run(failing, at, messages);
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+      for (int rank = 0; rank < size(); ++rank) {
+        const std::string expected =
+            rank == failing
+                ? "the cable was cut"
+                : "stopped, because rank " + std::to_string(failing) + " failed: the cable was cut";
+        EXPECT_EQ(messages[static_cast<std::size_t>(rank)], expected) << "exchange " << at;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, FailureTest,
+                         testing::Combine(testing::ValuesIn(failure_cases()),
+                                          testing::Values(2, 3, 4)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" +
+                                  std::to_string(std::get<1>(test.param));
+                         });
+
+TEST(Abort, OutsideOfACollectiveReachesThoseWhoWaitAndThoseWhoComeLater) {
+  LocalGroup group(3);
+  const auto messages = messages_of_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(group.transport(rank));
+    if (rank == 1) {
+      communicator.abort("labels.idx is cut off");
+      return;
+    }
+    if (rank == 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    communicator.barrier(device->communication(), "start");
+  });
+  EXPECT_EQ(messages[0], "stopped, because rank 1 failed: labels.idx is cut off");
+  EXPECT_EQ(messages[2], messages[0]);
+  ASSERT_TRUE(group.root_cause());
+  EXPECT_EQ(group.root_cause()->rank, 1);
+  EXPECT_EQ(group.root_cause()->message, "labels.idx is cut off");
+}
+
+TEST(Abort, KeepsTheFirstCauseOnly) {
+  LocalGroup group(2);
+  EXPECT_FALSE(group.root_cause());
+  EXPECT_TRUE(group.abort(1, "first"));
+  EXPECT_FALSE(group.abort(0, "second"));
+  EXPECT_EQ(group.root_cause()->message, "first");
+}
+
+TEST(Abort, CarriesItsCauseInTheSecondaryError) {
+  LocalGroup group(2);
+  group.abort(1, "out of memory");
+  const auto device = in_place_device();
+  Communicator communicator(group.transport(0));
+  try {
+    communicator.barrier(device->communication(), "start");
+    FAIL();
+  } catch (const CommError&) {
+    FAIL() << "a secondary error was taken for a root cause";
+  } catch (const Aborted& error) {
+    EXPECT_EQ(error.cause().rank, 1);
+    EXPECT_EQ(error.cause().message, "out of memory");
+  }
+}
+
+// A sender that leaves on an error frees its memory, so it must not leave while it is being read:
+// the address sanitizer sees it if it does.
+TEST(Abort, NeverLetsAPeerReadMemoryThatIsGone) {
+  for (int round = 0; round < 50; ++round) {
+    LocalGroup group(3);
+    messages_of_ranks(3, [&](int rank) {
+      const auto device = in_place_device();
+      Communicator communicator(group.transport(rank));
+      if (rank == 2) {
+        std::this_thread::sleep_for(std::chrono::microseconds(20 * round));
+        communicator.abort("at some moment");
+        return;
+      }
+      std::vector<float> mine(100000, 1.0F), theirs(100000);
+      while (true) {
+        group.transport(rank).exchange(device->communication(), 1 - rank, view_of(mine), 1 - rank,
+                                       view_of(theirs));
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,70 @@
+#include "comm/flight_recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "comm/hash.h"
+#include "comm/rank_text.h"
+
+namespace ringlet::comm {
+namespace {
+
+TEST(FlightRecorder, NumbersAndKeepsTheLatest) {
+  FlightRecorder recorder;
+  EXPECT_FALSE(recorder.latest());
+  EXPECT_EQ(recorder.current(), CollectiveTag{});
+  const int many = static_cast<int>(FlightRecorder::kRecords) + 10;
+  for (int i = 1; i <= many; ++i) {
+    recorder.enter(CollectiveKind::all_reduce, i, "bucket " + std::to_string(i));
+    EXPECT_EQ(recorder.current(), (CollectiveTag{i, i, CollectiveKind::all_reduce}));
+    EXPECT_TRUE(recorder.latest()->inside());
+    recorder.leave();
+    EXPECT_FALSE(recorder.latest()->inside());
+  }
+  const auto history = recorder.history();
+  ASSERT_EQ(history.size(), FlightRecorder::kRecords);
+  EXPECT_EQ(history.front().tag.sequence, 11);
+  EXPECT_EQ(describe(history.back()), "#74 all_reduce bucket 74");
+  EXPECT_LE(history.back().entered_ns, history.back().left_ns);
+}
+
+TEST(FlightRecorder, CutsLongNames) {
+  FlightRecorder recorder;
+  recorder.enter(CollectiveKind::broadcast, 0, std::string(500, 'x'));
+  EXPECT_EQ(describe(*recorder.latest()), "#1 broadcast " + std::string(63, 'x'));
+  recorder.enter(CollectiveKind::barrier, 0, "");
+  EXPECT_EQ(describe(*recorder.latest()), "#2 barrier");
+}
+
+TEST(FlightRecorder, KnowsTheActivity) {
+  FlightRecorder recorder;
+  EXPECT_EQ(recorder.activity().what, nullptr);
+  recorder.set_activity("forward");
+  EXPECT_STREQ(recorder.activity().what, "forward");
+  EXPECT_GT(recorder.activity().since_ns, 0);
+}
+
+TEST(RankText, ReadsAsASentence) {
+  EXPECT_EQ(text_of(std::vector<int>{2}), "rank 2");
+  EXPECT_EQ(text_of(std::vector<int>{0, 3}), "ranks 0 and 3");
+  EXPECT_EQ(text_of(std::vector<int>{0, 1, 3}), "ranks 0, 1 and 3");
+  EXPECT_EQ(text_of_values({"a", "b", "a"}), "ranks 0 and 2 have a, rank 1 has b");
+}
+
+TEST(Hash, DependsOnEveryByteAndTheLength) {
+  std::string bytes(83, 'a');
+  const std::uint64_t hash = hash_bytes(bytes.data(), 83);
+  EXPECT_EQ(hash_bytes(bytes.data(), 83), hash);
+  for (char& byte : bytes) {
+    byte = 'b';
+    EXPECT_NE(hash_bytes(bytes.data(), 83), hash);
+    byte = 'a';
+  }
+  const std::string zeros(64, '\0');
+  EXPECT_NE(hash_bytes(zeros.data(), 3), hash_bytes(zeros.data(), 4));
+  EXPECT_NE(hash_bytes(zeros.data(), 32), hash_bytes(zeros.data(), 64));
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,185 @@
+#include "comm/local_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/error.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+using std::chrono::microseconds;
+
+TEST(LocalTransport, KnowsItsWorld) {
+  LocalGroup group(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(group.transport(rank).world(), (World{rank, 3, rank, 3}));
+  }
+  EXPECT_THROW(group.transport(3), ContractError);
+  EXPECT_THROW(LocalGroup(0), ContractError);
+}
+
+TEST(LocalTransport, CopiesAndAdds) {
+  LocalGroup group(2);
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Transport& transport = group.transport(rank);
+    const int other = 1 - rank;
+    std::vector<float> mine{1.0F + rank, 2, 3}, theirs{10, 20, 30};
+    transport.exchange(device->communication(), other, view_of(mine), other, view_of(theirs),
+                       Combine::add);
+    EXPECT_EQ(theirs, (std::vector<float>{11.0F + other, 22, 33}));
+    transport.exchange(device->communication(), other, view_of(mine), other, view_of(theirs));
+    EXPECT_EQ(theirs, (std::vector<float>{1.0F + other, 2, 3}));
+    EXPECT_EQ(transport.bytes_sent(), 2 * 3 * 4);
+  });
+}
+
+TEST(LocalTransport, LetsEitherSideBeLeftOut) {
+  LocalGroup group(3);
+  run_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Transport& transport = group.transport(rank);
+    std::vector<float> data{static_cast<float>(rank)};
+    if (rank == 0) {
+      transport.send(device->communication(), 1, view_of(data));
+    } else if (rank == 1) {  // passes on what it had before, in one step
+      std::vector<float> arriving(1);
+      transport.exchange(device->communication(), 2, view_of(data), 0, view_of(arriving));
+      EXPECT_EQ(arriving[0], 0.0F);
+    } else {
+      transport.receive(device->communication(), 1, view_of(data));
+      EXPECT_EQ(data[0], 1.0F);
+    }
+    transport.exchange(device->communication(), kNobody, {}, kNobody, {});
+    EXPECT_EQ(transport.bytes_sent(), rank == 2 ? 0 : 4);
+  });
+}
+
+TEST(LocalTransport, ChecksTheContract) {
+  LocalGroup group(2);
+  const auto device = in_place_device();
+  std::vector<float> data(1);
+  std::int32_t integer = 0;
+  Transport& transport = group.transport(0);
+  Stream& stream = device->communication();
+  EXPECT_THROW(transport.send(stream, 0, view_of(data)), ContractError);
+  EXPECT_THROW(transport.send(stream, 2, view_of(data)), ContractError);
+  EXPECT_THROW(transport.receive(stream, -2, view_of(data)), ContractError);
+  EXPECT_THROW(transport.receive(stream, 1, View(&integer, {1}, DType::i32), Combine::add),
+               ContractError);
+}
+
+TEST(LocalTransport, NamesBothSidesOfDifferentLengths) {
+  LocalGroup group(2);
+  std::vector<std::string> messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    std::vector<float> data(rank == 0 ? 5U : 3U);
+    if (rank == 0) {
+      group.transport(0).send(device->communication(), 1, view_of(data));
+    } else {
+      group.transport(1).receive(device->communication(), 0, view_of(data));
+    }
+  });
+  EXPECT_TRUE(contains(messages[1], "rank 0 sends 20 bytes")) << messages[1];
+  EXPECT_TRUE(contains(messages[1], "rank 1 expects 12 bytes")) << messages[1];
+  EXPECT_TRUE(contains(messages[0], "stopped, because rank 1 failed: rank 0 sends 20"));
+}
+
+TEST(LocalTransport, SaysWhoDidNotCome) {
+  LocalGroup group(2);
+  const auto device = in_place_device();
+  group.transport(0).set_timeout(0.05);
+  group.transport(1).recorder().set_activity("data loading");
+  std::vector<float> data(1);
+  try {
+    group.transport(0).receive(device->communication(), 1, view_of(data));
+    FAIL();
+  } catch (const TimeoutError& error) {
+    EXPECT_TRUE(
+        contains(error.what(),
+                 "rank 0 waited 0.05 s in an exchange with rank 1, which did not come; rank "
+                 "1 was last seen in \"data loading\" 0."))
+        << error.what();
+  }
+  EXPECT_EQ(group.root_cause()->rank, 0);
+}
+
+/// Exchanges around a ring that everybody leaves and enters at random times.
+void exchange_at_random(int size, int rounds, int longest_delay_us) {
+  LocalGroup group(size);
+  run_ranks(size, [&](int rank) {
+    const auto device = in_place_device();
+    std::mt19937 generator(static_cast<unsigned>(rank));
+    std::uniform_int_distribution<int> delay(0, longest_delay_us);
+    const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    std::vector<float> mine(100), theirs(100);
+    for (int round = 0; round < rounds; ++round) {
+      const int pause = delay(generator);
+      if (pause % 2 == 1) std::this_thread::sleep_for(microseconds(pause));
+      std::fill(mine.begin(), mine.end(), static_cast<float>(rank * 1000 + round));
+      group.transport(rank).exchange(device->communication(), next, view_of(mine), previous,
+                                     view_of(theirs));
+      const std::vector<float> expected(100, static_cast<float>(previous * 1000 + round));
+      ASSERT_EQ(theirs, expected) << "round " << round;
+    }
+  });
+}
+
+TEST(LocalTransport, StandsRandomDelays) { exchange_at_random(5, 200, 300); }
+TEST(LocalTransport, ServesEightRanksOnFewProcessors) { exchange_at_random(8, 300, 0); }
+TEST(LocalTransport, ServesSixteenRanksOnFewProcessors) { exchange_at_random(16, 200, 0); }
+
+// Without spinning every wait sleeps, so a lost wake-up would end in a time-out.
+TEST(LocalTransport, LosesNoWakeUp) {
+  LocalGroup group(2, {.spin_microseconds = 0});
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    group.transport(rank).set_timeout(20);
+    std::vector<float> mine(1), theirs(1);
+    for (int round = 0; round < 20000; ++round) {
+      group.transport(rank).exchange(device->communication(), 1 - rank, view_of(mine), 1 - rank,
+                                     view_of(theirs));
+    }
+  });
+}
+
+TEST(LocalTransport, SleepsWhileItWaits) {
+  LocalGroup group(2);
+  const auto device = in_place_device();
+  group.transport(0).set_timeout(0.5);
+  std::vector<float> data(1);
+  timespec begin{}, end{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  EXPECT_THROW(group.transport(0).receive(device->communication(), 1, view_of(data)), TimeoutError);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  const double busy = static_cast<double>(end.tv_sec - begin.tv_sec) +
+                      1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec);
+  EXPECT_LT(busy, 0.1);  // of the 0.5 s that it waited
+}
+
+TEST(LocalTransport, TracesEachExchange) {
+  LocalGroup group(2);
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Tracer tracer;
+    device->communication().set_tracer(&tracer);
+    std::vector<float> mine(10), theirs(10);
+    group.transport(rank).exchange(device->communication(), 1 - rank, view_of(mine), 1 - rank,
+                                   view_of(theirs));
+    ASSERT_EQ(tracer.spans().size(), 1U);
+    EXPECT_STREQ(tracer.spans()[0].category, "exchange");
+    EXPECT_EQ(tracer.spans()[0].peer, 1 - rank);
+    EXPECT_EQ(tracer.spans()[0].bytes, 40);
+  });
+}
+
+}  // namespace
+}  // namespace ringlet::comm
