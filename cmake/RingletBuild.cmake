@@ -33,6 +33,11 @@ if("undefined" IN_LIST RINGLET_SANITIZE)
   target_compile_options(ringlet_build INTERFACE -fno-sanitize-recover=undefined)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+  target_compile_options(ringlet_build INTERFACE
+                         "SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/source_location.h")
+endif()
+
 find_package(Threads REQUIRED)
 target_link_libraries(ringlet_build INTERFACE Threads::Threads)
 

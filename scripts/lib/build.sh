@@ -16,12 +16,12 @@ build() {
      grep -q 'no work to do'; then
     return 0
   fi
-  local start=$SECONDS
+  local start=$SECONDS status=0
   cmake --build "$ROOT/build/$preset" "${targets[@]}" 2>&1 </dev/null | tee "$log" |
-    show_progress "building $preset"
-  if ((PIPESTATUS[0])); then
-    say "building $preset: FAILED after $((SECONDS - start)) s; the end of $log:"
-    grep -E -A 12 -m 3 'error:|FAILED:' "$log" >&2 || tail -n 40 "$log" >&2
+    show_progress "building $preset" || status=$?
+  if ((status)); then
+    say "building $preset: FAILED after $((SECONDS - start)) s; the first errors of $log:"
+    grep -E -A 4 -m 4 'error:|undefined reference' "$log" >&2 || tail -n 40 "$log" >&2
     return 1
   fi
   say "building $preset: $((SECONDS - start)) s"
