@@ -1,6 +1,6 @@
 // Files and folders that are either the old ones or the new ones, never a half of something.
 //
-//   write aside (NAME.tmp.PID[.N]) -> fsync -> rename over NAME -> fsync the directory
+//   write aside (NAME.tmp.PID) -> fsync -> rename over NAME -> fsync the directory
 //
 // A process that is killed leaves only its aside behind; the next writer of the same name removes
 // what belongs to no living process. Every failure is one FileError that names the path and the
@@ -49,9 +49,10 @@ class AtomicFile {
 /// The whole file in one call.
 void write_file_atomically(const std::filesystem::path& target, std::string_view content);
 
-/// A folder that is written aside and renamed as one. A folder that already has the name is moved
-/// away first and removed after, so a reader that comes in between finds it under its old aside
-/// name: recover() puts it back.
+/// A folder that is written aside and renamed as one. A folder that already has the name is
+/// exchanged with it in one step. Where the file system cannot do that, the former one is moved
+/// away to NAME.old.PID for a moment; should the process be killed just then, recover() puts it
+/// back.
 class AtomicDirectory {
  public:
   /// Makes the aside folder. Throws FileError.

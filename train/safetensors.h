@@ -37,6 +37,8 @@ class SafetensorsFile {
  public:
   /// Reads and checks. Throws FileError naming the file and what is wrong.
   explicit SafetensorsFile(const std::filesystem::path& path);
+  SafetensorsFile(const SafetensorsFile&) = delete;  // entries point into the storage
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
   struct Entry {
     TensorSpec spec;
@@ -64,6 +66,7 @@ class SafetensorsFile {
 
  private:
   const Entry* find(std::string_view name) const;
+  const Entry& require(std::string_view name, std::string_view dtype) const;
 
   std::filesystem::path path_;
   std::vector<std::uint64_t> storage_;  // the tensors' bytes, aligned to 8
