@@ -1,0 +1,80 @@
+#include "kernels/conv2d_relu_avg_pool2d.h"
+
+#include <string>
+
+#include "kernels/contract.h"
+#include "kernels/cpu/conv2d_relu_avg_pool2d.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+Shape output_shape(const char* operation, const Conv2dSpec& spec, const Shape& x, const Shape& w) {
+  const Shape full = conv2d_output_shape(spec, x, w);
+  if (full[2] < 2 || full[3] < 2) {
+    throw ContractError(std::string(operation) + ": the convolution's result " + full.to_string() +
+                        " is too small for a 2 x 2 window");
+  }
+  return {full[0], full[1], full[2] / 2, full[3] / 2};
+}
+
+/// x (or dx), w (or dw), y (or dy) and the mask. Returns the cost: of the pixels that are pooled.
+Work require_all(const char* operation, const Conv2dSpec& spec, const ConstView& x,
+                 const ConstView& w, const ConstView& y, const ConstView& mask) {
+  require_f32(operation, x, y);
+  require_layout(operation, x, Layout::lanes);
+  require_layout(operation, y, Layout::lanes);
+  require_shape(operation, y, output_shape(operation, spec, x.shape(), w.shape()));
+  require_dense(operation, w, w.shape());
+  require_dtype(operation, mask, DType::u8);
+  require_layout(operation, mask, Layout::nchw);
+  require_shape(operation, mask, conv2d_relu_avg_pool2d_mask_shape(y.shape()));
+  const double pixels = 4.0 * static_cast<double>(y.count());
+  return {operation, 2.0 * pixels * static_cast<double>(w.shape().count_per_sample()),
+          total_bytes(x, w, y, mask)};
+}
+
+}  // namespace
+
+bool conv2d_relu_avg_pool2d_supported(DeviceKind device, Layout layout, const Conv2dSpec&) {
+  return layout == Layout::lanes && (device == DeviceKind::cpu || device == DeviceKind::meta);
+}
+
+Shape conv2d_relu_avg_pool2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w) {
+  return output_shape("conv2d_relu_avg_pool2d_output_shape", spec, x, w);
+}
+
+Shape conv2d_relu_avg_pool2d_mask_shape(const Shape& y) {
+  return {lane_blocks(y[0]) * y.count_per_sample() * 4 * kLanes / 8};
+}
+
+void conv2d_relu_avg_pool2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x,
+                                    ConstView w, ConstView bias, View y, View mask) {
+  const Work work = require_all("conv2d_relu_avg_pool2d_forward", spec, x, w, y, mask);
+  if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::conv2d_relu_avg_pool2d_forward(concrete, spec, x, w, bias, y, mask);
+  });
+}
+
+void conv2d_relu_avg_pool2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w,
+                                          ConstView dy, ConstView mask, float beta, View dx) {
+  const Work work = require_all("conv2d_relu_avg_pool2d_backward_data", spec, dx, w, dy, mask);
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::conv2d_relu_avg_pool2d_backward_data(concrete, spec, w, dy, mask, beta, dx);
+  });
+}
+
+void conv2d_relu_avg_pool2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x,
+                                            ConstView dy, ConstView mask, float beta_dw, View dw,
+                                            float beta_db, View db) {
+  const Work work = require_all("conv2d_relu_avg_pool2d_backward_filter", spec, x, dw, dy, mask);
+  if (!db.absent()) require_dense(work.operation, db, Shape{dw.shape()[0]});
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::conv2d_relu_avg_pool2d_backward_filter(concrete, spec, x, dy, mask, beta_dw, dw, beta_db,
+                                                 db);
+  });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,42 @@
+#include "kernels/conv2d.h"
+
+#include "kernels/cpu/lanes/filter_plan.h"
+#include "kernels/cpu/lanes/gather_plan.h"
+#include "kernels/cpu/lanes/lanes.h"
+
+namespace ringlet::lanes {
+
+void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
+                    ConstView bias, Activation activation, View y) {
+  GatherPlan plan(forward_weights(spec, w), x.shape(), y.shape());
+  plan.rows = row_axis(spec, x.shape(), w.shape(), y.shape());
+  plan.cols = col_axis(spec, x.shape(), w.shape(), y.shape());
+  plan.bias = bias.absent() ? nullptr : bias.f32();
+  plan.relu = activation == Activation::relu;
+  Scratch scratch(stream, gather_scratch_bytes(plan));
+  const GatherTiles tiles = prepare_gather(stream, plan, forward_taps, scratch);
+  gather_all(stream, tiles, x.shape()[0], x.f32(), y.f32());
+}
+
+void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
+                          float beta, View dx) {
+  GatherPlan plan(backward_weights(spec, w), dy.shape(), dx.shape());
+  plan.rows = row_axis(spec, dx.shape(), w.shape(), dy.shape());
+  plan.cols = col_axis(spec, dx.shape(), w.shape(), dy.shape());
+  plan.beta = beta;
+  Scratch scratch(stream, gather_scratch_bytes(plan));
+  const GatherTiles tiles = prepare_gather(stream, plan, backward_taps, scratch);
+  gather_all(stream, tiles, dx.shape()[0], dy.f32(), dx.f32());
+}
+
+void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
+                            float beta, View dw) {
+  FilterPlan plan(spec, x, dy.shape(), dw);
+  plan.dy = dy.f32();
+  plan.height = dy.shape()[2];
+  plan.width = dy.shape()[3];
+  plan.beta = beta;
+  run_filter(stream, plan);
+}
+
+}  // namespace ringlet::lanes

@@ -1,0 +1,11 @@
+// Which KernelTable a stream's instruction set means; the one place that knows what was built.
+#pragma once
+
+#include "kernels/cpu/lanes/kernel_table.h"
+#include "kernels/device.h"
+
+namespace ringlet::lanes {
+
+const KernelTable& kernels_for(InstructionSet isa);
+
+}  // namespace ringlet::lanes

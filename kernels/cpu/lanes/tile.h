@@ -1,0 +1,100 @@
+// Accumulators in registers: loops over a tile are unrolled by the compiler's front end, so that
+// every element of a tile is a variable of its own.
+//
+// Everything here is a template over the instruction set S, so each set has functions of its own
+// name and the linker can never pick the AVX-512 copy for everybody.
+#pragma once
+
+#include <cstdint>
+
+namespace ringlet::lanes {
+
+template <int kValue>
+struct Constant {
+  static constexpr int value = kValue;
+  constexpr operator int() const { return kValue; }  // NOLINT: stands for the number
+};
+
+template <int kBegin, int kEnd, class F>
+[[gnu::always_inline]] inline void unroll_from(const F& body) {
+  if constexpr (kBegin < kEnd) {
+    body(Constant<kBegin>{});
+    unroll_from<kBegin + 1, kEnd>(body);
+  }
+}
+
+/// body(Constant<0>) ... body(Constant<kCount - 1>)
+template <int kCount, class F>
+[[gnu::always_inline]] inline void unroll(const F& body) {
+  unroll_from<0, kCount>(body);
+}
+
+template <class S>
+[[gnu::always_inline]] inline typename S::Vector load(const float* from) {
+  return *reinterpret_cast<const typename S::Unaligned*>(from);
+}
+template <class S>
+[[gnu::always_inline]] inline void store(float* to, typename S::Vector v) {
+  *reinterpret_cast<typename S::Unaligned*>(to) = v;
+}
+template <class S>
+[[gnu::always_inline]] inline typename S::Vector broadcast(float value) {
+  return value - typename S::Vector{};
+}
+/// max(0, v); a NaN stays.
+template <class S>
+[[gnu::always_inline]] inline typename S::Vector relu(typename S::Vector v) {
+  const typename S::Vector zero{};
+  return zero > v ? zero : v;
+}
+
+/// kVectors x kOutputs accumulators.
+template <class S, int kVectors, int kOutputs>
+struct Tile {
+  typename S::Vector sum[kVectors][kOutputs];
+
+  /// sum[v][k] += x[v] * weight(k)
+  template <class Weight>
+  [[gnu::always_inline]] void multiply_add(const float* x, std::int64_t x_vector,
+                                           const Weight& weight) {
+    typename S::Vector in[kVectors];
+    unroll<kVectors>([&](auto v)
+                         __attribute__((always_inline)) { in[v] = load<S>(x + v * x_vector); });
+    unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
+      const auto w = broadcast<S>(weight(k));
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v][k] += w * in[v]; });
+    });
+  }
+
+  /// Starts from a bias (or zero) and beta times what lies in y.
+  [[gnu::always_inline]] void start(const float* bias, float beta, const float* y,
+                                    std::int64_t y_vector, std::int64_t y_output) {
+    unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
+      const auto first = broadcast<S>(bias == nullptr ? 0.0F : bias[k]);
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) { sum[v][k] = first; });
+    });
+    if (beta == 0) return;
+    unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        sum[v][k] += beta * load<S>(y + v * y_vector + k * y_output);
+      });
+    });
+  }
+
+  [[gnu::always_inline]] void finish(bool with_relu, float* y, std::int64_t y_vector,
+                                     std::int64_t y_output) {
+    if (with_relu) {
+      unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
+        unroll<kVectors>([&](auto v)
+                             __attribute__((always_inline)) { sum[v][k] = relu<S>(sum[v][k]); });
+      });
+    }
+    unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
+      unroll<kVectors>([&](auto v) __attribute__((always_inline)) {
+        store<S>(y + v * y_vector + k * y_output, sum[v][k]);
+      });
+    });
+  }
+};
+
+}  // namespace ringlet::lanes
