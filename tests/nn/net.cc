@@ -1,0 +1,264 @@
+#include "tests/nn/net.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/philox.h"
+#include "kernels/reference/bias.h"
+#include "kernels/reference/conv2d.h"
+#include "kernels/reference/dropout.h"
+#include "kernels/reference/linear.h"
+#include "kernels/reference/pool2d.h"
+#include "kernels/reference/relu.h"
+#include "kernels/reference/softmax_cross_entropy.h"
+#include "nn/initializer.h"
+#include "nn/layers/conv2d.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/stateless.h"
+
+namespace ringlet::nn {
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+Conv2dOptions options_of(const ConvSpec& conv) {
+  return {.in_channels = conv.in_channels,
+          .out_channels = conv.out_channels,
+          .kernel = conv.kernel,
+          .spec = conv.spec,
+          .bias = conv.bias};
+}
+
+/// Adds the layer that a spec describes.
+struct Builder {
+  Sequential& model;
+  const std::string& name;
+
+  void operator()(const ConvSpec& s) const { model.add<Conv2d>(name, options_of(s)); }
+  void operator()(const LinearSpec& s) const {
+    model.add<Linear>(name, s.in_features, s.out_features);
+  }
+  void operator()(const ReluSpec&) const { model.add<ReLU>(name); }
+  void operator()(const AvgSpec& s) const { model.add<AvgPool2d>(name, s.spec); }
+  void operator()(const MaxSpec& s) const { model.add<MaxPool2d>(name, s.spec); }
+  void operator()(const FlattenSpec&) const { model.add<Flatten>(name); }
+  void operator()(const DropSpec& s) const { model.add<Dropout>(name, s.probability); }
+};
+
+Shape weight_shape(const ConvSpec& s) {
+  return {s.out_channels, s.in_channels / s.spec.groups, s.kernel.h, s.kernel.w};
+}
+
+/// One value on its way through the net.
+struct Activation64 {
+  Shape shape;
+  Doubles data;
+};
+
+/// Forward of each kind of layer; notes the distance from the nearest kink.
+class Forward {
+ public:
+  Forward(const Values& parameters, const StepContext& context)
+      : parameters_(parameters), context_(context) {}
+
+  Activation64 run(const NetLayer& layer, const Activation64& x) {
+    name_ = layer.name;
+    return std::visit([&](const auto& spec) { return (*this)(spec, x); }, layer.spec);
+  }
+  double distance_from_kink = std::numeric_limits<double>::infinity();
+
+  Activation64 operator()(const ConvSpec& s, const Activation64& x) const {
+    const Shape shape = conv2d_output_shape(s.spec, x.shape, weight_shape(s));
+    Doubles y =
+        reference::conv2d_forward(s.spec, x.shape, weight_shape(s), x.data, parameter("weight"));
+    return {shape, s.bias ? reference::bias_forward(shape, std::move(y), parameter("bias")) : y};
+  }
+  Activation64 operator()(const LinearSpec& s, const Activation64& x) const {
+    const Shape shape{x.shape[0], s.out_features};
+    const Doubles y = reference::linear_forward({x.shape[0], s.in_features, s.out_features}, x.data,
+                                                parameter("weight"));
+    return {shape, reference::bias_forward(shape, y, parameter("bias"))};
+  }
+  Activation64 operator()(const ReluSpec&, const Activation64& x) {
+    for (const double value : x.data) near(std::abs(value));
+    return {x.shape, reference::relu_forward(x.data)};
+  }
+  Activation64 operator()(const AvgSpec& s, const Activation64& x) const {
+    return {pool2d_output_shape(s.spec, x.shape),
+            reference::avg_pool2d_forward(s.spec, x.shape, x.data)};
+  }
+  Activation64 operator()(const MaxSpec& s, const Activation64& x) {
+    for (const reference::Window& window : reference::windows_of(s.spec, x.shape)) {
+      Doubles values;
+      for (const auto pixel : window.pixels) values.push_back(x.data[at(pixel)]);
+      std::sort(values.rbegin(), values.rend());
+      if (values.size() > 1) near(values[0] - values[1]);
+    }
+    return {pool2d_output_shape(s.spec, x.shape),
+            reference::max_pool2d_forward(s.spec, x.shape, x.data)};
+  }
+  Activation64 operator()(const FlattenSpec&, const Activation64& x) const {
+    return {{x.shape[0], x.shape.count_per_sample()}, x.data};
+  }
+  Activation64 operator()(const DropSpec& s, const Activation64& x) const {
+    if (!context_.training) return x;
+    return {x.shape, reference::dropout(spec_of(s), x.shape.count_per_sample(), x.data)};
+  }
+
+  DropoutSpec spec_of(const DropSpec& s) const {
+    const PhiloxBlock words =
+        philox(context_.seed, static_cast<std::uint64_t>(context_.epoch), hash_of(name_ + "."));
+    return {s.probability, std::uint64_t{words[0]} << 32 | words[1], context_.first_sample};
+  }
+  void set_name(const std::string& name) { name_ = name; }
+  const Doubles& parameter(const char* which) const { return parameters_.at(name_ + "." + which); }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  /// A distance of exactly 0 is no accident: all of a sum's terms are 0, in float as in double (a
+  /// tie of zeros behind a ReLU, a patch that dropout has cleared), and both take the same side.
+  void near(double distance) {
+    if (distance > 0) distance_from_kink = std::min(distance_from_kink, distance);
+  }
+
+  const Values& parameters_;
+  StepContext context_;
+  std::string name_;
+};
+
+/// Backward of each kind of layer, from its input x, its output y and the gradient dy.
+class BackwardPass {
+ public:
+  BackwardPass(Forward& forward, Values& gradients) : forward_(forward), gradients_(gradients) {}
+
+  Doubles run(const NetLayer& layer, const Activation64& x, const Activation64& y,
+              const Doubles& dy) {
+    name_ = layer.name;
+    forward_.set_name(name_);
+    return std::visit([&](const auto& spec) { return (*this)(spec, x, y, dy); }, layer.spec);
+  }
+
+  Doubles operator()(const ConvSpec& s, const Activation64& x, const Activation64& y,
+                     const Doubles& dy) {
+    const Shape w = weight_shape(s);
+    if (s.bias) gradients_[name_ + ".bias"] = reference::bias_backward(y.shape, dy);
+    gradients_[name_ + ".weight"] =
+        reference::conv2d_backward_filter(s.spec, x.shape, w, x.data, dy);
+    return reference::conv2d_backward_data(s.spec, x.shape, w, forward_.parameter("weight"), dy);
+  }
+  Doubles operator()(const LinearSpec& s, const Activation64& x, const Activation64& y,
+                     const Doubles& dy) {
+    const reference::LinearSize size{x.shape[0], s.in_features, s.out_features};
+    gradients_[name_ + ".bias"] = reference::bias_backward(y.shape, dy);
+    gradients_[name_ + ".weight"] = reference::linear_backward_weight(size, x.data, dy);
+    return reference::linear_backward_data(size, forward_.parameter("weight"), dy);
+  }
+  Doubles operator()(const ReluSpec&, const Activation64&, const Activation64& y,
+                     const Doubles& dy) {
+    return reference::relu_backward(y.data, dy);
+  }
+  Doubles operator()(const AvgSpec& s, const Activation64& x, const Activation64&,
+                     const Doubles& dy) {
+    return reference::avg_pool2d_backward(s.spec, x.shape, dy);
+  }
+  Doubles operator()(const MaxSpec& s, const Activation64& x, const Activation64&,
+                     const Doubles& dy) {
+    return reference::max_pool2d_backward(s.spec, x.shape, x.data, dy);
+  }
+  Doubles operator()(const FlattenSpec&, const Activation64&, const Activation64&,
+                     const Doubles& dy) {
+    return dy;
+  }
+  Doubles operator()(const DropSpec& s, const Activation64& x, const Activation64&,
+                     const Doubles& dy) {
+    return reference::dropout(forward_.spec_of(s), x.shape.count_per_sample(), dy);
+  }
+
+ private:
+  Forward& forward_;
+  Values& gradients_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sequential> make_sequential(const Net& net) {
+  auto model = std::make_unique<Sequential>();
+  for (const NetLayer& layer : net.layers) {
+    std::visit(Builder{*model, layer.name}, layer.spec);
+  }
+  return model;
+}
+
+Reference run_reference(const Net& net, const Values& parameters, const std::vector<double>& x,
+                        const std::vector<std::int32_t>& labels, double seed,
+                        const StepContext& context) {
+  Forward forward(parameters, context);
+  std::vector<Activation64> values{
+      {net.sample.with_batch(static_cast<std::int64_t>(labels.size())), x}};
+  for (const NetLayer& layer : net.layers) values.push_back(forward.run(layer, values.back()));
+
+  const Activation64& logits = values.back();
+  Reference result;
+  result.distance_from_kink = forward.distance_from_kink;
+  result.loss = reference::softmax_cross_entropy_forward(logits.shape[1], logits.data, labels);
+  Doubles gradient =
+      reference::softmax_cross_entropy_backward(logits.shape[1], logits.data, labels, seed);
+  BackwardPass backward(forward, result.gradients);
+  for (std::size_t i = net.layers.size(); i-- > 0;) {
+    gradient = backward.run(net.layers[i], values[i], values[i + 1], gradient);
+  }
+  return result;
+}
+
+Net lenet_net(int extent) {
+  const int side = ((extent - 2) / 2 - 4) / 2;
+  return {"lenet",
+          {1, 1, extent, extent},
+          {{"conv1", ConvSpec{1, 20, {3, 3}}},
+           {"relu1", ReluSpec{}},
+           {"pool1", AvgSpec{}},
+           {"conv2", ConvSpec{20, 50, {5, 5}}},
+           {"relu2", ReluSpec{}},
+           {"pool2", AvgSpec{}},
+           {"flatten", FlattenSpec{}},
+           {"fc1", LinearSpec{50 * side * side, 128}},
+           {"relu3", ReluSpec{}},
+           {"fc2", LinearSpec{128, 10}}}};
+}
+
+std::vector<Net> test_nets() {
+  const Net mlp{"mlp",
+                {1, 1, 6, 5},
+                {{"flatten", FlattenSpec{}},
+                 {"fc1", LinearSpec{30, 256}},
+                 {"relu1", ReluSpec{}},
+                 {"fc2", LinearSpec{256, 128}},
+                 {"relu2", ReluSpec{}},
+                 {"fc3", LinearSpec{128, 10}}}};
+  const Net varied{
+      "varied",
+      {1, 2, 9, 8},
+      {{"conv1", ConvSpec{2, 4, {3, 3}, {.stride = {2, 1}, .padding = {1, 2}}}},
+       {"relu1", ReluSpec{}},
+       {"pool1", MaxSpec{{.kernel = {3, 2}, .stride = {1, 2}, .padding = {1, 1}}}},
+       {"drop1", DropSpec{0.25F}},
+       {"conv2",
+        ConvSpec{4, 6, {2, 3}, {.padding = {1, 1}, .dilation = {2, 1}, .groups = 2}, false}},
+       {"pool2", AvgSpec{{.kernel = {3, 2},
+                          .stride = {2, 2},
+                          .padding = {1, 1},
+                          .ceil_mode = true,
+                          .count_include_pad = false}}},
+       {"relu2", ReluSpec{}},
+       {"flatten", FlattenSpec{}},
+       {"fc1", LinearSpec{6 * 3 * 4, 9}},
+       {"relu3", ReluSpec{}},
+       {"drop2", DropSpec{0.5F}},
+       {"fc2", LinearSpec{9, 3}}}};
+  return {mlp, lenet_net(14), varied};
+}
+
+}  // namespace ringlet::nn
