@@ -1,0 +1,31 @@
+// Independent chains of a = a * x + y in as many registers as the set has to spare: enough to hide
+// the latency of a multiply-add (four cycles) on two units.
+#pragma once
+
+#include <cstdint>
+
+#include "bench/fma_chain.h"
+#include "kernels/cpu/lanes/tile.h"
+
+namespace ringlet::bench {
+
+template <class S, int kChains>
+ChainResult fma_chain(std::int64_t rounds) {
+  typename S::Vector chain[kChains];
+  // Numbers that the compiler does not know, and that keep every chain within [0, 2].
+  volatile float factor = 0.5F, addend = 1.0F;
+  const typename S::Vector x = lanes::broadcast<S>(factor);
+  const typename S::Vector y = lanes::broadcast<S>(addend);
+  lanes::unroll<kChains>([&](auto c) __attribute__((always_inline)) {
+    chain[c] = lanes::broadcast<S>(static_cast<float>(c) / kChains);
+  });
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    lanes::unroll<kChains>([&](auto c)
+                               __attribute__((always_inline)) { chain[c] = chain[c] * x + y; });
+  }
+  typename S::Vector sum{};
+  lanes::unroll<kChains>([&](auto c) __attribute__((always_inline)) { sum += chain[c]; });
+  return {2.0 * kChains * S::kWidth * static_cast<double>(rounds), S::sum(sum)};
+}
+
+}  // namespace ringlet::bench
