@@ -1,0 +1,283 @@
+// What breaks a contract throws ContractError with the operation's name, on every device; and what
+// keeps it costs nothing on the device without memory.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "kernels/bias.h"
+#include "kernels/classify.h"
+#include "kernels/conv2d.h"
+#include "kernels/device.h"
+#include "kernels/dropout.h"
+#include "kernels/elementwise.h"
+#include "kernels/error.h"
+#include "kernels/linear.h"
+#include "kernels/memory.h"
+#include "kernels/normalize.h"
+#include "kernels/pool2d.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace ringlet {
+namespace {
+
+/// Tensors of the shapes that the tables below need, on one device.
+struct Fixture {
+  explicit Fixture(DeviceKind kind) : device(open_device({kind, 0}, {1, false})) {}
+
+  Tensor f32(const Shape& shape, Layout layout = Layout::nchw) {
+    return {*device, shape, DType::f32, layout};
+  }
+  Tensor i32(const Shape& shape, Layout layout = Layout::nchw) {
+    return {*device, shape, DType::i32, layout};
+  }
+  Tensor u8(const Shape& shape) { return {*device, shape, DType::u8, Layout::nchw}; }
+  Stream& stream() { return device->compute(); }
+
+  std::unique_ptr<Device> device;
+};
+
+struct Violation {
+  const char* operation;
+  const char* what;
+  std::function<void(Fixture&)> call;
+};
+
+constexpr Activation kNone = Activation::none;
+
+std::vector<Violation> convolutions() {
+  const auto forward = [](const Conv2dSpec& spec, const Shape& x, const Shape& w, const Shape& y) {
+    return [=](Fixture& f) {
+      conv2d_forward(f.stream(), spec, f.f32(x), f.f32(w), {}, kNone, f.f32(y));
+    };
+  };
+  const Shape x{2, 4, 8, 8}, w{6, 4, 3, 3}, y{2, 6, 6, 6};
+  return {
+      {"conv2d_output_shape", "rank",
+       [=](Fixture&) {
+         conv2d_output_shape({}, {2, 4}, w);
+       }},
+      {"conv2d_output_shape", "no room",
+       [=](Fixture&) {
+         conv2d_output_shape({}, {2, 4, 2, 8}, w);
+       }},
+      {"conv2d_forward", "channels", forward({}, {2, 3, 8, 8}, w, y)},
+      {"conv2d_forward", "groups", forward({.groups = 4}, x, {6, 1, 3, 3}, y)},
+      {"conv2d_forward", "no groups", forward({.groups = 0}, x, w, y)},
+      {"conv2d_forward", "stride", forward({.stride = {0, 1}}, x, w, y)},
+      {"conv2d_forward", "padding", forward({.padding = {0, -1}}, x, w, y)},
+      {"conv2d_forward", "dilation", forward({.dilation = {1, 0}}, x, w, y)},
+      {"conv2d_forward", "output", forward({}, x, w, {2, 6, 6, 5})},
+      {"conv2d_forward", "batch", forward({}, x, w, {3, 6, 6, 6})},
+      {"conv2d_forward", "bias",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.f32(x), f.f32(w), f.f32({5}), kNone, f.f32(y));
+       }},
+      {"conv2d_forward", "type",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.i32(x), f.f32(w), {}, kNone, f.f32(y));
+       }},
+      {"conv2d_forward", "layouts",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.f32(x, Layout::lanes), f.f32(w), {}, kNone, f.f32(y));
+       }},
+      {"conv2d_backward_data", "weights' layout",
+       [=](Fixture& f) {
+         conv2d_backward_data(f.stream(), {}, f.f32(w, Layout::lanes), f.f32(y), 0, f.f32(x));
+       }},
+      {"conv2d_backward_data", "gradient",
+       [=](Fixture& f) { conv2d_backward_data(f.stream(), {}, f.f32(w), f.f32(x), 0, f.f32(x)); }},
+      {"conv2d_backward_filter", "gradient",
+       [=](Fixture& f) {
+         conv2d_backward_filter(f.stream(), {}, f.f32(x), f.f32(y), 0, f.f32({6, 4, 3, 2}));
+       }},
+  };
+}
+
+std::vector<Violation> poolings() {
+  const Shape x{2, 3, 8, 8}, y{2, 3, 4, 4};
+  const auto forward = [=](const Pool2dSpec& spec, const Shape& out) {
+    return [=](Fixture& f) { avg_pool2d_forward(f.stream(), spec, f.f32(x), f.f32(out)); };
+  };
+  return {
+      {"pool2d_output_shape", "rank",
+       [](Fixture&) {
+         pool2d_output_shape({}, {2, 3});
+       }},
+      {"pool2d_output_shape", "no room",
+       [](Fixture&) {
+         pool2d_output_shape({}, {2, 3, 1, 8});
+       }},
+      {"avg_pool2d_forward", "output", forward({}, {2, 3, 4, 5})},
+      {"avg_pool2d_forward", "window", forward({.kernel = {0, 2}}, y)},
+      {"avg_pool2d_forward", "stride", forward({.stride = {2, 0}}, y)},
+      {"avg_pool2d_forward", "padding", forward({.padding = {0, 2}}, y)},
+      {"avg_pool2d_backward", "output",
+       [=](Fixture& f) { avg_pool2d_backward(f.stream(), {}, f.f32(x), 0, f.f32(x)); }},
+      {"max_pool2d_forward", "winner's type",
+       [=](Fixture& f) { max_pool2d_forward(f.stream(), {}, f.f32(x), f.f32(y), f.f32(y)); }},
+      {"max_pool2d_forward", "winner's layout",
+       [=](Fixture& f) {
+         max_pool2d_forward(f.stream(), {}, f.f32(x), f.f32(y), f.i32(y, Layout::lanes));
+       }},
+      {"max_pool2d_backward", "winner's shape",
+       [=](Fixture& f) { max_pool2d_backward(f.stream(), {}, f.f32(y), f.i32(x), 0, f.f32(x)); }},
+  };
+}
+
+std::vector<Violation> layers() {
+  return {
+      {"linear_forward", "inputs",
+       [](Fixture& f) {
+         linear_forward(f.stream(), f.f32({2, 5}), f.f32({3, 4}), {}, kNone, f.f32({2, 3}));
+       }},
+      {"linear_forward", "bias",
+       [](Fixture& f) {
+         linear_forward(f.stream(), f.f32({2, 4}), f.f32({3, 4}), f.f32({4}), kNone, f.f32({2, 3}));
+       }},
+      {"linear_forward", "rank",
+       [](Fixture& f) {
+         linear_forward(f.stream(), f.f32({2, 4, 1, 1}), f.f32({3, 4}), {}, kNone, f.f32({2, 3}));
+       }},
+      {"linear_backward_data", "layouts",
+       [](Fixture& f) {
+         linear_backward_data(f.stream(), f.f32({3, 4}), f.f32({2, 3}), 0,
+                              f.f32({2, 4}, Layout::lanes));
+       }},
+      {"linear_backward_weight", "weights",
+       [](Fixture& f) {
+         linear_backward_weight(f.stream(), f.f32({2, 4}), f.f32({2, 3}), 0, f.f32({4, 3}));
+       }},
+      {"bias_forward", "channels",
+       [](Fixture& f) {
+         bias_forward(f.stream(), f.f32({2, 3}), f.f32({2}), f.f32({2, 3}));
+       }},
+      {"bias_backward", "rank",
+       [](Fixture& f) { bias_backward(f.stream(), f.f32({6}), 0, f.f32({6})); }},
+      {"relu_forward", "kinds",
+       [](Fixture& f) {
+         relu_forward(f.stream(), f.f32({2, 3}), f.f32({3, 2}));
+       }},
+      {"relu_backward", "layouts",
+       [](Fixture& f) {
+         relu_backward(f.stream(), f.f32({2, 3}), f.f32({2, 3}, Layout::lanes), 0, f.f32({2, 3}));
+       }},
+      {"dropout_forward", "probability of 1",
+       [](Fixture& f) {
+         dropout_forward(f.stream(), {1.0F, 0, 0}, f.f32({2}), f.f32({2}));
+       }},
+      {"dropout_backward", "negative sample",
+       [](Fixture& f) {
+         dropout_backward(f.stream(), {0.5F, 0, -1}, f.f32({2}), 0, f.f32({2}));
+       }},
+  };
+}
+
+std::vector<Violation> others() {
+  return {
+      {"softmax_cross_entropy_forward", "labels",
+       [](Fixture& f) {
+         softmax_cross_entropy_forward(f.stream(), f.f32({2, 3}), f.i32({3}), f.f32({2, 3}),
+                                       f.f32({1}));
+       }},
+      {"softmax_cross_entropy_forward", "no class",
+       [](Fixture& f) {
+         softmax_cross_entropy_forward(f.stream(), f.f32({2, 0}), f.i32({2}), f.f32({2, 0}),
+                                       f.f32({1}));
+       }},
+      {"softmax_cross_entropy_backward", "loss",
+       [](Fixture& f) {
+         softmax_cross_entropy_backward(f.stream(), f.f32({2, 3}), f.i32({2}), f.f32({2}), 0,
+                                        f.f32({2, 3}));
+       }},
+      {"sgd_update", "gradient",
+       [](Fixture& f) {
+         sgd_update(f.stream(), {}, f.f32({2}), f.f32({5}), f.f32({4}), f.f32({5}));
+       }},
+      {"sgd_update", "rates",
+       [](Fixture& f) {
+         sgd_update(f.stream(), {}, f.f32({1}), f.f32({5}), f.f32({5}), f.f32({5}));
+       }},
+      {"normalize_forward", "type",
+       [](Fixture& f) {
+         normalize_forward(f.stream(), {}, f.f32({1, 1, 2, 2}), f.f32({1, 1, 2, 2}));
+       }},
+      {"normalize_forward", "deviation",
+       [](Fixture& f) {
+         normalize_forward(f.stream(), {0, 0}, f.u8({1, 1, 2, 2}), f.f32({1, 1, 2, 2}));
+       }},
+      {"relayout", "shapes",
+       [](Fixture& f) {
+         relayout(f.stream(), f.f32({2, 3}), f.f32({2, 4}, Layout::lanes));
+       }},
+      {"argmax_count", "count",
+       [](Fixture& f) {
+         argmax_count(f.stream(), f.f32({2, 3}), f.i32({2}), f.i32({3}));
+       }},
+      {"count_nonfinite", "type",
+       [](Fixture& f) {
+         count_nonfinite(f.stream(), f.i32({2, 3}), f.i32({1}));
+       }},
+      {"fill", "type", [](Fixture& f) { fill(f.stream(), 1, f.u8({2})); }},
+      {"copy", "kinds", [](Fixture& f) { copy(f.stream(), f.f32({2}), f.i32({2})); }},
+      {"accumulate", "type", [](Fixture& f) { accumulate(f.stream(), f.i32({2}), f.i32({2})); }},
+      {"add", "shapes", [](Fixture& f) { add(f.stream(), f.f32({2}), f.f32({3}), f.f32({2})); }},
+      {"scale", "shapes", [](Fixture& f) { scale(f.stream(), 1, f.f32({2}), 0, f.f32({3})); }},
+  };
+}
+
+class Contract : public testing::TestWithParam<DeviceKind> {
+ protected:
+  void expect_violations(const std::vector<Violation>& violations) {
+    Fixture fixture(GetParam());
+    for (const Violation& violation : violations) {
+      SCOPED_TRACE(std::string(violation.operation) + ", " + violation.what);
+      try {
+        violation.call(fixture);
+        ADD_FAILURE() << "nothing was thrown";
+      } catch (const ContractError& error) {
+        const std::string start = std::string(violation.operation) + ": ";
+        EXPECT_EQ(std::string(error.what()).substr(0, start.size()), start);
+      }
+    }
+  }
+};
+
+TEST_P(Contract, Convolutions) { expect_violations(convolutions()); }
+TEST_P(Contract, Poolings) { expect_violations(poolings()); }
+TEST_P(Contract, Layers) { expect_violations(layers()); }
+TEST_P(Contract, Others) { expect_violations(others()); }
+
+INSTANTIATE_TEST_SUITE_P(Devices, Contract, testing::Values(DeviceKind::cpu, DeviceKind::meta),
+                         [](const auto& tested) {
+                           return std::string(tested.param == DeviceKind::cpu ? "cpu" : "meta");
+                         });
+
+TEST(ContractOnTheCpu, NamesTheLayoutWithoutImplementation) {
+  Fixture f(DeviceKind::cpu);
+  const Tensor x = f.f32({2, 3, 4, 4}, Layout::nhwc), y = f.f32({2, 3, 2, 2}, Layout::nhwc);
+  try {
+    avg_pool2d_forward(f.stream(), {}, x, y);
+    FAIL() << "nhwc was taken";
+  } catch (const ContractError& error) {
+    EXPECT_NE(std::string(error.what()).find("nhwc"), std::string::npos) << error.what();
+  }
+}
+
+// A model of any size runs on the device without memory, and its cost is counted.
+TEST(ContractOnMeta, CountsTheCostAndTouchesNothing) {
+  Fixture f(DeviceKind::meta);
+  WorkTotals totals;
+  f.stream().set_totals(&totals);
+  const Tensor x = f.f32({1 << 20, 3, 224, 224}), w = f.f32({64, 3, 7, 7});
+  const Tensor y = f.f32({1 << 20, 64, 112, 112});
+  conv2d_forward(f.stream(), {.stride = {2, 2}, .padding = {3, 3}}, x, w, {}, kNone, y);
+  EXPECT_EQ(totals.operations, 1);
+  EXPECT_EQ(totals.flops, 2.0 * static_cast<double>(y.view().count()) * 3 * 7 * 7);
+  EXPECT_EQ(totals.bytes,
+            4.0 * static_cast<double>(x.view().count() + w.view().count() + y.view().count()));
+}
+
+}  // namespace
+}  // namespace ringlet

@@ -1,0 +1,140 @@
+// The references' gradients against central differences, in double. Everything else is compared
+// with the references.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "kernels/reference/bias.h"
+#include "kernels/reference/conv2d.h"
+#include "kernels/reference/dropout.h"
+#include "kernels/reference/linear.h"
+#include "kernels/reference/pool2d.h"
+#include "kernels/reference/relu.h"
+#include "kernels/reference/softmax_cross_entropy.h"
+#include "tests/kernels/cases.h"
+#include "tests/support/tensors.h"
+
+namespace ringlet::test {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr double kStep = 1e-5;
+constexpr double kTolerance = 1e-7;  // relative L2
+constexpr std::int64_t kSamples = 2;
+
+Values random_values(std::int64_t count, std::uint32_t seed) {
+  const auto floats = random_floats(count, seed);
+  return {floats.begin(), floats.end()};
+}
+
+/// Random, no two values and no value and 0 nearer than the step: no kink is crossed.
+Values distinct_values(std::int64_t count, std::uint32_t seed) {
+  Values values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = (static_cast<double>(i) + 0.5) / static_cast<double>(count) - 0.4999;
+  }
+  std::shuffle(values.begin(), values.end(), std::mt19937(seed));
+  return values;
+}
+
+double dot(const Values& a, const Values& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// `gradient` should be d f(x) / dx.
+void expect_gradient(const std::function<double(const Values&)>& f, Values x,
+                     const Values& gradient) {
+  Values differences;
+  for (double& value : x) {
+    const double middle = value;
+    value = middle + kStep;
+    const double above = f(x);
+    value = middle - kStep;
+    const double below = f(x);
+    value = middle;
+    differences.push_back((above - below) / (2 * kStep));
+  }
+  EXPECT_LE(relative_l2(gradient, differences), kTolerance);
+}
+
+TEST(FiniteDifferences, Conv2d) {
+  for (const Conv2dCase& c : conv2d_cases()) {
+    SCOPED_TRACE(c.name);
+    const Shape x_shape = c.x.with_batch(kSamples);
+    const auto x = random_values(x_shape.count(), 1), w = random_values(c.w.count(), 2);
+    const auto dy = random_values(conv2d_output_shape(c.spec, x_shape, c.w).count(), 3);
+    const auto loss = [&](const Values& image, const Values& weights) {
+      return dot(reference::conv2d_forward(c.spec, x_shape, c.w, image, weights), dy);
+    };
+    expect_gradient([&](const Values& v) { return loss(v, w); }, x,
+                    reference::conv2d_backward_data(c.spec, x_shape, c.w, w, dy));
+    expect_gradient([&](const Values& v) { return loss(x, v); }, w,
+                    reference::conv2d_backward_filter(c.spec, x_shape, c.w, x, dy));
+  }
+}
+
+TEST(FiniteDifferences, Pool2d) {
+  for (const Pool2dCase& c : pool2d_cases()) {
+    SCOPED_TRACE(c.name);
+    const Shape x_shape = c.x.with_batch(kSamples);
+    const auto x = distinct_values(x_shape.count(), 1);
+    const auto dy = random_values(pool2d_output_shape(c.spec, x_shape).count(), 3);
+    expect_gradient(
+        [&](const Values& v) { return dot(reference::avg_pool2d_forward(c.spec, x_shape, v), dy); },
+        x, reference::avg_pool2d_backward(c.spec, x_shape, dy));
+    expect_gradient(
+        [&](const Values& v) { return dot(reference::max_pool2d_forward(c.spec, x_shape, v), dy); },
+        x, reference::max_pool2d_backward(c.spec, x_shape, x, dy));
+  }
+}
+
+TEST(FiniteDifferences, Linear) {
+  const reference::LinearSize size{3, 7, 5};
+  const auto x = random_values(21, 1), w = random_values(35, 2), dy = random_values(15, 3);
+  expect_gradient([&](const Values& v) { return dot(reference::linear_forward(size, v, w), dy); },
+                  x, reference::linear_backward_data(size, w, dy));
+  expect_gradient([&](const Values& v) { return dot(reference::linear_forward(size, x, v), dy); },
+                  w, reference::linear_backward_weight(size, x, dy));
+}
+
+TEST(FiniteDifferences, Bias) {
+  for (const Shape& sample : bias_shapes()) {
+    const Shape shape = sample.with_batch(3);
+    const auto x = random_values(shape.count(), 1), b = random_values(shape[1], 2);
+    const auto dy = random_values(shape.count(), 3);
+    expect_gradient([&](const Values& v) { return dot(reference::bias_forward(shape, x, v), dy); },
+                    b, reference::bias_backward(shape, dy));
+  }
+}
+
+TEST(FiniteDifferences, Relu) {
+  const auto x = distinct_values(100, 1), dy = random_values(100, 2);
+  expect_gradient([&](const Values& v) { return dot(reference::relu_forward(v), dy); }, x,
+                  reference::relu_backward(reference::relu_forward(x), dy));
+}
+
+TEST(FiniteDifferences, Dropout) {
+  const DropoutSpec spec{0.3F, 17, 5};
+  const auto x = random_values(60, 1), dy = random_values(60, 2);
+  expect_gradient([&](const Values& v) { return dot(reference::dropout(spec, 15, v), dy); }, x,
+                  reference::dropout(spec, 15, dy));
+}
+
+TEST(FiniteDifferences, SoftmaxCrossEntropy) {
+  constexpr std::int64_t kClasses = 7;
+  constexpr double kScale = 0.25;
+  const auto z = random_values(5 * kClasses, 1);
+  const auto labels = random_labels(5, 2, kClasses);
+  expect_gradient(
+      [&](const Values& v) {
+        return kScale * reference::softmax_cross_entropy_forward(kClasses, v, labels);
+      },
+      z, reference::softmax_cross_entropy_backward(kClasses, z, labels, kScale));
+}
+
+}  // namespace
+}  // namespace ringlet::test

@@ -1,0 +1,80 @@
+#include "kernels/relu.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/relu.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+class Relu : public OperationTest {};
+
+TEST_P(Relu, Forward) {
+  for (const std::int64_t n : kBatches) {
+    const Shape shape{n, 3, 5, 7};
+    const auto x = random_floats(shape.count(), 1);
+    const Tensor y = run([&](Device& device) {
+      Tensor result = output(device, shape);
+      relu_forward(device.compute(), input(device, shape, x), result);
+      return result;
+    });
+    EXPECT_EQ(read(y), reference::relu_forward(x));
+    expect_padding_finite(y);
+    const Tensor in_place = run([&](Device& device) {
+      Tensor result = input(device, shape, x);
+      relu_forward(device.compute(), result, result);
+      return result;
+    });
+    EXPECT_EQ(read(in_place), read(y));
+  }
+}
+
+TEST_P(Relu, Backward) {
+  for (const std::int64_t n : kBatches) {
+    const Shape shape{n, 70};
+    const auto y = reference::relu_forward(random_floats(shape.count(), 1));
+    const auto dy = random_floats(shape.count(), 2);
+    const auto expected = reference::relu_backward(to_double(y), to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape.count(), beta);
+      const Tensor dx = run([&](Device& device) {
+        Tensor result = gradient(device, shape, old);
+        relu_backward(device.compute(), input(device, shape, y), gradient(device, shape, dy), beta,
+                      result);
+        return result;
+      });
+      expect_close(dx, blended(beta, old, expected), 1e-7);
+      expect_padding_zero(dx);
+    }
+    const Tensor in_place = run([&](Device& device) {
+      Tensor result = gradient(device, shape, dy);
+      relu_backward(device.compute(), input(device, shape, y), result, 0, result);
+      return result;
+    });
+    expect_close(in_place, expected, 0);
+  }
+}
+
+TEST_P(Relu, LetsNaNThrough) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t n : {1, 4, 19}) {  // in vector loops and in what is left over
+    const Shape shape{n, 1};
+    for (std::int64_t broken = 0; broken < n; ++broken) {
+      auto x = random_floats(n, 1);
+      x[static_cast<std::size_t>(broken)] = kNaN;
+      Tensor y = input(*devices_[0], shape, x);
+      relu_forward(devices_[0]->compute(), y, y);
+      EXPECT_TRUE(std::isnan(read(y)[static_cast<std::size_t>(broken)]));
+    }
+  }
+  Tensor y = input(*devices_[0], {2, 1}, {infinity, -infinity});
+  relu_forward(devices_[0]->compute(), y, y);
+  EXPECT_EQ(read(y), (std::vector<float>{infinity, 0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, Relu, all_setups(), name_of);
+
+}  // namespace
+}  // namespace ringlet::test

@@ -1,0 +1,120 @@
+#include "kernels/softmax_cross_entropy.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/error.h"
+#include "kernels/reference/softmax_cross_entropy.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+constexpr float kLossGradient = 0.125F;
+
+class SoftmaxCrossEntropy : public OperationTest {
+ protected:
+  struct Result {
+    Tensor probabilities;
+    Tensor loss;
+  };
+
+  Result forward(Device& device, const Shape& shape, const std::vector<float>& logits,
+                 const std::vector<std::int32_t>& labels) const {
+    Result result{output(device, shape), upload<float>(device, {1}, {kNaN})};
+    softmax_cross_entropy_forward(device.compute(), input(device, shape, logits),
+                                  upload(device, {shape[0]}, labels), result.probabilities,
+                                  result.loss);
+    return result;
+  }
+
+  Tensor backward(Device& device, const Shape& shape, const std::vector<float>& logits,
+                  const std::vector<std::int32_t>& labels, float beta,
+                  const std::vector<float>& old) const {
+    Tensor dz = gradient(device, shape, old);
+    softmax_cross_entropy_backward(
+        device.compute(), forward(device, shape, logits, labels).probabilities,
+        upload(device, {shape[0]}, labels), upload<float>(device, {1}, {kLossGradient}), beta, dz);
+    return dz;
+  }
+
+  /// Forward and backward agree with the reference in double.
+  void compare(const Shape& shape, const std::vector<float>& logits,
+               const std::vector<std::int32_t>& labels) {
+    const std::int64_t classes = shape[1];
+    const auto z = to_double(logits);
+    const Tensor p =
+        run([&](Device& device) { return forward(device, shape, logits, labels).probabilities; });
+    expect_close(p, reference::softmax(classes, z), 1e-6);
+    expect_padding_zero(p);
+    const Tensor loss =
+        run([&](Device& device) { return forward(device, shape, logits, labels).loss; });
+    const double expected = reference::softmax_cross_entropy_forward(classes, z, labels);
+    EXPECT_NEAR(*loss.f32(), expected, 1e-6 * std::max(1.0, expected));
+    const auto expected_gradient = reference::softmax_cross_entropy_backward(
+        classes, z, labels, static_cast<double>(kLossGradient));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape.count(), beta);
+      const Tensor dz =
+          run([&](Device& device) { return backward(device, shape, logits, labels, beta, old); });
+      expect_close(dz, blended(beta, old, expected_gradient), 1e-6);
+      expect_padding_zero(dz);
+    }
+  }
+};
+
+TEST_P(SoftmaxCrossEntropy, AgreesWithTheReference) {
+  for (const std::int64_t classes : {1, 2, 10, 33}) {
+    for (const std::int64_t n : kBatches) {
+      const Shape shape{n, classes};
+      SCOPED_TRACE(shape.to_string());
+      compare(shape, random_floats(shape.count(), 1, -5, 5),
+              random_labels(n, 2, static_cast<int>(classes)));
+    }
+  }
+}
+
+TEST_P(SoftmaxCrossEntropy, IsStableForLargeLogits) {
+  const Shape shape{4, 3};
+  const std::vector<float> logits = {1e4F,  -1e4F, 0,      // the right one is far ahead
+                                     1e4F,  -1e4F, 0,      // and far behind
+                                     -1e4F, -1e4F, -1e4F,  // all equal
+                                     1e4F,  1e4F,  9999};
+  const std::vector<std::int32_t> labels = {0, 1, 2, 2};
+  compare(shape, logits, labels);
+  const double e = std::exp(-1.0);
+  const Result result = forward(*devices_[0], shape, logits, labels);
+  EXPECT_NEAR(*result.loss.f32(), 0 + 2e4 + std::log(3.0) + std::log((2 + e) / e), 2e-3);
+  for (const float p : read(result.probabilities)) EXPECT_TRUE(std::isfinite(p));
+}
+
+TEST_P(SoftmaxCrossEntropy, OneClassCostsNothing) {
+  const Shape shape{17, 1};
+  const std::vector<float> logits = random_floats(17, 1, -100, 100);
+  const std::vector<std::int32_t> labels(17, 0);
+  EXPECT_EQ(*forward(*devices_[0], shape, logits, labels).loss.f32(), 0.0F);
+  const Tensor dz = backward(*devices_[0], shape, logits, labels, 0, std::vector<float>(17, kNaN));
+  EXPECT_EQ(read(dz), std::vector<float>(17, 0.0F));
+}
+
+TEST_P(SoftmaxCrossEntropy, ShowsBrokenLogits) {
+  const Result result = forward(*devices_[0], {2, 2}, {1, 2, kNaN, 1}, {0, 1});
+  EXPECT_TRUE(std::isnan(*result.loss.f32()));
+}
+
+TEST_P(SoftmaxCrossEntropy, NamesALabelOutsideTheClasses) {
+  for (const std::int32_t label : {-1, 3}) {
+    try {
+      (void)forward(*devices_[0], {2, 3}, std::vector<float>(6), {0, label});
+      FAIL() << "label " << label << " was taken";
+    } catch (const ContractError& error) {
+      EXPECT_NE(std::string(error.what()).find("label " + std::to_string(label)), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, SoftmaxCrossEntropy, all_setups(), name_of);
+
+}  // namespace
+}  // namespace ringlet::test
