@@ -5,6 +5,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
 #include "nn/ops/conv2d.h"
+#include "nn/ops/conv2d_relu_avg_pool2d.h"
 #include "nn/ops/linear.h"
 
 namespace ringlet::nn {
@@ -26,6 +27,11 @@ std::size_t Sequential::run(Tape& tape, std::size_t index, Variable& x) {
   const bool relu_follows = fuse_ && child_as<ReLU>(index + 1) != nullptr;
   if (auto* conv = child_as<Conv2d>(index); conv != nullptr && relu_follows) {
     const Variable w = conv->weight(tape), b = conv->bias(tape);
+    const auto* pool = child_as<AvgPool2d>(index + 2);
+    if (pool != nullptr && fuses_conv2d_relu_avg_pool2d(x, conv->spec(), pool->spec())) {
+      x = conv2d_relu_avg_pool2d(x, w, b, conv->spec());
+      return 3;
+    }
     x = conv2d(x, w, b, conv->spec(), Activation::relu);
     return 2;
   }

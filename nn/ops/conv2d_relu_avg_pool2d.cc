@@ -1,0 +1,41 @@
+#include "nn/ops/conv2d_relu_avg_pool2d.h"
+
+#include "kernels/conv2d_relu_avg_pool2d.h"
+#include "nn/tape.h"
+
+namespace ringlet::nn {
+
+bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
+                                  const Pool2dSpec& pool) {
+  const bool halves = pool.kernel == Extent2{2, 2} && pool.stride == Extent2{2, 2} &&
+                      pool.padding == Extent2{0, 0} && !pool.ceil_mode;
+  return halves && conv2d_relu_avg_pool2d_supported(x.tape().device().id().kind, x.layout(), spec);
+}
+
+Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const Variable& bias,
+                                const Conv2dSpec& spec) {
+  Tape& tape = x.tape();
+  const Variable y =
+      tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()), x.layout());
+  const View mask =
+      tape.keep(conv2d_relu_avg_pool2d_mask_shape(y.shape()), Layout::nchw, DType::u8);
+  conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), weight.value(),
+                                 bias.absent() ? ConstView() : bias.value(), y.value(), mask);
+  tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, [=](Backward& backward) {
+    const View dy = backward.gradient(y);
+    if (backward.wants(weight)) {
+      const auto dw = backward.target(weight);
+      const auto db = backward.wants(bias) ? backward.target(bias) : Backward::Target{};
+      conv2d_relu_avg_pool2d_backward_filter(backward.stream(), spec, x.value(), dy, mask, dw.beta,
+                                             dw.view, db.beta, db.view);
+    }
+    if (backward.wants(x)) {
+      const auto [dx, beta] = backward.target(x);
+      conv2d_relu_avg_pool2d_backward_data(backward.stream(), spec, weight.value(), dy, mask, beta,
+                                           dx);
+    }
+  });
+  return y;
+}
+
+}  // namespace ringlet::nn

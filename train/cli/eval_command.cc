@@ -1,0 +1,52 @@
+// ringlet eval
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "data/open_dataset.h"
+#include "train/cli/commands.h"
+#include "train/cli/flags.h"
+#include "train/console.h"
+#include "train/trainer.h"
+
+namespace ringlet::train {
+
+namespace {
+
+int run(const RawFlags& flags, const std::filesystem::path& checkpoint) {
+  const TrainOptions options = resolve(flags);
+  const data::Splits data =
+      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test});
+  const int ranks = static_cast<int>(options.execution.devices.size());
+  const RunSetup setup = make_run_setup(options, data, ranks);
+  const Evaluation result = evaluate(setup, checkpoint);
+  fmt::print("{} on {}\n\n", checkpoint.string(), data.test->description());
+  print_evaluation(stdout, result, data.test->class_names());
+  return 0;
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<RawFlags>();
+  auto checkpoint = std::make_shared<std::filesystem::path>();
+  CLI::App* command =
+      app.add_subcommand("eval", "loss and accuracy of a model's weights on the test data");
+  command->add_option("--checkpoint,--init", *checkpoint, "the weights (safetensors)")
+      ->required()
+      ->group("Files");
+  add_data_flags(*command, *flags);
+  command
+      ->add_flag_callback(
+          "--no-normalize", [flags] { flags->recipe["normalize"] = false; },
+          "divide pixels by 255 and nothing else [lenet-d2l]")
+      ->group("Model and data");
+  add_replica_flags(*command, *flags);
+  command->callback(
+      [flags, checkpoint, &action] { action = [=] { return run(*flags, *checkpoint); }; });
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,44 @@
+// The flags that several commands share, and how they become TrainOptions.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// What the user wrote, before the model's defaults and a resumed run's recipe are known.
+struct RawFlags {
+  std::string model = "lenet";
+  nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
+  std::string device = "cpu";
+  int replicas = 1;
+  std::vector<std::string> devices;
+  std::string layout = "auto";
+  std::string overlap = "on";
+  TrainOptions options;  ///< fields that stand for themselves
+};
+
+/// Adds --model, --data, --data-dir and the sizes of synthetic data.
+void add_data_flags(CLI::App& app, RawFlags& flags);
+/// Adds the flags of the recipe: what decides what is learnt.
+void add_recipe_flags(CLI::App& app, RawFlags& flags);
+/// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
+void add_replica_flags(CLI::App& app, RawFlags& flags);
+/// Adds --sync, --bucket-kb, --overlap and --check-replicas.
+void add_sync_flags(CLI::App& app, RawFlags& flags);
+
+/// The options for a new run: the model's default recipe, changed by what was given.
+/// Throws ContractError for values that cannot be.
+TrainOptions resolve(const RawFlags& flags);
+/// The options for a resumed run: its own recipe. Throws ContractError naming each given flag that
+/// contradicts it.
+TrainOptions resolve(const RawFlags& flags, const Recipe& saved);
+
+/// A validator that takes only `choices`, and names the nearest for any other word.
+CLI::Validator one_of(const std::vector<std::string>& choices);
+
+}  // namespace ringlet::train

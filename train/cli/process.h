@@ -1,0 +1,13 @@
+// What the operating system says of this process.
+#pragma once
+
+#include <cstdint>
+
+namespace ringlet::train {
+
+/// Wall-clock seconds since the process was started, to 10 ms.
+double seconds_since_process_start();
+/// Largest resident memory so far, in MiB.
+std::int64_t peak_memory_mib();
+
+}  // namespace ringlet::train

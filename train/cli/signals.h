@@ -1,0 +1,12 @@
+// Ctrl-C and SIGTERM as a wish to stop. A signal handler can only reach a global, so there is one.
+#pragma once
+
+namespace ringlet::train {
+
+/// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process at once.
+void note_stop_signals();
+
+/// The signal that was noted, or 0. Any thread.
+int noted_signal();
+
+}  // namespace ringlet::train

@@ -1,0 +1,159 @@
+#include "train/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/device.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr double kTerminalEvery = 0.1;  // seconds between renewals of the line
+constexpr double kPlainEvery = 10;      // seconds between plain lines
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
+std::string devices_in_words(const Execution& execution) {
+  std::vector<std::string> names;
+  for (const DeviceId& id : execution.devices) {
+    if (std::find(names.begin(), names.end(), id.to_string()) == names.end()) {
+      names.push_back(id.to_string());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string shares_in_words(const std::vector<std::int64_t>& shares) {
+  if (shares.size() == 1) return "";
+  return fmt::format(" = {} samples a replica", fmt::join(shares, " + "));
+}
+
+std::string rates_in_words(const Recipe& recipe) {
+  std::string text = recipe.schedule == ScheduleKind::one_cycle
+                         ? fmt::format("one-cycle to lr {:g}", recipe.lr)
+                         : fmt::format("lr {:g}", recipe.lr);
+  if (recipe.momentum > 0) text += fmt::format(", momentum {:g}", recipe.momentum);
+  if (recipe.nesterov) text += " (Nesterov)";
+  if (recipe.weight_decay > 0) text += fmt::format(", weight decay {:g}", recipe.weight_decay);
+  return text;
+}
+
+std::string sync_in_words(const StartReport& report) {
+  if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
+  std::int64_t elements = 0;
+  for (const Bucket& bucket : report.buckets) elements += bucket.end - bucket.begin;
+  return fmt::format("{} all-reduce of {} KiB in {} bucket{}, overlap {}", report.sync,
+                     elements * 4 / 1024, report.buckets.size(),
+                     report.buckets.size() == 1 ? "" : "s",
+                     report.options.execution.overlap ? "on" : "off");
+}
+
+constexpr const char* kTableHead =
+    "epoch   train loss   test loss   test accuracy   seconds   samples/s   in sync\n";
+
+std::string row_of(const EpochReport& row) {
+  return fmt::format("{:5}   {:10.4f}   {:9.4f}   {:11.2f} %   {:7.1f}   {:>9}   {:5.1f} %\n",
+                     row.epoch, row.train_loss, row.test.loss, 100 * row.test.accuracy(),
+                     row.seconds, with_commas(static_cast<std::int64_t>(row.samples_per_second)),
+                     100 * row.sync_share);
+}
+
+}  // namespace
+
+std::string with_commas(std::int64_t number) {
+  const std::string digits = fmt::format("{}", number < 0 ? -number : number);
+  std::string text = number < 0 ? "-" : "";
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
+void Console::started(const StartReport& report) {
+  const Recipe& recipe = report.options.recipe;
+  const Execution& execution = report.options.execution;
+  steps_per_epoch_ = report.steps_per_epoch;
+  planned_steps_ = report.planned_steps;
+  first_step_ = report.first_step;
+  epochs_ = recipe.epochs;
+  fmt::print(out_, "data      {}\n", report.data);
+  fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP a sample and step\n", recipe.model,
+             with_commas(report.plan.parameter_count),
+             (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
+                 static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass)));
+  fmt::print(out_, "training  {} epochs of {} steps, {}\n", recipe.epochs, report.steps_per_epoch,
+             rates_in_words(recipe));
+  fmt::print(out_, "batch     {}{}{}\n", recipe.batch_size, shares_in_words(report.batch_of_rank),
+             recipe.exact ? fmt::format(", exact: {} shards in one tree", report.shards) : "");
+  fmt::print(out_, "replicas  {} on {}, {} thread{} each, {}, layout {}\n",
+             report.batch_of_rank.size(), devices_in_words(execution), execution.threads,
+             execution.threads == 1 ? "" : "s", name_of(detect_instruction_set()),
+             name_of(report.layout));
+  fmt::print(out_, "sync      {}\n", sync_in_words(report));
+  if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", first_step_);
+  fmt::print(out_, "\n{}", kTableHead);
+  std::fflush(out_);
+  since_start_ = since_line_ = Stopwatch();
+}
+
+void Console::step_done(const StepReport& report) {
+  recent_seconds_ += report.seconds;
+  recent_samples_ += static_cast<double>(report.samples);
+  if (since_line_.seconds() < (terminal_ ? kTerminalEvery : kPlainEvery)) return;
+  const auto done = static_cast<double>(report.step - first_step_);
+  const double left =
+      since_start_.seconds() / done * static_cast<double>(planned_steps_ - report.step);
+  fmt::print(out_, "{}epoch {}/{}  step {}/{}  loss {:.4f}  {} samples/s  {} left{}",
+             terminal_ ? "\r\x1b[2K" : "", report.epoch, epochs_, report.step_in_epoch,
+             steps_per_epoch_, report.loss,
+             with_commas(static_cast<std::int64_t>(recent_samples_ / recent_seconds_)),
+             duration(left), terminal_ ? "" : "\n");
+  std::fflush(out_);
+  line_shown_ = terminal_;
+  recent_seconds_ = recent_samples_ = 0;
+  since_line_ = Stopwatch();
+}
+
+void Console::clear_line() {
+  if (line_shown_) fmt::print(out_, "\r\x1b[2K");
+  line_shown_ = false;
+}
+
+void Console::epoch_done(const EpochReport& report) {
+  clear_line();
+  rows_.push_back(report);
+  fmt::print(out_, "{}", row_of(report));
+  std::fflush(out_);
+}
+
+void Console::print_epochs() const {
+  fmt::print(out_, "{}", kTableHead);
+  for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
+}
+
+void print_evaluation(std::FILE* out, const Evaluation& evaluation,
+                      const std::vector<std::string>& class_names) {
+  std::size_t width = 5;
+  for (const std::string& name : class_names) width = std::max(width, name.size());
+  fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
+  for (std::size_t k = 0; k < evaluation.classes.size(); ++k) {
+    const ClassCount& count = evaluation.classes[k];
+    const double share = count.samples == 0 ? 0
+                                            : 100.0 * static_cast<double>(count.right) /
+                                                  static_cast<double>(count.samples);
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.1f} %\n", class_names[k], width, count.right,
+               count.samples, share);
+  }
+  fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,
+             evaluation.samples, 100 * evaluation.accuracy(), evaluation.loss);
+}
+
+}  // namespace ringlet::train

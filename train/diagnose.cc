@@ -1,0 +1,79 @@
+#include "train/diagnose.h"
+
+#include <fmt/format.h>
+
+#include "kernels/classify.h"
+#include "kernels/host_copy.h"
+
+namespace ringlet::train {
+
+namespace {
+
+std::int64_t nonfinite_in(Device& device, ConstView view) {
+  const Tensor count(device, {1}, DType::i32);
+  count_nonfinite(device.compute(), view, count);
+  std::int32_t found = 0;
+  copy_to_host(device.compute(), count, &found);
+  return found;
+}
+
+std::string in_parameters(Replica& replica) {
+  for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
+    const std::int64_t found = nonfinite_in(replica.device(), parameter->value);
+    if (found > 0) {
+      return fmt::format(
+          "the parameter {} itself ({} of its {} numbers), so an earlier update "
+          "broke it",
+          parameter->name, found, parameter->shape.count());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+                                 std::int64_t step) {
+  std::string first = in_parameters(replica);
+  data::LoaderOptions options = setup.loader;
+  options.max_batch = setup.replica.max_train_batch;
+  options.depth = 0;
+  const Recipe& recipe = setup.options.recipe;
+  const auto schedule = [&](std::int64_t k) -> std::optional<data::BatchRequest> {
+    if (k >= setup.partition.units(rank)) return {};
+    return setup.partition.unit(step, rank, k);
+  };
+  data::Loader loader(setup.data.train,
+                      data::Sampler(setup.data.train->size(), recipe.seed, recipe.shuffle),
+                      schedule, options);
+  replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
+    if (!first.empty() || value.dtype() != DType::f32) return;
+    const std::int64_t found = nonfinite_in(replica.device(), value);
+    if (found == 0) return;
+    first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
+                        value.count());
+  });
+  for (const data::Batch* batch = loader.next(); batch != nullptr && first.empty();
+       batch = loader.next()) {
+    replica.forward(*batch);
+  }
+  replica.tape().set_inspector({});
+  return first;
+}
+
+void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
+                          const std::vector<std::string>& findings) {
+  std::string where = "the sum over the samples, which is too large for a 32-bit float";
+  for (std::size_t rank = 0; rank < findings.size(); ++rank) {
+    if (findings[rank].empty()) continue;
+    where = fmt::format("{} (replica {})", findings[rank], rank);
+    break;
+  }
+  throw Error(fmt::format(
+      "the loss is {} in step {} (epoch {}): the first broken numbers are in "
+      "{}; the parameters were left as they were before this step. Try a "
+      "smaller --lr (now {:g}) and check the data",
+      loss, step + 1, setup.partition.epoch_of(step) + 1, where, setup.schedule.at(step).lr));
+}
+
+}  // namespace ringlet::train

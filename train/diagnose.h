@@ -1,0 +1,23 @@
+// Finding where a broken number (NaN or infinite) came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/replica.h"
+#include "train/run_setup.h"
+
+namespace ringlet::train {
+
+/// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
+/// words which parameter, input or layer's output is the first with numbers that are not finite;
+/// empty if none is.
+std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+                                 std::int64_t step);
+
+/// Throws the error that ends the run; `findings` of all ranks.
+[[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
+                                       const std::vector<std::string>& findings);
+
+}  // namespace ringlet::train

@@ -1,0 +1,17 @@
+// Small help for ending in good order.
+#pragma once
+
+#include <string>
+
+#include "kernels/stream.h"
+
+namespace ringlet::train {
+
+/// what() of the exception that is being handled. Call inside a catch block.
+std::string message_of_current_exception();
+
+/// Waits until the stream is idle, whatever its tasks threw: for when another error is already on
+/// its way to the user.
+void drain(Stream& stream) noexcept;
+
+}  // namespace ringlet::train

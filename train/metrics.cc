@@ -1,0 +1,92 @@
+#include "train/metrics.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "train/atomic_file.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// The lines of a former run that a run resumed at `first_step` keeps.
+std::string kept_lines(const std::filesystem::path& path, std::int64_t first_step,
+                       std::int64_t steps_per_epoch) {
+  std::ifstream file(path);
+  std::string kept, line;
+  while (std::getline(file, line)) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_discarded() || !json.is_object()) continue;  // cut off when the run was killed
+    const bool is_step = json.value("kind", "") == "step";
+    const std::int64_t reached = is_step ? json.value("step", std::int64_t{0})
+                                         : json.value("epoch", std::int64_t{0}) * steps_per_epoch;
+    if (reached <= first_step) kept += line + "\n";
+  }
+  return kept;
+}
+
+/// JSON has no word for NaN and infinity.
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
+                             std::int64_t steps_per_epoch)
+    : path_(path) {
+  const bool goes_on = first_step > 0 && std::filesystem::exists(path);
+  const std::string kept = goes_on ? kept_lines(path, first_step, steps_per_epoch) : "";
+  write_file_atomically(path, kept);
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    throw FileError("--metrics " + path.string() + " cannot be opened: " + std::strerror(errno));
+  }
+}
+
+MetricsWriter::~MetricsWriter() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void MetricsWriter::append(const char* text, std::size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, text, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      throw FileError("--metrics " + path_.string() + " cannot be written: " +
+                      std::strerror(errno) + "; free some space or name another file");
+    }
+    text += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void MetricsWriter::step_done(const StepReport& report) {
+  fmt::memory_buffer line;  // 500 bytes in place: nothing is allocated
+  fmt::format_to(std::back_inserter(line),
+                 R"({{"kind":"step","epoch":{},"step":{},"loss":{},"lr":{},"samples":{}}})"
+                 "\n",
+                 report.epoch, report.step, report.loss, report.lr, report.samples);
+  append(line.data(), line.size());
+}
+
+void MetricsWriter::epoch_done(const EpochReport& report) {
+  const std::string line = fmt::format(
+      R"({{"kind":"epoch","epoch":{},"train_loss":{},"test_loss":{},"test_accuracy":{},)"
+      R"("seconds":{},"samples_per_second":{},"sync_share":{}}})"
+      "\n",
+      report.epoch, number(report.train_loss), number(report.test.loss), report.test.accuracy(),
+      report.seconds, number(report.samples_per_second), number(report.sync_share));
+  append(line.data(), line.size());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,78 @@
+// TrainOptions: everything that decides what a training run does. Plain values; the command line
+// and tests fill them in, state folders keep them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+#include "train/schedule.h"
+
+namespace ringlet::train {
+
+/// What decides the numbers: two runs that agree here (and in data) learn the same, in exact mode
+/// bit for bit. Kept in state folders; a resumed run takes it from there.
+struct Recipe {
+  std::string model = "lenet";
+  std::string data = "fashion-mnist";
+  std::int64_t batch_size = 256;  ///< samples of an optimiser step over the whole world
+  int epochs = 5;
+  double lr = 0.2;  ///< with one-cycle: the maximum
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  ScheduleKind schedule = ScheduleKind::constant;
+  bool cycle_momentum = false;  ///< one-cycle: momentum falls while the rate rises, as PyTorch's
+  std::uint64_t seed = 1;
+  bool shuffle = true;
+  bool normalize = true;  ///< subtract the training pixels' mean, divide by their deviation
+  int accumulate = 1;     ///< micro-batches that each replica cuts its share into
+  bool exact = false;
+  int shards = 0;  ///< logical shards S; 0: 8 in exact mode, else one a replica
+
+  bool operator==(const Recipe&) const = default;
+};
+
+/// The recipe that `--model NAME` stands for. Throws ContractError for a model that is not known.
+Recipe default_recipe(const std::string& model);
+
+enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
+
+/// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
+struct Execution {
+  std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
+  int threads = 1;                            ///< CPU threads a replica
+  std::string sync = "ring";
+  std::int64_t bucket_kb = 1024;
+  bool overlap = true;
+  LayoutChoice layout = LayoutChoice::automatic;
+  int check_replicas = 0;    ///< compare replicas every so many steps; 0: never
+  double comm_timeout = 60;  ///< seconds
+  bool fuse = true;          ///< let neighbouring layers run as one kernel
+};
+
+/// Files that a run reads and writes; an empty path means: not.
+struct Files {
+  std::string data_dir;
+  std::filesystem::path init;
+  std::filesystem::path out;
+  std::filesystem::path resume;
+  std::filesystem::path metrics;
+  std::filesystem::path trace;
+  int save_every = 0;  ///< steps between saved states; 0: at the end of each epoch
+  bool force = false;  ///< write into a folder that holds another run
+};
+
+struct TrainOptions {
+  Recipe recipe;
+  Execution execution;
+  Files files;
+  std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never
+  std::int64_t synthetic_train = 60000;
+  std::int64_t synthetic_test = 10000;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,51 @@
+#include "train/recipe_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "train/atomic_file.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Calls visit(name, field) for every field but the schedule: the one list of them.
+template <class R, class Visit>
+void for_each_field(R& recipe, Visit visit) {
+  visit("model", recipe.model);
+  visit("data", recipe.data);
+  visit("batch_size", recipe.batch_size);
+  visit("epochs", recipe.epochs);
+  visit("lr", recipe.lr);
+  visit("momentum", recipe.momentum);
+  visit("nesterov", recipe.nesterov);
+  visit("weight_decay", recipe.weight_decay);
+  visit("cycle_momentum", recipe.cycle_momentum);
+  visit("seed", recipe.seed);
+  visit("shuffle", recipe.shuffle);
+  visit("normalize", recipe.normalize);
+  visit("accumulate", recipe.accumulate);
+  visit("exact", recipe.exact);
+  visit("shards", recipe.shards);
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Recipe& recipe) {
+  nlohmann::json json;
+  for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
+  json["schedule"] = name_of(recipe.schedule);
+  return json;
+}
+
+Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
+  Recipe recipe;
+  try {
+    for_each_field(recipe, [&](const char* name, auto& field) { json.at(name).get_to(field); });
+    recipe.schedule = parse_schedule(json.at("schedule").get<std::string>());
+  } catch (const nlohmann::json::exception& error) {
+    throw FileError(source + ": the recipe cannot be read (" + error.what() + ")");
+  }
+  return recipe;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,84 @@
+// Replica: one copy of the model on one device, and the operations of a training step on it.
+//
+// It knows nothing of the other replicas. Whoever drives it (train_loop.h) cuts the data, lets
+// GradientSync sum the gradients between backward() and update(), and decides when to stop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "data/loader.h"
+#include "kernels/memory.h"
+#include "nn/layer.h"
+#include "nn/models/model.h"
+#include "nn/parameters.h"
+#include "nn/plan.h"
+#include "nn/tape.h"
+#include "train/optimizer.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// What a replica must be told to be built; equal on all ranks but for the device.
+struct ReplicaSpec {
+  Recipe recipe;
+  nn::ModelInput input;
+  Layout layout = Layout::nchw;
+  std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
+  std::int64_t max_eval_batch = 1;
+  int gradient_arenas = 1;
+  bool fuse = true;
+};
+
+/// The layout that `choice` means for this model and device: batch-in-lanes for small images on the
+/// CPU when a pass has at least sixteen samples, else NCHW.
+Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
+                     std::int64_t samples_per_pass);
+
+class Replica {
+ public:
+  Replica(Device& device, const ReplicaSpec& spec);
+
+  Device& device() { return device_; }
+  nn::Parameters& parameters() { return *parameters_; }
+  const nn::Plan& plan() const { return plan_; }
+  Sgd& optimizer() { return *optimizer_; }
+  nn::Tape& tape() { return *tape_; }
+
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
+  /// The batch's memory must stay until backward() has run. An empty batch is legal.
+  void forward(const data::Batch& batch);
+  /// sum (f32 [1]) += the last forward's loss.
+  void add_loss_to(View sum);
+  /// Gradient of the last forward, scaled by 1 / `global_samples`, into the current gradient arena.
+  void backward(std::int64_t global_samples, const nn::BackwardOptions& options,
+                nn::ReadyListener* listener);
+  /// Optimiser step with the gradients in arena 0.
+  void update(const Rates& rates) { optimizer_->step(rates); }
+
+  /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
+  /// answers are added to `counts` (i32 [2 K], see classify.h).
+  void evaluate(const data::Batch& batch, View loss, View counts);
+
+ private:
+  void run_forward(const data::Batch& batch, bool training);
+
+  Device& device_;
+  ReplicaSpec spec_;
+  std::unique_ptr<nn::Layer> model_;
+  nn::Registry registry_;
+  nn::Plan plan_;
+  std::unique_ptr<nn::Parameters> parameters_;
+  std::unique_ptr<Arena> activations_;
+  std::unique_ptr<nn::Tape> tape_;
+  std::unique_ptr<Sgd> optimizer_;
+  Tensor seed_;                       // f32 [1]: 1 / samples of the world
+  std::int64_t seeded_samples_ = -1;  // what seed_ holds
+  nn::Variable labels_;
+  nn::Variable logits_;
+  nn::Variable loss_;
+  std::int64_t samples_ = 0;  // of the last forward
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,91 @@
+// What a run tells those who watch it: numbers of a step, of an epoch, of an evaluation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nn/plan.h"
+#include "train/gradient_sync.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// Right answers of one class.
+struct ClassCount {
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+};
+
+struct Evaluation {
+  double loss = 0;  ///< mean over the samples
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+  std::vector<ClassCount> classes;
+  double accuracy() const {
+    return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);
+  }
+};
+
+/// Seconds of the replica's thread by what it did.
+struct PhaseSeconds {
+  double data = 0;  ///< waiting for the loader
+  double forward = 0;
+  double backward = 0;
+  double sync = 0;  ///< collectives that run in place, and waiting for those beside
+  double update = 0;
+  double total() const { return data + forward + backward + sync + update; }
+  PhaseSeconds since(const PhaseSeconds& earlier) const {
+    return {data - earlier.data, forward - earlier.forward, backward - earlier.backward,
+            sync - earlier.sync, update - earlier.update};
+  }
+};
+
+/// One optimiser step. Epochs and steps count from 1.
+struct StepReport {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< over the whole run
+  std::int64_t step_in_epoch = 0;
+  double loss = 0;  ///< mean over the samples of the whole world
+  double lr = 0;
+  std::int64_t samples = 0;  ///< of the whole world
+  double seconds = 0;
+};
+
+struct EpochReport {
+  std::int64_t epoch = 0;
+  double train_loss = 0;
+  Evaluation test;
+  double seconds = 0;  ///< of training, without the evaluation
+  double samples_per_second = 0;
+  double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
+};
+
+/// How a run was set up, told once before the first step.
+struct StartReport {
+  const TrainOptions& options;
+  const nn::Plan& plan;
+  const std::vector<Bucket>& buckets;
+  std::string data;                           ///< the data set in words
+  std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by rank
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t planned_steps = 0;
+  std::int64_t first_step = 0;  ///< steps done before (resumed)
+  int shards = 1;
+  std::int64_t samples_per_pass = 1;  ///< that the plan was made for
+  Layout layout = Layout::nchw;
+  std::string sync;
+};
+
+/// Rank 0 tells its listeners. Calls come from the replica's thread.
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  virtual void started(const StartReport&) {}
+  virtual void step_done(const StepReport&) {}
+  virtual void epoch_done(const EpochReport&) {}
+  /// A state or the finished model was written.
+  virtual void saved(const std::string& path) { (void)path; }
+};
+
+}  // namespace ringlet::train

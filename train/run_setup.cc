@@ -1,0 +1,106 @@
+#include "train/run_setup.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "train/atomic_file.h"
+#include "train/shard_tree.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr int kExactShards = 8;
+
+bool power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
+
+int choose_shards(const TrainOptions& options, int ranks) {
+  const Recipe& recipe = options.recipe;
+  const int shards = recipe.shards > 0 ? recipe.shards : recipe.exact ? kExactShards : ranks;
+  if (shards < ranks) {
+    throw ContractError("--shards " + std::to_string(shards) + " is less than the " +
+                        std::to_string(ranks) + " replicas; every replica needs a shard");
+  }
+  if (!recipe.exact) return shards;
+  if (!power_of_two(shards) || !power_of_two(ranks)) {
+    throw ContractError(
+        "--exact adds gradients in a binary tree: it needs a power of two for the "
+        "shards and the replicas, not " +
+        std::to_string(shards) + " shards and " + std::to_string(ranks) + " replicas");
+  }
+  if (ranks > 1 && options.execution.sync != "doubling") {
+    throw ContractError(
+        "--exact needs --sync doubling, the one strategy that adds in the shards' "
+        "tree; --sync " +
+        options.execution.sync + " adds in another order");
+  }
+  return shards;
+}
+
+nn::ModelInput model_input(const data::Dataset& data) {
+  return {static_cast<int>(data.channels()), static_cast<int>(data.height()),
+          static_cast<int>(data.width()), static_cast<int>(data.classes())};
+}
+
+void check(const Recipe& recipe) {
+  require(recipe.batch_size >= 1, "--batch-size", "must be at least 1");
+  require(recipe.epochs >= 1, "--epochs", "must be at least 1");
+  require(recipe.accumulate >= 1, "--accumulate", "must be at least 1");
+  require(!recipe.nesterov || recipe.momentum > 0 || recipe.cycle_momentum, "--nesterov",
+          "needs --momentum greater than 0");
+}
+
+std::int64_t largest_unit(const Partition& partition) {
+  std::int64_t largest = 1;
+  for (int rank = 0; rank < partition.ranks; ++rank) {
+    largest = std::max(largest, partition.max_unit(rank));
+  }
+  return largest;
+}
+
+}  // namespace
+
+RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
+                        std::optional<SavedState> resumed) {
+  const Recipe& recipe = options.recipe;
+  check(recipe);
+  RunSetup setup;
+  setup.options = options;
+  setup.data = data;
+  setup.ranks = ranks;
+  setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, ranks), ranks,
+                     recipe.accumulate,  recipe.exact};
+  setup.planned_steps = setup.partition.steps_per_epoch() * recipe.epochs;
+  setup.last_step = options.max_steps < 0 ? setup.planned_steps
+                                          : std::min(options.max_steps, setup.planned_steps);
+  setup.schedule = {recipe.schedule, recipe.lr, recipe.momentum, recipe.cycle_momentum,
+                    setup.planned_steps};
+  setup.loader.mean = recipe.normalize ? static_cast<float>(data.train->statistics().mean) : 0;
+  setup.loader.deviation =
+      recipe.normalize ? static_cast<float>(data.train->statistics().deviation) : 1;
+
+  const std::int64_t unit = largest_unit(setup.partition);
+  setup.replica.recipe = recipe;
+  setup.replica.input = model_input(*data.train);
+  setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input,
+                                       options.execution.devices.front().kind, unit);
+  setup.replica.max_train_batch = unit;
+  setup.replica.max_eval_batch = std::min(kEvaluationBatch, data.test->size());
+  setup.replica.gradient_arenas =
+      recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
+  setup.replica.fuse = options.execution.fuse;
+  setup.loader.layout =
+      setup.replica.layout == Layout::lanes ? data::BatchLayout::lanes16 : data::BatchLayout::nchw;
+  if (resumed) {
+    setup.first_step = resumed->progress.step;
+    if (resumed->data_hash != data.train->hash()) {
+      throw FileError(resumed->folder.string() + " was trained on other data than " +
+                      data.train->description() + "; resume with the data it was started with");
+    }
+    setup.resumed = std::move(resumed);
+  }
+  return setup;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,43 @@
+// RunSetup: what all ranks of a run share and none may change, made before the replicas' threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "train/options.h"
+#include "train/partition.h"
+#include "train/replica.h"
+#include "train/reports.h"
+#include "train/schedule.h"
+#include "train/state.h"
+
+namespace ringlet::train {
+
+struct RunSetup {
+  TrainOptions options;
+  data::Splits data;
+  int ranks = 1;
+  Partition partition;
+  Schedule schedule;
+  ReplicaSpec replica;
+  data::LoaderOptions loader;  ///< max_batch is set by whoever makes one
+  std::int64_t first_step = 0;
+  std::int64_t planned_steps = 0;
+  std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
+  std::optional<SavedState> resumed;
+  /// Asked once a step; true ends the run after it, on all ranks.
+  std::function<bool()> stop_requested = [] { return false; };
+};
+
+/// Samples of one evaluation pass; fixed, so that sums do not depend on the number of ranks.
+inline constexpr std::int64_t kEvaluationBatch = 250;
+
+/// Checks the options against each other and the data, and works out everything above.
+/// Throws ContractError or FileError with the remedy.
+RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
+                        std::optional<SavedState> resumed = {});
+
+}  // namespace ringlet::train

@@ -1,0 +1,49 @@
+// A timeline of a run in Chrome's trace format, which Perfetto and chrome://tracing open.
+//
+// pid = rank, tid = stream (1 compute, 2 communication), time in microseconds since the first span.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+#include "kernels/trace.h"
+
+namespace ringlet::train {
+
+class TraceWriter {
+ public:
+  /// While it lives, the streams of `device` are traced as those of `rank`. A null writer traces
+  /// nothing.
+  class Recording {
+   public:
+    Recording(TraceWriter* writer, int rank, Device& device);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    TraceWriter* writer_;
+    Device& device_;
+    int rank_;
+    Tracer compute_, communication_;
+  };
+
+  /// Writes what the ended recordings collected. Throws FileError.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  struct Stream {
+    int rank;
+    int tid;
+    std::string name;
+    std::vector<Span> spans;
+  };
+  std::mutex mutex_;
+  std::vector<Stream> streams_;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,116 @@
+#include "train/trainer.h"
+
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "comm/errors.h"
+#include "comm/local_transport.h"
+#include "train/failure.h"
+#include "train/state.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Keeps the failure that the user shall read: the first root cause, or else the first of all.
+class FirstFailure {
+ public:
+  void note(int rank, const DeviceId& device, std::exception_ptr error) {
+    const std::lock_guard lock(mutex_);
+    const bool secondary = is_secondary(error);
+    if (error_ && (secondary || !secondary_)) return;
+    error_ = error;
+    secondary_ = secondary;
+    name_ = "replica " + std::to_string(rank) + " (" + device.to_string() + "): ";
+  }
+  void rethrow(bool name_replica) const {
+    if (!error_) return;
+    try {
+      std::rethrow_exception(error_);
+    } catch (const comm::CommError&) {
+      throw;  // names the ranks itself
+    } catch (const Error& error) {
+      throw Error((name_replica ? name_ : "") + error.what(), error.where());
+    } catch (const std::exception& error) {
+      throw Error((name_replica ? name_ : "") + error.what());
+    }
+  }
+
+ private:
+  static bool is_secondary(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const comm::Aborted&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  bool secondary_ = false;
+  std::string name_;
+};
+
+}  // namespace
+
+void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
+  const int ranks = static_cast<int>(execution.devices.size());
+  comm::LocalGroup group(ranks);
+  FirstFailure failure;
+  const auto run_rank = [&](int rank) {
+    const DeviceId id = execution.devices[static_cast<std::size_t>(rank)];
+    try {
+      const auto device =
+          open_device(id, {.threads = execution.threads, .overlap = execution.overlap});
+      const TraceWriter::Recording recording(trace, rank, *device);
+      comm::Communicator communicator(group.transport(rank),
+                                      {execution.sync, execution.comm_timeout});
+      body(*device, communicator);
+    } catch (...) {
+      failure.note(rank, id, std::current_exception());
+      group.abort(rank, message_of_current_exception());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
+  for (std::thread& thread : threads) thread.join();
+  failure.rethrow(ranks > 1);
+}
+
+RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
+                TraceWriter* trace) {
+  RunResult result;
+  run_replicas(
+      setup.options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        const bool tells = communicator.rank() == 0;
+        TrainLoop loop(setup, device, communicator,
+                       tells ? listeners : std::span<RunListener* const>());
+        const RunResult mine = loop.run();
+        if (tells) result = mine;
+      },
+      trace);
+  return result;
+}
+
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model) {
+  Evaluation result;
+  run_replicas(
+      setup.options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        Replica replica(device, setup.replica);
+        const auto state = load_model(model, replica.parameters().registry());
+        upload(device, state, replica.parameters(), {});
+        Evaluator evaluator(replica, communicator, setup.data.test, setup.loader, kEvaluationBatch);
+        const Evaluation mine = evaluator.run();
+        if (communicator.rank() == 0) result = mine;
+      },
+      nullptr);
+  return result;
+}
+
+}  // namespace ringlet::train
