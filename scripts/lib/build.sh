@@ -7,6 +7,10 @@ build() {
   (($# == 0)) || targets=(--target "$@")
   use_unpacked_packages
   mkdir -p "$LOGS"
+  # In CI, what was compiled in one folder serves in every other (scripts/mutate builds copies).
+  if [[ ${CI:-} == true ]]; then
+    export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS='-DRINGLET_TESTDATA=*'
+  fi
   if [[ ! -f $ROOT/build/$preset/build.ninja ]]; then
     quietly "$LOGS/configure-$preset.log" "configuring $preset" cmake -S "$ROOT" --preset "$preset" ||
       return 1
