@@ -9,7 +9,7 @@
 namespace ringlet::data {
 
 struct OpenOptions {
-  std::string directory;  ///< --data-dir: where fashion-mnist lies; empty: look for it
+  std::string directory{};  ///< --data-dir: where fashion-mnist lies; empty: look for it
   std::int64_t synthetic_train = 60000;  ///< drawn training samples
   std::int64_t synthetic_test = 10000;
   std::uint64_t synthetic_seed = 1;

@@ -61,6 +61,9 @@ class HeaderParser {
   json parse_json(std::string_view text) const {
     constexpr int kMaxDepth = 4;
     if (text.empty() || text.front() != '{') fail("the header does not start with '{{'");
+    // The JSON library takes a zero byte for the end of the text.
+    if (text.find('\0') != std::string_view::npos)
+      fail("the header is not valid JSON (a zero byte)");
     std::vector<std::set<std::string>> open_objects;
     const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
       if (depth > kMaxDepth) fail("the header nests too deeply");

@@ -1,0 +1,88 @@
+#include "data/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "data/error.h"
+#include "tests/support/files.h"
+
+namespace ringlet::data {
+namespace {
+
+using testing::message_of;
+using testing::says;
+
+const DatasetInfo kInfo{"tiny/train", 1, 2, 2, {"a", "b", "c"}};
+const std::vector<std::uint8_t> kImages{0, 255, 10, 20, 30, 40, 50, 60};
+const std::vector<std::int32_t> kLabels{2, 0};
+
+std::string error(const DatasetInfo& info, std::vector<std::uint8_t> images,
+                  std::vector<std::int32_t> labels) {
+  return message_of<DataError>([&] { Dataset(info, std::move(images), std::move(labels)); });
+}
+
+TEST(Dataset, KnowsItsSizes) {
+  const Dataset set(kInfo, kImages, kLabels);
+  EXPECT_EQ(set.size(), 2);
+  EXPECT_EQ(set.pixels(), 4);
+  EXPECT_EQ(set.classes(), 3);
+  EXPECT_EQ(set.image(1)[3], 60);
+  EXPECT_TRUE(says(set.description(), {"tiny/train", "2 images of 1 x 2 x 2", "3 classes"}));
+}
+
+TEST(Dataset, ComputesMeanAndDeviationOfPixels) {
+  double mean = 0, variance = 0;
+  for (const std::uint8_t value : kImages) mean += value / 255.0 / 8;
+  for (const std::uint8_t value : kImages) variance += std::pow(value / 255.0 - mean, 2) / 8;
+  const Dataset set(kInfo, kImages, kLabels);
+  EXPECT_NEAR(set.statistics().mean, mean, 1e-12);
+  EXPECT_NEAR(set.statistics().deviation, std::sqrt(variance), 1e-12);
+}
+
+TEST(Dataset, ImagesOfOneColourHaveDeviationOne) {
+  EXPECT_EQ(Dataset(kInfo, std::vector<std::uint8_t>(8, 77), kLabels).statistics().deviation, 1.0);
+}
+
+TEST(Dataset, TheHashSeesEveryPixelLabelSizeAndClass) {
+  const std::uint64_t hash = Dataset(kInfo, kImages, kLabels).hash();
+  EXPECT_EQ(Dataset(kInfo, kImages, kLabels).hash(), hash);
+  for (std::size_t i = 0; i < kImages.size(); ++i) {
+    auto images = kImages;
+    ++images[i];
+    EXPECT_NE(Dataset(kInfo, images, kLabels).hash(), hash) << i;
+  }
+  EXPECT_NE(Dataset(kInfo, kImages, {2, 1}).hash(), hash);
+  EXPECT_NE(Dataset({"tiny/train", 1, 1, 4, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
+  EXPECT_NE(Dataset({"tiny/train", 1, 2, 2, {"a", "b", "d"}}, kImages, kLabels).hash(), hash);
+  EXPECT_EQ(Dataset({"elsewhere", 1, 2, 2, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
+}
+
+TEST(Dataset, TheHashSeesAByteDeepInside) {
+  std::vector<std::uint8_t> images(100'000, 3);
+  const std::vector<std::int32_t> labels(25'000, 1);
+  const std::uint64_t hash = Dataset(kInfo, images, labels).hash();
+  for (const std::size_t at : {0, 1, 16'383, 16'384, 50'000, 99'999}) {
+    images[at] ^= 0x80;
+    EXPECT_NE(Dataset(kInfo, images, labels).hash(), hash) << at;
+    images[at] ^= 0x80;
+  }
+}
+
+TEST(Dataset, RefusesLabelsOutsideTheClasses) {
+  EXPECT_TRUE(says(error(kInfo, kImages, {0, 3}),
+                   {"tiny/train", "label 3 of sample 1", "outside the classes 0 to 2"}));
+  EXPECT_TRUE(says(error(kInfo, kImages, {-1, 0}), {"label -1 of sample 0"}));
+}
+
+TEST(Dataset, RefusesCountsThatDiffer) {
+  EXPECT_TRUE(says(error(kInfo, kImages, {0}), {"tiny/train", "8 bytes of pixels for 1 images"}));
+}
+
+TEST(Dataset, RefusesNoSamplesAndNoPixels) {
+  EXPECT_TRUE(says(error(kInfo, {}, {}), {"tiny/train", "no samples"}));
+  EXPECT_TRUE(says(error({"flat", 1, 0, 2, {"a"}}, {}, {0}), {"flat", "no pixels"}));
+}
+
+}  // namespace
+}  // namespace ringlet::data

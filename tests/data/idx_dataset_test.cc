@@ -1,0 +1,98 @@
+#include "data/idx_dataset.h"
+
+#include <gtest/gtest.h>
+
+#include "data/error.h"
+#include "tests/data/idx_files.h"
+
+namespace ringlet::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::gzip;
+using testing::idx;
+using testing::idx_header;
+using testing::message_of;
+using testing::says;
+using testing::write_file;
+
+class IdxDirectory : public ::testing::Test {
+ protected:
+  IdxDirectory() { testing::write_small_set(directory_.path()); }
+  std::string error() {
+    return message_of<DataError>([&] { load_idx_directory(directory_.path()); });
+  }
+  testing::TemporaryDirectory directory_;
+};
+
+TEST_F(IdxDirectory, LoadsBothSplits) {
+  const Splits splits = load_idx_directory(directory_.path());
+  EXPECT_EQ(splits.train->size(), 20);
+  EXPECT_EQ(splits.test->size(), 10);
+  EXPECT_EQ(splits.train->height(), 4);
+  EXPECT_EQ(splits.train->width(), 5);
+  EXPECT_EQ(splits.train->channels(), 1);
+  EXPECT_EQ(splits.train->classes(), 10);
+  EXPECT_EQ(splits.train->labels()[13], 3);
+  EXPECT_EQ(splits.train->image(3)[2], 62);
+  EXPECT_EQ(splits.test->image(0)[8], 1);
+}
+
+TEST_F(IdxDirectory, FindsOtherSpellings) {
+  fs::rename(directory_ / "train-images-idx3-ubyte", directory_ / "train-images.idx3-ubyte");
+  fs::remove(directory_ / "t10k-labels-idx1-ubyte");
+  write_file(directory_ / "t10k-labels-idx1-ubyte.gz", gzip(idx({10}, 10)));
+  EXPECT_TRUE(has_idx_files(directory_.path()));
+  EXPECT_EQ(load_idx_directory(directory_.path()).test->labels()[9], 9);
+}
+
+TEST_F(IdxDirectory, NamesEveryMissingFile) {
+  fs::remove(directory_ / "train-labels-idx1-ubyte");
+  fs::remove(directory_ / "t10k-images-idx3-ubyte");
+  EXPECT_FALSE(has_idx_files(directory_.path()));
+  EXPECT_TRUE(says(error(), {directory_.path().string(),
+                             "missing train-labels-idx1-ubyte, t10k-images-idx3-ubyte"}));
+}
+
+TEST_F(IdxDirectory, NamesADirectoryThatIsNotThere) {
+  EXPECT_TRUE(says(message_of<DataError>([] { load_idx_directory("no/such/place"); }),
+                   {"no/such/place", "no such directory"}));
+}
+
+TEST_F(IdxDirectory, RefusesCountsThatDiffer) {
+  write_file(directory_ / "t10k-labels-idx1-ubyte", idx({9}, 10));
+  EXPECT_TRUE(says(error(), {"t10k-labels-idx1-ubyte: expected 10 labels", "found 9"}));
+}
+
+TEST_F(IdxDirectory, RefusesImagesOfDifferentSize) {
+  write_file(directory_ / "t10k-images-idx3-ubyte", idx({10, 5, 4}));
+  EXPECT_TRUE(says(error(), {"t10k-images-idx3-ubyte: expected images of 4 x 5", "found 5 x 4"}));
+}
+
+TEST_F(IdxDirectory, TakesMoreClassesFromTheTrainingLabels) {
+  write_file(directory_ / "train-labels-idx1-ubyte", idx({20}, 20));
+  EXPECT_EQ(load_idx_directory(directory_.path()).test->classes(), 20);
+}
+
+TEST_F(IdxDirectory, RefusesTestLabelsOutsideTheClasses) {
+  std::string labels = idx({10}, 10);
+  labels[8 + 4] = 11;
+  write_file(directory_ / "t10k-labels-idx1-ubyte", labels);
+  EXPECT_TRUE(says(error(),
+                   {"t10k-labels-idx1-ubyte: label 11 of sample 4", "outside the classes 0 to 9"}));
+}
+
+TEST_F(IdxDirectory, RefusesAnEmptySet) {
+  write_file(directory_ / "train-images-idx3-ubyte", idx({0, 4, 5}));
+  write_file(directory_ / "train-labels-idx1-ubyte", idx({0}));
+  EXPECT_TRUE(says(error(), {directory_.path().string(), "no samples"}));
+}
+
+TEST_F(IdxDirectory, ReportsADamagedTestFileWhileTrainingDataLoads) {
+  write_file(directory_ / "t10k-images-idx3-ubyte", idx_header(8, {10, 4, 5}) + "abc");
+  EXPECT_TRUE(says(error(), {"t10k-images-idx3-ubyte: truncated: expected 216 bytes, found 19"}));
+}
+
+}  // namespace
+}  // namespace ringlet::data

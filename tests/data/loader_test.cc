@@ -1,0 +1,276 @@
+#include "data/loader.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "data/error.h"
+#include "tests/support/files.h"
+
+namespace ringlet::data {
+namespace {
+
+using testing::message_of;
+using testing::says;
+
+constexpr std::int64_t kSize = 103;
+
+/// Pixels and labels that tell which sample they belong to.
+std::shared_ptr<const Dataset> numbered(std::int64_t height, std::int64_t width,
+                                        std::int64_t channels = 1) {
+  const std::int64_t pixels = channels * height * width;
+  std::vector<std::uint8_t> images(static_cast<std::size_t>(kSize * pixels));
+  for (std::int64_t i = 0; i < kSize * pixels; ++i) {
+    images[static_cast<std::size_t>(i)] =
+        static_cast<std::uint8_t>(i / pixels * 37 + i % pixels * 11);
+  }
+  std::vector<std::int32_t> labels(kSize);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i);
+  return std::make_shared<const Dataset>(
+      DatasetInfo{"numbered", channels, height, width, std::vector<std::string>(kSize, "class")},
+      std::move(images), std::move(labels));
+}
+
+/// The requests of a list, in order.
+BatchSchedule listed(std::vector<BatchRequest> requests) {
+  return [requests = std::move(requests)](std::int64_t k) -> std::optional<BatchRequest> {
+    if (k >= static_cast<std::int64_t>(requests.size())) return std::nullopt;
+    return requests[static_cast<std::size_t>(k)];
+  };
+}
+
+struct Case {
+  BatchLayout layout;
+  int depth;
+  std::int64_t height, width;
+  std::int64_t channels = 1;
+};
+
+class EveryLoader : public ::testing::TestWithParam<Case> {};
+
+/// Where pixel `p` of sample `i` of the batch stands.
+std::int64_t place(BatchLayout layout, std::int64_t pixels, std::int64_t i, std::int64_t p) {
+  return layout == BatchLayout::nchw ? i * pixels + p : (i / 16 * pixels + p) * 16 + i % 16;
+}
+
+TEST_P(EveryLoader, GathersNormalisesAndLaysOut) {
+  const Case& c = GetParam();
+  const auto set = numbered(c.height, c.width, c.channels);
+  const Sampler sampler(kSize, 9);
+  const std::vector<BatchRequest> requests{{0, 0, 1},    {0, 1, 16},  {0, 16, 32},
+                                           {0, 32, 49},  {0, 49, 49}, {0, 49, 97},
+                                           {0, 97, 103}, {1, 0, 48},  {7, 100, 103}};
+  const LoaderOptions options{c.layout, 0.25F, 0.5F, 48, c.depth};
+  Loader loader(set, sampler, listed(requests), options);
+  for (const BatchRequest& request : requests) {
+    const Batch* batch = loader.next();
+    ASSERT_NE(batch, nullptr);
+    EXPECT_EQ(batch->request, request);
+    ASSERT_EQ(batch->n, request.size());
+    for (std::int64_t i = 0; i < batch->n; ++i) {
+      const std::int64_t index = sampler.index(request.epoch, request.begin + i);
+      ASSERT_EQ(batch->labels[i], index);
+      for (std::int64_t p = 0; p < set->pixels(); ++p) {
+        const double wanted = (set->image(index)[p] / 255.0 - 0.25) / 0.5;
+        ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p)], wanted, 1e-6)
+            << "sample " << i << " pixel " << p;
+      }
+    }
+  }
+  EXPECT_EQ(loader.next(), nullptr);
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST_P(EveryLoader, LanesBeyondTheBatchAreZero) {
+  const Case& c = GetParam();
+  if (c.layout != BatchLayout::lanes16) GTEST_SKIP() << "nchw has no lanes";
+  const auto set = numbered(c.height, c.width, c.channels);
+  // A full batch first, so that there is something to clear.
+  Loader loader(set, Sampler(kSize, 9), listed({{0, 0, 32}, {0, 0, 32}, {0, 0, 32}, {0, 32, 49}}),
+                {c.layout, 0.5F, 0.5F, 32, c.depth});
+  for (int i = 0; i < 3; ++i) loader.next();
+  const Batch* batch = loader.next();
+  ASSERT_EQ(batch->n, 17);
+  for (std::int64_t p = 0; p < set->pixels(); ++p) {
+    for (std::int64_t lane = 17; lane < 32; ++lane) {
+      ASSERT_EQ(batch->images[place(c.layout, set->pixels(), lane, p)], 0.0F) << p << " " << lane;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    LayoutsAndDepths, EveryLoader,
+    ::testing::Values(Case{BatchLayout::nchw, 0, 28, 28}, Case{BatchLayout::nchw, 3, 28, 28},
+                      Case{BatchLayout::nchw, 2, 3, 5, 3}, Case{BatchLayout::lanes16, 0, 28, 28},
+                      Case{BatchLayout::lanes16, 2, 28, 28}, Case{BatchLayout::lanes16, 4, 3, 5},
+                      Case{BatchLayout::lanes16, 3, 4, 4, 3}, Case{BatchLayout::lanes16, 3, 1, 1}));
+
+TEST(Loader, BothLayoutsHoldTheSameBits) {
+  const auto set = numbered(28, 28);
+  const Sampler sampler(kSize, 2);
+  Loader rows(set, sampler, listed({{0, 0, 50}}), {BatchLayout::nchw, 0.286041F, 0.353024F, 50, 0});
+  Loader lanes(set, sampler, listed({{0, 0, 50}}),
+               {BatchLayout::lanes16, 0.286041F, 0.353024F, 50, 0});
+  const Batch *a = rows.next(), *b = lanes.next();
+  for (std::int64_t i = 0; i < 50; ++i) {
+    for (std::int64_t p = 0; p < 784; ++p) {
+      ASSERT_EQ(a->images[place(BatchLayout::nchw, 784, i, p)],
+                b->images[place(BatchLayout::lanes16, 784, i, p)]);
+    }
+  }
+}
+
+TEST(Loader, ABatchIsLeftAloneUntilTheNextIsAskedFor) {
+  const auto set = numbered(28, 28);
+  const auto endless = [](std::int64_t k) -> std::optional<BatchRequest> {
+    return BatchRequest{k, 0, 64};
+  };
+  Loader loader(set, Sampler(kSize, 2), endless, {BatchLayout::nchw, 0, 1, 64, 2});
+  for (int k = 0; k < 20; ++k) {
+    const Batch* batch = loader.next();
+    const std::vector<float> before(batch->images, batch->images + 64 * 784);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the thread could overwrite now
+    ASSERT_TRUE(std::equal(before.begin(), before.end(), batch->images));
+    ASSERT_EQ(batch->request.epoch, k);
+  }
+}
+
+TEST(Loader, PreparesAheadOnItsOwnThread) {
+  std::atomic<int> asked{0};
+  std::atomic<bool> elsewhere{true};
+  const auto schedule = [&, caller = std::this_thread::get_id()](std::int64_t) {
+    elsewhere = elsewhere && std::this_thread::get_id() != caller;
+    ++asked;
+    return std::optional<BatchRequest>(BatchRequest{0, 0, 8});
+  };
+  Loader loader(numbered(4, 4), Sampler(kSize, 2), schedule, {BatchLayout::nchw, 0, 1, 8, 4});
+  while (asked < 4) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(asked, 4);  // all its memory, and no more
+  loader.next();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(asked, 4);  // the first batch is still in use
+  loader.next();
+  while (asked < 5) std::this_thread::yield();
+  EXPECT_TRUE(elsewhere);
+}
+
+TEST(Loader, CanBeDestroyedAtAnyMoment) {
+  const auto set = numbered(28, 28);
+  for (int taken = 0; taken < 6; ++taken) {
+    Loader loader(set, Sampler(kSize, 2),
+                  [](std::int64_t) {
+                    return std::optional(BatchRequest{0, 0, 100});
+                  },
+                  {BatchLayout::lanes16, 0, 1, 100, 3});
+    for (int i = 0; i < taken; ++i) loader.next();
+  }
+}
+
+TEST(Loader, GivesEarlierBatchesBeforeTheError) {
+  for (const int depth : {0, 3}) {
+    Loader loader(numbered(4, 4), Sampler(kSize, 2), listed({{0, 0, 8}, {0, 8, 16}, {0, 100, 104}}),
+                  {BatchLayout::nchw, 0, 1, 8, depth});
+    EXPECT_EQ(loader.next()->request.begin, 0);
+    EXPECT_EQ(loader.next()->request.begin, 8);
+    for (int again = 0; again < 2; ++again) {
+      EXPECT_TRUE(says(message_of<DataError>([&] { loader.next(); }),
+                       {"numbered", "positions 100 to 104 of epoch 0", "103 samples"}));
+    }
+  }
+}
+
+TEST(Loader, AnErrorOfTheScheduleComesOutOfNext) {
+  const auto failing = [](std::int64_t) -> std::optional<BatchRequest> {
+    throw std::runtime_error("the schedule failed");
+  };
+  Loader loader(numbered(4, 4), Sampler(kSize, 2), failing, {BatchLayout::nchw, 0, 1, 8, 2});
+  EXPECT_EQ(message_of<std::runtime_error>([&] { loader.next(); }), "the schedule failed");
+}
+
+TEST(Loader, RefusesRequestsItCannotMeet) {
+  for (const BatchRequest& request :
+       {BatchRequest{0, 0, 9}, BatchRequest{0, -1, 3}, BatchRequest{0, 5, 4},
+        BatchRequest{-1, 0, 4}, BatchRequest{0, 104, 104}}) {
+    Loader loader(numbered(4, 4), Sampler(kSize, 2), listed({request}),
+                  {BatchLayout::nchw, 0, 1, 8, 0});
+    EXPECT_TRUE(says(message_of<DataError>([&] { loader.next(); }), {"largest batch is 8"}));
+  }
+}
+
+TEST(Loader, RefusesOptionsThatMakeNoSense) {
+  const auto error = [](const LoaderOptions& options, std::int64_t sampled = kSize) {
+    return message_of<DataError>(
+        [&] { Loader(numbered(4, 4), Sampler(sampled, 2), listed({}), options); });
+  };
+  EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 0, 3}), {"max_batch"}));
+  EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 1}), {"depth"}));
+  EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 0, 8, 3}), {"deviation"}));
+  EXPECT_TRUE(says(error({BatchLayout::nchw, NAN, 1, 8, 3}), {"mean"}));
+  EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 3}, 50), {"50 samples", "103 images"}));
+}
+
+TEST(Loader, TakesItsMemoryFromTheAllocatorAndGivesItBack) {
+  std::map<void*, std::size_t> live;
+  std::size_t bytes = 0;
+  const Allocator host = host_allocator();
+  const Allocator counting{[&](std::size_t size) {
+                             void* memory = host.allocate(size);
+                             live[memory] = size;
+                             bytes += size;
+                             return memory;
+                           },
+                           [&](void* memory) {
+                             live.erase(memory);
+                             host.release(memory);
+                           }};
+  {
+    Loader loader(numbered(4, 4), Sampler(kSize, 2), listed({{0, 0, 17}}),
+                  {BatchLayout::lanes16, 0, 1, 17, 3}, counting);
+    EXPECT_EQ(bytes, 3 * (32 * 16 * sizeof(float) + 17 * sizeof(std::int32_t)));
+    EXPECT_TRUE(live.contains(loader.next()->images));
+  }
+  EXPECT_TRUE(live.empty());
+}
+
+TEST(Loader, GivesMemoryBackWhenTheAllocatorFails) {
+  int live = 0, calls = 0;
+  const Allocator host = host_allocator();
+  const Allocator failing{[&](std::size_t size) {
+                            if (++calls == 4) throw std::runtime_error("no more pinned memory");
+                            ++live;
+                            return host.allocate(size);
+                          },
+                          [&](void* memory) {
+                            --live;
+                            host.release(memory);
+                          }};
+  EXPECT_EQ(message_of<std::runtime_error>([&] {
+              Loader(numbered(4, 4), Sampler(kSize, 2), listed({}), {BatchLayout::nchw, 0, 1, 8, 3},
+                     failing);
+            }),
+            "no more pinned memory");
+  EXPECT_EQ(live, 0);
+}
+
+TEST(Loader, MeasuresTheTimeThatNextWaits) {
+  const auto slow = [](std::int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return std::optional(BatchRequest{0, 0, 8});
+  };
+  for (const int depth : {0, 2}) {
+    Loader loader(numbered(4, 4), Sampler(kSize, 2), slow, {BatchLayout::nchw, 0, 1, 8, depth});
+    EXPECT_EQ(loader.waited_seconds(), 0);
+    for (int i = 0; i < 4; ++i) loader.next();
+    EXPECT_GT(loader.waited_seconds(), 0.03);
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::data

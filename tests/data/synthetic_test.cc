@@ -1,0 +1,94 @@
+#include "data/synthetic.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "data/error.h"
+#include "data/fashion_mnist.h"
+#include "tests/support/files.h"
+
+namespace ringlet::data {
+namespace {
+
+using testing::message_of;
+using testing::says;
+
+bool same_sample(const Dataset& a, const Dataset& b, std::int64_t index) {
+  const auto at = static_cast<std::size_t>(index);
+  return a.labels()[at] == b.labels()[at] &&
+         std::equal(a.image(index), a.image(index) + a.pixels(), b.image(index));
+}
+
+TEST(Synthetic, LooksLikeFashionMnist) {
+  const Splits splits = make_synthetic({.train = 50, .test = 20});
+  EXPECT_EQ(splits.train->size(), 50);
+  EXPECT_EQ(splits.test->size(), 20);
+  EXPECT_EQ(splits.train->height(), 28);
+  EXPECT_EQ(splits.train->width(), 28);
+  EXPECT_EQ(splits.train->class_names(), fashion_mnist_classes());
+}
+
+TEST(Synthetic, ASampleIsAPureFunctionOfSeedSplitAndIndex) {
+  const Splits few = make_synthetic({.train = 31, .test = 7, .seed = 5});
+  const Splits many = make_synthetic({.train = 100, .test = 50, .seed = 5});
+  for (std::int64_t i = 0; i < 31; ++i) EXPECT_TRUE(same_sample(*few.train, *many.train, i)) << i;
+  for (std::int64_t i = 0; i < 7; ++i) EXPECT_TRUE(same_sample(*few.test, *many.test, i)) << i;
+}
+
+TEST(Synthetic, SeedsAndSplitsDiffer) {
+  const Splits a = make_synthetic({.train = 50, .test = 50, .seed = 1});
+  const Splits b = make_synthetic({.train = 50, .test = 50, .seed = 2});
+  for (std::int64_t i = 0; i < 50; ++i) {
+    EXPECT_FALSE(same_sample(*a.train, *b.train, i));
+    EXPECT_FALSE(same_sample(*a.train, *a.test, i));
+    if (i > 0) {
+      EXPECT_NE(0, std::memcmp(a.train->image(0), a.train->image(i), 784));
+    }
+  }
+}
+
+TEST(Synthetic, ClassesAreAboutEquallyOften) {
+  const Splits splits = make_synthetic({.train = 5000, .test = 1});
+  for (int label = 0; label < 10; ++label) {
+    const auto labels = splits.train->labels();
+    EXPECT_NEAR(std::count(labels.begin(), labels.end(), label), 500, 110) << label;
+  }
+}
+
+/// Share of test images that lie nearest to a training image of their own class.
+double nearest_neighbour_accuracy(const Splits& splits) {
+  const auto distance = [](const std::uint8_t* a, const std::uint8_t* b) {
+    std::int32_t sum = 0;
+    for (int i = 0; i < 784; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+  };
+  std::int64_t right = 0;
+  for (std::int64_t i = 0; i < splits.test->size(); ++i) {
+    std::int32_t best = std::numeric_limits<std::int32_t>::max(), guess = -1;
+    for (std::int64_t j = 0; j < splits.train->size(); ++j) {
+      const std::int32_t d = distance(splits.test->image(i), splits.train->image(j));
+      if (d < best) best = d, guess = splits.train->labels()[static_cast<std::size_t>(j)];
+    }
+    right += guess == splits.test->labels()[static_cast<std::size_t>(i)] ? 1 : 0;
+  }
+  return static_cast<double>(right) / static_cast<double>(splits.test->size());
+}
+
+TEST(Synthetic, HasSomethingToLearnAndIsNotTrivial) {
+  const double accuracy = nearest_neighbour_accuracy(make_synthetic({.train = 2000, .test = 300}));
+  EXPECT_GT(accuracy, 0.55);
+  EXPECT_LT(accuracy, 0.90);
+}
+
+TEST(Synthetic, RefusesSizesThatAreNotPositive) {
+  EXPECT_TRUE(says(message_of<DataError>([] { make_synthetic({.train = 0}); }),
+                   {"synthetic", "must be positive, not 0"}));
+  EXPECT_TRUE(
+      says(message_of<DataError>([] { make_synthetic({.train = 1, .test = -5}); }), {"-5"}));
+}
+
+}  // namespace
+}  // namespace ringlet::data

@@ -1,0 +1,182 @@
+#include "train/atomic_file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "tests/support/files.h"
+#include "train/posix_file.h"
+
+namespace ringlet::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+using testing::message_of;
+using testing::read_file;
+using testing::says;
+using testing::TemporaryDirectory;
+
+/// The number of a process that has just ended.
+pid_t dead_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  return child;
+}
+
+std::size_t entries_in(const fs::path& folder) {
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+/// A limit on the size of files for as long as this lives: a full disk that needs no root.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    old_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int) = nullptr;
+};
+
+TEST(AtomicFile, ReplacesTheFileOnlyAtCommit) {
+  const TemporaryDirectory folder;
+  write_file_atomically(folder / "a", "old");
+  {
+    AtomicFile file(folder / "a");
+    file.write("new ");
+    file.write("content");
+    EXPECT_EQ(read_file(folder / "a"), "old");
+    file.commit();
+  }
+  EXPECT_EQ(read_file(folder / "a"), "new content");
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const TemporaryDirectory folder;
+  { AtomicFile(folder / "a").write("x"); }
+  EXPECT_EQ(entries_in(folder.path()), 0U);
+}
+
+TEST(AtomicFile, WritesABareNameIntoTheWorkingDirectory) {
+  const TemporaryDirectory folder;
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  write_file_atomically("bare", "x");
+  fs::current_path(before);
+  EXPECT_EQ(read_file(folder / "bare"), "x");
+}
+
+TEST(AtomicFile, RemovesWhatKilledWritersLeftAndNothingElse) {
+  const TemporaryDirectory folder;
+  const fs::path dead = folder / ("a.tmp." + std::to_string(dead_process()));
+  const fs::path living = folder / ("a.tmp." + std::to_string(getppid()));
+  const fs::path other = folder / "a.tmp.notes", another = folder / "b.tmp.999999999";
+  const fs::path own = folder / ("a.tmp." + std::to_string(getpid()));
+  for (const fs::path& path : {dead, living, other, another, own}) testing::write_file(path, "x");
+  write_file_atomically(folder / "a", "y");
+  EXPECT_FALSE(fs::exists(dead));
+  EXPECT_FALSE(fs::exists(own));
+  EXPECT_TRUE(fs::exists(living));
+  EXPECT_TRUE(fs::exists(other));
+  EXPECT_TRUE(fs::exists(another));
+}
+
+TEST(AtomicFile, AFullDiskIsNamedAndTheOldFileStays) {
+  const TemporaryDirectory folder;
+  write_file_atomically(folder / "a", "old");
+  {
+    const FileSizeLimit limit(1000);
+    EXPECT_TRUE(says(
+        message_of<FileError>([&] { write_file_atomically(folder / "a", std::string(5000, 'x')); }),
+        {"cannot write " + (folder / "a").string() + ": File too large", "ulimit"}));
+  }
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(AtomicFile, NoSpaceLeftIsNamed) {
+  const int full = open("/dev/full", O_WRONLY);
+  if (full < 0) GTEST_SKIP() << "there is no /dev/full here";
+  EXPECT_TRUE(says(message_of<FileError>([&] { posix::write_all(full, "out/model", "xyz", 3); }),
+                   {"cannot write out/model: No space left on device", "free space"}));
+  close(full);
+}
+
+TEST(AtomicFile, NamesAFolderThatIsNotThere) {
+  const TemporaryDirectory folder;
+  EXPECT_TRUE(says(message_of<FileError>([&] { AtomicFile file(folder / "none/a"); }),
+                   {(folder / "none/a").string(), "No such file or directory", "make the folder"}));
+}
+
+TEST(AtomicFile, NamesAPathThroughAFile) {
+  const TemporaryDirectory folder;
+  write_file_atomically(folder / "a", "x");
+  EXPECT_TRUE(says(message_of<FileError>([&] { AtomicFile file(folder / "a/b"); }),
+                   {(folder / "a/b").string(), "Not a directory", "a part of the path is a file"}));
+}
+
+TEST(AtomicFile, DoesNotReplaceAFolder) {
+  const TemporaryDirectory folder;
+  fs::create_directory(folder / "a");
+  EXPECT_TRUE(says(message_of<FileError>([&] { write_file_atomically(folder / "a", "x"); }),
+                   {(folder / "a").string(), "Is a directory", "something else has that name"}));
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(AtomicFile, ErrorsHaveTheRemedyThatFits) {
+  const auto error = [](int code) {
+    return std::string(posix::file_error("write", "out/model", code).what());
+  };
+  EXPECT_TRUE(says(error(EACCES), {"out/model: Permission denied", "that you may write to"}));
+  EXPECT_TRUE(says(error(EROFS), {"Read-only file system", "choose another folder"}));
+  EXPECT_TRUE(says(error(EDQUOT), {"quota", "free space"}));
+}
+
+TEST(AtomicFile, AFolderWithoutPermissionIsNamed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const TemporaryDirectory folder;
+  fs::create_directory(folder / "locked");
+  fs::permissions(folder / "locked", fs::perms::owner_read | fs::perms::owner_exec);
+  const std::string locked = (folder / "locked").string();
+  EXPECT_TRUE(says(message_of<FileError>([&] { write_file_atomically(locked + "/a", "x"); }),
+                   {locked, "Permission denied", "that you may write to"}));
+  EXPECT_TRUE(says(message_of<FileError>([&] { require_writable_directory(locked); }),
+                   {locked, "Permission denied"}));
+}
+
+TEST(WritableDirectory, IsMadeAndLeftEmpty) {
+  const TemporaryDirectory folder;
+  require_writable_directory(folder / "runs/one");
+  EXPECT_EQ(entries_in(folder / "runs/one"), 0U);
+}
+
+TEST(WritableDirectory, CannotBeAFile) {
+  const TemporaryDirectory folder;
+  write_file_atomically(folder / "a", "x");
+  EXPECT_TRUE(says(message_of<FileError>([&] { require_writable_directory(folder / "a"); }),
+                   {(folder / "a").string()}));
+  EXPECT_TRUE(says(message_of<FileError>([&] { require_writable_directory(folder / "a/b"); }),
+                   {(folder / "a/b").string(), "Not a directory"}));
+}
+
+}  // namespace
+}  // namespace ringlet::train
