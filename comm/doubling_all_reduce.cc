@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "kernels/elementwise.h"
-
 namespace ringlet::comm {
 
 DoublingAllReduce::DoublingAllReduce(Transport& transport)
@@ -19,9 +17,7 @@ void DoublingAllReduce::sum(Stream& stream, View data) {
   if (has_fold()) transport().receive(stream, rank() + power_, data, Combine::add);
   for (int distance = 1; distance < power_; distance *= 2) {
     const int partner = rank() ^ distance;
-    const View arriving = scratch(stream, data.count());
-    transport().exchange(stream, partner, data, partner, arriving);
-    accumulate(stream, arriving, data);
+    transport().exchange(stream, partner, data, partner, data, Combine::add);
   }
   if (has_fold()) transport().send(stream, rank() + power_, data);
 }
@@ -30,12 +26,6 @@ std::int64_t DoublingAllReduce::bytes_sent(std::int64_t count) const {
   const int steps = std::countr_zero(static_cast<unsigned>(power_));
   const std::int64_t messages = folds_in() ? 1 : steps + (has_fold() ? 1 : 0);
   return messages * count * size_of(DType::f32);
-}
-
-View DoublingAllReduce::scratch(Stream& stream, std::int64_t count) {
-  const std::int64_t bytes = count * size_of(DType::f32);
-  if (bytes > scratch_.bytes()) scratch_ = Buffer(stream.device(), bytes);
-  return {scratch_.data(), {count}, DType::f32};
 }
 
 }  // namespace ringlet::comm

@@ -12,7 +12,6 @@
 #pragma once
 
 #include "comm/all_reduce.h"
-#include "kernels/memory.h"
 
 namespace ringlet::comm {
 
@@ -29,11 +28,8 @@ class DoublingAllReduce final : public AllReduce {
  private:
   bool folds_in() const { return rank() >= power_; }
   bool has_fold() const { return rank() + power_ < size(); }
-  /// f32 [count] to receive into; allocated anew only for a count larger than any before.
-  View scratch(Stream& stream, std::int64_t count);
 
   int power_;  // q
-  Buffer scratch_;
 };
 
 }  // namespace ringlet::comm

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <new>
 #include <thread>
 
+#include "comm/peer_memory.h"
 #include "comm/timeout_report.h"
 #include "kernels/error.h"
 
@@ -15,16 +16,11 @@ namespace {
 
 /// in = arriving, or in = in + arriving, in one pass over the peer's memory.
 void take(const void* arriving, const View& in, Combine combine) {
-  const std::int64_t bytes = in.bytes();
-  if (bytes == 0) return;
   if (combine == Combine::copy) {
-    std::memcpy(in.data(), arriving, static_cast<std::size_t>(bytes));
-    return;
+    copy_across(in.data(), arriving, in.bytes());
+  } else {
+    add_across(in.f32(), static_cast<const float*>(arriving), in.storage());
   }
-  float* __restrict sum = in.f32();
-  const float* __restrict addend = static_cast<const float*>(arriving);
-  const std::int64_t count = in.storage();
-  for (std::int64_t i = 0; i < count; ++i) sum[i] += addend[i];
 }
 
 std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
@@ -58,6 +54,7 @@ class LocalTransport final : public Transport {
                    Combine combine) override;
 
  private:
+  ConstView staged(const ConstView& out);
   void post(int to, const ConstView& out);
   void receive_posted(int from, const View& in, Combine combine);
   void take_back(Mailbox& box) noexcept;
@@ -70,6 +67,7 @@ class LocalTransport final : public Transport {
 
   LocalGroup& group_;
   FlightRecorder recorder_;
+  std::vector<std::byte> staging_;  // as long as the longest message so far that was sent in place
 };
 
 void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View in,
@@ -80,8 +78,9 @@ void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View 
     return;
   }
   Mailbox& sent = group_.mailbox(rank(), to);
+  const bool in_place = from != kNobody && in.data() == out.data();
   try {
-    post(to, out);
+    post(to, in_place ? staged(out) : out);
     if (from != kNobody) receive_posted(from, in, combine);
     wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
   } catch (...) {
@@ -89,6 +88,14 @@ void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View 
     take_back(sent);
     throw;
   }
+}
+
+/// A copy of `out` for the peer to read while the original changes.
+ConstView LocalTransport::staged(const ConstView& out) {
+  const auto bytes = static_cast<std::size_t>(out.bytes());
+  if (bytes > staging_.size()) staging_.resize(bytes);
+  copy_across(staging_.data(), out.data(), out.bytes());
+  return {staging_.data(), out.shape(), out.dtype()};
 }
 
 void LocalTransport::post(int to, const ConstView& out) {

@@ -1,8 +1,23 @@
 #include "comm/transport.h"
 
+#include <cstddef>
+#include <functional>
+
 #include "kernels/error.h"
 
 namespace ringlet::comm {
+
+namespace {
+
+bool overlap(const ConstView& a, const ConstView& b) {
+  const auto begin = [](const ConstView& view) {
+    return static_cast<const std::byte*>(view.data());
+  };
+  const std::less<const std::byte*> before;
+  return before(begin(a), begin(b) + b.bytes()) && before(begin(b), begin(a) + a.bytes());
+}
+
+}  // namespace
 
 void Transport::exchange(Stream& stream, int to, ConstView out, int from, View in,
                          Combine combine) {
@@ -12,6 +27,9 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   require(is_peer(to) && is_peer(from), "exchange", "a peer is another rank of the world");
   require(from == kNobody || combine == Combine::copy || in.dtype() == DType::f32, "exchange",
           "only f32 can be added");
+  const bool in_place = combine == Combine::add && in.data() == out.data();
+  require(to == kNobody || from == kNobody || in_place || !overlap(out, in), "exchange",
+          "what is sent and what is received overlap");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
   const bool receives_only = to == kNobody && from != kNobody;
   const ScopedSpan span(stream.tracer(), "exchange", "exchange", receives_only ? in.bytes() : bytes,

@@ -61,10 +61,11 @@ class Transport {
   int rank() const { return world_.rank; }
   int size() const { return world_.size; }
 
-  /// See above. `out` and `in` are rank-1 (empty is legal, and still meets the peer), must not
-  /// overlap, and are ignored on a side that is kNobody; Combine::add needs f32.
-  /// Throws TimeoutError or MismatchError (after having aborted the transport), Aborted when
-  /// another rank failed, ContractError for a rank that does not exist or is this one.
+  /// See above. `out` and `in` are rank-1 (empty is legal, and still meets the peer) and are
+  /// ignored on a side that is kNobody. They must not overlap, except that with Combine::add, which
+  /// needs f32, `in` may be `out`: the peer then gets what was there before. Throws TimeoutError or
+  /// MismatchError (after having aborted the transport), Aborted when another rank failed,
+  /// ContractError for a rank that does not exist or is this one.
   void exchange(Stream& stream, int to, ConstView out, int from, View in,
                 Combine combine = Combine::copy);
   /// The two halves by themselves.

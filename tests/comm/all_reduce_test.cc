@@ -42,7 +42,8 @@ Outcome all_reduce(const std::string& strategy, const std::vector<Values>& input
 }
 
 bool same_bits(const Values& a, const Values& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 /// Integers, so that sums are exact in any order; different for each rank and place.

@@ -42,6 +42,41 @@ TEST(LocalTransport, CopiesAndAdds) {
   });
 }
 
+// Long enough to be moved past the caches, at addresses that are aligned to nothing but floats.
+TEST(LocalTransport, MovesEveryElementWhateverTheAlignment) {
+  LocalGroup group(2);
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    for (std::int64_t begin = 0; begin < 16; ++begin) {
+      for (const std::int64_t count : {1023, 1024, 1025, 1039, 5000}) {
+        std::vector<float> mine(5100), theirs(5100, -1.0F);
+        std::iota(mine.begin(), mine.end(), static_cast<float>(rank));
+        group.transport(rank).exchange(device->communication(), 1 - rank,
+                                       view_of(mine).slice(20, 20 + count), 1 - rank,
+                                       view_of(theirs).slice(begin, begin + count));
+        for (std::int64_t i = 0; i < 5100; ++i) {
+          const bool moved = begin <= i && i < begin + count;
+          const auto expected = moved ? static_cast<float>(20 + i - begin + 1 - rank) : -1.0F;
+          ASSERT_EQ(theirs[static_cast<std::size_t>(i)], expected) << begin << " " << count;
+        }
+      }
+    }
+  });
+}
+
+TEST(LocalTransport, SendsWhatWasThereBeforeWhenItAddsInPlace) {
+  LocalGroup group(2);
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    std::vector<float> data(5000, 1.0F + rank);
+    for (int round = 0; round < 20; ++round) {
+      group.transport(rank).exchange(device->communication(), 1 - rank, view_of(data), 1 - rank,
+                                     view_of(data), Combine::add);
+    }
+    EXPECT_EQ(data, std::vector<float>(5000, 3.0F * (1 << 19)));
+  });
+}
+
 TEST(LocalTransport, LetsEitherSideBeLeftOut) {
   LocalGroup group(3);
   run_ranks(3, [&](int rank) {
@@ -73,6 +108,11 @@ TEST(LocalTransport, ChecksTheContract) {
   EXPECT_THROW(transport.send(stream, 0, view_of(data)), ContractError);
   EXPECT_THROW(transport.send(stream, 2, view_of(data)), ContractError);
   EXPECT_THROW(transport.receive(stream, -2, view_of(data)), ContractError);
+  std::vector<float> longer(10);
+  EXPECT_THROW(transport.exchange(stream, 1, view_of(longer).slice(0, 5), 1,
+                                  view_of(longer).slice(4, 9), Combine::add),
+               ContractError);
+  EXPECT_THROW(transport.exchange(stream, 1, view_of(longer), 1, view_of(longer)), ContractError);
   EXPECT_THROW(transport.receive(stream, 1, View(&integer, {1}, DType::i32), Combine::add),
                ContractError);
 }
