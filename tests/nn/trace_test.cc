@@ -1,0 +1,100 @@
+// What a tracer on the compute stream sees of a step.
+#include "kernels/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "tests/nn/net.h"
+#include "tests/nn/support.h"
+
+namespace ringlet::nn {
+namespace {
+
+std::string name_of(const Span& span) { return span.name.data(); }
+
+class TraceTest : public ::testing::Test {
+ protected:
+  /// One step of LeNet without fusion; the spans of it.
+  void SetUp() override {
+    const Net net = lenet_net(14);
+    auto model = make_sequential(net);
+    model->set_fusion(false);
+    Rig rig(std::move(model), {net.sample.with_batch(4), Layout::nchw});
+    const Tensor x = test::random_tensor(*rig.device, net.sample.with_batch(4), 3);
+    const Tensor labels = test::upload<std::int32_t>(*rig.device, {4}, {0, 1, 2, 3});
+    rig.device->compute().set_tracer(&tracer_);
+    rig.step(x, labels);
+    rig.device->compute().set_tracer(nullptr);
+    const std::size_t traced = tracer_.spans().size();
+    rig.step(x, labels);
+    EXPECT_EQ(tracer_.spans().size(), traced);
+  }
+
+  Log names(std::string_view category) const {
+    Log names;
+    for (const Span& span : tracer_.spans()) {
+      if (span.category == category) names.push_back(name_of(span));
+    }
+    return names;
+  }
+  /// The kernels that ran within the layer span `name`.
+  Log kernels_within(const std::string& name) const {
+    const auto layer = std::find_if(tracer_.spans().begin(), tracer_.spans().end(),
+                                    [&](const Span& span) { return name_of(span) == name; });
+    Log kernels;
+    if (layer == tracer_.spans().end()) return {"no span " + name};
+    for (const Span& span : tracer_.spans()) {
+      const bool inside = span.begin_ns >= layer->begin_ns && span.end_ns <= layer->end_ns;
+      if (inside && span.category == std::string_view("kernel")) kernels.push_back(name_of(span));
+    }
+    return kernels;
+  }
+
+  Tracer tracer_;
+};
+
+TEST_F(TraceTest, HasASpanForEachLayerForwardAndBackward) {
+  EXPECT_EQ(
+      names("layer"),
+      (Log{"forward conv1", "forward relu1", "forward pool1", "forward conv2", "forward relu2",
+           "forward pool2", "forward flatten", "forward fc1", "forward relu3", "forward fc2",
+           "backward fc2", "backward relu3", "backward fc1", "backward pool2", "backward relu2",
+           "backward conv2", "backward pool1", "backward relu1", "backward conv1"}));
+}
+
+TEST_F(TraceTest, KernelsLieWithinTheirLayers) {
+  EXPECT_EQ(kernels_within("forward conv1"), Log{"conv2d_forward"});
+  EXPECT_EQ(kernels_within("forward flatten"), Log{});
+  EXPECT_EQ(kernels_within("backward fc2"),
+            (Log{"bias_backward", "linear_backward_weight", "linear_backward_data"}));
+  EXPECT_EQ(kernels_within("backward conv2"),
+            (Log{"bias_backward", "conv2d_backward_filter", "conv2d_backward_data"}));
+  EXPECT_EQ(kernels_within("backward conv1"),  // nobody wants the gradient of the images
+            (Log{"bias_backward", "conv2d_backward_filter"}));
+}
+
+TEST_F(TraceTest, LayersFollowOneAnother) {
+  std::int64_t end = 0;
+  for (const Span& span : tracer_.spans()) {
+    EXPECT_LE(span.begin_ns, span.end_ns) << name_of(span);
+    if (span.category != std::string_view("layer")) continue;
+    EXPECT_GE(span.begin_ns, end) << name_of(span);
+    end = span.end_ns;
+  }
+}
+
+TEST_F(TraceTest, TheLossBelongsToNoLayer) {
+  const Log kernels = names("kernel");
+  for (const char* loss : {"softmax_cross_entropy_forward", "softmax_cross_entropy_backward"}) {
+    EXPECT_EQ(std::count(kernels.begin(), kernels.end(), loss), 1) << loss;
+    for (const std::string& layer : names("layer")) {
+      const Log inside = kernels_within(layer);
+      EXPECT_EQ(std::count(inside.begin(), inside.end(), loss), 0) << loss << " in " << layer;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::nn
