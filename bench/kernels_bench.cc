@@ -14,7 +14,7 @@
 #include <string>
 
 #include "bench/lenet_layers.h"
-#include "bench/peak.h"
+#include "kernels/cpu/peak/fma_peak.h"
 
 namespace ringlet::bench {
 namespace {
@@ -30,7 +30,7 @@ std::int64_t processor_time_ns() {
 /// Times `run`, and sets the counters from the fastest repetition.
 template <class F>
 void time_best(benchmark::State& state, InstructionSet isa, double flops, const F& run) {
-  const PeakOptions peak_options{.isa = isa};
+  const FmaPeakOptions peak_options{.isa = isa};
   double peak = measure_fma_peak(peak_options);
   run();
   std::int64_t best = std::int64_t{1} << 62;

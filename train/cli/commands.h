@@ -12,5 +12,6 @@ using Action = std::function<int()>;
 /// `action` is set when the command was chosen.
 void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
+void add_bench_command(CLI::App& app, Action& action);
 
 }  // namespace ringlet::train

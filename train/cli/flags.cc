@@ -68,6 +68,7 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.devices = devices_of(flags);
   execution.layout = layout_of(flags.layout);
   execution.overlap = flags.overlap == "on";
+  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
   require(execution.threads >= 1, "--threads", "must be at least 1");
   require(execution.comm_timeout > 0, "--comm-timeout", "must be more than 0 seconds");
   return options;
@@ -180,9 +181,8 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
   const char* group = "Synchronisation";
   std::vector<std::string> strategies;
   for (const auto name : comm::all_reduce_strategies()) strategies.emplace_back(name);
-  app.add_option("--sync", execution.sync, "how gradients are summed; doubling with --exact")
+  app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
       ->check(one_of(strategies))
-      ->capture_default_str()
       ->group(group);
   app.add_option("--bucket-kb", execution.bucket_kb,
                  "KiB of gradients that are summed at once; 0: each parameter by itself")

@@ -19,6 +19,7 @@ struct RawFlags {
   std::vector<std::string> devices;
   std::string layout = "auto";
   std::string overlap = "on";
+  std::string sync;  ///< empty: what the recipe needs
   TrainOptions options;  ///< fields that stand for themselves
 };
 

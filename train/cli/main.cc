@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   Action action;
   ringlet::train::add_train_command(app, action);
   ringlet::train::add_eval_command(app, action);
+  ringlet::train::add_bench_command(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version

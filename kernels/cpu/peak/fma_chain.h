@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ringlet::bench {
+namespace ringlet::peak {
 
 /// What a call of a chain did.
 struct ChainResult {
@@ -15,4 +15,4 @@ ChainResult fma_chain_portable(std::int64_t rounds);
 ChainResult fma_chain_avx2(std::int64_t rounds);
 ChainResult fma_chain_avx512(std::int64_t rounds);
 
-}  // namespace ringlet::bench
+}  // namespace ringlet::peak

@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-#include "bench/fma_chain.h"
 #include "kernels/cpu/lanes/tile.h"
+#include "kernels/cpu/peak/fma_chain.h"
 
-namespace ringlet::bench {
+namespace ringlet::peak {
 
 template <class S, int kChains>
 ChainResult fma_chain(std::int64_t rounds) {
@@ -28,4 +28,4 @@ ChainResult fma_chain(std::int64_t rounds) {
   return {2.0 * kChains * S::kWidth * static_cast<double>(rounds), S::sum(sum)};
 }
 
-}  // namespace ringlet::bench
+}  // namespace ringlet::peak

@@ -1,4 +1,4 @@
-#include "bench/peak.h"
+#include "kernels/cpu/peak/fma_peak.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,20 +6,20 @@
 #include <thread>
 #include <vector>
 
-#include "bench/fma_chain.h"
+#include "kernels/cpu/peak/fma_chain.h"
 #include "kernels/error.h"
 #include "kernels/trace.h"
 
-namespace ringlet::bench {
+namespace ringlet {
 
 namespace {
 
-using Chain = ChainResult (*)(std::int64_t rounds);
+using Chain = peak::ChainResult (*)(std::int64_t rounds);
 
 Chain chain_of(InstructionSet isa) {
-  if (isa == InstructionSet::avx512) return fma_chain_avx512;
-  if (isa == InstructionSet::avx2) return fma_chain_avx2;
-  return fma_chain_portable;
+  if (isa == InstructionSet::avx512) return peak::fma_chain_avx512;
+  if (isa == InstructionSet::avx2) return peak::fma_chain_avx2;
+  return peak::fma_chain_portable;
 }
 
 /// Flops a nanosecond (billions a second) of one thread that works until the time is over.
@@ -30,7 +30,7 @@ double run_chain(Chain chain, std::int64_t nanoseconds) {
   volatile float looked_at = 0;
   std::int64_t now = begin;
   while (now - begin < nanoseconds) {
-    const ChainResult result = chain(kRounds);
+    const peak::ChainResult result = chain(kRounds);
     flops += result.flops;
     looked_at = result.sum;
     now = now_ns();
@@ -40,7 +40,7 @@ double run_chain(Chain chain, std::int64_t nanoseconds) {
 }
 
 /// All threads at once.
-double run_threads(Chain chain, const PeakOptions& options) {
+double run_threads(Chain chain, const FmaPeakOptions& options) {
   const auto nanoseconds = static_cast<std::int64_t>(options.seconds * 1e9);
   std::atomic<int> waiting{options.threads};
   std::vector<double> rates(static_cast<std::size_t>(options.threads));
@@ -60,7 +60,7 @@ double run_threads(Chain chain, const PeakOptions& options) {
 
 }  // namespace
 
-double measure_fma_peak(const PeakOptions& options) {
+double measure_fma_peak(const FmaPeakOptions& options) {
   const InstructionSet best = detect_instruction_set();
   const InstructionSet isa = options.isa == InstructionSet::automatic ? best : options.isa;
   if (isa > best) {
@@ -74,4 +74,4 @@ double measure_fma_peak(const PeakOptions& options) {
   return peak;
 }
 
-}  // namespace ringlet::bench
+}  // namespace ringlet

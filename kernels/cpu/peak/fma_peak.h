@@ -8,9 +8,9 @@
 
 #include "kernels/device.h"
 
-namespace ringlet::bench {
+namespace ringlet {
 
-struct PeakOptions {
+struct FmaPeakOptions {
   InstructionSet isa = InstructionSet::automatic;
   int threads = 1;
   double seconds = 0.002;  ///< of one measurement: short, to fit between other processes
@@ -20,6 +20,6 @@ struct PeakOptions {
 /// Billions of f32 operations a second, a multiply-add counting as two, all threads together.
 /// Where the instruction set has no fused multiply-add, a product and a sum take its place. Throws
 /// DeviceError when the processor has not got the instruction set.
-double measure_fma_peak(const PeakOptions& options = {});
+double measure_fma_peak(const FmaPeakOptions& options = {});
 
-}  // namespace ringlet::bench
+}  // namespace ringlet
