@@ -7,7 +7,7 @@
 //   all_reduce, broadcast, all_gather    stream-ordered: they are handed to the stream and return;
 //                                        what they throw comes out of Stream::synchronize() (or
 //                                        of the call itself, where the stream runs in place).
-//                                        Data and name must live until then.
+//                                        Data, name and communicator must live until then.
 //   barrier, require_*, gather_text      the host waits until it is done, and gets the error.
 // All calls of one communicator must be ordered among themselves: made from one stream, or with a
 // synchronize() between two streams. Collectives that shall run side by side need a communicator

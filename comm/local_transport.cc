@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -83,8 +84,9 @@ void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View 
     post(to, in_place ? staged(out) : out);
     if (from != kNobody) receive_posted(from, in, combine);
     wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
-  } catch (...) {
-    group_.abort(rank(), "an exchange failed");  // where whoever threw has not done so already
+  } catch (const std::exception& error) {
+    group_.abort(rank(),
+                 error.what());  // a receiver counts on it that nothing is taken back before
     take_back(sent);
     throw;
   }

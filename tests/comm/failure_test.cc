@@ -152,13 +152,13 @@ TEST(Abort, CarriesItsCauseInTheSecondaryError) {
 // A sender that leaves on an error frees its memory, so it must not leave while it is being read:
 // the address sanitizer sees it if it does.
 TEST(Abort, NeverLetsAPeerReadMemoryThatIsGone) {
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < 25; ++round) {
     LocalGroup group(3);
     messages_of_ranks(3, [&](int rank) {
       const auto device = in_place_device();
       Communicator communicator(group.transport(rank));
       if (rank == 2) {
-        std::this_thread::sleep_for(std::chrono::microseconds(20 * round));
+        std::this_thread::sleep_for(std::chrono::microseconds(40 * round));
         communicator.abort("at some moment");
         return;
       }

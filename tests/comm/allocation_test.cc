@@ -1,0 +1,48 @@
+// Collectives allocate nothing in the steady state.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "tests/comm/counting_new.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+class AllocationTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(AllocationTest, HappensInTheFirstStepOnly) {
+  LocalGroup group(3);
+  run_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Stream& stream = device->communication();
+    Communicator communicator(group.transport(rank), {.strategy = GetParam()});
+    std::vector<float> data(10000), losses(3);
+    const auto step = [&] {
+      communicator.set_activity("a step");
+      communicator.all_reduce(stream, view_of(data),
+                              "bucket 0 (with a name too long for a string)");
+      communicator.all_reduce(stream, view_of(data).slice(0, 10), "bucket 1");
+      communicator.broadcast(stream, 1, view_of(data), "weights");
+      communicator.all_gather(stream, view_of(data).slice(0, 1), view_of(losses), "loss");
+      communicator.barrier(stream, "end");
+      communicator.require_identical(stream, view_of(data), "parameters");
+    };
+    step();
+    const std::int64_t on_host = allocations_of_this_thread();
+    const std::int64_t on_device = device->allocations();
+    for (int i = 0; i < 20; ++i) step();
+    EXPECT_EQ(allocations_of_this_thread(), on_host);
+    EXPECT_EQ(device->allocations(), on_device);
+    EXPECT_GT(on_host, 0);  // the counter counts
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, AllocationTest, testing::Values("naive", "ring", "doubling"),
+                         [](const auto& test) { return test.param; });
+
+}  // namespace
+}  // namespace ringlet::comm
