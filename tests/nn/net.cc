@@ -258,7 +258,24 @@ std::vector<Net> test_nets() {
        {"relu3", ReluSpec{}},
        {"drop2", DropSpec{0.5F}},
        {"fc2", LinearSpec{9, 3}}}};
-  return {mlp, lenet_net(14), varied};
+  // Convolution, ReLU and average pooling in a row, with and without what their fused form takes.
+  const Net pooled{"pooled",
+                   {1, 1, 7, 9},
+                   {{"conv1", ConvSpec{1, 4, {3, 3}, {.padding = {1, 1}}, false}},
+                    {"relu1", ReluSpec{}},
+                    {"pool1", AvgSpec{}},
+                    {"conv2", ConvSpec{4, 4, {3, 3}, {.padding = {1, 1}, .groups = 2}}},
+                    {"relu2", ReluSpec{}},
+                    {"pool2", AvgSpec{{.ceil_mode = true}}},
+                    {"conv3", ConvSpec{4, 6, {1, 1}}},
+                    {"relu3", ReluSpec{}},
+                    {"pool3", AvgSpec{{.padding = {1, 1}}}},
+                    {"conv4", ConvSpec{6, 6, {1, 1}}},
+                    {"relu4", ReluSpec{}},
+                    {"pool4", AvgSpec{{.stride = {1, 1}}}},
+                    {"flatten", FlattenSpec{}},
+                    {"fc", LinearSpec{6, 5}}}};
+  return {mlp, lenet_net(14), pooled, varied};
 }
 
 }  // namespace ringlet::nn

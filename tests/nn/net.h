@@ -48,9 +48,9 @@ struct Net {
   std::vector<NetLayer> layers;
 };
 
-/// The nets that the tests go through: the two models that Ringlet knows by name (lenet for images
-/// of 14 x 14, small enough for naive loops), one with padding, stride, dilation, groups, maximum
-/// pooling and dropout, and one without a convolution.
+/// The nets that the tests go through: one without a convolution, lenet (for images of 14 x 14,
+/// small enough for naive loops), one of convolutions, ReLUs and average poolings, and last one
+/// with padding, stride, dilation, groups, maximum pooling and dropout.
 std::vector<Net> test_nets();
 /// LeNet for images of `extent` x `extent`.
 Net lenet_net(int extent);

@@ -396,6 +396,28 @@ TEST_F(TapeTest, ManyClosuresOfManySizesFitTheirMemory) {
   }
 }
 
+// Peak memory: 20 values, the loss and its gradient, and the gradients of a step's output and
+// input. Behind backward all is free but the loss, which lies behind the values.
+TEST_F(TapeTest, BackwardGivesMemoryBack) {
+  auto graph = std::make_unique<Graph>();
+  Parameter& parameter = graph->add("parameter", {1024});
+  const Tensor weights = test::random_tensor(*device_, {1024}, 1);
+  graph->set([&](Tape& tape, const Variable&) {
+    Variable y = tape.parameter(parameter);
+    for (int i = 0; i < 10; ++i) {
+      tape.keep({1024}, Layout::nchw);  // belongs to the step that follows
+      y = scale(y, 1);
+    }
+    return weighted_sum(y, weights);
+  });
+  Rig rig(std::move(graph), kAnyInput, {.loss = output_is_loss});
+  EXPECT_EQ(rig.plan.activation_bytes, (20 + 2) * 4096 + 2 * 256);
+  const Variable loss = rig.forward(x_, labels_);
+  EXPECT_THROW(rig.activations.allocate({4096}), OutOfMemoryError);
+  rig.tape.backward(loss, rig.seed);
+  EXPECT_NO_THROW(rig.activations.allocate({20 * 1024}));
+}
+
 TEST_F(TapeTest, TheLossIsOneElement) {
   Rig& rig = build([](Tape&, const Variable& v, const Variable& w) { return add(v, w); });
   rig.tape.begin({});
