@@ -14,7 +14,7 @@ namespace ringlet::impl {
 
 namespace {
 
-constexpr std::int64_t kColumnFloats = 1 << 16;      // columns of one product: half of an L2 cache
+constexpr std::int64_t kColumns = 128;               // of one product, at least, where N allows it
 constexpr std::int64_t kMaxParts = 8;                // partial filter gradients, summed in order
 constexpr std::int64_t kPartialFloats = 16L << 20U;  // all of them together
 
@@ -55,8 +55,7 @@ Plan make_plan(const Conv2dSpec& spec, const Shape& x, const Shape& w, const Sha
   plan.pixels = y[2] * y[3];
   plan.pointwise =
       w[2] == 1 && w[3] == 1 && spec.stride == Extent2{1, 1} && spec.padding == Extent2{0, 0};
-  const std::int64_t image_floats = std::max<std::int64_t>(1, plan.geometry.rows() * plan.pixels);
-  plan.run = plan.pointwise ? 1 : std::clamp<std::int64_t>(kColumnFloats / image_floats, 1, 64);
+  plan.run = plan.pointwise ? 1 : (kColumns + plan.pixels - 1) / plan.pixels;
   return plan;
 }
 

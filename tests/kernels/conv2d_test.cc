@@ -70,7 +70,7 @@ TEST_P(Conv2d, BackwardData) {
     for (const float beta : kBetas) {
       const auto old = old_gradient(x_shape.count(), beta);
       const Tensor dx = run([&](Device& device) {
-        Tensor result = gradient(device, x_shape, old);
+        Tensor result = old_tensor(device, x_shape, old, beta);
         conv2d_backward_data(device.compute(), c.spec, upload(device, c.w, w),
                              gradient(device, y_shape, dy), beta, result);
         return result;

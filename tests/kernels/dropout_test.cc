@@ -34,7 +34,7 @@ TEST_P(Dropout, AgreesWithTheReference) {
       for (const float beta : kBetas) {
         const auto old = old_gradient(shape.count(), beta);
         const Tensor dx = run([&](Device& device) {
-          Tensor result = gradient(device, shape, old);
+          Tensor result = old_tensor(device, shape, old, beta);
           dropout_backward(device.compute(), spec, gradient(device, shape, x), beta, result);
           return result;
         });

@@ -85,6 +85,11 @@ class OperationTest : public testing::TestWithParam<Setup> {
   Tensor gradient(Device& device, const Shape& shape, const std::vector<float>& values) const {
     return upload(device, shape, values, layout());
   }
+  /// A gradient that will be blended with this beta; with 0, nothing of it may be looked at.
+  Tensor old_tensor(Device& device, const Shape& shape, const std::vector<float>& values,
+                    float beta) const {
+    return upload(device, shape, values, layout(), beta == 0 ? kNaN : 0.0F);
+  }
   /// A result that nobody has written: all NaN, or -1.
   Tensor output(Device& device, const Shape& shape, DType dtype = DType::f32) const {
     Tensor tensor(device, shape, dtype, layout());

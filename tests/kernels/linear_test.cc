@@ -58,7 +58,7 @@ TEST_P(Linear, BackwardData) {
     for (const float beta : kBetas) {
       const auto old = old_gradient(x_shape.count(), beta);
       const Tensor dx = run([&](Device& device) {
-        Tensor result = gradient(device, x_shape, old);
+        Tensor result = old_tensor(device, x_shape, old, beta);
         linear_backward_data(device.compute(), upload(device, w_shape, w),
                              gradient(device, y_shape, dy), beta, result);
         return result;

@@ -62,7 +62,7 @@ TEST_P(Pool2d, AverageBackward) {
     for (const float beta : kBetas) {
       const auto old = old_gradient(x_shape.count(), beta);
       const Tensor dx = run([&](Device& device) {
-        Tensor result = gradient(device, x_shape, old);
+        Tensor result = old_tensor(device, x_shape, old, beta);
         avg_pool2d_backward(device.compute(), c.spec, gradient(device, y_shape, dy), beta, result);
         return result;
       });
@@ -92,7 +92,7 @@ TEST_P(Pool2d, MaximumBackward) {
     for (const float beta : kBetas) {
       const auto old = old_gradient(x_shape.count(), beta);
       const Tensor dx = run([&](Device& device) {
-        Tensor result = gradient(device, x_shape, old);
+        Tensor result = old_tensor(device, x_shape, old, beta);
         max_pool2d_backward(device.compute(), c.spec, gradient(device, y_shape, dy),
                             maximum(device, c.spec, x_shape, x).second, beta, result);
         return result;

@@ -40,7 +40,7 @@ TEST_P(Relu, Backward) {
     for (const float beta : kBetas) {
       const auto old = old_gradient(shape.count(), beta);
       const Tensor dx = run([&](Device& device) {
-        Tensor result = gradient(device, shape, old);
+        Tensor result = old_tensor(device, shape, old, beta);
         relu_backward(device.compute(), input(device, shape, y), gradient(device, shape, dy), beta,
                       result);
         return result;

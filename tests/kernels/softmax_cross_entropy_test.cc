@@ -31,7 +31,7 @@ class SoftmaxCrossEntropy : public OperationTest {
   Tensor backward(Device& device, const Shape& shape, const std::vector<float>& logits,
                   const std::vector<std::int32_t>& labels, float beta,
                   const std::vector<float>& old) const {
-    Tensor dz = gradient(device, shape, old);
+    Tensor dz = input(device, shape, old);
     softmax_cross_entropy_backward(
         device.compute(), forward(device, shape, logits, labels).probabilities,
         upload(device, {shape[0]}, labels), upload<float>(device, {1}, {kLossGradient}), beta, dz);
