@@ -36,7 +36,7 @@ missing() {
 
 # available PACKAGE: whether apt's lists offer it. Further options for apt come in APT_OPTIONS.
 available() {
-  apt-cache "${APT_OPTIONS[@]}" show --no-all-versions "$1" >/dev/null 2>&1
+  apt-cache "${APT_OPTIONS[@]}" show --no-all-versions "$1" 2>/dev/null | grep -q '^Package:'
 }
 
 # run_apt LOG apt-get...: waits while another apt holds its locks (at most five minutes).
@@ -55,15 +55,18 @@ run_apt() {
 # why LOG: apt's own reason, on one line.
 why() {
   local reason
-  reason=$(grep -E '^(E|Err|W):|Could not resolve|Temporary failure|No space left' "$1" |
-           sed -E 's/^(E|W): //' | head -n 1)
+  reason=$(grep -E 'Could not|Temporary failure|No space left|not permitted' "$1" ||
+           grep -E '^(E|W):' "$1" || true)
+  reason=$(head -n 1 <<<"$reason" | sed -E 's/^ *((E|W): )?//')
   printf '%s' "${reason:-see $1}"
 }
 
 # explain_unavailable PACKAGE...: why the lists may lack them, and what to do.
 explain_unavailable() {
   local hint="this release's package sources do not offer it"
-  if grep -qi ubuntu /etc/os-release 2>/dev/null &&
+  if [[ -n ${UNREACHABLE:-} ]]; then
+    hint="the package servers cannot be reached ($UNREACHABLE)"
+  elif grep -qi ubuntu /etc/os-release 2>/dev/null &&
      ! apt-cache "${APT_OPTIONS[@]}" policy 2>/dev/null | grep -q '/universe'; then
     hint="Ubuntu's 'universe' is not switched on: sudo add-apt-repository universe"
   fi
