@@ -99,8 +99,9 @@ void spread_halves(const Geometry& g, const float* dy, float* dx) {
   }
 }
 
-/// Whether `value` replaces `best`: a NaN does, so that a broken number stays visible.
-bool beats(float value, float best) { return value > best || value != value; }
+/// Whether `value` replaces `best`: a NaN does, so that a broken number stays visible. (With | and
+/// not ||, since a vector loop has no branches.)
+bool beats(float value, float best) { return (value > best) | (value != value); }
 
 void maximum_plane(const Geometry& g, const float* x, float* y, std::int32_t* winner) {
   for_each_window(g, [=, &g](std::int64_t o, const PoolWindow& rows, const PoolWindow& columns) {

@@ -116,6 +116,14 @@ TEST_P(Pool2d, FirstOfEqualPixelsWins) {
   }
 }
 
+TEST_P(Pool2d, MaximumShowsBrokenNumbers) {
+  for (std::size_t broken = 0; broken < 4; ++broken) {
+    std::vector<float> x = {1, 2, 3, 4};
+    x[broken] = kNaN;
+    EXPECT_TRUE(std::isnan(read(maximum(*devices_[0], {}, {1, 1, 2, 2}, x).first)[0]));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Setups, Pool2d, all_setups(), name_of);
 
 TEST(Pool2dOutputShape, FollowsPyTorch) {
