@@ -2,16 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "comm/all_reduce.h"
 #include "nn/models/model.h"
-#include "train/cli/suggest.h"
+#include "train/cli/checks.h"
+#include "train/cli/usage.h"
 #include "train/recipe_json.h"
 
 namespace ringlet::train {
 
 namespace {
+
+constexpr double kShortestTimeout = 0.01;  // seconds
 
 /// "lenet 0.1, lenet-d2l 0.2, mlp 0.1": a field of the models' default recipes.
 std::string defaults_of(const char* field) {
@@ -36,21 +40,21 @@ CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string
       .add_option_function<T>(
           name, [&flags, field](const T& value) { flags.recipe[field] = value; },
           fmt::format("{} [{}]", description, defaults_of(field)))
-      ->group("Recipe");
+      ->group(kRecipeGroup);
 }
 
 void add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name, const char* field,
                        bool value, const std::string& description) {
   app.add_flag_callback(
          name, [&flags, field, value] { flags.recipe[field] = value; }, description)
-      ->group("Recipe");
+      ->disable_flag_override()
+      ->group(kRecipeGroup);
 }
 
 std::vector<DeviceId> devices_of(const RawFlags& flags) {
   std::vector<DeviceId> devices;
   for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
   if (devices.empty()) {
-    require(flags.replicas >= 1, "--replicas", "must be at least 1");
     devices.assign(static_cast<std::size_t>(flags.replicas), DeviceId::parse(flags.device));
   }
   return devices;
@@ -69,109 +73,121 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.layout = layout_of(flags.layout);
   execution.overlap = flags.overlap == "on";
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
-  require(execution.threads >= 1, "--threads", "must be at least 1");
-  require(execution.comm_timeout > 0, "--comm-timeout", "must be more than 0 seconds");
   return options;
+}
+
+/// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
+std::string as_flag(const std::string& field, const nlohmann::json& value) {
+  const bool on_by_default = field == "shuffle" || field == "normalize";
+  std::string flag = (on_by_default ? "--no-" : "--") + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
+  return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 }  // namespace
 
-CLI::Validator one_of(const std::vector<std::string>& choices) {
-  const std::string list = fmt::format("{}", fmt::join(choices, "|"));
-  return CLI::Validator(
-      [choices, list](const std::string& word) -> std::string {
-        for (const std::string& choice : choices) {
-          if (word == choice) return {};
-        }
-        const std::string meant = nearest(word, choices);
-        return fmt::format("'{}' is not one of {}{}", word, list,
-                           meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
-      },
-      list);
-}
-
 void add_data_flags(CLI::App& app, RawFlags& flags) {
-  app.add_option("--model", flags.model, "which network and recipe")
+  const char* group = "Model and data";
+  app.add_option_function<std::string>(
+         "--model",
+         [&flags](const std::string& name) { flags.recipe["model"] = flags.model = name; },
+         fmt::format("which network and recipe [{}]", flags.model))
       ->check(one_of(nn::model_names()))
-      ->capture_default_str()
-      ->group("Model and data");
+      ->type_name(fmt::format("{}", fmt::join(nn::model_names(), "|")))
+      ->group(group);
+  const Recipe defaults = default_recipe(flags.model);
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
-         "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [fashion-mnist]")
-      ->group("Model and data");
+         fmt::format("fashion-mnist, synthetic (drawn garments), or a folder of IDX files [{}]",
+                     flags.recipe.value("data", defaults.data)))
+      ->check(data_name())
+      ->type_name("NAME|DIR")
+      ->group(group);
   app.add_option("--data-dir", flags.options.files.data_dir,
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
-      ->group("Model and data");
+      ->type_name("DIR")
+      ->group(group);
   app.add_option("--synthetic-train", flags.options.synthetic_train, "drawn training samples")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str()
-      ->group("Model and data");
+      ->group(group);
   app.add_option("--synthetic-test", flags.options.synthetic_test, "drawn test samples")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str()
-      ->group("Model and data");
+      ->group(group);
 }
 
 void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   using std::int64_t;
   add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
                              "the GLOBAL batch: samples of an optimiser step over all replicas")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   add_recipe_option<int>(app, flags, "--epochs", "epochs", "times through the training data")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   add_recipe_option<double>(app, flags, "--lr", "lr", "learning rate; with one-cycle its maximum")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number(0));
   add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
-      ->check(CLI::Range(0.0, 1.0));
-  add_recipe_switch(app, flags, "--nesterov,!--no-nesterov", "nesterov", true,
-                    "Nesterov's momentum [lenet, mlp]");
+      ->check(number(0, 1));
+  add_recipe_switch(app, flags, "--nesterov", "nesterov", true, "Nesterov's momentum [lenet, mlp]");
+  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]");
   add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
-                            "added to each gradient, times the value")
-      ->check(CLI::NonNegativeNumber);
+                            "this times the parameter is added to its gradient")
+      ->check(number(0));
   add_recipe_option<std::string>(app, flags, "--schedule", "schedule",
-                                 "constant, or one-cycle as PyTorch's OneCycleLR")
-      ->check(one_of({"constant", "one-cycle"}));
+                                 "of the learning rate; one-cycle as PyTorch's OneCycleLR")
+      ->check(one_of({"constant", "one-cycle"}))
+      ->type_name("constant|one-cycle");
   add_recipe_switch(app, flags, "--cycle-momentum", "cycle_momentum", true,
                     "one-cycle: momentum 0.95 -> 0.85 -> 0.95 against the rate");
-  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed", "of weights, order and dropout");
+  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed", "of weights, order and dropout")
+      ->check(seed_number());
   add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
   add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
                     "divide pixels by 255 and nothing else [lenet-d2l]");
   add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
                          "passes that each replica cuts its share of a batch into")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   add_recipe_switch(app, flags, "--exact", "exact", true,
                     "add gradients in one fixed tree: the same bits for 1, 2, 4 and 8 replicas");
   add_recipe_option<int>(app, flags, "--shards", "shards",
                          "logical shards of a batch; 0: 8 with --exact, else one a replica")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
 }
 
 void add_replica_flags(CLI::App& app, RawFlags& flags) {
   Execution& execution = flags.options.execution;
   const char* group = "Replicas";
-  app.add_option("--replicas", flags.replicas, "copies of the model, a thread each")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str()
-      ->group(group);
+  constexpr int kMost = 1024;
+  auto* replicas =
+      app.add_option("--replicas", flags.replicas, "copies of the model, a thread each")
+          ->check(whole_number(1, kMost))
+          ->capture_default_str()
+          ->group(group);
   auto* device = app.add_option("--device", flags.device, "where all of them run")
+                     ->check(device_name())
+                     ->type_name("DEVICE")
                      ->capture_default_str()
                      ->group(group);
-  app.add_option("--devices", flags.devices, "a device for each replica: cpu:0,cpu:0,...")
+  app.add_option("--devices", flags.devices, "instead of these two: a device for each replica")
       ->delimiter(',')
+      ->check(device_name())
+      ->type_name("cpu:0,cpu:0,...")
       ->excludes(device)
-      ->excludes("--replicas")
+      ->excludes(replicas)
       ->group(group);
   app.add_option("--threads", execution.threads, "CPU threads of each replica")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, kMost))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--layout", flags.layout, "of images in memory: auto, nchw, lanes")
+  app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster")
       ->check(one_of({"auto", "nchw", "lanes"}))
+      ->type_name("auto|nchw|lanes")
       ->capture_default_str()
       ->group(group);
   app.add_option("--comm-timeout", execution.comm_timeout,
                  "seconds that a replica waits for another before it names it and stops")
+      ->check(number(kShortestTimeout))
       ->capture_default_str()
       ->group(group);
 }
@@ -183,19 +199,21 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
   for (const auto name : comm::all_reduce_strategies()) strategies.emplace_back(name);
   app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
       ->check(one_of(strategies))
+      ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
       ->group(group);
   app.add_option("--bucket-kb", execution.bucket_kb,
                  "KiB of gradients that are summed at once; 0: each parameter by itself")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
   app.add_option("--overlap", flags.overlap, "sum while backward goes on")
       ->check(one_of({"on", "off"}))
+      ->type_name("on|off")
       ->capture_default_str()
       ->group(group);
   app.add_option("--check-replicas", execution.check_replicas,
-                 "compare the replicas' parameters byte by byte every so many steps; 0: never")
-      ->check(CLI::NonNegativeNumber)
+                 "compare the replicas' parameters byte by byte every N steps; 0: never")
+      ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
 }
@@ -208,15 +226,17 @@ TrainOptions resolve(const RawFlags& flags) {
 
 TrainOptions resolve(const RawFlags& flags, const Recipe& saved) {
   const nlohmann::json recipe = to_json(saved);
-  std::string contradictions;
+  std::vector<std::string> contradictions;
   for (const auto& [field, value] : flags.recipe.items()) {
     if (recipe.at(field) == value) continue;
-    contradictions += fmt::format("{}{} {} (the run has {})", contradictions.empty() ? "" : ", ",
-                                  field, value.dump(), recipe.at(field).dump());
+    contradictions.push_back(as_flag(field, value) + " (the run has " +
+                             as_flag(field, recipe.at(field)) + ")");
   }
   if (!contradictions.empty()) {
-    throw ContractError("--resume goes on with the run's own recipe, which contradicts " +
-                        contradictions + "; to change it start anew with --init MODEL");
+    throw UsageError(
+        fmt::format("--resume goes on with the run's own recipe, which contradicts {}; leave that "
+                    "out, or start anew with --init MODEL",
+                    fmt::join(contradictions, ", ")));
   }
   return with_recipe(flags, saved);
 }

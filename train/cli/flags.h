@@ -10,6 +10,9 @@
 
 namespace ringlet::train {
 
+/// The group of flags that a run's state keeps, so that --resume need not repeat them.
+inline constexpr const char* kRecipeGroup = "Recipe";
+
 /// What the user wrote, before the model's defaults and a resumed run's recipe are known.
 struct RawFlags {
   std::string model = "lenet";
@@ -19,7 +22,7 @@ struct RawFlags {
   std::vector<std::string> devices;
   std::string layout = "auto";
   std::string overlap = "on";
-  std::string sync;  ///< empty: what the recipe needs
+  std::string sync;      ///< empty: what the recipe needs
   TrainOptions options;  ///< fields that stand for themselves
 };
 
@@ -33,13 +36,9 @@ void add_replica_flags(CLI::App& app, RawFlags& flags);
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
 /// The options for a new run: the model's default recipe, changed by what was given.
-/// Throws ContractError for values that cannot be.
 TrainOptions resolve(const RawFlags& flags);
-/// The options for a resumed run: its own recipe. Throws ContractError naming each given flag that
+/// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
 /// contradicts it.
 TrainOptions resolve(const RawFlags& flags, const Recipe& saved);
-
-/// A validator that takes only `choices`, and names the nearest for any other word.
-CLI::Validator one_of(const std::vector<std::string>& choices);
 
 }  // namespace ringlet::train

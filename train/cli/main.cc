@@ -5,12 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "kernels/error.h"
 #include "train/cli/commands.h"
-#include "train/cli/suggest.h"
+#include "train/cli/help.h"
+#include "train/cli/signals.h"
+#include "train/cli/usage.h"
 #include "train/version.h"
 
 namespace {
@@ -24,45 +25,14 @@ void print_error(const std::string& message) {
   std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
 }
 
-/// The command that the user chose, however deep; the program itself if none.
-const CLI::App* chosen(const CLI::App* app) {
-  const auto commands = app->get_subcommands();
-  return commands.empty() ? app : chosen(commands.front());
-}
-
-/// "--epoch is not a flag of 'ringlet train'; did you mean --epochs?"
-std::string explain_unknown(const CLI::App& app, const std::string& word) {
-  const CLI::App* command = chosen(&app);
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command->get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  }
-  for (const CLI::App* sub : command->get_subcommands([](const CLI::App*) { return true; })) {
-    known.push_back(sub->get_name());
-  }
-  const std::string meant = ringlet::train::nearest(word.substr(0, word.find('=')), known);
-  const std::string line = command == &app ? "ringlet" : "ringlet " + command->get_name();
-  return "'" + word + "' is not known to '" + line + "'" +
-         (meant.empty() ? "" : "; did you mean " + meant + "?") + " ('" + line +
-         " --help' lists everything)";
-}
-
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto unknown = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !unknown.empty()) {
-    print_error(explain_unknown(app, unknown.front()));
-  } else {
-    print_error(error.what());
-  }
-  return kUsage;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Ringlet trains neural networks on N replicas that make their gradients one.",
                "ringlet");
-  app.set_version_flag("--version", std::string("ringlet ") + ringlet::train::kVersion);
+  app.formatter(std::make_shared<ringlet::train::HelpFormatter>());
+  app.set_help_flag("-h,--help", "show this and end");
+  app.set_version_flag("--version", std::string("ringlet ") + ringlet::train::kVersion,
+                       "show the version and end");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
   Action action;
   ringlet::train::add_train_command(app, action);
   ringlet::train::add_eval_command(app, action);
@@ -72,7 +42,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    return usage_error(app, error);
+    print_error(ringlet::train::explain(app, error));
+    return kUsage;
   }
   return action();
 }
@@ -80,8 +51,12 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ringlet::train::fail_writes_beyond_limit();
   try {
     return run(argc, argv);
+  } catch (const ringlet::train::UsageError& error) {
+    print_error(error.what());
+    return kUsage;
   } catch (const std::exception& error) {
     print_error(error.what());
   } catch (...) {

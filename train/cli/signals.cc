@@ -22,6 +22,8 @@ void note_stop_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+void fail_writes_beyond_limit() { std::signal(SIGXFSZ, SIG_IGN); }
+
 int noted_signal() { return noted.load(); }
 
 }  // namespace ringlet::train

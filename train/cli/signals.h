@@ -6,6 +6,10 @@ namespace ringlet::train {
 /// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process at once.
 void note_stop_signals();
 
+/// A file that grows beyond the process's limit (ulimit -f) then fails with an error that names it,
+/// as a full disk does; by default the process would be killed.
+void fail_writes_beyond_limit();
+
 /// The signal that was noted, or 0. Any thread.
 int noted_signal();
 

@@ -1,0 +1,32 @@
+// Validators of flags. Each tells in words what it takes, and where a word is wrong the nearest
+// right one. They judge the text before CLI11 converts it, so that "1e3", "nan" or a number of
+// thirty digits never get through.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+/// Only `choices`.
+CLI::Validator one_of(const std::vector<std::string>& choices);
+
+/// A whole number from `min` to `max`, in decimal.
+CLI::Validator whole_number(std::int64_t min,
+                            std::int64_t max = std::numeric_limits<std::int32_t>::max());
+/// Any number of 64 bits without a sign.
+CLI::Validator seed_number();
+
+/// A finite number from `min` to `max`.
+CLI::Validator number(double min, double max = std::numeric_limits<double>::max());
+
+/// A device's name, cpu:0 or cuda:1; whether it exists shows when it is opened.
+CLI::Validator device_name();
+
+/// "fashion-mnist", "synthetic" or a folder.
+CLI::Validator data_name();
+
+}  // namespace ringlet::train

@@ -1,0 +1,91 @@
+#include "train/cli/help.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <sstream>
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kColumn = 34;  // where descriptions start
+
+/// `left` and `right` side by side; `right` is wrapped within its column.
+std::string row(const std::string& left, const std::string& right) {
+  std::string text = std::string(kIndent, ' ') + left;
+  std::size_t at = text.size();
+  if (at + 2 > kColumn) {
+    text += "\n";
+    at = 0;
+  }
+  text.append(kColumn - at, ' ');
+  at = kColumn;
+  std::istringstream words(right);
+  for (std::string word; words >> word;) {
+    if (at + word.size() > kWidth) {
+      text += "\n" + std::string(kColumn, ' ');
+      at = kColumn;
+    }
+    text += word + " ";
+    at += word.size() + 1;
+  }
+  while (text.back() == ' ') text.pop_back();
+  return text + "\n";
+}
+
+/// "-h, --help"
+std::string names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// " N": what stands for the value; nothing for a switch.
+std::string value_of(const CLI::Option& option) {
+  if (option.get_type_size() == 0) return "";
+  const std::string type = option.get_type_name();
+  static const std::map<std::string, std::string> kWords{
+      {"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}};
+  const std::string bare = type.substr(0, type.find(':'));
+  const auto word = kWords.find(bare);
+  return " " + (word == kWords.end() ? bare : word->second);
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return app->get_description() + "\n\n";
+}
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  const bool has_commands = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
+  return fmt::format(
+      "usage: {} {}\n", name,
+      has_commands ? "COMMAND [FLAGS]   (COMMAND --help lists its flags)" : "[FLAGS]");
+}
+
+std::string HelpFormatter::make_group(std::string group, bool is_positional,
+                                      std::vector<const CLI::Option*> options) const {
+  std::string text = "\n" + group + ":\n";
+  for (const CLI::Option* option : options) text += make_option(option, is_positional);
+  return text;
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool) const {
+  std::string right = option->get_description();
+  if (option->get_type_size() > 0 && !option->get_default_str().empty()) {
+    right += " [" + option->get_default_str() + "]";
+  }
+  if (option->get_required()) right += " (required)";
+  return row(names_of(*option) + value_of(*option), right);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
+  return row(sub->get_name(), sub->get_description());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,21 @@
+// What --help prints: an option a row, "--sync naive|ring|doubling   how gradients are summed",
+// with its default in brackets at the end, wrapped to 100 columns.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* sub) const override;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,30 @@
+// A command line that cannot be: what is wrong with it, in one line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "kernels/error.h"
+
+namespace ringlet::train {
+
+/// Flags that are right by themselves but not together, or not for this run.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The setup of a run; options that cannot be together become UsageErrors.
+template <class Make>
+auto checked(const Make& make_setup) {
+  try {
+    return make_setup();
+  } catch (const ContractError& error) {
+    throw UsageError(error.what(), error.where());
+  }
+}
+
+/// "'--epoch' is not known to 'ringlet train'; did you mean --epochs? (...)"
+std::string explain(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace ringlet::train
