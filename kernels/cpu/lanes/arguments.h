@@ -29,7 +29,7 @@ struct GatherArguments {
   std::int64_t x_channel;  ///< to the next channel
   const float* w;          ///< packed [channels][kernel][outputs of the tile]
   std::int64_t channels;   ///< summed over
-  std::int64_t chunk;      ///< channels summed before the next pixel, so that all fits in L1
+  std::int64_t chunk;      ///< channels summed before the next pixel
   std::int64_t kernel;     ///< KH * KW
   TapList rows;
   TapList cols;
@@ -44,7 +44,7 @@ struct GatherArguments {
 };
 
 /// Filter gradient of a tile: dw[o, t] = beta * dw[o, t] + sum of dy[o, i, j] * x[tap t, i, j].
-/// The images of x are padded already. The fused operation's dy is pooled and comes with a mask.
+/// The images of x are padded already.
 struct FilterArguments {
   const float* x;
   const std::int64_t* taps;  ///< per tap of the tile: c, p, q as an offset
@@ -54,7 +54,6 @@ struct FilterArguments {
   const float* dy;
   std::int64_t dy_block;
   std::int64_t dy_channel;
-  const std::uint16_t* mask;  ///< [blocks][O][height][width][2][2], or null
   std::int64_t blocks;
   std::int64_t height;  ///< of dy
   std::int64_t width;

@@ -31,12 +31,21 @@ void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w
 
 void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
                             float beta, View dw) {
-  FilterPlan plan(spec, x, dy.shape(), dw);
-  plan.dy = dy.f32();
-  plan.height = dy.shape()[2];
-  plan.width = dy.shape()[3];
-  plan.beta = beta;
-  run_filter(stream, plan);
+  const FilterPlan plan(spec, x, dy.shape(), dw);
+  Scratch scratch(stream, filter_scratch_bytes(plan));
+  const FilterTiles tiles = prepare_filter(stream, plan, scratch);
+  const std::int64_t channel = tiles.common.dy_channel;
+  const TileGradient all{dy.f32(), dy.shape()[1] * channel, 0, lane_blocks(x.shape()[0]), beta};
+  const std::int64_t per_group = tiles.outputs.parts * tiles.taps.parts;
+  stream.parallel_for(tiles.groups * per_group, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      const std::int64_t group = item / per_group;
+      const std::int64_t output_tile = item % per_group / tiles.taps.parts;
+      TileGradient gradient = all;
+      gradient.dy += tiles.output(group, output_tile) * channel;
+      filter_tile(tiles, group, output_tile, item % tiles.taps.parts, gradient);
+    }
+  });
 }
 
 }  // namespace ringlet::lanes

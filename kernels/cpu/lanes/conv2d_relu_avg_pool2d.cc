@@ -12,12 +12,8 @@ namespace ringlet::lanes {
 
 namespace {
 
-/// Bytes of the mask that belong to one pooled element of sixteen lanes, in units of 16 bits.
+/// Numbers of the mask for one pooled element: one for each pixel of the window.
 constexpr std::int64_t kBitsPerWindow = 4;
-
-const std::uint16_t* bits_of(const ConstView& mask) {
-  return static_cast<const std::uint16_t*>(mask.data());
-}
 
 PooledArguments forward_arguments(const Axis& rows, const Axis& cols, const ConstView& w,
                                   const View& y) {
@@ -109,23 +105,35 @@ struct PooledGradient {
   std::int64_t outputs, height, width;
 
   std::int64_t plane() const { return height * width * kLanes; }
-  /// Floats of a block when it is spread over the convolution's pixels.
-  std::int64_t spread_block() const { return outputs * 4 * plane(); }
+  /// Floats of a plane when it is spread over the convolution's pixels, as far as they were pooled.
+  std::int64_t spread_plane() const { return 4 * plane(); }
 };
 
-/// Blocks [first, first + count) over the convolution's pixels, as far as they were pooled.
+PooledGradient pooled_gradient(const ConstView& dy, const ConstView& mask) {
+  return {dy.f32(), static_cast<const std::uint16_t*>(mask.data()), dy.shape()[1], dy.shape()[2],
+          dy.shape()[3]};
+}
+
+/// The shape of the convolution's result without what pooling drops.
+Shape spread_shape(const Shape& pooled) {
+  return {pooled[0], pooled[1], 2 * pooled[2], 2 * pooled[3]};
+}
+
+/// Channels [begin, end) of blocks [first, first + count).
 void spread(const KernelTable& kernels, const PooledGradient& g, std::int64_t first,
-            std::int64_t count, float* to) {
+            std::int64_t count, std::int64_t begin, std::int64_t end, float* to) {
   UnpoolArguments a{};
   a.height = g.height;
   a.width = g.width;
   a.dy_width = 2 * g.width;
-  for (std::int64_t plane = 0; plane < count * g.outputs; ++plane) {
-    const std::int64_t from = first * g.outputs + plane;
-    a.pooled = g.dy + from * g.plane();
-    a.mask = g.mask + from * g.height * g.width * kBitsPerWindow;
-    a.dy = to + plane * 4 * g.plane();
-    kernels.unpool(a);
+  for (std::int64_t block = first; block < first + count; ++block) {
+    for (std::int64_t channel = begin; channel < end; ++channel, to += g.spread_plane()) {
+      const std::int64_t plane = block * g.outputs + channel;
+      a.pooled = g.dy + plane * g.plane();
+      a.mask = g.mask + plane * g.height * g.width * kBitsPerWindow;
+      a.dy = to;
+      kernels.unpool(a);
+    }
   }
 }
 
@@ -134,17 +142,16 @@ void spread(const KernelTable& kernels, const PooledGradient& g, std::int64_t fi
 void conv2d_relu_avg_pool2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w,
                                           ConstView dy, ConstView mask, float beta, View dx) {
   const KernelTable& kernels = kernels_for(stream.isa());
-  const Shape& pooled = dy.shape();
-  const Shape used{pooled[0], pooled[1], 2 * pooled[2], 2 * pooled[3]};
-  const PooledGradient gradient{dy.f32(), bits_of(mask), pooled[1], pooled[2], pooled[3]};
+  const PooledGradient gradient = pooled_gradient(dy, mask);
+  const Shape used = spread_shape(dy.shape());
   GatherPlan plan(backward_weights(spec, w), used, dx.shape());
   plan.rows = row_axis(spec, dx.shape(), w.shape(), used);
   plan.cols = col_axis(spec, dx.shape(), w.shape(), used);
   plan.beta = beta;
   // As many blocks at a time as a tile of the convolution takes: they stay in the L2 cache.
-  const std::int64_t blocks = lane_blocks(pooled[0]);
+  const std::int64_t blocks = lane_blocks(used[0]);
   const std::int64_t span = std::max<std::int64_t>(1, kernels.gather_vectors * kernels.width / 16);
-  const std::int64_t spread_floats = span * gradient.spread_block();
+  const std::int64_t spread_floats = span * used[1] * gradient.spread_plane();
   Scratch scratch(
       stream, gather_scratch_bytes(plan) + Scratch::bytes<float>(stream.threads() * spread_floats));
   const GatherTiles tiles = prepare_gather(stream, plan, backward_taps, scratch);
@@ -156,31 +163,70 @@ void conv2d_relu_avg_pool2d_backward_data(CpuStream& stream, const Conv2dSpec& s
       const std::int64_t first = item * span;
       const std::int64_t count = std::min(span, blocks - first);
       float* const from = spreads + thread * spread_floats;
-      spread(kernels, gradient, first, count, from);
+      spread(kernels, gradient, first, count, 0, used[1], from);
       gather_blocks(tiles, count, from, dx.f32() + first * dx_block);
     }
   });
 }
 
+namespace {
+
+/// Where the filter's gradient and the bias's go.
+struct FilterTarget {
+  float beta_dw;
+  float* db;  ///< or null
+  float beta_db;
+};
+
+/// Spread gradients of this size stay in the L2 cache beside the images.
+constexpr std::int64_t kSpreadFloats = 64 << 10;
+
+/// All taps of one tile of outputs: spreads some blocks' gradients and uses them for every tap.
+void filter_outputs(const FilterTiles& tiles, const PooledGradient& g, const FilterTarget& target,
+                    std::int64_t blocks, std::int64_t item, float* spread_dy) {
+  const std::int64_t group = item / tiles.outputs.parts;
+  const std::int64_t tile = item % tiles.outputs.parts;
+  const std::int64_t begin = tiles.output(group, tile);
+  const std::int64_t outputs = tiles.outputs.size(tile);
+  const std::int64_t block = outputs * g.spread_plane();
+  const std::int64_t step = std::max<std::int64_t>(1, kSpreadFloats / block);
+  for (std::int64_t first = 0; first < std::max<std::int64_t>(blocks, 1); first += step) {
+    const std::int64_t count = std::min(step, blocks - first);
+    spread(*tiles.kernels, g, first, count, begin, begin + outputs, spread_dy);
+    const TileGradient part{spread_dy, block, first, count, first == 0 ? target.beta_dw : 1.0F};
+    for (std::int64_t taps = 0; taps < tiles.taps.parts; ++taps) {
+      filter_tile(tiles, group, tile, taps, part);
+    }
+    for (std::int64_t o = 0; o < outputs && target.db != nullptr; ++o) {
+      const float sum =
+          tiles.kernels->sum(spread_dy + o * g.spread_plane(), count, block, g.spread_plane());
+      const float beta = first == 0 ? target.beta_db : 1.0F;
+      float& db = target.db[begin + o];
+      db = beta == 0 ? sum : beta * db + sum;
+    }
+  }
+}
+
+}  // namespace
+
 void conv2d_relu_avg_pool2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstView x,
                                             ConstView dy, ConstView mask, float beta_dw, View dw,
                                             float beta_db, View db) {
-  FilterPlan plan(spec, x, conv2d_output_shape(spec, x.shape(), dw.shape()), dw);
-  plan.dy = dy.f32();
-  plan.mask = bits_of(mask);
-  plan.height = dy.shape()[2];
-  plan.width = dy.shape()[3];
-  plan.beta = beta_dw;
-  run_filter(stream, plan);
-  if (db.absent()) return;
-  const KernelTable& kernels = kernels_for(stream.isa());
-  const std::int64_t plane = plan.height * plan.width * kLanes;
-  const std::int64_t outputs = dy.shape()[1];
-  stream.parallel_for(outputs, [&](std::int64_t begin, std::int64_t end, int) {
-    for (std::int64_t o = begin; o < end; ++o) {
-      const float sum = kernels.sum_pooled(plan.dy + o * plane, plan.mask + o * plane / 4,
-                                           lane_blocks(dy.shape()[0]), outputs * plane, plane);
-      db.f32()[o] = beta_db == 0 ? sum : beta_db * db.f32()[o] + sum;
+  const FilterPlan plan(spec, x, spread_shape(dy.shape()), dw);
+  const PooledGradient gradient = pooled_gradient(dy, mask);
+  const FilterTarget target{beta_dw, db.absent() ? nullptr : db.f32(), beta_db};
+  const std::int64_t blocks = lane_blocks(x.shape()[0]);
+  const std::int64_t largest =
+      kernels_for(stream.isa()).filter_outputs * gradient.spread_plane();  // floats of a block
+  const std::int64_t spread_floats = std::max(largest, kSpreadFloats);
+  Scratch scratch(
+      stream, filter_scratch_bytes(plan) + Scratch::bytes<float>(stream.threads() * spread_floats));
+  const FilterTiles tiles = prepare_filter(stream, plan, scratch);
+  auto* const spreads = scratch.take<float>(stream.threads() * spread_floats);
+  const std::int64_t items = tiles.groups * tiles.outputs.parts;
+  stream.parallel_for(items, [&](std::int64_t begin, std::int64_t end, int thread) {
+    for (std::int64_t item = begin; item < end; ++item) {
+      filter_outputs(tiles, gradient, target, blocks, item, spreads + thread * spread_floats);
     }
   });
 }

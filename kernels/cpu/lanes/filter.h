@@ -31,11 +31,11 @@ struct FilterTile {
     });
   }
 
-  [[gnu::always_inline]] void finish(const FilterArguments& a, float factor) {
+  [[gnu::always_inline]] void finish(const FilterArguments& a) {
     unroll<kOutputs>([&](auto o) __attribute__((always_inline)) {
       unroll<kTaps>([&](auto t) __attribute__((always_inline)) {
         float* const dw = a.dw + o * a.dw_output + t;
-        const float total = factor * S::sum(sum[o][t]);
+        const float total = S::sum(sum[o][t]);
         *dw = a.beta == 0 ? total : a.beta * *dw + total;
       });
     });
@@ -65,40 +65,7 @@ void filter(const FilterArguments& arguments) {
       }
     }
   }
-  tile.finish(a, 1.0F);
-}
-
-/// As above for a pooled dy: it counts for each of its four pixels whose bit in the mask is set.
-template <class S, int kOutputs, int kTaps>
-void filter_pooled(const FilterArguments& arguments) {
-  const FilterArguments a = arguments;
-  FilterTile<S, kOutputs, kTaps> tile;
-  tile.clear();
-  const float* x[kTaps];
-  const std::int64_t mask_channel = a.height * a.width * 4;
-  for (std::int64_t block = 0; block < a.blocks; ++block) {
-    for (std::int64_t lane = 0; lane < 16; lane += S::kWidth) {
-      unroll<kTaps>([&](auto t) __attribute__((always_inline)) {
-        x[t] = a.x + block * a.x_block + lane + a.taps[t];
-      });
-      const float* dy = a.dy + block * a.dy_block + lane;
-      const std::uint16_t* mask = a.mask + block * (a.dy_block / 16 * 4);
-      for (std::int64_t i = 0; i < a.height; ++i) {
-        std::int64_t offset = 2 * i * a.x_row;
-        for (std::int64_t j = 0; j < a.width; ++j, offset += 2 * a.x_col, dy += 16, mask += 4) {
-          for (int pixel = 0; pixel < 4; ++pixel) {
-            const std::int64_t place = offset + (pixel >> 1) * a.x_row + (pixel & 1) * a.x_col;
-            tile.multiply_add(
-                x, place, [&](auto o) __attribute__((always_inline)) {
-                  return S::keep(load<S>(dy + o * a.dy_channel), mask + pixel + o * mask_channel,
-                                 static_cast<int>(lane));
-                });
-          }
-        }
-      }
-    }
-  }
-  tile.finish(a, 0.25F);
+  tile.finish(a);
 }
 
 }  // namespace ringlet::lanes

@@ -23,7 +23,6 @@ struct KernelTable {
   // Tiles are given by their sizes, 1 up to the largest.
   void (*gather)(const GatherArguments&, int vectors, int outputs);
   void (*filter)(const FilterArguments&, int outputs, int taps);
-  void (*filter_pooled)(const FilterArguments&, int outputs, int taps);
   void (*dense_packed)(const DenseArguments&, int vectors, int outputs);  ///< w_output is 1
   void (*dense_lanes)(const DenseArguments&, int vectors, int outputs);   ///< w_output is 16
   void (*dense_rows)(const DenseArguments&, int vectors, int outputs);    ///< any w_output
@@ -38,9 +37,6 @@ struct KernelTable {
   void (*add_number)(const float* x, float b, float* y, std::int64_t count);
   /// Sum of `planes` planes of `count` floats (a multiple of 16), `stride` apart.
   float (*sum)(const float* x, std::int64_t planes, std::int64_t stride, std::int64_t count);
-  /// Sum of the masked, pooled planes: each number once per bit that is set for its lane.
-  float (*sum_pooled)(const float* x, const std::uint16_t* mask, std::int64_t planes,
-                      std::int64_t stride, std::int64_t count);
   /// [rows][16] -> [16][stride], columns 0 ... rows - 1.
   void (*transpose)(const float* x, std::int64_t rows, float* y, std::int64_t stride);
 };

@@ -42,13 +42,6 @@ void choose_filter(const FilterArguments& a, int outputs, int taps) {
       outputs, taps, [&](auto o, auto t) { filter<S, decltype(o)::value, decltype(t)::value>(a); });
 }
 
-template <class S>
-void choose_filter_pooled(const FilterArguments& a, int outputs, int taps) {
-  with_constants<S::kFilterOutputs, S::kFilterTaps>(outputs, taps, [&](auto o, auto t) {
-    filter_pooled<S, decltype(o)::value, decltype(t)::value>(a);
-  });
-}
-
 template <class S, int kMaxOutputs, int kStride>
 void choose_dense(const DenseArguments& a, int vectors, int outputs) {
   with_constants<S::kDenseVectors, kMaxOutputs>(vectors, outputs, [&](auto v, auto k) {
@@ -75,7 +68,6 @@ constexpr KernelTable make_table() {
       .pooled_outputs = S::kPooledOutputs,
       .gather = choose_gather<S>,
       .filter = choose_filter<S>,
-      .filter_pooled = choose_filter_pooled<S>,
       .dense_packed = choose_dense<S, S::kDenseOutputs, 1>,
       .dense_lanes = choose_dense<S, S::kDenseOutputs, 16>,
       .dense_rows = choose_dense<S, S::kRowsOutputs, kAnyStride>,
@@ -86,7 +78,6 @@ constexpr KernelTable make_table() {
       .max_pool_forward = max_pool_forward<S>,
       .add_number = add_number<S>,
       .sum = sum<S>,
-      .sum_pooled = sum_pooled<S>,
       .transpose = transpose<S>,
   };
 }

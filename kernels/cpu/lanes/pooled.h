@@ -17,10 +17,10 @@ template <class S, int kOutputs>
     std::uint16_t* const bits = a.mask + (k * a.height * a.width + place) * 4;
     typename S::Vector total{};
     unroll<4>([&](auto pixel) __attribute__((always_inline)) {
-      const unsigned positive = S::positive_bits(tile.sum[pixel][k]);
+      const auto positive = S::positive(tile.sum[pixel][k]);
       const unsigned lower = lane == 0 ? 0U : bits[pixel];
-      bits[pixel] = static_cast<std::uint16_t>(lower | positive << lane);
-      total += relu<S>(tile.sum[pixel][k]);
+      bits[pixel] = static_cast<std::uint16_t>(lower | S::bits(positive) << lane);
+      total = S::add_where(positive, total, tile.sum[pixel][k]);
     });
     store<S>(a.y + k * a.y_channel + place * 16 + lane, total * 0.25F);
   });
@@ -80,26 +80,6 @@ void unpool(const UnpoolArguments& arguments) {
       }
     }
   }
-}
-
-/// Sum over planes and their pixels of pooled dy / 4, once per bit: the bias's gradient.
-template <class S>
-float sum_pooled(const float* x, const std::uint16_t* mask, std::int64_t planes,
-                 std::int64_t stride, std::int64_t count) {
-  typename S::Vector total[4] = {};
-  for (std::int64_t plane = 0; plane < planes; ++plane) {
-    const float* const from = x + plane * stride;
-    const std::uint16_t* const bits = mask + plane * (stride / 4);
-    for (std::int64_t at = 0; at < count; at += 16) {
-      for (int lane = 0; lane < 16; lane += S::kWidth) {
-        const typename S::Vector v = load<S>(from + at + lane);
-        unroll<4>([&](auto pixel) __attribute__((always_inline)) {
-          total[pixel] += S::keep(v, bits + at / 4 + pixel, lane);
-        });
-      }
-    }
-  }
-  return 0.25F * S::sum((total[0] + total[1]) + (total[2] + total[3]));
 }
 
 }  // namespace ringlet::lanes

@@ -20,17 +20,19 @@ struct Avx2 {
   static constexpr int kDenseVectors = 2, kDenseOutputs = 6, kRowsOutputs = 6;
   static constexpr int kPooledOutputs = 2;
 
-  /// Bit l is set where lane l is greater than 0.
-  static unsigned positive_bits(Vector v) {
-    return static_cast<unsigned>(
-        _mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_GT_OQ)));
-  }
+  /// Lanes that are not less than or equal to 0: the positive ones, and NaNs.
+  using Mask = Vector;
+  static Mask positive(Vector v) { return _mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_NLE_UQ); }
+  static unsigned bits(Mask mask) { return static_cast<unsigned>(_mm256_movemask_ps(mask)); }
+  static Vector add_where(Mask mask, Vector sum, Vector v) { return sum + _mm256_and_ps(mask, v); }
   /// Lane l where bit `shift + l` of *bits is set, 0 elsewhere.
   static Vector keep(Vector v, const std::uint16_t* bits, int shift) {
     const Integers place = {1, 2, 4, 8, 16, 32, 64, 128};
     const Integers set = ((*bits >> shift) & place) == place;
     return reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & set);
   }
+  /// max(0, v); a NaN stays.
+  static Vector relu(Vector v) { return _mm256_max_ps(_mm256_setzero_ps(), v); }
   static float sum(Vector v) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));

@@ -20,14 +20,19 @@ struct Avx512 {
   static constexpr int kDenseVectors = 2, kDenseOutputs = 13, kRowsOutputs = 8;
   static constexpr int kPooledOutputs = 6;
 
-  /// Bit l is set where lane l is greater than 0.
-  static unsigned positive_bits(Vector v) {
-    return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_GT_OQ);
+  /// Lanes that are not less than or equal to 0: the positive ones, and NaNs.
+  using Mask = __mmask16;
+  static Mask positive(Vector v) { return _mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NLE_UQ); }
+  static unsigned bits(Mask mask) { return mask; }
+  static Vector add_where(Mask mask, Vector sum, Vector v) {
+    return _mm512_mask_add_ps(sum, mask, sum, v);
   }
   /// Lane l where bit `shift + l` of *bits is set, 0 elsewhere.
   static Vector keep(Vector v, const std::uint16_t* bits, int) {
-    return _mm512_maskz_mov_ps(*bits, v);
+    return _mm512_maskz_mov_ps(_load_mask16(const_cast<__mmask16*>(bits)), v);
   }
+  /// max(0, v); a NaN stays. (With a mask of ones: GCC 12 warns about its own header otherwise.)
+  static Vector relu(Vector v) { return _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), v); }
   static float sum(Vector v) {
     const auto eight = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
                        __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -17,11 +17,18 @@ struct Portable {
   static constexpr int kDenseVectors = 2, kDenseOutputs = 5, kRowsOutputs = 5;
   static constexpr int kPooledOutputs = 2;
 
-  /// Bit l is set where lane l is greater than 0.
-  static unsigned positive_bits(Vector v) {
-    unsigned bits = 0;
-    for (int lane = 0; lane < kWidth; ++lane) bits |= static_cast<unsigned>(v[lane] > 0) << lane;
-    return bits;
+  /// Lanes that are not less than or equal to 0: the positive ones, and NaNs.
+  using Mask = Integers;
+  static Mask positive(Vector v) { return ~(v <= Vector{}); }
+  static unsigned bits(Mask mask) {
+    unsigned result = 0;
+    for (int lane = 0; lane < kWidth; ++lane) {
+      result |= static_cast<unsigned>(mask[lane] & 1) << lane;
+    }
+    return result;
+  }
+  static Vector add_where(Mask mask, Vector sum, Vector v) {
+    return sum + reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & mask);
   }
   /// Lane l where bit `shift + l` of *bits is set, 0 elsewhere.
   static Vector keep(Vector v, const std::uint16_t* bits, int shift) {
@@ -29,6 +36,8 @@ struct Portable {
     const Integers set = ((*bits >> shift) & place) == place;
     return reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & set);
   }
+  /// max(0, v); a NaN stays.
+  static Vector relu(Vector v) { return Vector{} > v ? Vector{} : v; }
   static float sum(Vector v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 };
 

@@ -41,13 +41,6 @@ template <class S>
 [[gnu::always_inline]] inline typename S::Vector broadcast(float value) {
   return value - typename S::Vector{};
 }
-/// max(0, v); a NaN stays.
-template <class S>
-[[gnu::always_inline]] inline typename S::Vector relu(typename S::Vector v) {
-  const typename S::Vector zero{};
-  return zero > v ? zero : v;
-}
-
 /// kVectors x kOutputs accumulators.
 template <class S, int kVectors, int kOutputs>
 struct Tile {
@@ -86,7 +79,7 @@ struct Tile {
     if (with_relu) {
       unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
         unroll<kVectors>([&](auto v)
-                             __attribute__((always_inline)) { sum[v][k] = relu<S>(sum[v][k]); });
+                             __attribute__((always_inline)) { sum[v][k] = S::relu(sum[v][k]); });
       });
     }
     unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
