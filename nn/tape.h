@@ -60,8 +60,8 @@ class Tape;
 class Backward {
  public:
   struct Target {
-    View view;   ///< where the gradient goes
-    float beta;  ///< 0: overwrite, 1: add
+    View view;       ///< where the gradient goes
+    float beta = 0;  ///< 0: overwrite, 1: add
   };
 
   Backward(Tape& tape, Stream& stream) : tape_(tape), stream_(stream) {}

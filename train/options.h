@@ -45,7 +45,7 @@ enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
 struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   int threads = 1;                            ///< CPU threads a replica
-  std::string sync = "ring";  ///< strategy of all-reduce
+  std::string sync = "ring";                  ///< strategy of all-reduce
   std::int64_t bucket_kb = 1024;
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;

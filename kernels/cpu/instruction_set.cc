@@ -40,8 +40,7 @@ InstructionSet detect_instruction_set() {
   const InstructionSet best = supported();
   const char* wish = std::getenv("RINGLET_ISA");  // NOLINT(concurrency-mt-unsafe): never written
   if (wish == nullptr || *wish == '\0') return best;
-  for (const auto isa :
-       {InstructionSet::portable, InstructionSet::avx2, InstructionSet::avx512}) {
+  for (const auto isa : {InstructionSet::portable, InstructionSet::avx2, InstructionSet::avx512}) {
     if (std::string(wish) != name_of(isa)) continue;
     if (isa <= best) return isa;
     throw DeviceError(std::string("RINGLET_ISA=") + wish +
