@@ -33,6 +33,7 @@ Outcome all_reduce(const std::string& strategy, const std::vector<Values>& input
   run_ranks(size, [&](int rank) {
     const auto r = static_cast<std::size_t>(rank);
     const auto device = in_place_device();
+    group.transport(rank).set_timeout(20);
     const auto reduce = make_all_reduce(strategy, group.transport(rank));
     reduce->sum(device->communication(), view_of(outcome.values[r]));
     outcome.sent[r] = group.transport(rank).bytes_sent();
