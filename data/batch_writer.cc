@@ -11,6 +11,19 @@ namespace ringlet::data {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
+/// A shuffled batch comes from all over the memory. Sixteen images at once keep the memory busy;
+/// one by one they are asked for this many early.
+constexpr std::int64_t kAhead = 4;
+
+void prefetch(const std::uint8_t* image, std::int64_t bytes) {
+  constexpr std::int64_t kCacheLine = 64;
+  for (std::int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(image + i);
+}
+
+void normalise(const std::uint8_t* image, std::int64_t pixels, float scale, float shift,
+               float* out) {
+  for (std::int64_t i = 0; i < pixels; ++i) out[i] = static_cast<float>(image[i]) * scale + shift;
+}
 
 /// Sixteen bytes in one register, in the compilers' portable notation for vectors.
 using Bytes = std::uint8_t __attribute__((vector_size(16)));
@@ -113,10 +126,11 @@ void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) const {
   const std::int64_t pixels = dataset_.pixels();
   float* out = batch.images;
   for (std::int64_t position = request.begin; position < request.end; ++position) {
-    const std::uint8_t* image = gather(request, position, batch);
-    for (std::int64_t i = 0; i < pixels; ++i) {
-      out[i] = static_cast<float>(image[i]) * scale_ + shift_;
+    if (position + kAhead < request.end) {
+      prefetch(dataset_.image(sampler_.index(request.epoch, position + kAhead)), pixels);
     }
+    const std::uint8_t* image = gather(request, position, batch);
+    normalise(image, pixels, scale_, shift_, out);
     out += pixels;
   }
 }

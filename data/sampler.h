@@ -51,8 +51,8 @@ class Permutation {
   constexpr std::uint64_t encrypt(std::uint64_t value) const {
     std::uint64_t high = value >> low_bits_, low = value & low_mask_;
     for (std::uint64_t round = 0; round < kRounds; round += 2) {
-      high ^= mix64(key_ ^ mix64(low + (round << 56))) & high_mask_;
-      low ^= mix64(key_ ^ mix64(high + ((round + 1) << 56))) & low_mask_;
+      high ^= mix64((key_ ^ low) + (round << 56)) & high_mask_;
+      low ^= mix64((key_ ^ high) + ((round + 1) << 56)) & low_mask_;
     }
     return (high << low_bits_) | low;
   }
