@@ -43,6 +43,7 @@ class PlainSource final : public ByteSource {
   }
 
   std::optional<std::uint64_t> size() const override { return size_; }
+  std::uint64_t at_most() const override { return size_; }
   void rewind() { std::rewind(file_.get()); }
 
  private:
@@ -76,9 +77,11 @@ class GzipSource final : public ByteSource {
   }
 
   std::optional<std::uint64_t> size() const override { return std::nullopt; }
+  std::uint64_t at_most() const override { return kMaxRatio * compressed_->at_most(); }
 
  private:
   static constexpr std::size_t kInputBytes = std::size_t{1} << 16;
+  static constexpr std::uint64_t kMaxRatio = 1032;  // of deflate: 258 bytes in two bits
 
   /// Runs the decoder once; returns the number of raw bytes that came out.
   std::size_t inflate_into(std::span<std::uint8_t> destination) {

@@ -18,6 +18,8 @@ class ByteSource {
   virtual std::size_t read(std::span<std::uint8_t> destination) = 0;
   /// Number of raw bytes, where it is known before reading.
   virtual std::optional<std::uint64_t> size() const = 0;
+  /// What the file's size on the disk allows for, at most: never allocate more on a header's word.
+  virtual std::uint64_t at_most() const = 0;
 };
 
 /// Opens a regular file. Throws DataError naming it.

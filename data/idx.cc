@@ -140,7 +140,8 @@ class IdxReader {
   }
 
   void read_values(std::uint64_t bytes, std::uint64_t offset, std::vector<std::uint8_t>& values) {
-    values.resize(std::min(bytes, source_->size() ? bytes : kTrustedBytes));
+    const std::uint64_t trusted = source_->size() ? bytes : kTrustedBytes;
+    values.resize(std::min({bytes, trusted, source_->at_most()}));
     for (std::uint64_t done = 0; done < bytes;) {
       if (done == values.size()) values.resize(std::min(bytes, 2 * done));
       const std::size_t piece = std::min<std::uint64_t>(kPieceBytes, values.size() - done);
