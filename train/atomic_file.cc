@@ -15,6 +15,13 @@ namespace fs = std::filesystem;
 
 AtomicFile::AtomicFile(const fs::path& target)
     : target_(target), aside_(posix::aside_of(target, "tmp")) {
+  // The rename at the end would put a plain file in a device's place.
+  const auto kind = fs::status(target_).type();
+  if (kind != fs::file_type::regular && kind != fs::file_type::not_found &&
+      kind != fs::file_type::directory) {
+    throw FileError("cannot write " + target_.string() +
+                    ": it is no plain file; name another path");
+  }
   posix::remove_abandoned(target_, "tmp");
   ::unlink(aside_.c_str());  // of a former process with the same number
   constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/device.h"
 
@@ -30,9 +31,27 @@ std::string devices_in_words(const Execution& execution) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string shares_in_words(const std::vector<std::int64_t>& shares) {
-  if (shares.size() == 1) return "";
-  return fmt::format(" = {} samples a replica", fmt::join(shares, " + "));
+/// "6 epochs", "1 step"
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", with_commas(count), what, count == 1 ? "" : "s");
+}
+
+/// "256 samples a step: 2 replicas x 128", "256 samples a step: 86 + 85 + 85 over 3 replicas"
+std::string batch_in_words(const StartReport& report) {
+  const std::vector<std::int64_t>& shares = report.batch_of_rank;
+  const std::int64_t batch = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  std::string text = counted(batch, "sample") + " a step";
+  if (batch < report.options.recipe.batch_size) text += ", all there are";
+  if (shares.size() > 1) {
+    const bool even = std::all_of(shares.begin(), shares.end(),
+                                  [&](std::int64_t share) { return share == shares.front(); });
+    text += even ? fmt::format(": {} replicas x {}", shares.size(), shares.front())
+                 : fmt::format(": {} over {} replicas", fmt::join(shares, " + "), shares.size());
+  }
+  const Recipe& recipe = report.options.recipe;
+  if (recipe.accumulate > 1) text += fmt::format(", each in {} passes", recipe.accumulate);
+  if (recipe.exact) text += fmt::format(", exact: {} shards in one tree", report.shards);
+  return text;
 }
 
 std::string rates_in_words(const Recipe& recipe) {
@@ -49,9 +68,8 @@ std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
   std::int64_t elements = 0;
   for (const Bucket& bucket : report.buckets) elements += bucket.end - bucket.begin;
-  return fmt::format("{} all-reduce of {} KiB in {} bucket{}, overlap {}", report.sync,
-                     elements * 4 / 1024, report.buckets.size(),
-                     report.buckets.size() == 1 ? "" : "s",
+  return fmt::format("{} all-reduce of {} KiB in {}, overlap {}", report.sync, elements * 4 / 1024,
+                     counted(static_cast<std::int64_t>(report.buckets.size()), "bucket"),
                      report.options.execution.overlap ? "on" : "off");
 }
 
@@ -81,24 +99,23 @@ void Console::started(const StartReport& report) {
   const Recipe& recipe = report.options.recipe;
   const Execution& execution = report.options.execution;
   steps_per_epoch_ = report.steps_per_epoch;
-  planned_steps_ = report.planned_steps;
+  last_step_ = report.planned_steps;
+  if (report.options.max_steps >= 0) last_step_ = std::min(last_step_, report.options.max_steps);
   first_step_ = report.first_step;
   epochs_ = recipe.epochs;
   fmt::print(out_, "data      {}\n", report.data);
-  fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP a sample and step\n", recipe.model,
+  fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP to learn a sample\n", recipe.model,
              with_commas(report.plan.parameter_count),
              (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
                  static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass)));
-  fmt::print(out_, "training  {} epochs of {} steps, {}\n", recipe.epochs, report.steps_per_epoch,
-             rates_in_words(recipe));
-  fmt::print(out_, "batch     {}{}{}\n", recipe.batch_size, shares_in_words(report.batch_of_rank),
-             recipe.exact ? fmt::format(", exact: {} shards in one tree", report.shards) : "");
-  fmt::print(out_, "replicas  {} on {}, {} thread{} each, {}, layout {}\n",
-             report.batch_of_rank.size(), devices_in_words(execution), execution.threads,
-             execution.threads == 1 ? "" : "s", name_of(detect_instruction_set()),
-             name_of(report.layout));
+  fmt::print(out_, "training  {} of {}, {}\n", counted(recipe.epochs, "epoch"),
+             counted(report.steps_per_epoch, "step"), rates_in_words(recipe));
+  fmt::print(out_, "batch     {}\n", batch_in_words(report));
+  fmt::print(out_, "replicas  {} on {}, {} each, {}, layout {}\n", report.batch_of_rank.size(),
+             devices_in_words(execution), counted(execution.threads, "thread"),
+             name_of(detect_instruction_set()), name_of(report.layout));
   fmt::print(out_, "sync      {}\n", sync_in_words(report));
-  if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", first_step_);
+  if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", with_commas(first_step_));
   fmt::print(out_, "\n{}", kTableHead);
   std::fflush(out_);
   since_start_ = since_line_ = Stopwatch();
@@ -109,8 +126,7 @@ void Console::step_done(const StepReport& report) {
   recent_samples_ += static_cast<double>(report.samples);
   if (since_line_.seconds() < (terminal_ ? kTerminalEvery : kPlainEvery)) return;
   const auto done = static_cast<double>(report.step - first_step_);
-  const double left =
-      since_start_.seconds() / done * static_cast<double>(planned_steps_ - report.step);
+  const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
   fmt::print(out_, "{}epoch {}/{}  step {}/{}  loss {:.4f}  {} samples/s  {} left{}",
              terminal_ ? "\r\x1b[2K" : "", report.epoch, epochs_, report.step_in_epoch,
              steps_per_epoch_, report.loss,
@@ -118,12 +134,13 @@ void Console::step_done(const StepReport& report) {
              duration(left), terminal_ ? "" : "\n");
   std::fflush(out_);
   line_shown_ = terminal_;
+  table_broken_ = !terminal_;
   recent_seconds_ = recent_samples_ = 0;
   since_line_ = Stopwatch();
 }
 
 void Console::clear_line() {
-  if (line_shown_) fmt::print(out_, "\r\x1b[2K");
+  if (line_shown_) std::fputs("\r\x1b[2K", out_);
   line_shown_ = false;
 }
 
@@ -134,8 +151,10 @@ void Console::epoch_done(const EpochReport& report) {
   std::fflush(out_);
 }
 
-void Console::print_epochs() const {
-  fmt::print(out_, "{}", kTableHead);
+void Console::finish() {
+  clear_line();
+  if (!table_broken_ || rows_.empty()) return;
+  fmt::print(out_, "\n{}", kTableHead);
   for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
 }
 

@@ -15,28 +15,33 @@ class Console : public RunListener {
  public:
   /// Writes to `out`; `terminal`: it can renew a line.
   Console(std::FILE* out, bool terminal) : out_(out), terminal_(terminal) {}
+  /// Leaves no half line, whatever ended the run.
+  ~Console() override { clear_line(); }
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
 
   void started(const StartReport& report) override;
   void step_done(const StepReport& report) override;
   void epoch_done(const EpochReport& report) override;
 
-  /// All epochs of this run as one table.
-  void print_epochs() const;
+  /// After the run: clears the line; shows the table anew where plain lines stand between its rows.
+  void finish();
 
  private:
   void clear_line();
 
   std::FILE* out_;
   bool terminal_;
-  std::int64_t steps_per_epoch_ = 1, planned_steps_ = 1, first_step_ = 0;
+  std::int64_t steps_per_epoch_ = 1, last_step_ = 1, first_step_ = 0;
   int epochs_ = 1;
   Stopwatch since_start_, since_line_;
-  bool line_shown_ = false;
+  bool line_shown_ = false;    ///< on the terminal now
+  bool table_broken_ = false;  ///< by plain lines
   double recent_seconds_ = 0, recent_samples_ = 0;
   std::vector<EpochReport> rows_;
 };
 
-/// "T-shirt/top     862 of 1000   86.2 %" for each class, and the whole.
+/// A row for each class, and one for the whole.
 void print_evaluation(std::FILE* out, const Evaluation& evaluation,
                       const std::vector<std::string>& class_names);
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "comm/all_reduce.h"
 #include "nn/models/model.h"
@@ -17,14 +17,20 @@ namespace {
 
 constexpr double kShortestTimeout = 0.01;  // seconds
 
-/// "lenet 0.1, lenet-d2l 0.2, mlp 0.1": a field of the models' default recipes.
+/// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
 std::string defaults_of(const char* field) {
-  std::map<std::string, std::vector<std::string>> models_by_value;
+  std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
   for (const std::string& model : nn::model_names()) {
-    const nlohmann::json value = to_json(default_recipe(model))[field];
-    models_by_value[value.is_string() ? value.get<std::string>() : value.dump()].push_back(model);
+    const nlohmann::json json = to_json(default_recipe(model))[field];
+    const std::string value = json.is_string()         ? json.get<std::string>()
+                              : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
+                                                       : json.dump();
+    auto same = std::find_if(models_by_value.begin(), models_by_value.end(),
+                             [&](const auto& entry) { return entry.first == value; });
+    if (same == models_by_value.end()) same = models_by_value.insert(same, {value, {}});
+    same->second.push_back(model);
   }
-  if (models_by_value.size() == 1) return models_by_value.begin()->first;
+  if (models_by_value.size() == 1) return models_by_value.front().first;
   std::string text;
   for (const auto& [value, models] : models_by_value) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(models, ", "), value);

@@ -13,26 +13,37 @@ constexpr std::size_t kWidth = 100;
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kColumn = 34;  // where descriptions start
 
+/// The words of `text`; what stands in brackets is one word.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  bool open = false;
+  for (std::string word; stream >> word;) {
+    if (open) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    open = words.back().front() == '[' && words.back().back() != ']';
+  }
+  return words;
+}
+
 /// `left` and `right` side by side; `right` is wrapped within its column.
 std::string row(const std::string& left, const std::string& right) {
   std::string text = std::string(kIndent, ' ') + left;
   std::size_t at = text.size();
-  if (at + 2 > kColumn) {
+  const auto new_line = [&] {
     text += "\n";
     at = 0;
+  };
+  if (at + 2 > kColumn) new_line();
+  for (const std::string& word : words_of(right)) {
+    if (at >= kColumn && at + 1 + word.size() > kWidth) new_line();
+    const std::size_t blanks = at < kColumn ? kColumn - at : 1;
+    text.append(blanks, ' ').append(word);
+    at += blanks + word.size();
   }
-  text.append(kColumn - at, ' ');
-  at = kColumn;
-  std::istringstream words(right);
-  for (std::string word; words >> word;) {
-    if (at + word.size() > kWidth) {
-      text += "\n" + std::string(kColumn, ' ');
-      at = kColumn;
-    }
-    text += word + " ";
-    at += word.size() + 1;
-  }
-  while (text.back() == ' ') text.pop_back();
   return text + "\n";
 }
 
@@ -50,9 +61,8 @@ std::string value_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   static const std::map<std::string, std::string> kWords{
       {"INT", "N"}, {"UINT", "N"}, {"FLOAT", "X"}};
-  const std::string bare = type.substr(0, type.find(':'));
-  const auto word = kWords.find(bare);
-  return " " + (word == kWords.end() ? bare : word->second);
+  const auto word = kWords.find(type.substr(0, type.find(':')));  // "INT:POSITIVE"
+  return " " + (word == kWords.end() ? type : word->second);
 }
 
 }  // namespace
@@ -64,13 +74,13 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
   const bool has_commands = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
   return fmt::format(
-      "usage: {} {}\n", name,
+      "usage: {} {}\n\n", name,
       has_commands ? "COMMAND [FLAGS]   (COMMAND --help lists its flags)" : "[FLAGS]");
 }
 
 std::string HelpFormatter::make_group(std::string group, bool is_positional,
                                       std::vector<const CLI::Option*> options) const {
-  std::string text = "\n" + group + ":\n";
+  std::string text = group + ":\n";
   for (const CLI::Option* option : options) text += make_option(option, is_positional);
   return text;
 }

@@ -3,16 +3,21 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "data/open_dataset.h"
 #include "train/atomic_file.h"
+#include "train/cli/checks.h"
 #include "train/cli/commands.h"
 #include "train/cli/flags.h"
 #include "train/cli/process.h"
+#include "train/cli/repeat.h"
 #include "train/cli/signals.h"
+#include "train/cli/usage.h"
 #include "train/console.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
@@ -23,43 +28,81 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kModels =
+    "Models:\n"
+    "  lenet       two convolutions with average pooling and two linear layers; Kaiming's normal\n"
+    "              weights, pixels less their mean over their deviation (of the training images)\n"
+    "  lenet-d2l   the same network, from the textbook \"Dive into Deep Learning\", 13.5, to the\n"
+    "              letter: weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch\n"
+    "  mlp         three linear layers; weights and pixels as PyTorch's defaults and lenet's\n";
+
 constexpr int kInterrupted = 128;  // plus the signal's number: what shells expect
 
 void add_file_flags(CLI::App& app, TrainOptions& options) {
   Files& files = options.files;
-  const char* group = "Files";
+  const char* group = "Start, stop and files";
   app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
+      ->type_name("FILE")
       ->group(group);
   app.add_option("--out", files.out, "folder for the model and the states to resume from")
+      ->type_name("DIR")
       ->group(group);
   app.add_option("--save-every", files.save_every,
-                 "steps between saved states; 0: at the end of each epoch")
-      ->check(CLI::NonNegativeNumber)
+                 "save the state every N steps; 0: at the end of each epoch")
+      ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
   app.add_option("--resume", files.resume, "go on with the run in this folder")
       ->excludes("--init")
+      ->type_name("DIR")
       ->group(group);
   app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
+      ->type_name("FILE")
       ->group(group);
   app.add_option("--trace", files.trace, "write a timeline (Chrome trace; open it in Perfetto)")
+      ->type_name("FILE")
       ->group(group);
   app.add_option("--max-steps", options.max_steps,
-                 "stop after so many steps of the whole run; the schedule stays as planned")
-      ->check(CLI::NonNegativeNumber)
-      ->group("Recipe");
+                 "stop after N steps of the whole run; the schedule stays as planned")
+      ->check(whole_number(0))
+      ->group(group);
 }
 
-void require_free_folder(const Files& files) {
-  if (files.out.empty()) return;
+/// Whether both name the same folder, which need not exist.
+bool same_folder(const fs::path& a, const fs::path& b) {
+  return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
+}
+
+/// The folder of the run whose state lies in `state`.
+fs::path run_of(const fs::path& state) {
+  if (state.filename() != "state") return state;
+  return state.has_parent_path() ? state.parent_path() : fs::path(".");
+}
+
+/// What would only show at the run's end is found out before it.
+void check_outputs(const Files& files) {
+  if (!files.trace.empty())
+    require_writable_directory(files.trace.parent_path().empty() ? fs::path(".")
+                                                                 : files.trace.parent_path());
+  if (files.out.empty()) {
+    if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
+    return;
+  }
   const bool used = fs::exists(files.out / "state") || fs::exists(files.out / "model.safetensors");
-  if (used && !files.force && files.resume.empty()) {
-    throw FileError("--out " + files.out.string() +
-                    " holds another run; go on with it by --resume " + files.out.string() +
-                    ", or replace it with --force");
+  const bool goes_on = !files.resume.empty() && same_folder(files.out, files.resume);
+  if (used && !files.force && !goes_on) {
+    throw UsageError("--out " + files.out.string() +
+                     " holds another run; go on with it by --resume " + files.out.string() +
+                     ", or replace it with --force");
   }
   require_writable_directory(files.out);
+}
+
+/// Whether a line on `descriptor` can be written over.
+bool can_renew_lines(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
 /// Tells how long the first step took to come, and where things were saved.
@@ -69,41 +112,50 @@ class Notes : public RunListener {
     if (first_step_seconds_ < 0) first_step_seconds_ = seconds_since_process_start();
   }
   void saved(const std::string& path) override { last_saved_ = path; }
-  double first_step_seconds() const { return first_step_seconds_; }
-  const std::string& last_saved() const { return last_saved_; }
+  void print(const RunSetup& setup) const {
+    if (first_step_seconds_ >= 0) {
+      fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", first_step_seconds_,
+                 peak_memory_mib());
+    } else {
+      fmt::print("\nnothing was left to do: {} of {} steps were done before\n", setup.first_step,
+                 setup.last_step);
+    }
+    if (!last_saved_.empty()) fmt::print("saved {}\n", last_saved_);
+  }
 
  private:
   double first_step_seconds_ = -1;
   std::string last_saved_;
 };
 
-int report_interruption(const RunResult& result, const Files& files) {
+int report_interruption(const RunResult& result, const Files& files, const CLI::App& command) {
   if (files.out.empty()) {
     fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
   } else {
-    fmt::print("stopped after step {}; go on with\n  ringlet train --resume {}\n", result.step,
-               files.out.string());
+    fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
+               command_to_resume(command, files.out));
   }
   return kInterrupted + noted_signal();
 }
 
-int run(const RawFlags& flags) {
+int run(const RawFlags& flags, const CLI::App& command) {
   std::optional<SavedState> saved;
   if (!flags.options.files.resume.empty()) saved = read_state(flags.options.files.resume);
   TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
   Files& files = options.files;
-  if (saved && files.out.empty()) files.out = files.resume;
-  require_free_folder(files);
+  if (saved) files.resume = run_of(saved->folder);
+  if (files.out.empty()) files.out = files.resume;
+  check_outputs(files);
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
   const int ranks = static_cast<int>(options.execution.devices.size());
-  RunSetup setup = make_run_setup(options, data, ranks, std::move(saved));
+  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks, std::move(saved)); });
   setup.stop_requested = [] { return noted_signal() != 0; };
   note_stop_signals();
 
-  Console console(stdout, isatty(STDOUT_FILENO) != 0);
+  Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<RunListener*> listeners{&notes, &console};
   std::unique_ptr<MetricsWriter> metrics;
@@ -116,15 +168,14 @@ int run(const RawFlags& flags) {
   if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();
 
   const RunResult result = train(setup, listeners, trace.get());
+  console.finish();
   if (trace) trace->write(files.trace);
-  if (result.interrupted) return report_interruption(result, files);
+  if (result.interrupted) return report_interruption(result, files, command);
   if (result.test.samples > 0) {
     fmt::print("\n");
     print_evaluation(stdout, result.test, data.test->class_names());
   }
-  fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", notes.first_step_seconds(),
-             peak_memory_mib());
-  if (!notes.last_saved().empty()) fmt::print("saved {}\n", notes.last_saved());
+  notes.print(setup);
   return 0;
 }
 
@@ -137,8 +188,9 @@ void add_train_command(CLI::App& app, Action& action) {
   add_recipe_flags(*command, *flags);
   add_replica_flags(*command, *flags);
   add_sync_flags(*command, *flags);
+  command->footer(kModels);
   add_file_flags(*command, flags->options);
-  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  command->callback([flags, command, &action] { action = [=] { return run(*flags, *command); }; });
 }
 
 }  // namespace ringlet::train

@@ -63,7 +63,7 @@ std::string explain_count(const std::string& message) {
     return flag + " is given more than once";
   }
   if (message.find("flag override") != std::string::npos) {
-    return flag + " is a switch: it takes no value";
+    return "--" + flag + " is a switch: it takes no value";
   }
   return flag + " needs a value";
 }
