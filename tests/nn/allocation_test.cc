@@ -5,6 +5,7 @@
 
 #include "kernels/sgd.h"
 #include "nn/models/model.h"
+#include "nn/ops/arithmetic.h"
 #include "tests/nn/counting_new.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
@@ -87,6 +88,25 @@ TEST_P(AllocationTest, LeNetAllocatesNothingAfterTwoSteps) {
 TEST_P(AllocationTest, DropoutAndMaxPoolingAllocateNothingAfterTwoSteps) {
   const Net net = test_nets().back();
   expect_none_after_two_steps(make_sequential(net), net.sample);
+}
+
+// More closures than one chunk of the tape's memory holds.
+TEST(Allocation, ALongTapeKeepsItsMemory) {
+  if (test::operator_new_calls() < 0) GTEST_SKIP() << "a sanitizer has its own operator new";
+  auto graph = std::make_unique<Graph>();
+  Parameter& parameter = graph->add("parameter", {1}, 1);
+  graph->set([&](Tape& tape, const Variable&) {
+    Variable y = tape.parameter(parameter);
+    for (int i = 0; i < 900; ++i) y = scale(y, 1);
+    return y;
+  });
+  Rig rig(std::move(graph), {{1}, Layout::nchw}, {.loss = output_is_loss});
+  const Tensor x = test::upload<float>(*rig.device, {1}, {1});
+  const Tensor labels = test::upload<std::int32_t>(*rig.device, {1}, {0});
+  for (int i = 0; i < 2; ++i) rig.step(x, labels);
+  const std::int64_t before = test::operator_new_calls();
+  for (int i = 0; i < 3; ++i) rig.step(x, labels);
+  EXPECT_EQ(test::operator_new_calls() - before, 0);
 }
 
 TEST(CountingNew, Counts) {

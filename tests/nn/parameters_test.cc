@@ -175,6 +175,15 @@ TEST(Buffers, AreKeptApartAndStartAsTheySay) {
   EXPECT_EQ(test::read(rig.parameters.buffers()), (std::vector<float>{5, 5, 1, 1, 1}));
 }
 
+TEST(Buffers, HoldTheirStartAlsoWhereParametersComeFromAFile) {
+  const auto device = open_device({});
+  const auto graph = counting_graph();
+  const Registry registry = register_model(*graph);
+  const Plan plan = plan_training(*graph, registry, {{3}, Layout::nchw}, output_is_loss);
+  const Parameters parameters(*device, registry, plan);  // initialize() is not called
+  EXPECT_EQ(test::read(parameters.buffers()), (std::vector<float>{5, 5, 1, 1, 1}));
+}
+
 TEST(Buffers, ADryRunGivesTheirViewsBack) {
   Rig rig(counting_graph(), {{3}, Layout::nchw}, {.loss = output_is_loss});
   plan_training(*rig.model, rig.registry, {{3}, Layout::nchw}, output_is_loss);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "nn/ops/arithmetic.h"
+#include "nn/ops/relu.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
 
@@ -94,6 +96,33 @@ TEST_F(TraceTest, TheLossBelongsToNoLayer) {
       EXPECT_EQ(std::count(inside.begin(), inside.end(), loss), 0) << loss << " in " << layer;
     }
   }
+}
+
+TEST(Trace, AnOperationOutsideOfLayersEndsTheLayerBehindIt) {
+  const std::string first = "first", second = "second";
+  auto graph = std::make_unique<Graph>();
+  Parameter& parameter = graph->add("parameter", {1}, 1);
+  graph->set([&](Tape& tape, const Variable&) {
+    Variable y = tape.parameter(parameter);
+    {
+      const Tape::Scope scope(tape, first);
+      y = relu(y);
+    }
+    y = scale(y, 2);
+    const Tape::Scope scope(tape, second);
+    return relu(y);
+  });
+  Rig rig(std::move(graph), {{1}, Layout::nchw}, {.loss = output_is_loss});
+  const Tensor x = test::upload<float>(*rig.device, {1}, {1});
+  Tracer tracer;
+  rig.device->compute().set_tracer(&tracer);
+  rig.step(x);
+  rig.device->compute().set_tracer(nullptr);
+  Log names;
+  for (const Span& span : tracer.spans()) names.push_back(name_of(span));
+  EXPECT_EQ(names, (Log{"relu_forward", "forward first", "scale", "relu_forward", "forward second",
+                        "copy", "relu_backward", "backward second", "scale", "relu_backward",
+                        "backward first", "copy_to_host"}));  // the loss, read
 }
 
 }  // namespace
