@@ -1,0 +1,129 @@
+#include "tests/train/runs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/oracle/formula_data.h"
+#include "tests/support/tensors.h"
+
+namespace ringlet::train {
+
+std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::uint32_t first) {
+  constexpr auto kSide = static_cast<std::uint32_t>(oracle::kFormulaSide);
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> labels;
+  for (std::uint32_t i = first; i < first + static_cast<std::uint32_t>(count); ++i) {
+    labels.push_back(oracle::formula_label(i));
+    for (std::uint32_t y = 0; y < kSide; ++y) {
+      for (std::uint32_t x = 0; x < kSide; ++x) images.push_back(oracle::formula_pixel(i, y, x));
+    }
+  }
+  data::DatasetInfo info{
+      .name = "formula", .channels = 1, .height = kSide, .width = kSide, .class_names = {}};
+  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.class_names.push_back(std::to_string(k));
+  return std::make_shared<const data::Dataset>(info, std::move(images), std::move(labels));
+}
+
+data::Splits formula_splits(std::int64_t train, std::int64_t test) {
+  return {formula_dataset(train), formula_dataset(test, 1'000'000)};
+}
+
+TrainOptions plain_options(int replicas, const std::string& sync) {
+  TrainOptions options;
+  options.recipe.data = "formula";
+  options.recipe.batch_size = 64;
+  options.recipe.epochs = 1;
+  options.recipe.lr = 0.05;
+  options.recipe.momentum = 0.9;
+  options.recipe.shuffle = false;
+  options.recipe.normalize = false;
+  options.execution.devices.assign(static_cast<std::size_t>(replicas), DeviceId{});
+  options.execution.sync = sync;
+  return options;
+}
+
+TrainOptions exact_options(int replicas) {
+  TrainOptions options = plain_options(replicas, "doubling");
+  options.recipe.exact = true;
+  options.recipe.shuffle = true;
+  options.recipe.nesterov = true;
+  options.recipe.weight_decay = 1e-3;
+  options.recipe.schedule = ScheduleKind::one_cycle;
+  return options;
+}
+
+namespace {
+
+/// Keeps what rank 0 tells.
+class Recorder : public RunListener {
+ public:
+  explicit Recorder(Outcome& outcome) : outcome_(outcome) {}
+  void started(const StartReport& report) override {
+    for (const Bucket& bucket : report.buckets) outcome_.buckets.push_back(bucket.name);
+  }
+  void step_done(const StepReport& report) override { outcome_.steps.push_back(report); }
+  void epoch_done(const EpochReport& report) override { outcome_.epochs.push_back(report); }
+
+ private:
+  Outcome& outcome_;
+};
+
+}  // namespace
+
+Outcome run(const RunSetup& setup, const std::vector<RunListener*>& listeners,
+            const BeforeSteps& before) {
+  Outcome outcome;
+  Recorder recorder(outcome);
+  std::vector<RunListener*> told = listeners;
+  told.push_back(&recorder);
+  outcome.of_ranks.resize(static_cast<std::size_t>(setup.ranks));
+  run_replicas(
+      setup.options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        const int rank = communicator.rank();
+        TrainLoop loop(
+            setup, device, communicator,
+            rank == 0 ? std::span<RunListener* const>(told) : std::span<RunListener* const>());
+        if (before) before(loop, device, rank);
+        const RunResult result = loop.run();
+        outcome.of_ranks[static_cast<std::size_t>(rank)] =
+            download(device, loop.replica().parameters(), loop.replica().optimizer().velocity());
+        if (rank == 0) outcome.result = result;
+      },
+      nullptr);
+  outcome.state = outcome.of_ranks[0];
+  return outcome;
+}
+
+Outcome run(const TrainOptions& options, const data::Splits& data,
+            const std::vector<RunListener*>& listeners) {
+  const int ranks = static_cast<int>(options.execution.devices.size());
+  return run(make_run_setup(options, data, ranks), listeners);
+}
+
+std::vector<double> Outcome::losses() const {
+  std::vector<double> losses;
+  for (const StepReport& step : steps) losses.push_back(step.loss);
+  return losses;
+}
+
+std::string bytes_of(const HostState& state) {
+  std::string bytes;
+  for (const auto* group : {&state.values, &state.buffers, &state.velocities}) {
+    for (const std::vector<float>& tensor : *group) {
+      bytes.append(reinterpret_cast<const char*>(tensor.data()), tensor.size() * sizeof(float));
+    }
+  }
+  return bytes;
+}
+
+double distance(const HostState& actual, const HostState& expected) {
+  if (actual.values.size() != expected.values.size()) return INFINITY;
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    largest = std::max(largest, test::relative_l2(actual.values[i], expected.values[i]));
+  }
+  return largest;
+}
+
+}  // namespace ringlet::train
