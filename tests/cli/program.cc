@@ -1,0 +1,202 @@
+#include "tests/cli/program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <stdexcept>
+
+namespace ringlet::testing {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kColumns = 100;
+constexpr int kNotStarted = 126;
+
+int milliseconds_until(Clock::time_point end) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1000));
+}
+
+Clock::time_point after(double seconds) {
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+/// The child's side of fork(): never returns.
+[[noreturn]] void become_program(const Arguments& arguments, const ProgramOptions& options) {
+  for (const auto& [name, value] : options.environment) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (options.file_size_limit >= 0) {
+    const auto bytes = static_cast<rlim_t>(options.file_size_limit);
+    const struct rlimit limit { bytes, bytes };
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  std::string program = RINGLET_PROGRAM;
+  std::vector<char*> argv{program.data()};
+  Arguments copies = arguments;
+  for (std::string& argument : copies) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  ::_exit(kNotStarted);
+}
+
+/// Appends what is there to `text`; closes `descriptor` at its end.
+void read_into(std::string& text, int& descriptor) {
+  std::array<char, 4096> buffer{};
+  const ssize_t got = ::read(descriptor, buffer.data(), buffer.size());
+  if (got > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  } else if (got == 0 || errno != EINTR) {  // a terminal whose program has gone gives EIO
+    ::close(descriptor);
+    descriptor = -1;
+  }
+}
+
+}  // namespace
+
+Program::Program(const Arguments& arguments, const ProgramOptions& options) {
+  if (options.terminal) {
+    start_on_terminal(arguments, options);
+  } else {
+    start_with_pipes(arguments, options);
+  }
+}
+
+Program::~Program() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  if (out_ >= 0) ::close(out_);
+  if (err_ >= 0) ::close(err_);
+}
+
+void Program::start_with_pipes(const Arguments& arguments, const ProgramOptions& options) {
+  int out[2];
+  int err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) {
+    throw std::runtime_error("pipe2 failed");
+  }
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::dup2(out[1], STDOUT_FILENO);
+    ::dup2(err[1], STDERR_FILENO);
+    become_program(arguments, options);
+  }
+  ::close(out[1]);
+  ::close(err[1]);
+  out_ = out[0];
+  err_ = err[0];
+}
+
+void Program::start_on_terminal(const Arguments& arguments, const ProgramOptions& options) {
+  const struct winsize size { 40, kColumns, 0, 0 };
+  pid_ = ::forkpty(&out_, nullptr, nullptr, &size);
+  if (pid_ == 0) become_program(arguments, options);
+  if (pid_ < 0) throw std::runtime_error("forkpty failed");
+}
+
+void Program::read_some(int timeout_ms) {
+  std::array<struct pollfd, 2> waiting{{{out_, POLLIN, 0}, {err_, POLLIN, 0}}};
+  if (::poll(waiting.data(), waiting.size(), timeout_ms) <= 0) return;
+  if (waiting[0].revents != 0) read_into(outcome_.out, out_);
+  if (waiting[1].revents != 0) read_into(outcome_.err, err_);
+}
+
+bool Program::wait_for(const std::string& text, double seconds) {
+  const auto end = after(seconds);
+  while (outcome_.out.find(text) == std::string::npos) {
+    if (!reading() || Clock::now() >= end) return false;
+    read_some(milliseconds_until(end));
+  }
+  return true;
+}
+
+void Program::send(int signal) const { ::kill(pid_, signal); }
+
+Outcome Program::wait(double seconds) {
+  const auto end = after(seconds);
+  while (reading() && Clock::now() < end) read_some(milliseconds_until(end));
+  if (reading()) {
+    outcome_.timed_out = true;
+    ::kill(pid_, SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  if (WIFEXITED(status)) outcome_.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome_.signal = WTERMSIG(status);
+  return outcome_;
+}
+
+Outcome ringlet(const Arguments& arguments, const ProgramOptions& options) {
+  return Program(arguments, options).wait();
+}
+
+Arguments operator+(Arguments base, const Arguments& more) {
+  base.insert(base.end(), more.begin(), more.end());
+  return base;
+}
+
+Arguments quick_train(const Arguments& more) {
+  return Arguments{"train", "--data",   "synthetic", "--synthetic-train",
+                   "256",   "--epochs", "1",         "--batch-size",
+                   "64",    "--model",  "mlp",       "--synthetic-test",
+                   "64"} +
+         more;
+}
+
+namespace {
+
+std::string all_of(const Outcome& outcome) {
+  return "exit code " + std::to_string(outcome.code) + ", signal " +
+         std::to_string(outcome.signal) + (outcome.timed_out ? ", TIMED OUT" : "") +
+         "\nstdout: " + outcome.out + "\nstderr: " + outcome.err;
+}
+
+}  // namespace
+
+::testing::AssertionResult holds(const std::string& text,
+                                 std::initializer_list<std::string> parts) {
+  for (const std::string& part : parts) {
+    if (text.find(part) == std::string::npos) {
+      return ::testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+::testing::AssertionResult fails_with(int code, const Outcome& outcome,
+                                      std::initializer_list<std::string> parts) {
+  if (outcome.timed_out || outcome.code != code) {
+    return ::testing::AssertionFailure()
+           << "expected exit code " << code << "; " << all_of(outcome);
+  }
+  const bool one_line =
+      std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1 && outcome.err.ends_with('\n');
+  if (!one_line || !outcome.err.starts_with("ringlet: error: ")) {
+    return ::testing::AssertionFailure() << "not one line of error; " << all_of(outcome);
+  }
+  return holds(outcome.err, parts);
+}
+
+::testing::AssertionResult succeeds(const Outcome& outcome) {
+  if (!outcome.timed_out && outcome.code == 0 && outcome.err.empty()) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << all_of(outcome);
+}
+
+}  // namespace ringlet::testing

@@ -1,0 +1,81 @@
+// The built program as a child process: what a user types, and what comes back.
+//
+//   const Outcome outcome = ringlet({"train", "--epochs", "1"});
+//   Program program({"train", ...}, {.terminal = true});  program.wait_for("epoch");  ...
+//
+// The program's path comes from CMake. Every wait has a limit: a program that hangs is killed, and
+// the test fails.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ringlet::testing {
+
+using Arguments = std::vector<std::string>;
+
+/// How a program ended and what it said.
+struct Outcome {
+  int code = -1;   ///< exit code; -1: ended by a signal
+  int signal = 0;  ///< that ended it, or 0
+  bool timed_out = false;
+  std::string out;
+  std::string err;  ///< empty on a terminal, where both go to `out`
+};
+
+struct ProgramOptions {
+  bool terminal = false;                             ///< on a pseudo-terminal instead of pipes
+  long file_size_limit = -1;                         ///< RLIMIT_FSIZE in bytes; -1: none
+  std::map<std::string, std::string> environment{};  ///< added to the test's own
+};
+
+/// A running program. Not thread-safe. Killed, if it still runs, when the object goes.
+class Program {
+ public:
+  explicit Program(const Arguments& arguments, const ProgramOptions& options = {});
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Reads until the output so far holds `text`; false when the program ended or the time passed.
+  bool wait_for(const std::string& text, double seconds = 30);
+  void send(int signal) const;
+  /// Reads until the end. A program that is not done by then is killed and marked.
+  Outcome wait(double seconds = 30);
+
+ private:
+  void read_some(int timeout_ms);
+  bool reading() const { return out_ >= 0 || err_ >= 0; }
+  void start_with_pipes(const Arguments& arguments, const ProgramOptions& options);
+  void start_on_terminal(const Arguments& arguments, const ProgramOptions& options);
+
+  pid_t pid_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+  Outcome outcome_;
+};
+
+/// Runs the program to its end.
+Outcome ringlet(const Arguments& arguments, const ProgramOptions& options = {});
+
+/// `base` and then `more`.
+Arguments operator+(Arguments base, const Arguments& more);
+
+/// A run of few seconds at most: drawn garments, `samples` of them, four steps an epoch.
+Arguments quick_train(const Arguments& more = {});
+
+/// The program ended with `code`, printed nothing but one line "ringlet: error: ..." that holds
+/// each of the parts on stderr, and took no time-out.
+::testing::AssertionResult fails_with(int code, const Outcome& outcome,
+                                      std::initializer_list<std::string> parts);
+/// The program ended with 0 and nothing on stderr.
+::testing::AssertionResult succeeds(const Outcome& outcome);
+/// `text` holds each of the parts.
+::testing::AssertionResult holds(const std::string& text, std::initializer_list<std::string> parts);
+
+}  // namespace ringlet::testing

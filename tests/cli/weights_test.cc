@@ -1,0 +1,153 @@
+// --init with files that do not hold the model: one line with every problem, exit code 1; and with
+// files that do, as PyTorch writes them.
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+using nlohmann::json;
+
+std::string little_endian(std::uint64_t value) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return bytes;
+}
+
+/// A safetensors file taken apart.
+struct Parts {
+  json header;
+  std::string data;
+
+  static Parts of(const std::string& bytes) {
+    std::uint64_t size = 0;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    return {json::parse(bytes.substr(8, size)), bytes.substr(8 + size)};
+  }
+  std::string bytes() const {
+    std::string text = header.dump();
+    while (text.size() % 8 != 0) text += ' ';
+    return little_endian(text.size()) + text + data;
+  }
+};
+
+/// The mlp's weights as a run of no steps leaves them.
+const std::string& good_file() {
+  static const std::string bytes = [] {
+    const TemporaryDirectory out;
+    const Outcome run = ringlet(quick_train({"--max-steps", "0", "--out", out.path().string()}));
+    EXPECT_TRUE(succeeds(run));
+    return read_file(out / "model.safetensors");
+  }();
+  return bytes;
+}
+
+Outcome start_from(const std::string& bytes) {
+  const TemporaryDirectory folder;
+  write_file(folder / "weights.safetensors", bytes);
+  return ringlet(quick_train({"--init", (folder / "weights.safetensors").string()}));
+}
+
+/// The good file with its parts changed.
+std::string changed(const std::function<void(Parts&)>& change) {
+  Parts parts = Parts::of(good_file());
+  change(parts);
+  return parts.bytes();
+}
+
+TEST(Weights, OfARunLoad) { EXPECT_TRUE(succeeds(start_from(good_file()))); }
+
+TEST(Weights, CutOffAreRefused) {
+  const std::string& good = good_file();
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{5}, std::size_t{100}, good.size() - 1}) {
+    EXPECT_TRUE(fails_with(1, start_from(good.substr(0, size)), {"weights.safetensors"})) << size;
+  }
+}
+
+TEST(Weights, WithSurplusBytesAreRefused) {
+  EXPECT_TRUE(fails_with(1, start_from(good_file() + "1234"), {"weights.safetensors"}));
+}
+
+TEST(Weights, WithAnEndlessHeaderAreRefused) {
+  const std::string& good = good_file();
+  EXPECT_TRUE(fails_with(1, start_from(little_endian(1ULL << 63) + good.substr(8)),
+                         {"weights.safetensors", "header"}));
+}
+
+TEST(Weights, WithAHoleAreRefused) {
+  const std::string file = changed([](Parts& parts) {
+    parts.header["fc3.weight"]["data_offsets"][1] =
+        parts.header["fc3.weight"]["data_offsets"][1].get<int>() - 4;
+  });
+  EXPECT_TRUE(fails_with(1, start_from(file), {"weights.safetensors", "fc3.weight"}));
+}
+
+TEST(Weights, ThatOverlapAreRefused) {
+  const std::string file = changed([](Parts& parts) {
+    parts.header["fc2.bias"]["data_offsets"] = parts.header["fc3.bias"]["data_offsets"];
+  });
+  EXPECT_TRUE(fails_with(1, start_from(file), {"weights.safetensors"}));
+}
+
+TEST(Weights, WithANameTwiceAreRefused) {
+  const Parts parts = Parts::of(good_file());
+  std::string text = parts.header.dump();
+  text = "{\"fc1.bias\":" + parts.header["fc1.bias"].dump() + "," + text.substr(1);
+  while (text.size() % 8 != 0) text += ' ';
+  EXPECT_TRUE(fails_with(1, start_from(little_endian(text.size()) + text + parts.data),
+                         {"weights.safetensors", "fc1.bias"}));
+}
+
+TEST(Weights, ListAllThatDoesNotFitAtOnce) {
+  const std::string file = changed([](Parts& parts) {
+    json& header = parts.header;
+    header["nosuch"] = header["fc1.bias"];
+    header.erase("fc1.bias");
+    header["fc2.weight"]["shape"] = {256, 128};
+    header["fc3.weight"]["dtype"] = "I32";
+  });
+  EXPECT_TRUE(fails_with(1, start_from(file),
+                         {"fc1.bias", "nosuch", "fc2.weight", "fc3.weight", "I32", "F32"}));
+}
+
+TEST(Weights, OfAnotherModelAreRefused) {
+  const TemporaryDirectory folder;
+  write_file(folder / "w", good_file());
+  EXPECT_TRUE(
+      fails_with(1,
+                 ringlet({"eval", "--model", "lenet", "--data", "synthetic", "--synthetic-train",
+                          "64", "--synthetic-test", "64", "--init", (folder / "w").string()}),
+                 {"conv1.weight", "fc3.bias"}));
+}
+
+TEST(Weights, ThatAreNotThereAreNamed) {
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--init", "/no/such"})), {"/no/such"}));
+}
+
+TEST(Weights, OfAWrappedModuleLoad) {
+  const std::string file = changed([](Parts& parts) {
+    json wrapped = json::object();
+    for (const auto& [name, entry] : parts.header.items()) {
+      wrapped[name == "__metadata__" ? name : "module." + name] = entry;
+    }
+    parts.header = wrapped;
+  });
+  ASSERT_NE(file.find("module.fc1.weight"), std::string::npos);
+  EXPECT_TRUE(succeeds(start_from(file)));
+}
+
+TEST(Weights, ThatPyTorchWroteLoad) {
+  const std::string file = std::string(RINGLET_TESTDATA) + "/oracle/init.safetensors";
+  const Outcome outcome = ringlet({"eval", "--data", "synthetic", "--synthetic-train", "64",
+                                   "--synthetic-test", "64", "--checkpoint", file});
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"64 ", "loss 2."}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing
