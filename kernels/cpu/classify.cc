@@ -40,7 +40,6 @@ void argmax_count(CpuStream&, const ConstView& logits_view, const ConstView& lab
 }
 
 void count_nonfinite(CpuStream& stream, const ConstView& x_view, const View& count_view) {
-  constexpr std::int64_t kChunk = 4096;  // elements
   const float* x = x_view.f32();
   const std::int64_t n = x_view.storage();
   std::atomic<std::int32_t> total{0};

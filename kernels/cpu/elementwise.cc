@@ -25,15 +25,14 @@ void fill(CpuStream& stream, float value, const View& y) {
 }
 
 void copy(CpuStream& stream, const ConstView& x_view, const View& y_view) {
-  constexpr std::int64_t kChunk = 1 << 16;  // bytes
+  constexpr std::int64_t kPart = 1 << 16;  // bytes
   const auto* x = static_cast<const char*>(x_view.data());
   auto* y = static_cast<char*>(y_view.data());
   const std::int64_t bytes = x_view.bytes();
-  stream.parallel_for(
-      (bytes + kChunk - 1) / kChunk, [=](std::int64_t first, std::int64_t last, int) {
-        const std::int64_t begin = first * kChunk, end = std::min(bytes, last * kChunk);
-        std::memcpy(y + begin, x + begin, static_cast<std::size_t>(end - begin));
-      });
+  stream.parallel_for((bytes + kPart - 1) / kPart, [=](std::int64_t first, std::int64_t last, int) {
+    const std::int64_t begin = first * kPart, end = std::min(bytes, last * kPart);
+    std::memcpy(y + begin, x + begin, static_cast<std::size_t>(end - begin));
+  });
 }
 
 void accumulate(CpuStream& stream, const ConstView& x_view, const View& y_view) {

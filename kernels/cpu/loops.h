@@ -11,11 +11,13 @@
 
 namespace ringlet::impl {
 
+/// Elements that are worth another thread's wake-up.
+inline constexpr std::int64_t kChunk = 4096;
+
 /// Calls f(i) for every i in [0, n), in any order and on several threads: each i must be
 /// independent of the others (reading and writing element i of the same memory is fine).
 template <class F>
 void for_each_element(CpuStream& stream, std::int64_t n, F f) {
-  constexpr std::int64_t kChunk = 4096;  // elements: less is not worth another thread's wake-up
   stream.parallel_for((n + kChunk - 1) / kChunk,
                       [n, f](std::int64_t first, std::int64_t last, int) {
                         const std::int64_t end = std::min(n, last * kChunk);
