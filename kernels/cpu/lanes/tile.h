@@ -12,7 +12,9 @@ namespace ringlet::lanes {
 template <int kValue>
 struct Constant {
   static constexpr int value = kValue;
-  constexpr operator int() const { return kValue; }  // NOLINT: stands for the number
+  [[gnu::always_inline]] constexpr operator int() const {
+    return kValue;
+  }  // NOLINT: stands for the number
 };
 
 template <int kBegin, int kEnd, class F>
