@@ -2,7 +2,8 @@
 // grey, 28 x 28, with random size, position, slant, proportions, brightness, texture and noise.
 //
 // Sample `index` of a split is a pure function of (seed, split, index); its class is random too.
-// A small convolutional network learns them to well above 90 %, a linear classifier does not.
+// A small convolutional network learns them to more than 99 %; the nearest neighbour among some
+// thousand images, compared pixel by pixel, is of another class for more than one image in ten.
 #pragma once
 
 #include <cstdint>

@@ -77,10 +77,10 @@ TEST_F(IdxDirectory, TakesMoreClassesFromTheTrainingLabels) {
 
 TEST_F(IdxDirectory, RefusesTestLabelsOutsideTheClasses) {
   std::string labels = idx({10}, 10);
-  labels[8 + 4] = 11;
+  labels[8 + 4] = 10;
   write_file(directory_ / "t10k-labels-idx1-ubyte", labels);
   EXPECT_TRUE(says(error(),
-                   {"t10k-labels-idx1-ubyte: label 11 of sample 4", "outside the classes 0 to 9"}));
+                   {"t10k-labels-idx1-ubyte: label 10 of sample 4", "outside the classes 0 to 9"}));
 }
 
 TEST_F(IdxDirectory, RefusesAnEmptySet) {

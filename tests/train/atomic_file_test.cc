@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <thread>
 
 #include "tests/support/files.h"
 #include "train/posix_file.h"
@@ -119,6 +122,36 @@ TEST(AtomicFile, NoSpaceLeftIsNamed) {
   EXPECT_TRUE(says(message_of<FileError>([&] { posix::write_all(full, "out/model", "xyz", 3); }),
                    {"cannot write out/model: No space left on device", "free space"}));
   close(full);
+}
+
+TEST(AtomicFile, GoesOnAfterAWriteThatTookOnlyAPart) {
+  // A full pipe blocks; a signal then makes write() return with the part that it has taken.
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  struct sigaction wake {
+  }, old{};
+  wake.sa_handler = [](int) {};
+  sigaction(SIGUSR1, &wake, &old);  // without SA_RESTART
+  std::string content;
+  for (int i = 0; i < 300'000; ++i) content += static_cast<char>('a' + i % 23);
+
+  std::string received;
+  const pthread_t writer = pthread_self();
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pthread_kill(writer, SIGUSR1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    char piece[4096];
+    for (ssize_t got; (got = read(ends[0], piece, sizeof piece)) > 0;) {
+      received.append(piece, static_cast<std::size_t>(got));
+    }
+  });
+  posix::write_all(ends[1], "pipe", content.data(), content.size());
+  close(ends[1]);
+  reader.join();
+  close(ends[0]);
+  sigaction(SIGUSR1, &old, nullptr);
+  EXPECT_TRUE(received == content);
 }
 
 TEST(AtomicFile, NamesAFolderThatIsNotThere) {
