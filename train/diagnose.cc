@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "kernels/classify.h"
 #include "kernels/host_copy.h"
 
@@ -69,11 +71,12 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
     where = fmt::format("{} (replica {})", findings[rank], rank);
     break;
   }
-  throw Error(fmt::format(
-      "the loss is {} in step {} (epoch {}): the first broken numbers are in "
-      "{}; the parameters were left as they were before this step. Try a "
-      "smaller --lr (now {:g}) and check the data",
-      loss, step + 1, setup.partition.epoch_of(step) + 1, where, setup.schedule.at(step).lr));
+  throw Error(
+      fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "
+                  "{}; the parameters were left as they were before this step. Try a "
+                  "smaller --lr (now {:g}) and check the data",
+                  std::isnan(loss) ? std::abs(loss) : loss, step + 1,
+                  setup.partition.epoch_of(step) + 1, where, setup.schedule.at(step).lr));
 }
 
 }  // namespace ringlet::train

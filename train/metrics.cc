@@ -44,9 +44,12 @@ std::string number(double value) {
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
                              std::int64_t steps_per_epoch)
     : path_(path) {
-  const bool goes_on = first_step > 0 && std::filesystem::exists(path);
+  const auto kind = std::filesystem::status(path).type();
+  const bool goes_on = first_step > 0 && kind == std::filesystem::file_type::regular;
   const std::string kept = goes_on ? kept_lines(path, first_step, steps_per_epoch) : "";
-  write_file_atomically(path, kept);
+  const bool is_device = kind == std::filesystem::file_type::character ||
+                         kind == std::filesystem::file_type::fifo;  // /dev/stdout, a named pipe
+  if (!is_device) write_file_atomically(path, kept);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) {
     throw FileError("--metrics " + path.string() + " cannot be opened: " + std::strerror(errno));
