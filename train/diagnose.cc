@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/classify.h"
 #include "kernels/host_copy.h"
+#include "train/failure.h"
 
 namespace ringlet::train {
 
@@ -71,12 +73,23 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
     where = fmt::format("{} (replica {})", findings[rank], rank);
     break;
   }
-  throw Error(
+  throw RunError(
       fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "
                   "{}; the parameters were left as they were before this step. Try a "
                   "smaller --lr (now {:g}) and check the data",
                   std::isnan(loss) ? std::abs(loss) : loss, step + 1,
                   setup.partition.epoch_of(step) + 1, where, setup.schedule.at(step).lr));
+}
+
+void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {
+  const auto finite = [](float value) { return std::isfinite(value); };
+  for (std::size_t i = 0; i < state.values.size(); ++i) {
+    if (std::all_of(state.values[i].begin(), state.values[i].end(), finite)) continue;
+    throw Error(fmt::format(
+        "the update of step {} left numbers that are not finite in the parameter {}; nothing was "
+        "saved over the former state. Try a smaller --lr",
+        step, registry.parameters[i]->name));
+  }
 }
 
 }  // namespace ringlet::train

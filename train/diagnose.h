@@ -7,6 +7,7 @@
 
 #include "train/replica.h"
 #include "train/run_setup.h"
+#include "train/state.h"
 
 namespace ringlet::train {
 
@@ -16,8 +17,12 @@ namespace ringlet::train {
 std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
                                  std::int64_t step);
 
-/// Throws the error that ends the run; `findings` of all ranks.
+/// Throws the RunError that ends the run; `findings` of all ranks.
 [[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
                                        const std::vector<std::string>& findings);
+
+/// Throws Error naming the first parameter of `state` with numbers that are not finite: such a
+/// state must not replace the former one. `step`: steps done.
+void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);
 
 }  // namespace ringlet::train

@@ -3,9 +3,17 @@
 
 #include <string>
 
+#include "kernels/error.h"
 #include "kernels/stream.h"
 
 namespace ringlet::train {
+
+/// A failure of the run as a whole, which all ranks find together and throw alike: no replica's
+/// name is put in front of it.
+class RunError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// what() of the exception that is being handled. Call inside a catch block.
 std::string message_of_current_exception();

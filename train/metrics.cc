@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "train/atomic_file.h"
@@ -18,18 +19,29 @@ namespace ringlet::train {
 
 namespace {
 
+/// The step after which a line was written; none for a line that is not ours (or was cut off when
+/// the run was killed).
+std::optional<std::int64_t> step_of(const std::string& line, std::int64_t steps_per_epoch) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto number = [&json](const char* key) -> std::optional<std::int64_t> {
+    if (!json.contains(key) || !json[key].is_number_integer()) return {};
+    return json[key].get<std::int64_t>();
+  };
+  if (!json.is_object() || !json.contains("kind")) return {};
+  if (json["kind"] == "step") return number("step");
+  const auto epoch = number("epoch");
+  if (json["kind"] != "epoch" || !epoch) return {};
+  return *epoch * steps_per_epoch;
+}
+
 /// The lines of a former run that a run resumed at `first_step` keeps.
 std::string kept_lines(const std::filesystem::path& path, std::int64_t first_step,
                        std::int64_t steps_per_epoch) {
   std::ifstream file(path);
   std::string kept, line;
   while (std::getline(file, line)) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_discarded() || !json.is_object()) continue;  // cut off when the run was killed
-    const bool is_step = json.value("kind", "") == "step";
-    const std::int64_t reached = is_step ? json.value("step", std::int64_t{0})
-                                         : json.value("epoch", std::int64_t{0}) * steps_per_epoch;
-    if (reached <= first_step) kept += line + "\n";
+    const auto reached = step_of(line, steps_per_epoch);
+    if (reached && *reached <= first_step) kept += line + "\n";
   }
   return kept;
 }

@@ -42,8 +42,12 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   try {
     for_each_field(recipe, [&](const char* name, auto& field) { json.at(name).get_to(field); });
     recipe.schedule = parse_schedule(json.at("schedule").get<std::string>());
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const std::exception& error) {
     throw FileError(source + ": the recipe cannot be read (" + error.what() + ")");
+  }
+  const nlohmann::json known = to_json(recipe);
+  for (const auto& [name, value] : json.items()) {
+    if (!known.contains(name)) throw FileError(source + ": the recipe has no field " + name);
   }
   return recipe;
 }

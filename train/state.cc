@@ -1,5 +1,7 @@
 #include "train/state.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -143,7 +145,8 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
 SavedState read_state(const fs::path& out) {
   AtomicDirectory::recover(out / "state");
   SavedState saved;
-  saved.folder = fs::exists(out / "state.json") ? out : out / "state";
+  const bool is_state = !fs::exists(out / "state/state.json") && fs::exists(out / "state.json");
+  saved.folder = is_state ? out : out / "state";
   const fs::path path = saved.folder / "state.json";
   const nlohmann::json json = read_json(path);
   try {
@@ -153,6 +156,10 @@ SavedState read_state(const fs::path& out) {
                       ")");
     }
     json.at("step").get_to(saved.progress.step);
+    if (saved.progress.step < 0) {
+      throw FileError(fmt::format("{} names step {}, which no run reaches", path.string(),
+                                  saved.progress.step));
+    }
     json.at("epoch_loss").get_to(saved.progress.epoch_loss);
     json.at("epoch_samples").get_to(saved.progress.epoch_samples);
     json.at("data_hash").get_to(saved.data_hash);

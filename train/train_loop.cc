@@ -187,6 +187,7 @@ void TrainLoop::run_unit(std::int64_t unit, bool last, bool stop_wished) {
     communicator_.set_activity("data loading");
     batch = loader_.next();
   }
+  require(batch != nullptr, "TrainLoop::step", "the run's last step is done");
   communicator_.set_activity("forward and backward");
   if (first_of_shard) {
     replica_.parameters().use_gradient_arena(arena);
@@ -283,6 +284,7 @@ void TrainLoop::save(bool finished) {
   const nn::Parameters& parameters = replica_.parameters();
   communicator_.set_activity("saving");
   const HostState state = download(device_, parameters, replica_.optimizer().velocity());
+  require_finite(state, parameters.registry(), progress_.step);
   train::save_state(files.out, parameters.registry(), state, setup_.options.recipe, progress_,
                     setup_.data.train->hash());
   saved_step_ = progress_.step;

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "comm/errors.h"
@@ -32,6 +33,8 @@ class FirstFailure {
       std::rethrow_exception(error_);
     } catch (const comm::CommError&) {
       throw;  // names the ranks itself
+    } catch (const RunError&) {
+      throw;
     } catch (const Error& error) {
       throw Error((name_replica ? name_ : "") + error.what(), error.where());
     } catch (const std::exception& error) {
@@ -76,7 +79,13 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
     }
   };
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
+  try {
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
+  } catch (const std::system_error& error) {  // those that run already must not wait for the rest
+    const int rank = static_cast<int>(threads.size());
+    failure.note(rank, execution.devices[threads.size()], std::current_exception());
+    group.abort(rank, error.what());
+  }
   for (std::thread& thread : threads) thread.join();
   failure.rethrow(ranks > 1);
 }
