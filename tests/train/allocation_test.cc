@@ -1,0 +1,129 @@
+// The steady state allocates nothing: neither on the devices nor with operator new, on no thread.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "tests/train/runs.h"
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<std::int64_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  if (counting.load(std::memory_order_relaxed)) ++allocations;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
+  if (void* memory = counted(bytes, alignment)) return memory;
+  throw std::bad_alloc();
+}
+
+constexpr std::size_t kOrdinary = alignof(std::max_align_t);
+std::size_t of(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
+
+}  // namespace
+
+// The array and nothrow forms of the library call these.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return counted_or_throw(bytes, kOrdinary);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t at) {
+  return counted_or_throw(bytes, of(at));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace ringlet::train {
+namespace {
+
+struct Case {
+  std::string name;
+  TrainOptions options;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+Case with(std::string name, TrainOptions options, LayoutChoice layout, bool overlap = true) {
+  options.execution.layout = layout;
+  options.execution.overlap = overlap;
+  options.execution.bucket_kb = 16;
+  options.recipe.batch_size = 66;
+  return {std::move(name), options};
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const auto layout : {LayoutChoice::nchw, LayoutChoice::lanes}) {
+    const std::string suffix = layout == LayoutChoice::nchw ? "_nchw" : "_lanes";
+    all.push_back(with("one" + suffix, plain_options(1), layout));
+    all.push_back(with("ring" + suffix, plain_options(2, "ring"), layout));
+    all.push_back(with("naive_in_place" + suffix, plain_options(2, "naive"), layout, false));
+    all.push_back(with("exact" + suffix, exact_options(2), layout));
+  }
+  all.push_back(all[1]);
+  all.back().name = "accumulate";
+  all.back().options.recipe.accumulate = 2;
+  return all;
+}
+
+class SteadyState : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SteadyState, AllocatesNothing) {
+  constexpr int kWarmUp = 2, kMeasured = 8;
+  TrainOptions options = GetParam().options;
+  const int ranks = static_cast<int>(options.execution.devices.size());
+  const RunSetup setup = make_run_setup(options, formula_splits(66 * 12), ranks);
+  std::barrier together(ranks);
+  std::atomic<std::int64_t> device_allocations{0};
+  allocations = 0;
+  run_replicas(
+      options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        TrainLoop loop(setup, device, communicator, {});
+        for (int step = 0; step < kWarmUp; ++step) loop.step();
+        const std::int64_t before = device.allocations();
+        together.arrive_and_wait();
+        counting = true;
+        for (int step = 0; step < kMeasured; ++step) loop.step();
+        together.arrive_and_wait();
+        counting = false;
+        device_allocations += device.allocations() - before;
+        together.arrive_and_wait();
+      },
+      nullptr);
+  EXPECT_EQ(allocations, 0) << "calls of operator new in " << kMeasured << " steps";
+  EXPECT_EQ(device_allocations, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, SteadyState, ::testing::ValuesIn(cases()),
+                         ::testing::PrintToStringParamName());
+
+TEST(Counting, SeesAllocations) {
+  allocations = 0;
+  counting = true;
+  auto number = std::make_unique<int>(1);
+  struct alignas(64) Wide {
+    char bytes[64];
+  };
+  auto wide = std::make_unique<Wide[]>(2);
+  counting = false;
+  EXPECT_NE(number, nullptr);
+  EXPECT_NE(wide, nullptr);
+  EXPECT_EQ(allocations, 2);
+}
+
+}  // namespace
+}  // namespace ringlet::train

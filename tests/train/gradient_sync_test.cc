@@ -1,0 +1,225 @@
+// The buckets: how they are cut, in which order they start, and that they start early.
+#include "train/gradient_sync.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "kernels/host_copy.h"
+#include "tests/train/runs.h"
+#include "train/trace_writer.h"
+
+namespace ringlet::train {
+namespace {
+
+using std::chrono::microseconds;
+
+ReplicaSpec lenet_spec() {
+  ReplicaSpec spec;
+  spec.recipe.model = "lenet";
+  spec.max_train_batch = 16;
+  return spec;
+}
+
+Execution execution_of(int ranks, bool overlap = true) {
+  Execution execution;
+  execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
+  execution.overlap = overlap;
+  return execution;
+}
+
+/// Rank and element make a whole number, so that sums are exact.
+float pattern(int rank, std::int64_t i) { return static_cast<float>((rank + 1) * (i % 1000 + 1)); }
+
+void write_pattern(Device& device, const nn::Parameters& parameters, int rank) {
+  std::vector<float> values(static_cast<std::size_t>(parameters.gradients().count()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = pattern(rank, static_cast<std::int64_t>(i));
+  }
+  copy_from_host(device.compute(), values.data(), parameters.gradients());
+}
+
+void expect_pattern_summed(Device& device, const nn::Parameters& parameters, int ranks) {
+  std::vector<float> values(static_cast<std::size_t>(parameters.gradients().count()));
+  copy_to_host(device.compute(), parameters.gradients(), values.data());
+  float factor = 0;
+  for (int rank = 0; rank < ranks; ++rank) factor += static_cast<float>(rank + 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(values[i], factor * pattern(0, static_cast<std::int64_t>(i))) << "element " << i;
+  }
+}
+
+/// Names of the collectives that a rank has entered, oldest first.
+std::vector<std::string> collectives(comm::Communicator& communicator) {
+  std::vector<std::string> names;
+  for (const auto& record : communicator.transport().recorder().history()) {
+    names.emplace_back(record.name.data());
+  }
+  return names;
+}
+
+std::vector<std::string> names_of(const std::vector<Bucket>& buckets) {
+  std::vector<std::string> names;
+  for (const Bucket& bucket : buckets) names.push_back(bucket.name.substr(0, 63));
+  return names;
+}
+
+TEST(Buckets, CoverTheArenaInOrder) {
+  const auto device = open_device({});
+  Replica replica(*device, lenet_spec());
+  const nn::Plan& plan = replica.plan();
+  for (const std::int64_t kb : {0, 1, 64, 1 << 20}) {
+    const auto buckets = plan_buckets(plan, kb);
+    std::int64_t next = 0;
+    int parameters = 0;
+    for (const Bucket& bucket : buckets) {
+      EXPECT_EQ(bucket.begin, next);
+      next = bucket.end;
+      parameters += bucket.parameters;
+      if (&bucket != &buckets.back()) {
+        EXPECT_GE((bucket.end - bucket.begin) * 4, kb * 1024);
+      }
+    }
+    EXPECT_EQ(next, plan.elements + nn::Parameters::kStatistics);  // they ride in the last one
+    EXPECT_EQ(parameters, static_cast<int>(plan.parameters.size()));
+  }
+  EXPECT_EQ(plan_buckets(plan, 0).size(), plan.parameters.size());
+  EXPECT_EQ(plan_buckets(plan, 1 << 20).size(), 1u);
+  EXPECT_NE(plan_buckets(plan, 0)[0].name.find("fc2"), std::string::npos);  // final first
+}
+
+TEST(GradientSync, BucketsStartInIndexOrderWhateverTheOrderOfReadiness) {
+  constexpr int kRanks = 3, kRounds = 5;
+  run_replicas(
+      execution_of(kRanks),
+      [](Device& device, comm::Communicator& communicator) {
+        Replica replica(device, lenet_spec());
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        const auto names = names_of(sync.buckets());
+        auto order = replica.parameters().registry().parameters;
+        std::mt19937 random(static_cast<unsigned>(communicator.rank()));
+        std::vector<std::string> expected;
+        for (int round = 0; round < kRounds; ++round) {
+          write_pattern(device, replica.parameters(), communicator.rank());
+          std::shuffle(order.begin(), order.end(), random);
+          sync.begin_step();
+          for (const nn::Parameter* parameter : order) {
+            std::this_thread::sleep_for(microseconds(random() % 500));
+            sync.gradient_ready(*parameter);
+          }
+          sync.finish();
+          expect_pattern_summed(device, replica.parameters(), kRanks);
+          expected.insert(expected.end(), names.begin(), names.end());
+        }
+        EXPECT_EQ(collectives(communicator), expected);  // at most 64 are kept
+      },
+      nullptr);
+}
+
+TEST(GradientSync, WithoutOverlapNothingStartsBeforeTheEnd) {
+  run_replicas(
+      execution_of(2, false),
+      [](Device& device, comm::Communicator& communicator) {
+        Replica replica(device, lenet_spec());
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, false});
+        write_pattern(device, replica.parameters(), communicator.rank());
+        sync.begin_step();
+        for (const auto& planned : replica.plan().parameters) {
+          sync.gradient_ready(
+              *replica.parameters().registry().parameters.at(static_cast<std::size_t>(planned.id)));
+        }
+        EXPECT_TRUE(collectives(communicator).empty());
+        sync.finish();
+        EXPECT_EQ(collectives(communicator), names_of(sync.buckets()));
+        expect_pattern_summed(device, replica.parameters(), 2);
+      },
+      nullptr);
+}
+
+TEST(GradientSync, ABucketIsSummedWhileOtherGradientsAreStillMissing) {
+  run_replicas(
+      execution_of(2),
+      [](Device& device, comm::Communicator& communicator) {
+        Replica replica(device, lenet_spec());
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        const auto& parameters = replica.parameters().registry().parameters;
+        write_pattern(device, replica.parameters(), communicator.rank());
+        sync.begin_step();
+        bool waited = false;
+        for (const auto& planned : replica.plan().parameters) {
+          sync.gradient_ready(*parameters.at(static_cast<std::size_t>(planned.id)));
+          if (std::exchange(waited, true)) continue;
+          device.communication().synchronize();  // without overlap: nothing would have happened
+          const auto latest = communicator.transport().recorder().latest();
+          EXPECT_TRUE(latest && !latest->inside() && latest->tag.sequence == 1);
+        }
+        sync.finish();
+        expect_pattern_summed(device, replica.parameters(), 2);
+      },
+      nullptr);
+}
+
+TEST(GradientSync, SaysWhenAGradientIsMissing) {
+  run_replicas(
+      execution_of(1),
+      [](Device& device, comm::Communicator& communicator) {
+        Replica replica(device, lenet_spec());
+        GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+        sync.begin_step();
+        sync.gradient_ready(*replica.parameters().registry().parameters.back());
+        EXPECT_THROW(sync.finish(), ContractError);
+      },
+      nullptr);
+}
+
+/// Steps of a traced training run in which bucket 0's collective began before backward had ended.
+int steps_that_overlap(bool overlap) {
+  TrainOptions options = plain_options(2);
+  options.recipe.batch_size = 256;
+  options.execution.bucket_kb = 0;
+  options.execution.overlap = overlap;
+  const RunSetup setup = make_run_setup(options, formula_splits(10 * 256), 2);
+  int overlapping = 0;
+  run_replicas(
+      options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        Tracer compute, communication;
+        device.compute().set_tracer(&compute);
+        device.communication().set_tracer(&communication);
+        TrainLoop loop(setup, device, communicator, {});
+        loop.run();
+        device.compute().set_tracer(nullptr);
+        device.communication().set_tracer(nullptr);
+        if (communicator.rank() != 0) return;
+        std::vector<std::int64_t> ends, begins;  // by step
+        for (const Span& span : compute.spans()) {
+          if (std::string(span.name.data()).starts_with("backward conv1")) {
+            ends.push_back(span.end_ns);
+          }
+        }
+        for (const Span& span : communication.spans()) {
+          if (std::string(span.name.data()).starts_with("bucket 0 ")) {
+            begins.push_back(span.begin_ns);
+          }
+        }
+        ASSERT_EQ(ends.size(), 10u);
+        ASSERT_EQ(begins.size(), 10u);
+        for (std::size_t i = 0; i < ends.size(); ++i) overlapping += begins[i] < ends[i] ? 1 : 0;
+      },
+      nullptr);
+  return overlapping;
+}
+
+TEST(GradientSync, CollectivesBeginBeforeBackwardEnds) {
+  EXPECT_GT(steps_that_overlap(true), 0);
+  EXPECT_EQ(steps_that_overlap(false), 0);
+}
+
+}  // namespace
+}  // namespace ringlet::train

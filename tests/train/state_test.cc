@@ -1,0 +1,218 @@
+// States on disk: what is written is read again, what is broken is named, and a process that is
+// killed while it saves leaves a whole state behind.
+#include "train/state.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nn/models/model.h"
+#include "tests/support/files.h"
+#include "tests/train/runs.h"
+#include "train/safetensors.h"
+
+namespace ringlet::train {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::says;
+
+/// A model's registry, and states whose every number is the step's.
+class Model {
+ public:
+  explicit Model(const std::string& name = "lenet")
+      : layer_(nn::make_model(name, {})), registry_(nn::register_model(*layer_)) {}
+  const nn::Registry& registry() const { return registry_; }
+  HostState filled(float value) const {
+    HostState state;
+    for (const nn::Parameter* p : registry_.parameters) {
+      state.values.emplace_back(static_cast<std::size_t>(p->shape.count()), value);
+      state.velocities.emplace_back(static_cast<std::size_t>(p->shape.count()), -value);
+    }
+    return state;
+  }
+  void save(const fs::path& out, std::int64_t step) const {
+    Progress progress;
+    progress.step = step;
+    progress.epoch_loss = 0.1 * static_cast<double>(step);
+    progress.epoch_samples = 64 * step;
+    save_state(out, registry_, filled(static_cast<float>(step)), recipe(), progress, kHash);
+  }
+  static Recipe recipe() {
+    Recipe recipe;
+    recipe.lr = 0.1 + 0.2;  // 0.30000000000000004
+    recipe.seed = ~std::uint64_t{0};
+    recipe.schedule = ScheduleKind::one_cycle;
+    recipe.exact = true;
+    return recipe;
+  }
+  static constexpr std::uint64_t kHash = 0xfedcba9876543210ULL;
+
+ private:
+  std::unique_ptr<nn::Layer> layer_;
+  nn::Registry registry_;
+};
+
+TEST(State, IsReadAsItWasWritten) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 7);
+  const SavedState saved = read_state(out.path());
+  EXPECT_EQ(saved.recipe, Model::recipe());
+  EXPECT_EQ(saved.progress.step, 7);
+  EXPECT_EQ(saved.progress.epoch_loss, 0.1 * 7);
+  EXPECT_EQ(saved.progress.epoch_samples, 64 * 7);
+  EXPECT_EQ(saved.data_hash, Model::kHash);
+  EXPECT_TRUE(bytes_of(load_state(saved, model.registry())) == bytes_of(model.filled(7)));
+  EXPECT_EQ(read_state(out / "state").progress.step, 7);  // the folder itself may be named
+}
+
+TEST(State, ALaterSaveIntoTheNamedFolderIsTheOneThatIsRead) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 3);
+  model.save(out / "state", 5);  // a run that was resumed from OUT/state itself
+  EXPECT_EQ(read_state(out / "state").progress.step, 5);
+}
+
+TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  const auto message = [&] {
+    return testing::message_of<FileError>(
+        [&] { load_state(read_state(out.path()), model.registry()); });
+  };
+  const fs::path json = out / "state/state.json";
+  EXPECT_TRUE(says(message(), {json.string(), "--out"}));
+
+  model.save(out.path(), 7);
+  const std::string whole = testing::read_file(json);
+  testing::write_file(json, whole.substr(0, whole.size() / 2));
+  EXPECT_TRUE(says(message(), {json.string(), "not valid JSON"}));
+  for (const char* foreign : {"{}", "[]", "7", "\"text\"", "null"}) {
+    testing::write_file(json, foreign);
+    EXPECT_TRUE(says(message(), {json.string(), "does not hold a state"})) << foreign;
+  }
+  const auto changed = [&](auto change) {
+    auto document = nlohmann::json::parse(whole);
+    change(document);
+    testing::write_file(json, document.dump());
+    return message();
+  };
+  EXPECT_TRUE(says(changed([](auto& j) { j["format"] = 99; }), {json.string(), "format 99"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["step"] = "seven"; }), {json.string()}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["step"] = -7; }), {json.string(), "-7"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"].erase("lr"); }), {json.string(), "'lr'"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["colour"] = 1; }), {json.string(), "colour"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosine"; }),
+                   {json.string(), "cosine"}));
+  testing::write_file(json, whole);
+
+  for (const char* name : {"state/model.safetensors", "state/optimizer.safetensors"}) {
+    const std::string bytes = testing::read_file(out / name);
+    testing::write_file(out / name, bytes.substr(0, bytes.size() - 5));
+    EXPECT_TRUE(says(message(), {(out / name).string()}));
+    fs::remove(out / name);
+    EXPECT_TRUE(says(message(), {(out / name).string()}));
+    testing::write_file(out / name, bytes);
+  }
+  EXPECT_EQ(read_state(out.path()).progress.step, 7);
+}
+
+TEST(State, AnotherModelsIsRefused) {
+  const testing::TemporaryDirectory out;
+  Model("mlp").save(out.path(), 7);
+  const Model lenet;
+  EXPECT_TRUE(says(
+      testing::message_of<FileError>([&] { load_state(read_state(out.path()), lenet.registry()); }),
+      {"model.safetensors", "conv1.weight", "fc3.bias"}));
+}
+
+TEST(State, PyTorchsFilesAreTaken) {
+  const Model model;
+  const std::string file = RINGLET_TESTDATA "/oracle/init.safetensors";
+  const HostState plain = load_model(file, model.registry());
+  ASSERT_EQ(plain.values.size(), 8u);
+  EXPECT_EQ(model.registry().parameters[0]->name, "conv1.weight");
+
+  const testing::TemporaryDirectory folder;  // as a wrapped model writes it
+  const SafetensorsFile original(file);
+  std::vector<TensorToWrite> tensors;
+  for (const auto& entry : original.entries()) {
+    tensors.push_back({entry.spec, entry.bytes.data()});
+    tensors.back().spec.name = "module." + entry.spec.name;
+  }
+  write_safetensors(folder / "wrapped.safetensors", tensors);
+  EXPECT_TRUE(bytes_of(load_model(folder / "wrapped.safetensors", model.registry())) ==
+              bytes_of(plain));
+
+  HostState weights = plain;  // and written again it is the same, in names and shapes
+  save_model(folder / "again.safetensors", model.registry(), weights);
+  const SafetensorsFile again(folder / "again.safetensors");
+  ASSERT_EQ(again.entries().size(), original.entries().size());
+  for (const auto& entry : original.entries()) {
+    const auto mine = again.f32(entry.spec.name), theirs = original.f32(entry.spec.name);
+    EXPECT_TRUE(std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end()));
+  }
+  EXPECT_EQ(again.metadata().at("format"), "pt");
+}
+
+/// Saves state after state until it is killed. Says in the pipe which was the last one finished.
+[[noreturn]] void save_forever(const Model& model, const fs::path& out, int pipe) {
+  try {
+    for (std::int32_t step = 1;; ++step) {
+      model.save(out, step);
+      if (::write(pipe, &step, sizeof step) != sizeof step) _exit(2);
+    }
+  } catch (...) {
+    _exit(1);
+  }
+}
+
+TEST(State, AKilledProcessLeavesAWholeOne) {
+  constexpr int kKills = 50;
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 0);
+  std::mt19937 random(1);
+  std::vector<std::int64_t> seen;
+  for (int kill_number = 0; kill_number < kKills; ++kill_number) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_forever(model, out.path(), pipe[1]);
+    ::close(pipe[1]);
+    std::int32_t finished = 0;
+    ASSERT_EQ(::read(pipe[0], &finished, sizeof finished), static_cast<ssize_t>(sizeof finished));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 20'000));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << status;
+    while (::read(pipe[0], &finished, sizeof finished) > 0) {
+    }
+    ::close(pipe[0]);
+
+    const SavedState saved = read_state(out.path());
+    EXPECT_GE(saved.progress.step, finished);
+    EXPECT_LE(saved.progress.step, finished + 1);
+    const HostState expected = model.filled(static_cast<float>(saved.progress.step));
+    EXPECT_TRUE(bytes_of(load_state(saved, model.registry())) == bytes_of(expected));
+  }
+  int left = 0;  // no aside stays behind
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(out.path())) ++left;
+  EXPECT_EQ(left, 1);
+}
+
+}  // namespace
+}  // namespace ringlet::train
