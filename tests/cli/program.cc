@@ -150,12 +150,19 @@ Arguments operator+(Arguments base, const Arguments& more) {
   return base;
 }
 
-Arguments quick_train(const Arguments& more) {
-  return Arguments{"train", "--data",   "synthetic", "--synthetic-train",
-                   "256",   "--epochs", "1",         "--batch-size",
-                   "64",    "--model",  "mlp",       "--synthetic-test",
-                   "64"} +
-         more;
+Arguments quick_train(const Arguments& changes) {
+  Arguments line{
+      "train", "--data",  "synthetic", "--synthetic-train", "256", "--epochs", "1", "--batch-size",
+      "64",    "--model", "mlp",       "--synthetic-test",  "64"};
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto own = std::find(line.begin(), line.end(), changes[i]);
+    if (own == line.end() || !changes[i].starts_with("--")) {
+      line.push_back(changes[i]);
+    } else {
+      *(own + 1) = changes[++i];
+    }
+  }
+  return line;
 }
 
 namespace {

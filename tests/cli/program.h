@@ -66,8 +66,9 @@ Outcome ringlet(const Arguments& arguments, const ProgramOptions& options = {});
 /// `base` and then `more`.
 Arguments operator+(Arguments base, const Arguments& more);
 
-/// A run of few seconds at most: drawn garments, `samples` of them, four steps an epoch.
-Arguments quick_train(const Arguments& more = {});
+/// A run of less than a second: the mlp on drawn garments, one epoch of four steps. `changes` are
+/// flags to add; where one is among the run's own, its value is replaced.
+Arguments quick_train(const Arguments& changes = {});
 
 /// The program ended with `code`, printed nothing but one line "ringlet: error: ..." that holds
 /// each of the parts on stderr, and took no time-out.

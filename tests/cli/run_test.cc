@@ -1,0 +1,170 @@
+// Runs that end well: what they print, write and leave behind, whatever the number of replicas.
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> lines_of(const std::filesystem::path& file) {
+  std::istringstream text(read_file(file));
+  std::vector<json> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+std::set<std::string> keys_of(const json& object) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.insert(key);
+  return keys;
+}
+
+/// What `eval` says of the mlp in a folder, but for the line that names the file.
+std::string evaluation_of(const std::filesystem::path& out, const std::string& replicas) {
+  const Outcome outcome =
+      ringlet({"eval", "--model", "mlp", "--data", "synthetic", "--synthetic-train", "256",
+               "--synthetic-test", "64", "--replicas", replicas, "--checkpoint", out.string()});
+  EXPECT_TRUE(succeeds(outcome));
+  return outcome.out.substr(outcome.out.find('\n'));
+}
+
+TEST(Run, ShowsTheTableAndTheClassesInPlainText) {
+  const Outcome outcome = ringlet(quick_train({"--epochs", "2"}));
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"2 epochs of 4 steps", "64 samples a step", "epoch   train loss",
+                                  "test accuracy", "samples/s", "in sync", "\n    1   ",
+                                  "\n    2   ", "T-shirt/top", "Ankle boot", "\nall "}));
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << "an escape code";
+  EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a carriage return";
+}
+
+TEST(Run, SaysWhatEachReplicaGets) {
+  EXPECT_TRUE(holds(ringlet(quick_train({"--replicas", "2"})).out, {"2 replicas x 32"}));
+  EXPECT_TRUE(holds(ringlet(quick_train({"--replicas", "3"})).out, {"22 + 21 + 21 over 3"}));
+}
+
+TEST(Run, OnFourIsEvaluatedOnOneAndGoesOnOnTwo) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(
+      ringlet(quick_train({"--exact", "--replicas", "4", "--max-steps", "2", "--out", out}))));
+  const std::string on_one = evaluation_of(out, "1");
+  EXPECT_TRUE(holds(on_one, {"all ", "64 "}));
+  EXPECT_EQ(on_one, evaluation_of(out, "3")) << "each sample counts once for any number";
+
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", out, "--synthetic-train", "256",
+                                "--synthetic-test", "64", "--replicas", "2"})));
+  const std::string whole = folder / "whole";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--exact", "--out", whole}))));
+  EXPECT_EQ(read_file(folder.path() / "run" / "model.safetensors"),
+            read_file(folder.path() / "whole" / "model.safetensors"));
+}
+
+TEST(Run, IsFinishedOnlyOnce) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  const std::string model = read_file(folder / "run/model.safetensors");
+  const Outcome again =
+      ringlet({"train", "--resume", out, "--synthetic-train", "256", "--synthetic-test", "64"});
+  EXPECT_TRUE(succeeds(again));
+  EXPECT_TRUE(holds(again.out, {"nothing was left to do: 4 of 4 steps"}));
+  EXPECT_EQ(model, read_file(folder / "run/model.safetensors"));
+}
+
+TEST(Metrics, AreALineAStepAndALineAnEpoch) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(succeeds(
+      ringlet(quick_train({"--epochs", "2", "--replicas", "2", "--metrics", folder / "m.jsonl"}))));
+  const auto lines = lines_of(folder / "m.jsonl");
+  ASSERT_EQ(lines.size(), 10u);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const json& line = lines[i];
+    const bool is_epoch = i % 5 == 4;
+    EXPECT_EQ(line.at("kind"), is_epoch ? "epoch" : "step");
+    EXPECT_EQ(line.at("epoch"), i / 5 + 1);
+    if (is_epoch) {
+      EXPECT_EQ(keys_of(line),
+                (std::set<std::string>{"kind", "epoch", "train_loss", "test_loss", "test_accuracy",
+                                       "seconds", "samples_per_second", "sync_share"}));
+      EXPECT_GE(line.at("test_accuracy").get<double>(), 0);
+      EXPECT_LE(line.at("test_accuracy").get<double>(), 1);
+    } else {
+      EXPECT_EQ(keys_of(line),
+                (std::set<std::string>{"kind", "epoch", "step", "loss", "lr", "samples"}));
+      EXPECT_EQ(line.at("step"), i - i / 5 + 1);
+      EXPECT_EQ(line.at("samples"), 64);
+    }
+  }
+}
+
+TEST(Metrics, OfAnEpochAreThoseOfItsSteps) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--metrics", folder / "m.jsonl"}))));
+  const auto lines = lines_of(folder / "m.jsonl");
+  ASSERT_EQ(lines.size(), 5u);
+  double sum = 0;
+  for (std::size_t i = 0; i < 4; ++i) sum += lines[i].at("loss").get<double>();
+  EXPECT_NEAR(sum / 4, lines[4].at("train_loss").get<double>(), 1e-6);
+}
+
+TEST(Metrics, MayGoToAPipe) {
+  const Outcome outcome = ringlet(quick_train({"--metrics", "/dev/stdout"}));
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {R"({"kind":"step","epoch":1,"step":4,)", R"("kind":"epoch")"}));
+}
+
+TEST(Schedule, IsThatOfTheWholeRunWhateverTheLastStep) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--metrics", folder / "whole"}))));
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "2", "--metrics", folder / "part"}))));
+  const auto whole = lines_of(folder / "whole");
+  const auto part = lines_of(folder / "part");
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(whole[i].at("lr"), part[i].at("lr"));
+}
+
+TEST(Trace, IsAChromeTraceOfEveryRank) {
+  const TemporaryDirectory folder;
+  ASSERT_TRUE(
+      succeeds(ringlet(quick_train({"--replicas", "2", "--trace", folder / "trace.json"}))));
+  const json trace = json::parse(read_file(folder / "trace.json"));
+  std::set<int> ranks;
+  std::set<std::string> names;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    ranks.insert(event.at("pid").get<int>());
+    names.insert(event.at("name").get<std::string>());
+    EXPECT_GE(event.at("dur").get<double>(), 0);
+    EXPECT_GE(event.at("ts").get<double>(), 0);
+  }
+  EXPECT_EQ(ranks, (std::set<int>{0, 1}));
+  const auto some_name_holds = [&](const std::string& part) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.find(part) != std::string::npos;
+    });
+  };
+  for (const char* part : {"fc1", "exchange", "update", "data"}) {
+    EXPECT_TRUE(some_name_holds(part)) << part;
+  }
+}
+
+TEST(Strategies, LearnTheSame) {
+  std::set<std::string> tables;
+  for (const char* sync : {"naive", "ring", "doubling"}) {
+    const TemporaryDirectory folder;
+    const Outcome outcome = ringlet(quick_train(
+        {"--replicas", "2", "--sync", sync, "--metrics", folder / "m", "--check-replicas", "1"}));
+    ASSERT_TRUE(succeeds(outcome)) << sync;
+    EXPECT_TRUE(holds(outcome.out, {std::string(sync) + " all-reduce"}));
+    tables.insert(lines_of(folder / "m")[3].at("loss").dump());
+  }
+  EXPECT_EQ(tables.size(), 1u) << "two replicas add two numbers: the order cannot matter";
+}
+
+}  // namespace
+}  // namespace ringlet::testing

@@ -1,0 +1,66 @@
+// PyTorch loads what we wrote, and finds the loss and the accuracy that we found.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "tests/cli/program.h"
+#include "tests/data/idx_files.h"
+
+namespace ringlet::testing {
+namespace {
+
+constexpr int kNotInstalled = 77;
+
+/// `count` images of noise with labels.
+void write_noise(const std::filesystem::path& folder, const std::string& split, int count) {
+  std::mt19937 draw(7);
+  std::string images = idx_header(8, {static_cast<std::uint32_t>(count), 28, 28});
+  for (int i = 0; i < count * 28 * 28; ++i) images += static_cast<char>(draw() % 256);
+  std::string labels = idx_header(8, {static_cast<std::uint32_t>(count)});
+  for (int i = 0; i < count; ++i) labels += static_cast<char>(draw() % 10);
+  write_file(folder / (split + "-images-idx3-ubyte"), images);
+  write_file(folder / (split + "-labels-idx1-ubyte"), labels);
+}
+
+TEST(PyTorch, AgreesWithEval) {
+  const TemporaryDirectory folder;
+  write_noise(folder.path(), "train", 64);
+  write_noise(folder.path(), "t10k", 96);
+  const std::string data = folder.path().string();
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet({"train", "--no-normalize", "--data", data, "--epochs", "2",
+                                "--batch-size", "16", "--out", out})));
+  const Outcome ours = ringlet({"eval", "--no-normalize", "--data", data, "--checkpoint", out});
+  ASSERT_TRUE(succeeds(ours));
+
+  const std::string command = "/usr/bin/python3 " RINGLET_CLI_TESTS "/torch_eval.py " + out +
+                              "/model.safetensors " + data + " 2>&1";
+  std::FILE* python = popen(command.c_str(), "r");
+  ASSERT_NE(python, nullptr);
+  std::array<char, 4096> buffer{};
+  std::string theirs;
+  while (std::fgets(buffer.data(), buffer.size(), python) != nullptr) theirs += buffer.data();
+  const int status = pclose(python);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotInstalled) GTEST_SKIP() << theirs;
+  ASSERT_EQ(status, 0) << theirs;
+
+  int right = 0;
+  double loss = 0;
+  ASSERT_EQ(std::sscanf(theirs.c_str(), "right %d loss %lf", &right, &loss), 2) << theirs;
+  int our_right = -1;
+  int samples = 0;
+  double accuracy = 0;
+  double our_loss = 0;
+  ASSERT_EQ(std::sscanf(ours.out.c_str() + ours.out.find("\nall "), " all %d %d %lf %% loss %lf",
+                        &our_right, &samples, &accuracy, &our_loss),
+            4)
+      << ours.out;
+  EXPECT_EQ(samples, 96);
+  EXPECT_EQ(our_right, right);
+  EXPECT_NEAR(our_loss, loss, 1e-4);
+}
+
+}  // namespace
+}  // namespace ringlet::testing
