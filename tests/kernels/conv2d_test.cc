@@ -29,36 +29,25 @@ class Conv2d : public OperationTest {
 TEST_P(Conv2d, Forward) {
   for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
     const auto x = random_floats(x_shape.count(), 1), w = random_floats(c.w.count(), 2);
-    const Tensor y = run([&](Device& device) {
-      Tensor result = output(device, y_shape);
-      conv2d_forward(device.compute(), c.spec, input(device, x_shape, x), upload(device, c.w, w),
-                     {}, Activation::none, result);
-      return result;
-    });
-    expect_close(y, reference::conv2d_forward(c.spec, x_shape, c.w, to_double(x), to_double(w)),
-                 c.tolerance);
-    expect_padding_finite(y);
-  });
-}
-
-TEST_P(Conv2d, ForwardWithBiasAndRelu) {
-  for_each_case([&](const Conv2dCase& c, const Shape& x_shape, const Shape& y_shape) {
-    const auto x = random_floats(x_shape.count(), 1), w = random_floats(c.w.count(), 2);
     const auto b = random_floats(c.w[0], 3);
-    const auto sum = reference::bias_forward(
-        y_shape, reference::conv2d_forward(c.spec, x_shape, c.w, to_double(x), to_double(w)),
-        to_double(b));
-    for (const Activation activation : {Activation::none, Activation::relu}) {
-      const Tensor y = run([&](Device& device) {
-        Tensor result = output(device, y_shape);
+    const auto forward = [&](bool with_bias, Activation activation) {
+      return run([&](Device& device) {
+        Tensor y = output(device, y_shape);
+        const Tensor bias = upload(device, {c.w[0]}, b);
         conv2d_forward(device.compute(), c.spec, input(device, x_shape, x), upload(device, c.w, w),
-                       upload(device, {c.w[0]}, b), activation, result);
-        return result;
+                       with_bias ? ConstView(bias) : ConstView(), activation, y);
+        return y;
       });
-      expect_close(y, activation == Activation::relu ? reference::relu_forward(sum) : sum,
-                   c.tolerance);
-      expect_padding_finite(y);
-    }
+    };
+    const auto product =
+        reference::conv2d_forward(c.spec, x_shape, c.w, to_double(x), to_double(w));
+    const auto sum = reference::bias_forward(y_shape, product, to_double(b));
+    expect_close(forward(false, Activation::none), product, c.tolerance);
+    expect_close(forward(true, Activation::none), sum, c.tolerance);
+    expect_close(forward(false, Activation::relu), reference::relu_forward(product), c.tolerance);
+    const Tensor y = forward(true, Activation::relu);
+    expect_close(y, reference::relu_forward(sum), c.tolerance);
+    expect_padding_finite(y);
   });
 }
 
