@@ -1,5 +1,7 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -21,28 +23,32 @@ class FirstFailure {
  public:
   void note(int rank, const DeviceId& device, std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
-    const bool secondary = is_secondary(error);
-    if (error_ && (secondary || !secondary_)) return;
-    error_ = error;
-    secondary_ = secondary;
-    name_ = "replica " + std::to_string(rank) + " (" + device.to_string() + "): ";
+    Failure& kept = is_secondary(error) ? secondary_ : root_;
+    if (!kept.error) kept = {error, fmt::format("replica {} ({}): ", rank, device.to_string())};
   }
+  /// Once no thread notes any more.
   void rethrow(bool name_replica) const {
-    if (!error_) return;
+    const Failure& shown = root_.error ? root_ : secondary_;
+    if (!shown.error) return;
+    const std::string name = name_replica ? shown.name : "";
     try {
-      std::rethrow_exception(error_);
+      std::rethrow_exception(shown.error);
     } catch (const comm::CommError&) {
       throw;  // names the ranks itself
     } catch (const RunError&) {
       throw;
     } catch (const Error& error) {
-      throw Error((name_replica ? name_ : "") + error.what(), error.where());
+      throw Error(name + error.what(), error.where());
     } catch (const std::exception& error) {
-      throw Error((name_replica ? name_ : "") + error.what());
+      throw Error(name + error.what());
     }
   }
 
  private:
+  struct Failure {
+    std::exception_ptr error;
+    std::string name;  // of the replica
+  };
   static bool is_secondary(const std::exception_ptr& error) {
     try {
       std::rethrow_exception(error);
@@ -53,9 +59,7 @@ class FirstFailure {
     }
   }
   std::mutex mutex_;
-  std::exception_ptr error_;
-  bool secondary_ = false;
-  std::string name_;
+  Failure root_, secondary_;
 };
 
 }  // namespace
