@@ -30,12 +30,19 @@ std::size_t of(std::align_val_t alignment) { return static_cast<std::size_t>(ali
 
 }  // namespace
 
-// The array and nothrow forms of the library call these.
+// All forms: where a sanitizer is linked, its own array and nothrow forms would not call ours.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   return counted_or_throw(bytes, kOrdinary);
 }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t at) {
   return counted_or_throw(bytes, of(at));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, kOrdinary);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t at,
+                                     const std::nothrow_t&) noexcept {
+  return counted(bytes, of(at));
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -43,6 +50,27 @@ std::size_t of(std::align_val_t alignment) { return static_cast<std::size_t>(ali
   std::free(memory);
 }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes) {
+  return counted_or_throw(bytes, kOrdinary);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t at) {
+  return counted_or_throw(bytes, of(at));
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted(bytes, kOrdinary);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t at,
+                                       const std::nothrow_t&) noexcept {
+  return counted(bytes, of(at));
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
@@ -112,17 +140,14 @@ INSTANTIATE_TEST_SUITE_P(Steps, SteadyState, ::testing::ValuesIn(cases()),
                          ::testing::PrintToStringParamName());
 
 TEST(Counting, SeesAllocations) {
+  constexpr std::align_val_t kWide{64};
   allocations = 0;
   counting = true;
-  auto number = std::make_unique<int>(1);
-  struct alignas(64) Wide {
-    char bytes[64];
-  };
-  auto wide = std::make_unique<Wide[]>(2);
+  ::operator delete(::operator new(8));
+  ::operator delete[](::operator new[](8));
+  ::operator delete(::operator new(8, kWide), kWide);
   counting = false;
-  EXPECT_NE(number, nullptr);
-  EXPECT_NE(wide, nullptr);
-  EXPECT_EQ(allocations, 2);
+  EXPECT_EQ(allocations, 3);
 }
 
 }  // namespace

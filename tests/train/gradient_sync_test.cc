@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "tests/train/runs.h"
 #include "train/trace_writer.h"
@@ -37,12 +38,15 @@ Execution execution_of(int ranks, bool overlap = true) {
 /// Rank and element make a whole number, so that sums are exact.
 float pattern(int rank, std::int64_t i) { return static_cast<float>((rank + 1) * (i % 1000 + 1)); }
 
+void write_pattern(Device& device, const nn::Parameters& parameters, int rank, std::int64_t begin,
+                   std::int64_t end) {
+  std::vector<float> values;
+  for (std::int64_t i = begin; i < end; ++i) values.push_back(pattern(rank, i));
+  copy_from_host(device.compute(), values.data(), parameters.gradients().slice(begin, end));
+}
+
 void write_pattern(Device& device, const nn::Parameters& parameters, int rank) {
-  std::vector<float> values(static_cast<std::size_t>(parameters.gradients().count()));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = pattern(rank, static_cast<std::int64_t>(i));
-  }
-  copy_from_host(device.compute(), values.data(), parameters.gradients());
+  write_pattern(device, parameters, rank, 0, parameters.gradients().count());
 }
 
 void expect_pattern_summed(Device& device, const nn::Parameters& parameters, int ranks) {
@@ -102,16 +106,23 @@ TEST(GradientSync, BucketsStartInIndexOrderWhateverTheOrderOfReadiness) {
         Replica replica(device, lenet_spec());
         GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
         const auto names = names_of(sync.buckets());
-        auto order = replica.parameters().registry().parameters;
+        auto order = replica.plan().parameters;
+        const auto& parameters = replica.parameters().registry().parameters;
         std::mt19937 random(static_cast<unsigned>(communicator.rank()));
         std::vector<std::string> expected;
         for (int round = 0; round < kRounds; ++round) {
           write_pattern(device, replica.parameters(), communicator.rank());
           std::shuffle(order.begin(), order.end(), random);
           sync.begin_step();
-          for (const nn::Parameter* parameter : order) {
+          for (const nn::PlannedParameter& planned : order) {  // what is sent too early is wrong
+            fill(device.compute(), -1,
+                 replica.parameters().gradients().slice(planned.begin, planned.end));
+          }
+          for (const nn::PlannedParameter& planned : order) {
             std::this_thread::sleep_for(microseconds(random() % 500));
-            sync.gradient_ready(*parameter);
+            write_pattern(device, replica.parameters(), communicator.rank(), planned.begin,
+                          planned.end);
+            sync.gradient_ready(*parameters.at(static_cast<std::size_t>(planned.id)));
           }
           sync.finish();
           expect_pattern_summed(device, replica.parameters(), kRanks);
