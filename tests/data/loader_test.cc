@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{BatchLayout::nchw, 2, 3, 5, 3}, Case{BatchLayout::lanes16, 0, 28, 28},
                       Case{BatchLayout::lanes16, 2, 28, 28}, Case{BatchLayout::lanes16, 4, 3, 5},
                       Case{BatchLayout::lanes16, 3, 4, 4, 3}, Case{BatchLayout::lanes16, 3, 1, 1}),
-    [](const auto& info) {
-      const Case& c = info.param;
+    [](const auto& tested) {
+      const Case& c = tested.param;
       const std::string layout = c.layout == BatchLayout::nchw ? "nchw" : "lanes";
       return layout + "_depth" + std::to_string(c.depth) + "_" + std::to_string(c.channels) + "x" +
              std::to_string(c.height) + "x" + std::to_string(c.width);
