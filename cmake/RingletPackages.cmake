@@ -13,16 +13,17 @@ ringlet_package(ZLIB zlib1g-dev)
 ringlet_package(nlohmann_json nlohmann-json3-dev)
 ringlet_package(CLI11 libcli11-dev)
 
-# OpenBLAS, the build without threads of its own: a replica brings its own threads, and a
-# ThreadSanitizer build must not link an OpenMP run time. pkg-config's files differ between
-# distributions, so the library and the header are looked for by name.
-find_library(OPENBLAS_LIBRARY NAMES openblas PATH_SUFFIXES openblas-serial)
-find_path(OPENBLAS_INCLUDE_DIR NAMES cblas.h
-          PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial openblas-serial)
-if(NOT OPENBLAS_LIBRARY OR NOT OPENBLAS_INCLUDE_DIR)
+# OpenBLAS, the build with POSIX threads: the serial one of Debian 12 and its relatives is not safe to
+# call from several threads at once (it loses products), and a ThreadSanitizer build must not link an
+# OpenMP run time. A replica brings its own threads, so kernels/cpu/gemm.h keeps OpenBLAS to one.
+# pkg-config's files differ between distributions, so library and header are looked for by name.
+find_library(OPENBLAS_PTHREAD_LIBRARY NAMES openblas PATH_SUFFIXES openblas-pthread)
+find_path(OPENBLAS_PTHREAD_INCLUDE_DIR NAMES cblas.h
+          PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread openblas-pthread)
+if(NOT OPENBLAS_PTHREAD_LIBRARY OR NOT OPENBLAS_PTHREAD_INCLUDE_DIR)
   message(FATAL_ERROR "OpenBLAS was not found. Install it with:  sudo apt-get install "
-                      "libopenblas-serial-dev\n(scripts/setup installs everything that Ringlet needs.)")
+                      "libopenblas-pthread-dev\n(scripts/setup installs everything that Ringlet needs.)")
 endif()
 add_library(ringlet_blas INTERFACE)
-target_include_directories(ringlet_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-target_link_libraries(ringlet_blas INTERFACE ${OPENBLAS_LIBRARY})
+target_include_directories(ringlet_blas SYSTEM INTERFACE ${OPENBLAS_PTHREAD_INCLUDE_DIR})
+target_link_libraries(ringlet_blas INTERFACE ${OPENBLAS_PTHREAD_LIBRARY})

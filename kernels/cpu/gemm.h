@@ -1,4 +1,5 @@
-// Matrix products on row-major float matrices, by OpenBLAS, on the thread that calls.
+// Matrix products on row-major float matrices, by OpenBLAS, on the thread that calls. Any number of
+// threads may call at once.
 #pragma once
 
 #include <cblas.h>
@@ -15,10 +16,17 @@ struct Matrix {
   bool transposed = false;
 };
 
+/// Keeps OpenBLAS from sharing a product between threads of its own: a replica brings its threads.
+inline void use_calling_thread_only() {
+  static const bool told = (openblas_set_num_threads(1), true);
+  (void)told;
+}
+
 /// c = beta * c + a b   with a (as taken) [m, k], b [k, n], c [m, n]. With beta = 0, c is not read.
 inline void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                  float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;
+  use_calling_thread_only();
   const auto order = [](const Matrix& matrix) {
     return matrix.transposed ? CblasTrans : CblasNoTrans;
   };

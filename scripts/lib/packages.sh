@@ -2,7 +2,7 @@
 
 # Without these nothing builds.
 REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
-          libopenblas-serial-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev)
+          libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev)
 # These save time, or a download. Their absence is said and borne.
 OPTIONAL=(ccache)
 DATASET=dataset-fashion-mnist
