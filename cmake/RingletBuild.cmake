@@ -20,13 +20,18 @@ set(RINGLET_SANITIZE "" CACHE STRING "Sanitizers to build with: address;undefine
 
 add_library(ringlet_build INTERFACE)
 target_include_directories(ringlet_build INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(ringlet_build INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
-                       -Woverloaded-virtual -Wno-psabi)
+target_compile_options(ringlet_build INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>
+  # constexpr functions of host code (Philox, the sampler) are taken as they are; -lineinfo is for profilers.
+  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>)
 if(RINGLET_WERROR)
-  target_compile_options(ringlet_build INTERFACE -Werror)
+  target_compile_options(ringlet_build INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-Werror>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
 endif()
 foreach(sanitizer IN LISTS RINGLET_SANITIZE)
-  target_compile_options(ringlet_build INTERFACE -fsanitize=${sanitizer} -fno-omit-frame-pointer)
+  target_compile_options(ringlet_build INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${sanitizer} -fno-omit-frame-pointer>)
   target_link_options(ringlet_build INTERFACE -fsanitize=${sanitizer})
 endforeach()
 if("undefined" IN_LIST RINGLET_SANITIZE)

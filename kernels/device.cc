@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "kernels/cpu/cpu_device.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/error.h"
 #include "kernels/meta_device.h"
 
@@ -60,10 +61,9 @@ std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options) {
     case DeviceKind::meta:
       return std::make_unique<MetaDevice>();
     case DeviceKind::cuda:
-      break;
+      return open_cuda_device(id, options);
   }
-  throw DeviceError("device " + id.to_string() +
-                    " cannot be used: this build of Ringlet has no CUDA; use --device cpu");
+  throw DeviceError("no such kind of device");
 }
 
 }  // namespace ringlet

@@ -8,15 +8,6 @@
 
 namespace ringlet {
 
-void CpuEvent::reach(std::uint64_t record) {
-  reached_.store(record);
-  reached_.notify_all();
-}
-
-void CpuEvent::wait_until(std::uint64_t record) const {
-  for (std::uint64_t seen = reached_; seen < record; seen = reached_) reached_.wait(seen);
-}
-
 CpuStream::CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, InstructionSet isa)
     : Stream(device, name),
       pool_(pool),
@@ -39,75 +30,26 @@ void* CpuStream::workspace(std::int64_t bytes) {
 void CpuStream::run(Task task) { task(); }
 
 void CpuStream::record(Event& event) {
-  auto& cpu_event = static_cast<CpuEvent&>(event);
-  cpu_event.reach(cpu_event.next_record());
+  RecordCount& records = static_cast<CpuEvent&>(event).records;
+  records.reach(records.next());
 }
 
 void CpuStream::wait(Event& event) {
-  const auto& cpu_event = static_cast<CpuEvent&>(event);
-  cpu_event.wait_until(cpu_event.recorded());
+  const RecordCount& records = static_cast<CpuEvent&>(event).records;
+  records.wait_until(records.latest());
 }
 
 CpuQueueStream::CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa)
-    : CpuStream(device, name, nullptr, isa), ring_(kCapacity), worker_([this] { work(); }) {}
-
-CpuQueueStream::~CpuQueueStream() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  worker_.join();
-}
-
-void CpuQueueStream::push(Task task, bool always) {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return count_ < kCapacity; });
-    ring_[(head_ + count_) % kCapacity] = {task, always};
-    ++count_;
-  }
-  changed_.notify_all();
-}
-
-void CpuQueueStream::run(Task task) { push(task, false); }
+    : CpuStream(device, name, nullptr, isa) {}
 
 void CpuQueueStream::record(Event& event) {
-  auto& cpu_event = static_cast<CpuEvent&>(event);
-  push([&cpu_event, record = cpu_event.next_record()] { cpu_event.reach(record); }, true);
+  RecordCount& records = static_cast<CpuEvent&>(event).records;
+  queue_.run_always([&records, record = records.next()] { records.reach(record); });
 }
 
 void CpuQueueStream::wait(Event& event) {
-  const auto& cpu_event = static_cast<CpuEvent&>(event);
-  push([&cpu_event, record = cpu_event.recorded()] { cpu_event.wait_until(record); }, true);
-}
-
-void CpuQueueStream::synchronize() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return count_ == 0; });
-  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-}
-
-void CpuQueueStream::work() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return count_ > 0 || stop_; });
-    if (count_ == 0) return;  // what was handed over before the end has run
-    Entry entry = ring_[head_];
-    const bool dropped = error_ && !entry.always;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      if (!dropped) entry.task();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    if (error && !error_) error_ = error;
-    head_ = (head_ + 1) % kCapacity;
-    --count_;
-    changed_.notify_all();
-  }
+  const RecordCount& records = static_cast<CpuEvent&>(event).records;
+  queue_.run_always([&records, record = records.latest()] { records.wait_until(record); });
 }
 
 namespace {

@@ -1,34 +1,23 @@
 // The CPU as a device: its compute stream runs in place, its communication stream has a thread.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "kernels/cpu/thread_pool.h"
 #include "kernels/device.h"
+#include "kernels/record_count.h"
+#include "kernels/task_queue.h"
 
 namespace ringlet {
 
 class CpuDevice;
 
-/// Counts the times it was recorded; reached when the count of completed records catches up.
+/// Reached when what was handed to the stream before its latest record has run.
 class CpuEvent : public Event {
  public:
-  std::uint64_t next_record() { return recorded_.fetch_add(1) + 1; }
-  std::uint64_t recorded() const { return recorded_.load(); }
-  void reach(std::uint64_t record);
-  void wait_until(std::uint64_t record) const;
-
- private:
-  std::atomic<std::uint64_t> recorded_{0};
-  std::atomic<std::uint64_t> reached_{0};
+  RecordCount records;
 };
 
 /// What CPU kernels see of a stream. Kernels split their work over outputs only, so that no bit of
@@ -78,31 +67,14 @@ class CpuStream : public Stream {
 class CpuQueueStream final : public CpuStream {
  public:
   CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa);
-  ~CpuQueueStream() override;
 
-  void run(Task task) override;
+  void run(Task task) override { queue_.run(task); }
   void record(Event& event) override;
   void wait(Event& event) override;
-  void synchronize() override;
+  void synchronize() override { queue_.synchronize(); }
 
  private:
-  /// `always` tasks (events) run even after an error.
-  struct Entry {
-    Task task;
-    bool always = false;
-  };
-  static constexpr std::size_t kCapacity = 1024;  // entries; run() blocks while the queue is full
-  void push(Task task, bool always);
-  void work();
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Entry> ring_;
-  std::size_t head_ = 0;   // the next entry to run
-  std::size_t count_ = 0;  // entries waiting, and the one that runs
-  bool stop_ = false;
-  std::exception_ptr error_;
-  std::thread worker_;
+  TaskQueue queue_;
 };
 
 class CpuDevice final : public Device {

@@ -1,0 +1,179 @@
+#include "kernels/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/cuda/libraries.h"
+
+namespace ringlet {
+
+namespace {
+
+void make_current(int device) { check_cuda(cudaSetDevice(device), "cudaSetDevice"); }
+
+cudaStream_t make_stream(int device) {
+  make_current(device);
+  cudaStream_t stream = nullptr;
+  // Non-blocking: nothing here uses the default stream, and it may not order anything either.
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return stream;
+}
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+/// Lets `device` read and write the memory of every other GPU that permits it.
+void enable_peer_access(int device) {
+  int count = 0;
+  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int other = 0; other < count; ++other) {
+    if (other == device) continue;
+    int possible = 0;
+    check_cuda(cudaDeviceCanAccessPeer(&possible, device, other), "cudaDeviceCanAccessPeer");
+    if (possible == 0) continue;
+    const cudaError_t result = cudaDeviceEnablePeerAccess(other, 0);
+    if (result == cudaErrorPeerAccessAlreadyEnabled) {  // by another replica on this GPU
+      cudaGetLastError();
+      continue;
+    }
+    check_cuda(result, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+}  // namespace
+
+CudaEvent::CudaEvent(int device) : device_(device) {
+  make_current(device_);
+  check_cuda(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), "cudaEventCreate");
+}
+
+CudaEvent::~CudaEvent() { cudaEventDestroy(handle_); }
+
+CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions& options)
+    : Stream(device, name),
+      handle_(make_stream(device.id().index)),
+      multiprocessors_(attribute(cudaDevAttrMultiProcessorCount, device.id().index)),
+      tf32_(options.tf32),
+      deterministic_(options.deterministic),
+      autotune_(options.autotune) {}
+
+CudaStream::~CudaStream() {
+  cudaSetDevice(device().id().index);
+  cudaStreamSynchronize(handle_);  // its work may use what goes now; an error was thrown before
+  libraries_.reset();
+  if (workspace_ != nullptr) device().deallocate(workspace_, workspace_bytes_);
+  cudaStreamDestroy(handle_);
+}
+
+cudaStream_t CudaStream::handle() const {
+  make_current(device().id().index);
+  return handle_;
+}
+
+void* CudaStream::workspace(std::int64_t bytes) {
+  if (bytes > workspace_bytes_ || workspace_ == nullptr) {
+    void* larger = device().allocate(bytes);
+    if (workspace_ != nullptr) {
+      check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
+      device().deallocate(workspace_, workspace_bytes_);
+    }
+    workspace_ = larger;
+    workspace_bytes_ = bytes;
+  }
+  return workspace_;
+}
+
+CudaLibraries& CudaStream::libraries() {
+  if (!libraries_) libraries_ = std::make_unique<CudaLibraries>(*this);
+  return *libraries_;
+}
+
+void CudaStream::launch_record(CudaEvent& event, std::uint64_t record) {
+  const struct Reaching {  // also after a failure: nobody may wait for ever
+    RecordCount& launched;
+    std::uint64_t record;
+    ~Reaching() { launched.reach(record); }
+  } reaching{event.launched, record};
+  check_cuda(cudaEventRecord(event.handle(), handle()), "cudaEventRecord");
+}
+
+void CudaStream::launch_wait(const CudaEvent& event, std::uint64_t record) {
+  if (record == 0) return;
+  event.launched.wait_until(record);
+  check_cuda(cudaStreamWaitEvent(handle(), event.handle(), 0), "cudaStreamWaitEvent");
+}
+
+void CudaStream::record(Event& event) {
+  auto& cuda_event = static_cast<CudaEvent&>(event);
+  launch_record(cuda_event, cuda_event.launched.next());
+}
+
+void CudaStream::wait(Event& event) {
+  const auto& cuda_event = static_cast<CudaEvent&>(event);
+  launch_wait(cuda_event, cuda_event.launched.latest());
+}
+
+void CudaStream::synchronize() {
+  check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
+}
+
+CudaQueueStream::CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options)
+    : CudaStream(device, name, options), queue_([&device] { make_current(device.id().index); }) {}
+
+void CudaQueueStream::record(Event& event) {
+  auto& cuda_event = static_cast<CudaEvent&>(event);
+  queue_.run_always([this, &cuda_event, record = cuda_event.launched.next()] {
+    launch_record(cuda_event, record);
+  });
+}
+
+void CudaQueueStream::wait(Event& event) {
+  const auto& cuda_event = static_cast<CudaEvent&>(event);
+  queue_.run_always([this, &cuda_event, record = cuda_event.launched.latest()] {
+    launch_wait(cuda_event, record);
+  });
+}
+
+void CudaQueueStream::synchronize() {
+  queue_.synchronize();
+  CudaStream::synchronize();
+}
+
+CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id) {
+  make_current(id.index);
+  enable_peer_access(id.index);
+  compute_ = std::make_unique<CudaStream>(*this, "compute", options);
+  if (options.overlap) {
+    communication_ = std::make_unique<CudaQueueStream>(*this, "communication", options);
+  } else {
+    communication_ = std::make_unique<CudaStream>(*this, "communication", options);
+  }
+}
+
+CudaDevice::~CudaDevice() = default;
+
+void* CudaDevice::do_allocate(std::int64_t bytes) {
+  make_current(id().index);
+  void* address = nullptr;
+  const cudaError_t result =
+      cudaMalloc(&address, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw OutOfMemoryError("device " + id().to_string() + " has no " + std::to_string(bytes >> 20) +
+                           " MiB left; use a smaller batch or fewer replicas on it");
+  }
+  check_cuda(result, "cudaMalloc");
+  return address;
+}
+
+void CudaDevice::do_deallocate(void* address, std::int64_t) noexcept {
+  cudaSetDevice(id().index);
+  cudaFree(address);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,123 @@
+// A GPU as a device: two CUDA streams, and a host thread that launches on the second one.
+//
+//   compute         launches from the thread that calls; the GPU works behind it
+//   communication   tasks run on a host thread of its own (or in place, without overlap), because a
+//                   collective waits on the host for its peers before it launches
+//
+// Events order work on the GPU. A wait for an event that another host thread has yet to record
+// blocks the calling host thread until that record is launched (never until it is reached): CUDA
+// takes a wait for an event that nobody has recorded as no wait at all.
+//
+// This header needs none of CUDA's, so that any file may include it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/device.h"
+#include "kernels/record_count.h"
+#include "kernels/task_queue.h"
+
+struct CUevent_st;   // cudaEvent_t
+struct CUstream_st;  // cudaStream_t
+
+namespace ringlet {
+
+class CudaDevice;
+class CudaLibraries;
+
+/// Its record numbers are reached when the record is launched, not when the GPU comes to it.
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(int device);
+  ~CudaEvent() override;
+  CUevent_st* handle() const { return handle_; }
+
+  RecordCount launched;
+
+ private:
+  int device_;
+  CUevent_st* handle_ = nullptr;
+};
+
+/// What CUDA kernels see of a stream.
+class CudaStream : public Stream {
+ public:
+  static constexpr DeviceKind kKind = DeviceKind::cuda;
+
+  CudaStream(CudaDevice& device, const char* name, const DeviceOptions& options);
+  ~CudaStream() override;
+
+  /// The CUDA stream. Makes its device the current one of the calling thread, as launches need.
+  CUstream_st* handle() const;
+  int multiprocessors() const { return multiprocessors_; }
+  bool tf32() const { return tf32_; }
+  bool deterministic() const { return deterministic_; }
+  bool autotune() const { return autotune_; }
+
+  /// Scratch memory on the device of at least `bytes`, kept until the stream ends and grown when a
+  /// larger one is asked for, after the stream has come to rest. The operations of a stream run one
+  /// after another, so they share it: an operation takes it, uses it, and forgets it.
+  void* workspace(std::int64_t bytes);
+  template <class T>
+  T* workspace_of(std::int64_t count) {
+    return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
+  }
+
+  /// cuBLASLt and cuDNN for this stream, opened at the first call.
+  CudaLibraries& libraries();
+
+  void run(Task task) override { task(); }
+  void record(Event& event) override;
+  void wait(Event& event) override;
+  void synchronize() override;
+
+ protected:
+  void launch_record(CudaEvent& event, std::uint64_t record);
+  void launch_wait(const CudaEvent& event, std::uint64_t record);
+
+ private:
+  CUstream_st* handle_ = nullptr;
+  int multiprocessors_ = 0;
+  bool tf32_;
+  bool deterministic_;
+  bool autotune_;
+  std::unique_ptr<CudaLibraries> libraries_;
+  void* workspace_ = nullptr;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+/// A CUDA stream that is launched to from a host thread of its own.
+class CudaQueueStream final : public CudaStream {
+ public:
+  CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options);
+
+  void run(Task task) override { queue_.run(task); }
+  void record(Event& event) override;
+  void wait(Event& event) override;
+  void synchronize() override;
+
+ private:
+  TaskQueue queue_;
+};
+
+class CudaDevice final : public Device {
+ public:
+  /// Throws DeviceError naming the remedy when there is no such GPU, or no driver for it.
+  explicit CudaDevice(DeviceId id, const DeviceOptions& options = {});
+  ~CudaDevice() override;
+
+  Stream& compute() override { return *compute_; }
+  Stream& communication() override { return *communication_; }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(id().index); }
+
+ protected:
+  void* do_allocate(std::int64_t bytes) override;
+  void do_deallocate(void* address, std::int64_t bytes) noexcept override;
+
+ private:
+  std::unique_ptr<CudaStream> compute_;
+  std::unique_ptr<CudaStream> communication_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,109 @@
+#include "kernels/cuda_devices.h"
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/error.h"
+
+namespace ringlet {
+
+namespace {
+
+/// 13000 is "13.0".
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+int driver_version() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
+/// Why cudaGetDeviceCount gave `result` or no device, with the remedy.
+std::string explain_none(cudaError_t result) {
+  const std::string needed = version_text(CUDART_VERSION);
+  if (driver_version() == 0) {
+    return "no NVIDIA driver is loaded on this machine; install one that knows CUDA " + needed;
+  }
+  if (result == cudaErrorInsufficientDriver) {
+    return "the NVIDIA driver knows CUDA " + version_text(driver_version()) +
+           " and Ringlet was built with " + needed + "; update the driver";
+  }
+  if (result != cudaSuccess && result != cudaErrorNoDevice) {
+    return std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
+  }
+  return "the driver sees no GPU; CUDA_VISIBLE_DEVICES may hide it";
+}
+
+CudaDeviceInfo describe(int device, int count) {
+  CudaDeviceInfo info;
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, device) == cudaSuccess) {
+    info.name = properties.name;
+    info.capability_major = properties.major;
+    info.capability_minor = properties.minor;
+    info.multiprocessors = properties.multiProcessorCount;
+    info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  }
+  std::size_t free = 0, total = 0;
+  if (cudaSetDevice(device) == cudaSuccess && cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    info.free_bytes = static_cast<std::int64_t>(free);
+  }
+  for (int other = 0; other < count; ++other) {
+    int possible = 0;
+    const bool asked = cudaDeviceCanAccessPeer(&possible, device, other) == cudaSuccess;
+    info.peer_access.push_back(other == device || (asked && possible != 0));
+  }
+  return info;
+}
+
+cudaError_t count_devices(int& count) {
+  count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess) {
+    cudaGetLastError();  // asking is no failure of what comes later
+    count = 0;
+  }
+  return result;
+}
+
+}  // namespace
+
+CudaSurvey survey_cuda() {
+  CudaSurvey survey;
+  int count = 0;
+  const cudaError_t result = count_devices(count);
+  for (int device = 0; device < count; ++device) survey.devices.push_back(describe(device, count));
+  if (count == 0) survey.why_none = explain_none(result);
+  if (driver_version() != 0) survey.versions.driver = version_text(driver_version());
+  survey.versions.runtime = version_text(CUDART_VERSION);
+  survey.versions.cublas = cublas_version();
+  survey.versions.cudnn = cudnn_version();
+  cudaGetLastError();
+  return survey;
+}
+
+int cuda_device_count() {
+  int count = 0;
+  count_devices(count);
+  return count;
+}
+
+std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& options) {
+  int count = 0;
+  const cudaError_t result = count_devices(count);
+  if (count == 0) {
+    throw DeviceError("device " + id.to_string() + " cannot be used: " + explain_none(result) +
+                      ", or use --device cpu");
+  }
+  if (id.index >= count) {
+    const std::string last = count == 1 ? "" : " to cuda:" + std::to_string(count - 1);
+    throw DeviceError("device " + id.to_string() + " does not exist: there " +
+                      (count == 1 ? "is cuda:0" : "are cuda:0" + last) +
+                      " (CUDA_VISIBLE_DEVICES hides and renumbers GPUs)");
+  }
+  return std::make_unique<CudaDevice>(id, options);
+}
+
+}  // namespace ringlet

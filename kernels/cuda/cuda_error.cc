@@ -1,0 +1,23 @@
+#include "kernels/cuda/cuda_error.h"
+
+#include <string>
+
+namespace ringlet {
+
+void check_cuda(cudaError_t result, const char* call, At at) {
+  if (result == cudaSuccess) return;
+  int device = 0;
+  const bool known = cudaGetDevice(&device) == cudaSuccess;
+  const std::string where = known ? " on cuda:" + std::to_string(device) : std::string();
+  if (result == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // not sticky: whoever catches it may go on
+    throw OutOfMemoryError(
+        std::string(call) + where + ": the GPU has not enough memory left; use a smaller batch",
+        at);
+  }
+  throw DeviceError(std::string(call) + " failed" + where + ": " + cudaGetErrorString(result) +
+                        " (" + cudaGetErrorName(result) + ")",
+                    at);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,47 @@
+// What GPUs there are, for messages, `ringlet devices` and the choice of a default. In a build
+// without CUDA there are none, and `why_none` says so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/device.h"
+
+namespace ringlet {
+
+struct CudaDeviceInfo {
+  std::string name;          ///< "NVIDIA H200"
+  int capability_major = 0;  ///< compute capability 9.0: 9
+  int capability_minor = 0;  ///< and 0
+  int multiprocessors = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t free_bytes = 0;
+  std::vector<bool> peer_access;  ///< [other]: whether this GPU reads and writes the other's memory
+};
+
+/// Versions as NVIDIA counts them ("13.0", "9.19.0"); empty where the library is not there.
+struct CudaVersions {
+  std::string driver;   ///< newest CUDA that the driver knows
+  std::string runtime;  ///< CUDA run time that Ringlet was built with
+  std::string cublas;   ///< cuBLASLt as found at run time
+  std::string cudnn;    ///< cuDNN as found at run time
+};
+
+struct CudaSurvey {
+  std::vector<CudaDeviceInfo> devices;  ///< in CUDA's order, after CUDA_VISIBLE_DEVICES
+  CudaVersions versions;
+  std::string why_none;  ///< when there is no device: one clause with the remedy
+};
+
+/// Asks the driver. Never throws: what cannot be had is empty.
+CudaSurvey survey_cuda();
+
+/// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.
+int cuda_device_count();
+
+/// Throws DeviceError where the device cannot be used. See open_device().
+std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& options);
+
+}  // namespace ringlet

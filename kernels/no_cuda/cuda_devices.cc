@@ -1,0 +1,23 @@
+// In place of kernels/cuda in a build without CUDA.
+#include "kernels/cuda_devices.h"
+
+#include "kernels/error.h"
+
+namespace ringlet {
+
+namespace {
+
+constexpr const char* kWhy =
+    "this build of Ringlet has no CUDA: CMake found no nvcc, cuDNN or NCCL when it was configured";
+
+}  // namespace
+
+CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
+
+int cuda_device_count() { return 0; }
+
+std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions&) {
+  throw DeviceError("device " + id.to_string() + " cannot be used: " + kWhy + "; use --device cpu");
+}
+
+}  // namespace ringlet

@@ -1,0 +1,26 @@
+#include "kernels/shared_library.h"
+
+#include <dlfcn.h>
+
+#include "kernels/error.h"
+
+namespace ringlet {
+
+SharedLibrary::SharedLibrary(const char* file, const char* remedy)
+    : file_(file), handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+  if (handle_ == nullptr) {
+    const char* why = dlerror();
+    throw DeviceError(std::string("cannot open ") + (why == nullptr ? file : why) + "; " + remedy);
+  }
+}
+
+void* SharedLibrary::address_of(const char* name) const {
+  void* address = dlsym(handle_, name);
+  if (address == nullptr) {
+    throw DeviceError(file_ + " has no function " + name +
+                      ": it is older than the header that Ringlet was built with");
+  }
+  return address;
+}
+
+}  // namespace ringlet
