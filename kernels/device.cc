@@ -1,7 +1,8 @@
 #include "kernels/device.h"
 
 #include <charconv>
-#include <cstdlib>
+#include <new>
+#include <string>
 
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cuda_devices.h"
@@ -16,6 +17,8 @@ constexpr struct {
   std::string_view name;
   DeviceKind kind;
 } kKinds[] = {{"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}, {"meta", DeviceKind::meta}};
+
+constexpr std::align_val_t kHostAlignment{256};
 
 }  // namespace
 
@@ -53,6 +56,28 @@ void Device::deallocate(void* address, std::int64_t bytes) noexcept {
   do_deallocate(address, bytes);
   bytes_held_.fetch_sub(bytes, std::memory_order_relaxed);
 }
+
+void* Device::allocate_host(std::int64_t bytes) {
+  void* address = ::operator new(static_cast<std::size_t>(bytes), kHostAlignment, std::nothrow);
+  if (address != nullptr) return address;
+  throw OutOfMemoryError("the host has no " + std::to_string(bytes >> 20) +
+                         " MiB left; use a smaller batch");
+}
+
+void Device::deallocate_host(void* address) noexcept { ::operator delete(address, kHostAlignment); }
+
+namespace {
+
+[[noreturn]] void throw_no_graphs(const Stream& stream) {
+  throw DeviceError("the " + std::string(stream.name()) + " stream of " +
+                    stream.device().id().to_string() + " captures no graphs; use --graph off");
+}
+
+}  // namespace
+
+void Stream::begin_capture() { throw_no_graphs(*this); }
+std::unique_ptr<Graph> Stream::end_capture() { throw_no_graphs(*this); }
+void Stream::launch(Graph&) { throw_no_graphs(*this); }
 
 std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options) {
   switch (id.kind) {

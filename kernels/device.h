@@ -58,6 +58,11 @@ class Device {
   void* allocate(std::int64_t bytes);
   void deallocate(void* address, std::int64_t bytes) noexcept;
 
+  /// Host memory that the device copies from and to beside its other work (pinned, for CUDA);
+  /// aligned to at least 256 bytes. Throws OutOfMemoryError.
+  virtual void* allocate_host(std::int64_t bytes);
+  virtual void deallocate_host(void* address) noexcept;
+
   /// Calls of allocate() so far: the test "nothing allocates after step 2" reads it.
   std::int64_t allocations() const { return allocations_.load(std::memory_order_relaxed); }
   /// Bytes held now.

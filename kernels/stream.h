@@ -61,6 +61,20 @@ class Event {
   virtual ~Event() = default;
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
+
+  /// Blocks the host until the last record() made before this call is reached; an event that was
+  /// never recorded is not waited for.
+  virtual void synchronize() {}
+};
+
+/// What a stream was asked to do between begin_capture() and end_capture(), to be done again as
+/// often as wished with one call. It reads and writes the same memory each time.
+class Graph {
+ public:
+  Graph() = default;
+  virtual ~Graph() = default;
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
 };
 
 class Stream {
@@ -89,6 +103,15 @@ class Stream {
   /// After an error the tasks that follow are dropped (their events are reached all the same,
   /// so nobody hangs) until synchronize() has thrown it.
   virtual void synchronize() = 0;
+
+  /// Whether work can be captured into graphs: on CUDA's compute streams.
+  virtual bool can_capture() const { return false; }
+  /// From here to end_capture() the stream's kernels are noted down and not run. Nothing may be
+  /// allocated or waited for in between. Throws DeviceError where it cannot capture.
+  virtual void begin_capture();
+  virtual std::unique_ptr<Graph> end_capture();
+  /// Runs what was captured, after everything handed over before.
+  virtual void launch(Graph& graph);
 
   Tracer* tracer() const { return tracer_; }
   void set_tracer(Tracer* tracer) { tracer_ = tracer; }

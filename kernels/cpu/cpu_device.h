@@ -17,6 +17,8 @@ class CpuDevice;
 /// Reached when what was handed to the stream before its latest record has run.
 class CpuEvent : public Event {
  public:
+  void synchronize() override { records.wait_until(records.latest()); }
+
   RecordCount records;
 };
 

@@ -54,6 +54,15 @@ CudaEvent::CudaEvent(int device) : device_(device) {
 
 CudaEvent::~CudaEvent() { cudaEventDestroy(handle_); }
 
+void CudaEvent::synchronize() {
+  const std::uint64_t record = launched.latest();
+  if (record == 0) return;
+  launched.wait_until(record);
+  check_cuda(cudaEventSynchronize(handle_), "cudaEventSynchronize");
+}
+
+CudaGraph::~CudaGraph() { cudaGraphExecDestroy(handle_); }
+
 CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions& options)
     : Stream(device, name),
       handle_(make_stream(device.id().index)),
@@ -122,6 +131,26 @@ void CudaStream::synchronize() {
   check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
 }
 
+void CudaStream::begin_capture() {
+  // Thread-local: other replicas' threads go on allocating and launching meanwhile.
+  check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeThreadLocal),
+             "cudaStreamBeginCapture");
+}
+
+std::unique_ptr<Graph> CudaStream::end_capture() {
+  cudaGraph_t captured = nullptr;
+  check_cuda(cudaStreamEndCapture(handle(), &captured), "cudaStreamEndCapture");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t result = cudaGraphInstantiate(&executable, captured, 0);
+  cudaGraphDestroy(captured);
+  check_cuda(result, "cudaGraphInstantiate");
+  return std::make_unique<CudaGraph>(executable);
+}
+
+void CudaStream::launch(Graph& graph) {
+  check_cuda(cudaGraphLaunch(static_cast<CudaGraph&>(graph).handle(), handle()), "cudaGraphLaunch");
+}
+
 CudaQueueStream::CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options)
     : CudaStream(device, name, options), queue_([&device] { make_current(device.id().index); }) {}
 
@@ -170,6 +199,17 @@ void* CudaDevice::do_allocate(std::int64_t bytes) {
   check_cuda(result, "cudaMalloc");
   return address;
 }
+
+void* CudaDevice::allocate_host(std::int64_t bytes) {
+  make_current(id().index);
+  void* address = nullptr;
+  // Portable: pinned for every GPU, since the data loader's batches may serve any.
+  check_cuda(cudaHostAlloc(&address, static_cast<std::size_t>(bytes), cudaHostAllocPortable),
+             "cudaHostAlloc");
+  return address;
+}
+
+void CudaDevice::deallocate_host(void* address) noexcept { cudaFreeHost(address); }
 
 void CudaDevice::do_deallocate(void* address, std::int64_t) noexcept {
   cudaSetDevice(id().index);

@@ -18,8 +18,9 @@
 #include "kernels/record_count.h"
 #include "kernels/task_queue.h"
 
-struct CUevent_st;   // cudaEvent_t
-struct CUstream_st;  // cudaStream_t
+struct CUevent_st;      // cudaEvent_t
+struct CUgraphExec_st;  // cudaGraphExec_t
+struct CUstream_st;     // cudaStream_t
 
 namespace ringlet {
 
@@ -32,12 +33,23 @@ class CudaEvent final : public Event {
   explicit CudaEvent(int device);
   ~CudaEvent() override;
   CUevent_st* handle() const { return handle_; }
+  void synchronize() override;
 
   RecordCount launched;
 
  private:
   int device_;
   CUevent_st* handle_ = nullptr;
+};
+
+class CudaGraph final : public Graph {
+ public:
+  explicit CudaGraph(CUgraphExec_st* handle) : handle_(handle) {}
+  ~CudaGraph() override;
+  CUgraphExec_st* handle() const { return handle_; }
+
+ private:
+  CUgraphExec_st* handle_;
 };
 
 /// What CUDA kernels see of a stream.
@@ -72,6 +84,11 @@ class CudaStream : public Stream {
   void wait(Event& event) override;
   void synchronize() override;
 
+  bool can_capture() const override { return true; }
+  void begin_capture() override;
+  std::unique_ptr<Graph> end_capture() override;
+  void launch(Graph& graph) override;
+
  protected:
   void launch_record(CudaEvent& event, std::uint64_t record);
   void launch_wait(const CudaEvent& event, std::uint64_t record);
@@ -96,6 +113,7 @@ class CudaQueueStream final : public CudaStream {
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
+  bool can_capture() const override { return false; }
 
  private:
   TaskQueue queue_;
@@ -110,6 +128,8 @@ class CudaDevice final : public Device {
   Stream& compute() override { return *compute_; }
   Stream& communication() override { return *communication_; }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(id().index); }
+  void* allocate_host(std::int64_t bytes) override;
+  void deallocate_host(void* address) noexcept override;
 
  protected:
   void* do_allocate(std::int64_t bytes) override;
