@@ -27,3 +27,12 @@ endif()
 add_library(ringlet_blas INTERFACE)
 target_include_directories(ringlet_blas SYSTEM INTERFACE ${OPENBLAS_PTHREAD_INCLUDE_DIR})
 target_link_libraries(ringlet_blas INTERFACE ${OPENBLAS_PTHREAD_LIBRARY})
+
+# Gloo carries data between processes (--processes). Without it all else is built. Its CMake package
+# names the machine that Debian built it on, so library and header are looked for by name.
+find_library(GLOO_LIBRARY NAMES gloo)
+find_path(GLOO_INCLUDE_DIR NAMES gloo/context.h)
+if(NOT GLOO_LIBRARY OR NOT GLOO_INCLUDE_DIR)
+  unset(GLOO_LIBRARY CACHE)
+  message(STATUS "Gloo was not found: ranks run in one process only. For more:  sudo apt-get install libgloo-dev")
+endif()

@@ -7,6 +7,7 @@
 #include <new>
 #include <thread>
 
+#include "comm/mismatch_report.h"
 #include "comm/peer_memory.h"
 #include "comm/timeout_report.h"
 #include "kernels/error.h"
@@ -39,13 +40,13 @@ std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
 /// One rank's end of the group.
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(LocalGroup& group, int rank)
-      : Transport({rank, group.size(), rank, group.size()}), group_(group) {}
+  LocalTransport(LocalGroup& group, const World& world) : Transport(world), group_(group) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return recorder_; }
   std::optional<RankStatus> look_at(int other) const override {
+    if (!group_.holds(other)) return group_.look_elsewhere_(other);
     const FlightRecorder& recorder = group_.transport(other).recorder();
     return RankStatus{recorder.latest(), recorder.activity()};
   }
@@ -151,15 +152,8 @@ void LocalTransport::throw_if_aborted() const {
 
 void LocalTransport::check_message(int from, const Mailbox& box, std::int64_t bytes) {
   if (box.bytes == bytes && box.tag == recorder_.current()) return;
-  const auto place = [this](int rank) {
-    const std::optional<CollectiveRecord> latest = group_.transport(rank).recorder().latest();
-    if (!latest || !latest->inside()) return std::string("an exchange outside of a collective");
-    return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
-  };
-  fail<MismatchError>(fmt::format(
-      "rank {} sends {} bytes in {}, but rank {} expects {} bytes in {}; all ranks must start the "
-      "same collectives in the same order",
-      from, box.bytes, place(from), rank(), bytes, place(rank())));
+  fail<MismatchError>(explain_mismatch(from, box.bytes, group_.transport(from).recorder().latest(),
+                                       rank(), bytes, recorder_.latest()));
 }
 
 template <class Failure>
@@ -169,21 +163,26 @@ void LocalTransport::fail(const std::string& message) {
 }
 
 LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
-    : size_(size), spin_(spin_time(size, options)) {
+    : size_(size),
+      first_(options.first_rank),
+      look_elsewhere_(options.look_elsewhere),
+      spin_(spin_time(std::max(size, options.world_size), options)) {
   require(size >= 1, "LocalGroup", "a group has at least one rank");
+  const int world_size = std::max(size, options.world_size);
   const auto count = static_cast<std::size_t>(size);
   mailboxes_ = std::make_unique<Mailbox[]>(count * count);
   doorbells_ = std::make_unique<Doorbell[]>(count);
-  for (int rank = 0; rank < size; ++rank) {
-    transports_.push_back(std::make_unique<LocalTransport>(*this, rank));
+  for (int i = 0; i < size; ++i) {
+    transports_.push_back(
+        std::make_unique<LocalTransport>(*this, World{first_ + i, world_size, i, size}));
   }
 }
 
 LocalGroup::~LocalGroup() = default;
 
 Transport& LocalGroup::transport(int rank) {
-  require(0 <= rank && rank < size_, "LocalGroup::transport", "there is no such rank");
-  return *transports_[static_cast<std::size_t>(rank)];
+  require(holds(rank), "LocalGroup::transport", "there is no such rank");
+  return *transports_[place(rank)];
 }
 
 bool LocalGroup::abort(int rank, const std::string& message) noexcept {
@@ -197,7 +196,7 @@ bool LocalGroup::abort(int rank, const std::string& message) noexcept {
     }
   }
   aborted_.store(true);
-  for (int other = 0; other < size_; ++other) doorbell(other).ring();
+  for (int i = 0; i < size_; ++i) doorbells_[static_cast<std::size_t>(i)].ring();
   return true;
 }
 

@@ -11,6 +11,9 @@
 // The last line is why `reading` exists: a sender that leaves because of an error may free its
 // memory, so it takes its message back, or waits out a receiver that is in the middle of it.
 //
+// The group may be a part of a larger world: the ranks [first, first + size) of one process among
+// several (process_group.h). Ranks are the world's everywhere; exchanges reach those of the group.
+//
 // Waiting spins for a few microseconds (only where every rank can have a processor), then sleeps on
 // the rank's own doorbell, which its peers ring only if somebody sleeps there.
 #pragma once
@@ -19,6 +22,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -33,6 +37,12 @@ namespace ringlet::comm {
 struct LocalGroupOptions {
   /// Longest time to spin before sleeping; negative: chosen from ranks and processors.
   double spin_microseconds = -1;
+  int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
+  int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
+  /// What is known of the ranks of other processes, for messages.
+  std::function<std::optional<RankStatus>(int rank)> look_elsewhere = [](int) {
+    return std::nullopt;
+  };
 };
 
 class LocalTransport;
@@ -56,6 +66,7 @@ class LocalGroup {
   LocalGroup& operator=(const LocalGroup&) = delete;
 
   int size() const { return size_; }
+  bool holds(int rank) const { return first_ <= rank && rank < first_ + size_; }
   Transport& transport(int rank);
 
   /// Any thread; the first call counts, as said at Transport::abort. True for the first.
@@ -66,13 +77,15 @@ class LocalGroup {
  private:
   friend class LocalTransport;
 
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_); }
   Mailbox& mailbox(int from, int to) {
-    return mailboxes_[static_cast<std::size_t>(from) * static_cast<std::size_t>(size_) +
-                      static_cast<std::size_t>(to)];
+    return mailboxes_[place(from) * static_cast<std::size_t>(size_) + place(to)];
   }
-  Doorbell& doorbell(int rank) { return doorbells_[static_cast<std::size_t>(rank)]; }
+  Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
 
   int size_;
+  int first_;
+  std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
   std::chrono::nanoseconds spin_;
   std::vector<std::unique_ptr<LocalTransport>> transports_;  // by rank
   std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to]

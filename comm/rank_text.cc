@@ -5,13 +5,26 @@
 
 namespace ringlet::comm {
 
-std::string text_of(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
+namespace {
+
+/// "0, 1 and 3"
+std::string listed(const std::vector<int>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (i > 0) text += i + 1 == numbers.size() ? " and " : ", ";
+    text += std::to_string(numbers[i]);
   }
   return text;
+}
+
+}  // namespace
+
+std::string text_of(const std::vector<int>& ranks) {
+  return (ranks.size() == 1 ? "rank " : "ranks ") + listed(ranks);
+}
+
+std::string text_of_processes(const std::vector<int>& processes) {
+  return (processes.size() == 1 ? "process " : "processes ") + listed(processes);
 }
 
 std::string text_of_values(const std::vector<std::string>& value_of_rank) {

@@ -39,13 +39,16 @@ struct Places {
   std::vector<int> waiting;    // is in it
   std::vector<int> elsewhere;  // is in another one with the same number
   std::vector<int> left;       // has left it
+  std::vector<int> unknown;    // nobody can say
 };
 
 Places sort_ranks(const std::vector<std::optional<RankStatus>>& status, const CollectiveTag& tag) {
   Places places;
   for (std::size_t i = 0; i < status.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (!status[i] || !status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
+    if (!status[i]) {
+      places.unknown.push_back(rank);
+    } else if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
       places.missing.push_back(rank);
     } else if (status[i]->latest->tag.sequence > tag.sequence || !status[i]->latest->inside()) {
       places.left.push_back(rank);
@@ -91,6 +94,7 @@ std::string explain_timeout(Transport& transport, int peer) {
   if (!places.left.empty()) {
     text += fmt::format("; {} left it", text_of(places.left));
   }
+  for (const int rank : places.unknown) text += "; " + whereabouts(rank, std::nullopt);
   return text;
 }
 

@@ -95,6 +95,11 @@ class Transport {
   /// `exchange` with the contract checked, traced and counted.
   virtual void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                            Combine combine) = 0;
+  /// The same on `inner`, for a transport that stands on others and has checked and traced already.
+  static void forward_exchange(Transport& inner, Stream& stream, int to, ConstView out, int from,
+                               View in, Combine combine) {
+    inner.do_exchange(stream, to, out, from, in, combine);
+  }
 
  private:
   World world_;

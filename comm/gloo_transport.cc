@@ -1,0 +1,281 @@
+#include "comm/gloo_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <type_traits>
+
+#include "comm/gloo_mesh.h"
+#include "comm/mismatch_report.h"
+#include "comm/peer_memory.h"
+#include "comm/process_group.h"
+#include "comm/timeout_report.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What goes before each message's data.
+struct Header {
+  std::int64_t bytes = 0;
+  bool inside_collective = false;
+  CollectiveRecord collective;
+};
+static_assert(std::is_trivially_copyable_v<Header>);
+
+/// Memory that Gloo knows. One thread uses it; wake() may come from any.
+class Staging {
+ public:
+  explicit Staging(GlooMesh& mesh) : mesh_(mesh) {}
+
+  std::byte* data() { return memory_.data(); }
+
+  void reserve(std::size_t bytes) {
+    if (buffer_ && bytes <= memory_.size()) return;
+    const std::lock_guard lock(mutex_);
+    buffer_.reset();
+    memory_.resize(bytes);
+    buffer_ = mesh_.createUnboundBuffer(memory_.data(), bytes);
+  }
+  void send(int process, std::uint64_t slot, std::size_t bytes) {
+    buffer_->send(process, slot, 0, bytes);
+  }
+  void receive(int process, std::uint64_t slot, std::size_t bytes) {
+    buffer_->recv(process, slot, 0, bytes);
+  }
+  /// False if woken.
+  bool wait_sent(std::chrono::milliseconds timeout) { return buffer_->waitSend(nullptr, timeout); }
+  bool wait_received(std::chrono::milliseconds timeout) {
+    return buffer_->waitRecv(nullptr, timeout);
+  }
+  void wake() {
+    const std::lock_guard lock(mutex_);
+    if (!buffer_) return;
+    buffer_->abortWaitSend();
+    buffer_->abortWaitRecv();
+  }
+
+ private:
+  GlooMesh& mesh_;
+  std::mutex mutex_;  // guards buffer_ against wake()
+  std::vector<std::byte> memory_;
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer_;
+};
+
+enum class Part : std::uint64_t { header, data };
+
+class GlooTransport final : public Transport {
+ public:
+  GlooTransport(ProcessGroup& group, std::shared_ptr<GlooMesh> mesh, Transport& local)
+      : Transport(local.world()),
+        group_(group),
+        mesh_(std::move(mesh)),
+        local_(local),
+        header_out_(*mesh_),
+        header_in_(*mesh_),
+        data_out_(*mesh_),
+        data_in_(*mesh_) {
+    header_out_.reserve(sizeof(Header));
+    header_in_.reserve(sizeof(Header));
+  }
+
+  void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
+  std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
+  FlightRecorder& recorder() override { return local_.recorder(); }
+  std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+
+  /// Gets this rank out of its wait; the group is aborted already. Any thread.
+  void wake() {
+    for (Staging* staging : {&header_out_, &header_in_, &data_out_, &data_in_}) staging->wake();
+  }
+
+ protected:
+  void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                   Combine combine) override;
+
+ private:
+  bool is_remote(int peer) const { return peer != kNobody && !group_.holds(peer); }
+  void start_sending(int to, const ConstView& out);
+  void start_receiving(int from);
+  void finish_receiving(int from, const View& in, Combine combine);
+  void finish_sending(int to, const ConstView& out);
+  void check(int from, const Header& header, std::int64_t bytes);
+  std::uint64_t slot(int from, int to, Part part) const {
+    const auto pair = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(size()) +
+                      static_cast<std::uint64_t>(to);
+    return 2 * pair + static_cast<std::uint64_t>(part);
+  }
+  void throw_if_aborted() const;
+  template <class Call>
+  void start(int peer, Call call);
+  template <class Wait>
+  void wait(int peer, Wait wait);
+  [[noreturn]] void fail_with_gloo(int peer, const std::string& error);
+  template <class Failure>
+  [[noreturn]] void fail(const std::string& message);
+
+  ProcessGroup& group_;
+  std::shared_ptr<GlooMesh> mesh_;
+  Transport& local_;
+  Staging header_out_, header_in_, data_out_, data_in_;
+};
+
+/// What goes to or comes from another process is started first and awaited last; in between the
+/// half that stays in this process runs to its end. That half waits for ranks of this process only,
+/// whose own half does not wait for anything remote, so the order cannot deadlock.
+void GlooTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                                Combine combine) {
+  throw_if_aborted();
+  local_.set_timeout(timeout_seconds());
+  try {
+    if (is_remote(from)) start_receiving(from);
+    if (is_remote(to)) start_sending(to, out);
+    forward_exchange(local_, stream, is_remote(to) ? kNobody : to, out,
+                     is_remote(from) ? kNobody : from, in, combine);
+    if (is_remote(from)) finish_receiving(from, in, combine);
+    if (is_remote(to)) finish_sending(to, out);
+  } catch (const std::exception& error) {
+    group_.abort(rank(), error.what());  // the local half tells only this process
+    throw;
+  }
+}
+
+void GlooTransport::start_sending(int to, const ConstView& out) {
+  const auto bytes = static_cast<std::size_t>(out.bytes());
+  Header header{.bytes = out.bytes(), .collective = {}};
+  if (const auto latest = recorder().latest(); latest && latest->inside()) {
+    header.inside_collective = true;
+    header.collective = *latest;
+  }
+  std::memcpy(header_out_.data(), &header, sizeof header);
+  data_out_.reserve(bytes);
+  if (bytes > 0) std::memcpy(data_out_.data(), out.data(), bytes);
+  throw_if_aborted();  // a wake() before reserve() did not reach the new memory
+  start(to, [&] {
+    const int process = group_.process_of(to);
+    header_out_.send(process, slot(rank(), to, Part::header), sizeof header);
+    if (bytes > 0) data_out_.send(process, slot(rank(), to, Part::data), bytes);
+  });
+}
+
+void GlooTransport::start_receiving(int from) {
+  start(from, [&] {
+    header_in_.receive(group_.process_of(from), slot(from, rank(), Part::header), sizeof(Header));
+  });
+}
+
+void GlooTransport::finish_receiving(int from, const View& in, Combine combine) {
+  wait(from, [&](auto timeout) { return header_in_.wait_received(timeout); });
+  Header header;
+  std::memcpy(&header, header_in_.data(), sizeof header);
+  check(from, header, in.bytes());
+  if (in.bytes() == 0) return;
+
+  const auto bytes = static_cast<std::size_t>(in.bytes());
+  data_in_.reserve(bytes);
+  throw_if_aborted();
+  start(from,
+        [&] { data_in_.receive(group_.process_of(from), slot(from, rank(), Part::data), bytes); });
+  wait(from, [&](auto timeout) { return data_in_.wait_received(timeout); });
+  if (combine == Combine::copy) {
+    std::memcpy(in.data(), data_in_.data(), bytes);
+  } else {
+    add_across(in.f32(), reinterpret_cast<const float*>(data_in_.data()), in.storage());
+  }
+}
+
+void GlooTransport::finish_sending(int to, const ConstView& out) {
+  wait(to, [&](auto timeout) { return header_out_.wait_sent(timeout); });
+  if (out.bytes() == 0) return;
+  wait(to, [&](auto timeout) { return data_out_.wait_sent(timeout); });
+}
+
+void GlooTransport::check(int from, const Header& header, std::int64_t bytes) {
+  const CollectiveTag tag = header.inside_collective ? header.collective.tag : CollectiveTag{};
+  if (header.bytes == bytes && tag == recorder().current()) return;
+  std::optional<CollectiveRecord> sender;
+  if (header.inside_collective) sender = header.collective;
+  fail<MismatchError>(
+      explain_mismatch(from, header.bytes, sender, rank(), bytes, recorder().latest()));
+}
+
+void GlooTransport::throw_if_aborted() const {
+  if (group_.aborted()) throw Aborted(*group_.root_cause());
+}
+
+template <class Call>
+void GlooTransport::start(int peer, Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    fail_with_gloo(peer, error.what());
+  }
+}
+
+template <class Wait>
+void GlooTransport::wait(int peer, Wait wait) {
+  constexpr double kLongest = 1e8;  // seconds, some three years
+  const std::chrono::duration<double> patience(std::min(timeout_seconds(), kLongest));
+  const Clock::time_point begin = Clock::now();
+  try {
+    wait(std::chrono::ceil<std::chrono::milliseconds>(patience));
+  } catch (const std::exception& error) {
+    throw_if_aborted();
+    if (Clock::now() - begin < patience) fail_with_gloo(peer, error.what());
+    fail<TimeoutError>(explain_timeout(*this, peer));
+  }
+  throw_if_aborted();
+}
+
+void GlooTransport::fail_with_gloo(int peer, const std::string& error) {
+  if (group_.await_explanation()) throw Aborted(*group_.root_cause());
+  fail<CommError>(fmt::format("Gloo failed between rank {} and rank {}: {}", rank(), peer, error));
+}
+
+template <class Failure>
+void GlooTransport::fail(const std::string& message) {
+  if (group_.abort(rank(), message)) throw Failure(message);
+  throw Aborted(*group_.root_cause());
+}
+
+}  // namespace
+
+bool has_gloo() { return true; }
+
+std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds) {
+  const auto mesh = std::make_shared<GlooMesh>(group.rendezvous().place(), timeout_seconds);
+  const auto connecting = std::make_shared<std::atomic<bool>>(true);
+  group.on_abort([mesh, connecting] {
+    if (connecting->load()) mesh->closeConnections();
+  });
+  try {
+    mesh->connect(group.rendezvous(), timeout_seconds);
+  } catch (const Aborted&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (group.await_explanation()) throw Aborted(*group.root_cause());
+    throw CommError(fmt::format("Gloo cannot connect the processes: {}", error.what()));
+  }
+  connecting->store(false);
+  if (group.aborted()) throw Aborted(*group.root_cause());
+
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int i = 0; i < group.replicas(); ++i) {
+    auto transport = std::make_unique<GlooTransport>(
+        group, mesh, group.local().transport(group.first_rank() + i));
+    group.on_abort([rank = transport.get()] { rank->wake(); });
+    transports.push_back(std::move(transport));
+  }
+  return transports;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,35 @@
+// Ranks of several processes over Gloo (github.com/facebookincubator/gloo, Debian's libgloo-dev),
+// for host memory.
+//
+// Two processes share one TCP connection on the loopback; the ranks' messages are told apart by
+// Gloo's slots. Ranks of the same process meet in their LocalGroup, as in a run of one process.
+//
+// A message is two of Gloo's: a header with the collective and the length, which the receiver
+// compares with its own, then the data. Both go through staging memory of the transport: so nobody
+// else's memory is ever in Gloo's hands, and a rank that leaves because of an error may free its
+// own at once. Staging grows to the longest message; Gloo itself allocates a little for each
+// message (its queues by slot), so a run in several processes is not free of allocations after
+// step 2.
+//
+// Gloo's own errors say little ("connection closed by peer"), and its time-outs tear down all of a
+// process's connections. So an error of Gloo counts as a root cause only if the rendezvous does not
+// bring the true one in the following moments.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+class ProcessGroup;
+
+/// Whether Ringlet was built with Gloo.
+bool has_gloo();
+
+/// Connects this process with all others of `group`, which do the same, and makes a transport for
+/// each of its ranks. Throws CommError; if Ringlet was built without Gloo, with the remedy.
+std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds);
+
+}  // namespace ringlet::comm

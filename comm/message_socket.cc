@@ -1,0 +1,146 @@
+#include "comm/message_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "comm/errors.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// What stands before key and value on the wire. Both ends run the same program.
+struct Header {
+  Message::Kind kind;
+  std::int32_t number;
+  std::uint32_t key_bytes;
+};
+
+struct Address {
+  sockaddr_un socket{};
+  socklen_t length = 0;
+};
+
+Address abstract_address(const std::string& name) {
+  Address address;
+  address.socket.sun_family = AF_UNIX;
+  const std::size_t length = std::min(name.size(), sizeof address.socket.sun_path - 1);
+  std::copy_n(name.data(), length, address.socket.sun_path + 1);  // the leading 0 makes it abstract
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  return address;
+}
+
+[[noreturn]] void fail(const char* call) {
+  throw CommError(
+      fmt::format("the socket between the processes failed: {}: {}", call, std::strerror(errno)));
+}
+
+MessageSocket make_socket() {
+  const int descriptor = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) fail("socket");
+  return MessageSocket(descriptor);
+}
+
+ucred peer_of(int descriptor) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) fail("SO_PEERCRED");
+  return peer;
+}
+
+}  // namespace
+
+MessageSocket::~MessageSocket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+MessageSocket::MessageSocket(MessageSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+MessageSocket& MessageSocket::operator=(MessageSocket&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+MessageSocket MessageSocket::listen(const std::string& name) {
+  const Address address = abstract_address(name);
+  MessageSocket socket = make_socket();
+  const auto* where = reinterpret_cast<const sockaddr*>(&address.socket);
+  if (::bind(socket.descriptor_, where, address.length) != 0) {
+    if (errno == EADDRINUSE) return {};
+    fail("bind");
+  }
+  if (::listen(socket.descriptor_, SOMAXCONN) != 0) fail("listen");
+  return socket;
+}
+
+MessageSocket MessageSocket::connect(const std::string& name) {
+  const Address address = abstract_address(name);
+  MessageSocket socket = make_socket();
+  const auto* where = reinterpret_cast<const sockaddr*>(&address.socket);
+  if (::connect(socket.descriptor_, where, address.length) != 0) {
+    if (errno == ECONNREFUSED || errno == EINTR) return {};
+    fail("connect");
+  }
+  if (peer_of(socket.descriptor_).uid != ::getuid()) {
+    throw CommError("the run's name is held by another user's process; choose another MASTER_PORT");
+  }
+  return socket;
+}
+
+MessageSocket MessageSocket::accept() const {
+  MessageSocket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!socket.open() || peer_of(socket.descriptor_).uid != ::getuid()) return {};
+  return socket;
+}
+
+pid_t MessageSocket::peer_process() const { return peer_of(descriptor_).pid; }
+
+bool MessageSocket::send(const Message& message) const {
+  if (message.key.size() + message.value.size() > kLongest) {
+    throw CommError(fmt::format("a message of {} bytes between the processes is longer than {}",
+                                message.key.size() + message.value.size(), kLongest));
+  }
+  Header header;
+  std::memset(&header, 0, sizeof header);  // padding as well: it leaves this process
+  header = {message.kind, message.number, static_cast<std::uint32_t>(message.key.size())};
+  std::array<iovec, 3> parts{{{&header, sizeof header},
+                              {const_cast<char*>(message.key.data()), message.key.size()},
+                              {const_cast<char*>(message.value.data()), message.value.size()}}};
+  msghdr all{};
+  all.msg_iov = parts.data();
+  all.msg_iovlen = parts.size();
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(descriptor_, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent >= 0;
+}
+
+std::optional<Message> MessageSocket::receive() const {
+  std::string bytes(sizeof(Header) + kLongest, '\0');
+  ssize_t got = 0;
+  do {
+    got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  const auto size = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  if (size < sizeof(Header)) return {};
+  Header header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::size_t key_bytes = std::min<std::size_t>(header.key_bytes, size - sizeof header);
+  return Message{header.kind, header.number, bytes.substr(sizeof header, key_bytes),
+                 bytes.substr(sizeof header + key_bytes, size - sizeof header - key_bytes)};
+}
+
+void MessageSocket::shut_down() const noexcept { ::shutdown(descriptor_, SHUT_RDWR); }
+
+}  // namespace ringlet::comm

@@ -1,0 +1,131 @@
+// Where a process stands, from each launcher's variables, right and wrong.
+#include "comm/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "kernels/error.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+std::optional<ProcessPlace> place_in(const Variables& variables) {
+  return place_from_environment([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return {};
+    return found->second;
+  });
+}
+
+std::string refusal_of(const Variables& variables) {
+  try {
+    (void)place_in(variables);
+  } catch (const ContractError& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+Variables operator+(Variables base, const Variables& changes) {
+  for (const auto& [name, value] : changes) base[name] = value;
+  return base;
+}
+
+const Variables kByHand{
+    {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+const Variables kOpenMpi{{"OMPI_COMM_WORLD_RANK", "2"},
+                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                         {"PMIX_NAMESPACE", "12"}};
+const Variables kSlurm{{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "1"},
+                       {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}};
+
+void expect_place(const Variables& variables, const std::string& launcher, int process,
+                  int processes) {
+  const auto place = place_in(variables);
+  ASSERT_TRUE(place) << launcher;
+  EXPECT_EQ(place->launcher, launcher);
+  EXPECT_EQ(place->process, process);
+  EXPECT_EQ(place->processes, processes);
+}
+
+TEST(Launch, WithoutALauncherThereIsNoPlace) {
+  EXPECT_FALSE(place_in({}));
+  EXPECT_FALSE(place_in({{"MASTER_ADDR", "localhost"}, {"LOCAL_RANK", "0"}}));
+}
+
+TEST(Launch, KnowsEveryLauncher) {
+  expect_place(kByHand, "torchrun", 1, 3);
+  expect_place(kByHand + Variables{{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "3"}}, "torchrun", 1,
+               3);
+  expect_place(kOpenMpi, "Open MPI", 2, 4);
+  expect_place({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_PORT", "host:1"}}, "PMI", 0, 2);
+  expect_place(kSlurm, "Slurm", 1, 2);
+  expect_place({{"RINGLET_PROCESS", "0"}, {"RINGLET_PROCESSES", "2"}, {"RINGLET_RUN", "x"}},
+               "ringlet", 0, 2);
+}
+
+TEST(Launch, TakesTheInnermostLauncherFirst) {
+  expect_place(kSlurm + kOpenMpi, "Open MPI", 2, 4);
+  expect_place(kSlurm + kOpenMpi + kByHand, "torchrun", 1, 3);
+}
+
+TEST(Launch, NamesEveryRunDifferently) {
+  const Variables agent =
+      kByHand + Variables{{"TORCHELASTIC_RUN_ID", "none"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
+  const std::string run = place_in(agent)->run;
+  EXPECT_EQ(place_in(agent + Variables{{"RANK", "0"}})->run, run) << "one run, two processes";
+  for (const Variables& change :
+       {Variables{{"MASTER_PORT", "29501"}}, Variables{{"MASTER_ADDR", "10.0.0.1"}},
+        Variables{{"TORCHELASTIC_RUN_ID", "a"}}, Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}}}) {
+    EXPECT_NE(place_in(agent + change)->run, run) << change.begin()->first;
+  }
+  EXPECT_NE(place_in(kSlurm)->run, place_in(kSlurm + Variables{{"SLURM_STEP_ID", "1"}})->run);
+  EXPECT_NE(place_in(kOpenMpi)->run, place_in(kOpenMpi + Variables{{"PMIX_NAMESPACE", "13"}})->run);
+}
+
+TEST(Launch, NamesWhatIsMissingOrWrong) {
+  EXPECT_EQ(refusal_of({{"RANK", "0"}}), "RANK is set but WORLD_SIZE is not; a process needs both");
+  EXPECT_EQ(refusal_of({{"OMPI_COMM_WORLD_SIZE", "2"}}),
+            "OMPI_COMM_WORLD_SIZE is set but OMPI_COMM_WORLD_RANK is not; a process needs both");
+  Variables without_port = kByHand;
+  without_port.erase("MASTER_PORT");
+  EXPECT_EQ(refusal_of(without_port),
+            "RANK and WORLD_SIZE are set but MASTER_PORT is not; all processes of a run need the "
+            "same one");
+  for (const std::string bad : {"", "two", "-1", "1x", "99999999999"}) {
+    EXPECT_EQ(refusal_of(kByHand + Variables{{"RANK", bad}}),
+              "RANK is '" + bad + "', which is not a whole number");
+  }
+  EXPECT_EQ(refusal_of(kByHand + Variables{{"RANK", "3"}}),
+            "RANK is 3 but WORLD_SIZE is 3; it goes from 0 to 2");
+  EXPECT_EQ(refusal_of(kByHand + Variables{{"WORLD_SIZE", "0"}}),
+            "WORLD_SIZE is 0; there is at least one");
+}
+
+TEST(Launch, NamesContradictions) {
+  EXPECT_EQ(refusal_of(kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "3"}}),
+            "LOCAL_RANK is 0 but RANK is 1; on one machine they are equal");
+  EXPECT_EQ(refusal_of(kByHand + Variables{{"LOCAL_WORLD_SIZE", "4"}}),
+            "LOCAL_WORLD_SIZE is 4 but WORLD_SIZE is only 3");
+}
+
+TEST(Launch, RefusesSeveralMachines) {
+  const std::string refused = "processes on several machines are not supported";
+  const std::string torchrun =
+      refusal_of(kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}});
+  EXPECT_TRUE(contains(torchrun, refused)) << torchrun;
+  EXPECT_TRUE(contains(torchrun, "WORLD_SIZE is 3 but LOCAL_WORLD_SIZE is 2")) << torchrun;
+  EXPECT_TRUE(contains(refusal_of(kSlurm + Variables{{"SLURM_NNODES", "2"}}), refused));
+  expect_place(kSlurm + Variables{{"SLURM_NNODES", "2"}, {"SLURM_STEP_NUM_NODES", "1"}}, "Slurm", 1,
+               2);
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,267 @@
+// Ranks of several processes: the same sums, bytes and errors as between threads of one.
+#include "comm/process_group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "tests/comm/failing_transport.h"
+#include "tests/comm/processes.h"
+
+namespace ringlet::comm {
+namespace {
+
+using std::chrono::steady_clock;
+using Values = std::vector<float>;
+
+double seconds_since(steady_clock::time_point begin) {
+  return std::chrono::duration<double>(steady_clock::now() - begin).count();
+}
+
+class ProcessesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  }
+};
+
+class SplitTest : public ProcessesTest, public testing::WithParamInterface<Split> {};
+
+INSTANTIATE_TEST_SUITE_P(Splits, SplitTest,
+                         testing::Values(Split{1, 4}, Split{2, 1}, Split{3, 1}, Split{2, 2},
+                                         Split{4, 1}, Split{2, 3}),
+                         [](const auto& test) { return "P" + name_of(test.param); });
+
+TEST_P(SplitTest, EveryRankKnowsItsWorld) {
+  Processes world(GetParam());
+  const auto [processes, replicas] = GetParam();
+  for (int rank = 0; rank < world.size(); ++rank) {
+    EXPECT_EQ(world.transport(rank).world(),
+              (World{rank, processes * replicas, rank % replicas, replicas}));
+  }
+  EXPECT_THROW(world.group(0).transport(replicas), ContractError);
+}
+
+/// Integers, so that sums are exact in any order; different for each rank and place.
+Values input_of(int rank, std::size_t count) {
+  Values values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 131) % 1009) - 500.0F;
+  }
+  return values;
+}
+
+TEST_P(SplitTest, AllReduceSumsExactlyAndSendsWhatTheFormulaSays) {
+  Processes world(GetParam());
+  const int size = world.size();
+  const auto p = static_cast<std::size_t>(size);
+  for (const std::string strategy : {"naive", "ring", "doubling"}) {
+    for (const std::size_t count : std::vector<std::size_t>{0, 1, p - 1, p, p + 1, 1000, 100000}) {
+      Values expected(count, 0.0F);
+      for (int rank = 0; rank < size; ++rank) {
+        const Values input = input_of(rank, count);
+        for (std::size_t i = 0; i < count; ++i) expected[i] += input[i];
+      }
+      run_ranks(size, [&](int rank) {
+        const auto device = in_place_device();
+        const auto reduce = make_all_reduce(strategy, world.transport(rank));
+        Values values = input_of(rank, count);
+        const std::int64_t before = world.transport(rank).bytes_sent();
+        reduce->sum(device->communication(), view_of(values));
+        EXPECT_EQ(values, expected) << strategy << " " << count << " rank " << rank;
+        EXPECT_EQ(world.transport(rank).bytes_sent() - before,
+                  reduce->bytes_sent(static_cast<std::int64_t>(count)));
+      });
+    }
+  }
+}
+
+TEST_P(SplitTest, SumsHaveTheBitsOfOneProcess) {
+  Processes world(GetParam());
+  LocalGroup group(world.size());
+  for (const std::string strategy : {"naive", "ring", "doubling"}) {
+    run_ranks(world.size(), [&](int rank) {
+      const auto device = in_place_device();
+      Values here(5000), there(5000);
+      for (std::size_t i = 0; i < here.size(); ++i) {
+        here[i] = 1.0F / static_cast<float>(i + 3 * static_cast<std::size_t>(rank) + 1);
+      }
+      there = here;
+      make_all_reduce(strategy, group.transport(rank))->sum(device->communication(), view_of(here));
+      make_all_reduce(strategy, world.transport(rank))
+          ->sum(device->communication(), view_of(there));
+      EXPECT_EQ(std::memcmp(here.data(), there.data(), here.size() * sizeof(float)), 0);
+    });
+  }
+}
+
+TEST_P(SplitTest, ACommunicatorsCallsWorkBesideEachOther) {
+  Processes world(GetParam());
+  const int size = world.size();
+  run_ranks(size, [&](int rank) {
+    const auto device = open_device({}, {.threads = 1, .overlap = rank % 2 == 0});
+    Stream& stream = device->communication();
+    Communicator communicator(world.transport(rank));
+    Values sums(1000, 1.0F), root(10, static_cast<float>(rank));
+    communicator.all_reduce(stream, view_of(sums), "bucket 0");
+    communicator.broadcast(stream, size - 1, view_of(root), "weights");
+    communicator.barrier(stream, "start");
+    EXPECT_EQ(sums, Values(1000, static_cast<float>(size)));
+    EXPECT_EQ(root, Values(10, static_cast<float>(size - 1)));
+    communicator.require_equal(stream, {{"batch", "64"}});
+    const auto texts =
+        communicator.gather_text(stream, std::string(static_cast<std::size_t>(rank), 'x'), "names");
+    for (int other = 0; other < size; ++other) {
+      EXPECT_EQ(texts[static_cast<std::size_t>(other)].size(), static_cast<std::size_t>(other));
+    }
+  });
+  run_ranks(GetParam().processes, [&](int process) { world.group(process).leave(); });
+}
+
+TEST_P(SplitTest, AFailureAtAnyExchangeStopsEverybodyWithTheRootCause) {
+  const int size = GetParam().processes * GetParam().replicas;
+  for (const std::string strategy : {"ring", "doubling"}) {
+    for (int failing = 0; failing < size; failing += std::max(1, size / 2)) {
+      for (const int at : {0, 1}) {
+        Processes world(GetParam());
+        const auto begin = steady_clock::now();
+        const auto messages = messages_of_ranks(size, [&](int rank) {
+          FailingTransport transport(world.transport(rank),
+                                     rank == failing ? at : FailingTransport::kNever);
+          const auto device = in_place_device();
+          Communicator communicator(transport, {.strategy = strategy});
+          Values data(1000, 1.0F);
+          while (true) communicator.all_reduce(device->communication(), view_of(data), "bucket 0");
+        });
+        EXPECT_LT(seconds_since(begin), 5);
+        for (int rank = 0; rank < size; ++rank) {
+          const std::string secondary =
+              "stopped, because rank " + std::to_string(failing) + " failed: the cable was cut";
+          EXPECT_EQ(messages[static_cast<std::size_t>(rank)],
+                    rank == failing ? "the cable was cut" : secondary);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ProcessesTest, NameBothSidesOfDifferentLengths) {
+  Processes world({2, 1});
+  const auto messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Values data(rank == 0 ? 5U : 3U);
+    if (rank == 0) {
+      world.transport(0).send(device->communication(), 1, view_of(data));
+    } else {
+      world.transport(1).receive(device->communication(), 0, view_of(data));
+    }
+  });
+  EXPECT_TRUE(contains(messages[1], "rank 0 sends 20 bytes")) << messages[1];
+  EXPECT_TRUE(contains(messages[1], "rank 1 expects 12 bytes")) << messages[1];
+  EXPECT_TRUE(contains(messages[0], "stopped, because rank 1 failed: rank 0 sends 20"))
+      << messages[0];
+}
+
+TEST_F(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
+  Processes world({2, 1});
+  const auto messages = messages_of_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank));
+    Values data(100);
+    if (rank == 0) {
+      communicator.all_reduce(device->communication(), view_of(data), "loss");
+    } else {
+      communicator.broadcast(device->communication(), 0, view_of(data), "weights");
+    }
+  });
+  const std::string all = messages[0] + messages[1];
+  EXPECT_TRUE(contains(all, "#1 all_reduce loss, 400 bytes")) << all;
+  EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes")) << all;
+}
+
+TEST_F(ProcessesTest, SayWhoDidNotComeAndWhatThatRankDidLast) {
+  Processes world({2, 2});
+  world.transport(3).recorder().set_activity("data loading");
+  const auto messages = messages_of_ranks(4, [&](int rank) {
+    if (rank == 3) return;
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank), {.timeout_seconds = 0.2});
+    communicator.barrier(device->communication(), "start");
+  });
+  std::string root;
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string& message = messages[static_cast<std::size_t>(rank)];
+    if (!contains(message, "stopped")) root += message;
+  }
+  EXPECT_TRUE(contains(root,
+                       "rank 3 never entered #1 barrier start, 0 bytes; rank 3 was last seen "
+                       "in \"data loading\" "))
+      << root;
+  EXPECT_TRUE(contains(root, "wait in #1") || contains(root, "waits in #1")) << root;
+}
+
+TEST_F(ProcessesTest, ADeadProcessEndsTheWaitOfAllOthers) {
+  for (const int victim : {0, 1, 2}) {
+    Processes world({3, 2});
+    std::atomic<int> victims_out{0};
+    steady_clock::time_point death;
+    const auto messages = messages_of_ranks(6, [&](int rank) {
+      const auto device = in_place_device();
+      Communicator communicator(world.transport(rank));
+      communicator.barrier(device->communication(), "start");
+      if (rank / 2 == victim) {
+        if (++victims_out < 2) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the others wait by then
+        death = steady_clock::now();
+        return world.kill(victim);
+      }
+      Values data(100'000, 1.0F);
+      communicator.all_reduce(device->communication(), view_of(data), "bucket 0");
+    });
+    EXPECT_LT(seconds_since(death), 2);
+    for (int rank = 0; rank < 6; ++rank) {
+      if (rank / 2 == victim) continue;
+      EXPECT_TRUE(contains(messages[static_cast<std::size_t>(rank)],
+                           "failed: process " + std::to_string(victim) + " (pid "))
+          << messages[static_cast<std::size_t>(rank)];
+    }
+  }
+}
+
+TEST_F(ProcessesTest, AnAbortOutsideOfACollectiveReachesThoseWhoWait) {
+  Processes world({2, 2});
+  const auto messages = messages_of_ranks(4, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank));
+    if (rank == 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      communicator.abort("labels.idx is cut off");
+      return;
+    }
+    communicator.barrier(device->communication(), "start");
+  });
+  for (const int rank : {0, 1, 3}) {
+    EXPECT_EQ(messages[static_cast<std::size_t>(rank)],
+              "stopped, because rank 2 failed: labels.idx is cut off");
+  }
+  EXPECT_THROW(world.group(1).throw_failure(), CommError) << "its process tells the user";
+  EXPECT_THROW(world.group(0).throw_failure(), Aborted);
+}
+
+TEST_F(ProcessesTest, MustHaveTheSameNumberOfReplicas) {
+  const std::string run = new_run();
+  const auto messages = messages_of_ranks(2, [&](int process) {
+    ProcessGroup group({process, 2, run, "test"}, {.replicas = process + 1, .timeout_seconds = 5});
+  });
+  EXPECT_EQ(messages[0],
+            "the processes do not agree on the replicas of a process: process 0 has 1, process 1 "
+            "has 2");
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,65 @@
+// Worlds of several processes, played by threads: each "process" is a ProcessGroup with its own
+// connection to the rendezvous, its own Gloo and its own ranks. So sanitizers see all of them.
+#pragma once
+
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/gloo_transport.h"
+#include "comm/process_group.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+
+/// A name that no other run has.
+inline std::string new_run() {
+  static std::atomic<int> runs{0};
+  return "test " + std::to_string(::getpid()) + " " + std::to_string(++runs);
+}
+
+struct Split {
+  int processes;
+  int replicas;
+};
+
+/// "2x3": two processes with three replicas each.
+inline std::string name_of(const Split& split) {
+  return std::to_string(split.processes) + "x" + std::to_string(split.replicas);
+}
+
+class Processes {
+ public:
+  explicit Processes(const Split& split)
+      : replicas_(split.replicas), groups_(static_cast<std::size_t>(split.processes)) {
+    const std::string run = new_run();
+    run_ranks(split.processes, [&](int process) {
+      groups_[static_cast<std::size_t>(process)] = std::make_unique<ProcessGroup>(
+          ProcessPlace{process, split.processes, run, "test"},
+          ProcessGroupOptions{.replicas = split.replicas, .timeout_seconds = 20});
+    });
+  }
+  /// Every group leaves as its process would: by itself, so that none waits for the next.
+  ~Processes() {
+    run_ranks(static_cast<int>(groups_.size()),
+              [&](int process) { groups_[static_cast<std::size_t>(process)].reset(); });
+  }
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  int size() const { return replicas_ * static_cast<int>(groups_.size()); }
+  ProcessGroup& group(int process) { return *groups_[static_cast<std::size_t>(process)]; }
+  ProcessGroup& group_of(int rank) { return group(rank / replicas_); }
+  Transport& transport(int rank) { return group_of(rank).transport(rank); }
+  /// The process ends without a word, as if killed.
+  void kill(int process) { groups_[static_cast<std::size_t>(process)].reset(); }
+
+ private:
+  int replicas_;
+  std::vector<std::unique_ptr<ProcessGroup>> groups_;
+};
+
+}  // namespace ringlet::comm
