@@ -51,7 +51,11 @@ class Device {
   DeviceId id() const { return id_; }
   virtual Stream& compute() = 0;
   virtual Stream& communication() = 0;
+  /// The event may outlive the device.
   virtual std::unique_ptr<Event> make_event() = 0;
+
+  /// Whether this device's kernels may read memory of `other`: their own, or with peer access.
+  virtual bool reads_memory_of(DeviceId other) const { return other == id_; }
 
   /// Memory aligned to at least 256 bytes, contents unspecified; throws OutOfMemoryError.
   /// 0 bytes give a valid address as well.

@@ -5,7 +5,8 @@
 // it has a host thread of its own (or runs in place, where overlap cannot pay).
 //
 // Kernels take the stream that they run on. Host work (a whole collective, say) is handed over with
-// run(); inside such a task the kernels of the same stream may be called directly.
+// run(); inside such a task the kernels of the same stream may be called directly, and what the
+// task asks of its own stream (run, record, wait) is done at once, at that place of the task.
 #pragma once
 
 #include <cstddef>
@@ -99,7 +100,17 @@ class Stream {
   /// place blocks the caller.
   virtual void wait(Event& event) = 0;
 
-  /// Blocks the host until the stream is idle, and throws the first error of its tasks.
+  /// Whether a kernel has run when its call returns, on memory of the host. CUDA's streams work
+  /// behind the host's back instead: only record() and wait() order what they do.
+  virtual bool in_order_with_host() const { return true; }
+
+  /// Scratch memory on the device of at least `bytes`, kept until the stream ends and grown when a
+  /// larger one is asked for, which invalidates earlier ones. What runs on a stream runs one after
+  /// another and shares it: an operation takes it, uses it, and forgets it.
+  virtual void* workspace(std::int64_t bytes) = 0;
+
+  /// Blocks the host until the stream is idle, and throws the first error of its tasks. Not for use
+  /// inside the stream's own tasks.
   /// After an error the tasks that follow are dropped (their events are reached all the same,
   /// so nobody hangs) until synchronize() has thrown it.
   virtual void synchronize() = 0;

@@ -28,6 +28,8 @@ class TaskQueue {
   void run(Task task) { push(task, false); }
   /// A task that runs even after an error: events, so that nobody waits for ever.
   void run_always(Task task) { push(task, true); }
+  /// Whether the calling thread is the queue's own: the caller is one of its tasks.
+  bool is_running_here() const { return worker_.get_id() == std::this_thread::get_id(); }
   /// Waits until nothing is left, and throws the first error of the tasks.
   void synchronize();
 

@@ -42,12 +42,19 @@ void CpuStream::wait(Event& event) {
 CpuQueueStream::CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa)
     : CpuStream(device, name, nullptr, isa) {}
 
+void CpuQueueStream::run(Task task) {
+  if (queue_.is_running_here()) return task();
+  queue_.run(task);
+}
+
 void CpuQueueStream::record(Event& event) {
+  if (queue_.is_running_here()) return CpuStream::record(event);
   RecordCount& records = static_cast<CpuEvent&>(event).records;
   queue_.run_always([&records, record = records.next()] { records.reach(record); });
 }
 
 void CpuQueueStream::wait(Event& event) {
+  if (queue_.is_running_here()) return CpuStream::wait(event);
   const RecordCount& records = static_cast<CpuEvent&>(event).records;
   queue_.run_always([&records, record = records.latest()] { records.wait_until(record); });
 }

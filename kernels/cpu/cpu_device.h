@@ -44,10 +44,8 @@ class CpuStream : public Stream {
     }
   }
 
-  /// Scratch memory of at least `bytes`, kept until the stream ends and grown when a larger one is
-  /// asked for, which invalidates earlier ones. One at a time: an operation takes it, uses it, and
-  /// forgets it. Not for use inside a parallel_for: divide it by thread beforehand.
-  void* workspace(std::int64_t bytes);
+  /// Not for use inside a parallel_for: divide it by thread beforehand.
+  void* workspace(std::int64_t bytes) override;
   template <class T>
   T* workspace_of(std::int64_t count) {
     return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
@@ -70,7 +68,7 @@ class CpuQueueStream final : public CpuStream {
  public:
   CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa);
 
-  void run(Task task) override { queue_.run(task); }
+  void run(Task task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override { queue_.synchronize(); }

@@ -154,7 +154,13 @@ void CudaStream::launch(Graph& graph) {
 CudaQueueStream::CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options)
     : CudaStream(device, name, options), queue_([&device] { make_current(device.id().index); }) {}
 
+void CudaQueueStream::run(Task task) {
+  if (queue_.is_running_here()) return task();
+  queue_.run(task);
+}
+
 void CudaQueueStream::record(Event& event) {
+  if (queue_.is_running_here()) return CudaStream::record(event);
   auto& cuda_event = static_cast<CudaEvent&>(event);
   queue_.run_always([this, &cuda_event, record = cuda_event.launched.next()] {
     launch_record(cuda_event, record);
@@ -162,6 +168,7 @@ void CudaQueueStream::record(Event& event) {
 }
 
 void CudaQueueStream::wait(Event& event) {
+  if (queue_.is_running_here()) return CudaStream::wait(event);
   const auto& cuda_event = static_cast<CudaEvent&>(event);
   queue_.run_always([this, &cuda_event, record = cuda_event.launched.latest()] {
     launch_wait(cuda_event, record);
@@ -185,6 +192,14 @@ CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id) {
 }
 
 CudaDevice::~CudaDevice() = default;
+
+bool CudaDevice::reads_memory_of(DeviceId other) const {
+  if (other == id()) return true;
+  int possible = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&possible, id().index, other.index),
+             "cudaDeviceCanAccessPeer");
+  return possible != 0;  // and then the constructor has enabled it
+}
 
 void* CudaDevice::do_allocate(std::int64_t bytes) {
   make_current(id().index);

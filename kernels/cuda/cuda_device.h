@@ -67,10 +67,9 @@ class CudaStream : public Stream {
   bool deterministic() const { return deterministic_; }
   bool autotune() const { return autotune_; }
 
-  /// Scratch memory on the device of at least `bytes`, kept until the stream ends and grown when a
-  /// larger one is asked for, after the stream has come to rest. The operations of a stream run one
-  /// after another, so they share it: an operation takes it, uses it, and forgets it.
-  void* workspace(std::int64_t bytes);
+  bool in_order_with_host() const override { return false; }
+  /// Grows only after the stream has come to rest.
+  void* workspace(std::int64_t bytes) override;
   template <class T>
   T* workspace_of(std::int64_t count) {
     return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
@@ -109,7 +108,7 @@ class CudaQueueStream final : public CudaStream {
  public:
   CudaQueueStream(CudaDevice& device, const char* name, const DeviceOptions& options);
 
-  void run(Task task) override { queue_.run(task); }
+  void run(Task task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
@@ -128,6 +127,7 @@ class CudaDevice final : public Device {
   Stream& compute() override { return *compute_; }
   Stream& communication() override { return *communication_; }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(id().index); }
+  bool reads_memory_of(DeviceId other) const override;
   void* allocate_host(std::int64_t bytes) override;
   void deallocate_host(void* address) noexcept override;
 

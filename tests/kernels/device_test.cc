@@ -88,6 +88,22 @@ TEST(CommunicationStream, AnErrorDropsWhatFollowsAndComesOutOnce) {
   EXPECT_TRUE(ran);
 }
 
+TEST(CommunicationStream, DoesAtOnceWhatItsOwnTaskAsksFor) {
+  const auto device = open_device({});
+  Stream& stream = device->communication();
+  const auto event = device->make_event();
+  std::vector<int> order;
+  stream.run([&] {
+    stream.run([&order] { order.push_back(1); });
+    stream.record(*event);
+    stream.wait(*event);  // put behind this task, it would never be reached
+    event->synchronize();
+    order.push_back(2);
+  });
+  stream.synchronize();
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
 TEST(CommunicationStream, RunsInPlaceWithoutOverlap) {
   const auto device = open_device({}, {.overlap = false});
   bool ran = false;
