@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 
 #include "comm/collectives.h"
 #include "comm/hash.h"
 #include "comm/rank_text.h"
 #include "kernels/error.h"
+#include "kernels/host_copy.h"
 
 namespace ringlet::comm {
 
@@ -23,6 +25,7 @@ ConstView bytes_at(const void* data, std::int64_t bytes) { return {data, {bytes}
 Communicator::Communicator(Transport& transport, const CommunicatorOptions& options)
     : transport_(transport),
       all_reduce_(make_all_reduce(options.strategy, transport)),
+      host_(open_device({}, {.threads = 1, .overlap = false})),
       hashes_(static_cast<std::size_t>(transport.size())) {
   transport_.set_timeout(options.timeout_seconds);
 }
@@ -41,6 +44,19 @@ void Communicator::collective(Stream& stream, CollectiveKind kind, std::int64_t 
     throw;
   }
   transport_.recorder().leave();
+}
+
+template <class Body>
+void Communicator::host_collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
+                                   std::string_view name, Body body) {
+  stream.synchronize();  // also: the recorder and the transport serve one thread at a time
+  Stream& host = host_->communication();
+  host.set_tracer(stream.tracer());
+  collective(host, kind, bytes, name, [&] { body(host); });
+}
+
+void Communicator::require_alive() const {
+  if (const auto cause = transport_.root_cause()) throw Aborted(*cause);
 }
 
 // The tasks capture addresses and lengths rather than views, to stay within a Task's 64 bytes.
@@ -72,20 +88,18 @@ void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::str
 }
 
 void Communicator::barrier(Stream& stream, std::string_view name) {
-  stream.run([this, &stream, name] {
-    collective(stream, CollectiveKind::barrier, 0, name,
-               [&] { comm::barrier(transport_, stream); });
-  });
-  stream.synchronize();
+  host_collective(stream, CollectiveKind::barrier, 0, name,
+                  [this](Stream& host) { comm::barrier(transport_, host); });
 }
 
 std::vector<std::string> Communicator::gather_text(Stream& stream, const std::string& mine,
                                                    std::string_view name) {
   const auto ranks = static_cast<std::size_t>(size());
   const auto gather = [&](const void* from, std::size_t bytes, void* into) {
-    all_gather(stream, bytes_at(from, static_cast<std::int64_t>(bytes)),
-               bytes_at(into, static_cast<std::int64_t>(ranks * bytes)), name);
-    stream.synchronize();
+    const auto each = static_cast<std::int64_t>(bytes);
+    host_collective(stream, CollectiveKind::all_gather, each, name, [&](Stream& host) {
+      comm::all_gather(transport_, host, bytes_at(from, each), bytes_at(into, size() * each));
+    });
   };
   const std::uint64_t length = mine.size();
   std::vector<std::uint64_t> lengths(ranks);
@@ -107,13 +121,32 @@ void Communicator::require_equal(Stream& stream, const Plan& plan) {
   if (!difference.empty()) throw MismatchError(difference);
 }
 
+std::uint64_t Communicator::hash_of(Stream& stream, const ConstView& data) {
+  constexpr std::int64_t kPiece = 1 << 20;
+  const ConstView flat = bytes_at(data.data(), data.bytes());
+  std::array<std::uint64_t, 2> chain{};  // the hash so far, and the next piece's
+  for (std::int64_t begin = 0; begin < flat.count(); begin += kPiece) {
+    const ConstView piece = flat.slice(begin, std::min(begin + kPiece, flat.count()));
+    const void* on_host = piece.data();
+    if (!stream.in_order_with_host()) {
+      piece_.resize(kPiece);
+      copy_to_host(stream, piece, piece_.data());
+      on_host = piece_.data();
+    }
+    chain[1] = hash_bytes(on_host, piece.bytes());
+    chain[0] = hash_bytes(chain.data(), sizeof chain);
+  }
+  return chain[0];
+}
+
 void Communicator::require_identical(Stream& stream, ConstView data, std::string_view name) {
-  std::uint64_t mine = 0;
-  stream.run(
-      [&mine, address = data.data(), bytes = data.bytes()] { mine = hash_bytes(address, bytes); });
-  constexpr std::int64_t kBytes = sizeof mine;
-  all_gather(stream, bytes_at(&mine, kBytes), bytes_at(hashes_.data(), size() * kBytes), name);
   stream.synchronize();
+  const std::uint64_t mine = hash_of(stream, data);
+  constexpr std::int64_t kBytes = sizeof mine;
+  host_collective(stream, CollectiveKind::all_gather, kBytes, name, [this, &mine](Stream& host) {
+    comm::all_gather(transport_, host, bytes_at(&mine, kBytes),
+                     bytes_at(hashes_.data(), size() * kBytes));
+  });
   if (std::all_of(hashes_.begin(), hashes_.end(), [mine](auto hash) { return hash == mine; })) {
     return;
   }

@@ -8,7 +8,10 @@
 //                                        what they throw comes out of Stream::synchronize() (or
 //                                        of the call itself, where the stream runs in place).
 //                                        Data, name and communicator must live until then.
-//   barrier, require_*, gather_text      the host waits until it is done, and gets the error.
+//   barrier, require_*, gather_text      the host waits until `stream` is idle and then runs them
+//   on
+//                                        the calling thread, between host memories whatever the
+//                                        stream's device; it gets the error.
 // All calls of one communicator must be ordered among themselves: made from one stream, or with a
 // synchronize() between two streams. Collectives that shall run side by side need a communicator
 // and a transport each.
@@ -17,6 +20,7 @@
 // for this one in vain. Errors outside of collectives must be reported with abort(). See errors.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +30,7 @@
 #include "comm/all_reduce.h"
 #include "comm/plan_check.h"
 #include "comm/transport.h"
+#include "kernels/device.h"
 
 namespace ringlet::comm {
 
@@ -64,22 +69,33 @@ class Communicator {
   /// naming the first entry that differs, the ranks and their values.
   void require_equal(Stream& stream, const Plan& plan);
   /// Compares data byte by byte, through a 64-bit hash, over all ranks. Throws MismatchError, on
-  /// every rank, naming the ranks that differ. Host memory.
+  /// every rank, naming the ranks that differ. Memory of the stream's device; what is not the
+  /// host's is copied there to be hashed, a piece at a time.
   void require_identical(Stream& stream, ConstView data, std::string_view name);
 
   /// Says what the replica does now, for time-out messages: a string literal. Any thread, cheap.
   void set_activity(const char* what) { transport_.recorder().set_activity(what); }
   /// This rank has failed outside of a collective: everybody else stops with Aborted. Any thread.
   void abort(const std::string& reason) noexcept { transport_.abort(reason); }
+  /// Throws Aborted if any rank has failed. For whoever has waited for a stream other than the
+  /// host's: what was cut short there may have come to rest without an error of its own.
+  void require_alive() const;
 
  private:
   template <class Body>
   void collective(Stream& stream, CollectiveKind kind, std::int64_t bytes, std::string_view name,
                   Body body);
 
+  template <class Body>
+  void host_collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
+                       std::string_view name, Body body);
+  std::uint64_t hash_of(Stream& stream, const ConstView& data);
+
   Transport& transport_;
   std::unique_ptr<AllReduce> all_reduce_;
+  std::unique_ptr<Device> host_;       // its streams run in place
   std::vector<std::uint64_t> hashes_;  // of every rank, for require_identical
+  std::vector<std::byte> piece_;       // of a device's memory, to be hashed; empty until needed
 };
 
 }  // namespace ringlet::comm
