@@ -56,35 +56,37 @@ class LocalTransport final : public Transport {
                    Combine combine) override;
 
  private:
-  ConstView staged(const ConstView& out);
-  void post(int to, const ConstView& out);
-  void receive_posted(int from, const View& in, Combine combine);
+  static void* scratch(Stream& stream, int place, std::int64_t bytes);
+  ConstView staged(Stream& stream, const ConstView& out);
+  void post(Stream& stream, int to, const ConstView& out);
+  void receive_posted(Stream& stream, int from, const View& in, Combine combine);
+  void launch_taking(Stream& stream, const Mailbox& box, const View& in, Combine combine);
   void take_back(Mailbox& box) noexcept;
   template <class Ready>
   void wait(int peer, Ready ready);
   void throw_if_aborted() const;
-  void check_message(int from, const Mailbox& box, std::int64_t bytes);
+  void check_message(const Stream& stream, int from, const Mailbox& box, std::int64_t bytes);
   template <class Failure>
   [[noreturn]] void fail(const std::string& message);
 
   LocalGroup& group_;
   FlightRecorder recorder_;
-  std::vector<std::byte> staging_;  // as long as the longest message so far that was sent in place
 };
 
-void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View in,
+void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                                  Combine combine) {
   throw_if_aborted();
   if (to == kNobody) {
-    if (from != kNobody) receive_posted(from, in, combine);
+    if (from != kNobody) receive_posted(stream, from, in, combine);
     return;
   }
   Mailbox& sent = group_.mailbox(rank(), to);
   const bool in_place = from != kNobody && in.data() == out.data();
   try {
-    post(to, in_place ? staged(out) : out);
-    if (from != kNobody) receive_posted(from, in, combine);
+    post(stream, to, in_place ? staged(stream, out) : out);
+    if (from != kNobody) receive_posted(stream, from, in, combine);
     wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
+    if (!stream.in_order_with_host()) sent.taken.hold(stream);
   } catch (const std::exception& error) {
     group_.abort(rank(),
                  error.what());  // a receiver counts on it that nothing is taken back before
@@ -93,24 +95,38 @@ void LocalTransport::do_exchange(Stream&, int to, ConstView out, int from, View 
   }
 }
 
-/// A copy of `out` for the peer to read while the original changes.
-ConstView LocalTransport::staged(const ConstView& out) {
-  const auto bytes = static_cast<std::size_t>(out.bytes());
-  if (bytes > staging_.size()) staging_.resize(bytes);
-  copy_across(staging_.data(), out.data(), out.bytes());
-  return {staging_.data(), out.shape(), out.dtype()};
+/// A place in the stream's workspace for a message. There are two, so that one may be sent from
+/// while another arrives; the stream's next message finds both free.
+void* LocalTransport::scratch(Stream& stream, int place, std::int64_t bytes) {
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t each = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return static_cast<std::byte*>(stream.workspace(2 * each)) + place * each;
 }
 
-void LocalTransport::post(int to, const ConstView& out) {
+/// A copy of `out` for the peer to read while the original changes.
+ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
+  const View copy(scratch(stream, 0, out.bytes()), out.shape(), out.dtype());
+  if (stream.in_order_with_host()) {
+    copy_across(copy.data(), out.data(), out.bytes());
+  } else {
+    group_.operations_->copy(stream, out, copy);
+  }
+  return copy;
+}
+
+void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
   Mailbox& box = group_.mailbox(rank(), to);
   box.data = out.data();
   box.bytes = out.bytes();
   box.tag = recorder_.current();
+  box.device = stream.device().id();
+  box.in_order_with_host = stream.in_order_with_host();
+  if (!box.in_order_with_host) box.sent.record(stream);
   box.state.store(Mailbox::posted);
   group_.doorbell(to).ring();
 }
 
-void LocalTransport::receive_posted(int from, const View& in, Combine combine) {
+void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
   Mailbox& box = group_.mailbox(from, rank());
   wait(from, [&box] { return box.state.load() == Mailbox::posted; });
   int expected = Mailbox::posted;
@@ -125,14 +141,41 @@ void LocalTransport::receive_posted(int from, const View& in, Combine combine) {
       sender.ring();
     }
   } emptying{box, group_.doorbell(from)};
-  check_message(from, box, in.bytes());
-  take(box.data, in, combine);
+  check_message(stream, from, box, in.bytes());
+  if (stream.in_order_with_host()) {
+    take(box.data, in, combine);
+    return;
+  }
+  box.sent.hold(stream);
+  launch_taking(stream, box, in, combine);
+  box.taken.record(stream);
+}
+
+/// take() on the receiver's stream.
+void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const View& in,
+                                   Combine combine) {
+  if (in.bytes() == 0) return;
+  const MemoryOperations& operations = *group_.operations_;
+  const ConstView arriving(box.data, in.shape(), in.dtype());
+  const bool in_reach = stream.device().reads_memory_of(box.device);
+  if (combine == Combine::copy) {
+    if (in_reach) return operations.copy(stream, arriving, in);
+    return operations.copy_from(stream, box.device, arriving, in);
+  }
+  if (in_reach) return operations.accumulate(stream, arriving, in);
+  const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
+  operations.copy_from(stream, box.device, arriving, near);
+  operations.accumulate(stream, near, in);
 }
 
 void LocalTransport::take_back(Mailbox& box) noexcept {
   int expected = Mailbox::posted;
   if (box.state.compare_exchange_strong(expected, Mailbox::empty)) return;
   while (box.state.load() != Mailbox::empty) std::this_thread::yield();
+  try {
+    box.taken.synchronize();  // the peer's stream may still read what this rank is about to free
+  } catch (const std::exception&) {  // then its device has failed and reads no more
+  }
 }
 
 template <class Ready>
@@ -150,7 +193,14 @@ void LocalTransport::throw_if_aborted() const {
   if (group_.aborted()) throw Aborted(*group_.root_cause());
 }
 
-void LocalTransport::check_message(int from, const Mailbox& box, std::int64_t bytes) {
+void LocalTransport::check_message(const Stream& stream, int from, const Mailbox& box,
+                                   std::int64_t bytes) {
+  if (box.in_order_with_host != stream.in_order_with_host()) {
+    fail<MismatchError>(fmt::format(
+        "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
+        "kind",
+        from, box.device.to_string(), rank(), stream.device().id().to_string()));
+  }
   if (box.bytes == bytes && box.tag == recorder_.current()) return;
   fail<MismatchError>(explain_mismatch(from, box.bytes, group_.transport(from).recorder().latest(),
                                        rank(), bytes, recorder_.latest()));
@@ -166,7 +216,8 @@ LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
     : size_(size),
       first_(options.first_rank),
       look_elsewhere_(options.look_elsewhere),
-      spin_(spin_time(std::max(size, options.world_size), options)) {
+      spin_(spin_time(std::max(size, options.world_size), options)),
+      operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(size >= 1, "LocalGroup", "a group has at least one rank");
   const int world_size = std::max(size, options.world_size);
   const auto count = static_cast<std::size_t>(size);

@@ -1,4 +1,4 @@
-// LocalGroup: the transport between replicas that are threads of one process, for host memory.
+// LocalGroup: the transport between replicas that are threads of one process.
 //
 // There is one mailbox for each pair (from, to). The sender puts the address and the length of its
 // data there; the receiver copies or adds straight from the sender's memory and empties the
@@ -10,6 +10,19 @@
 //
 // The last line is why `reading` exists: a sender that leaves because of an error may free its
 // memory, so it takes its message back, or waits out a receiver that is in the middle of it.
+//
+// On streams that work behind the host (CUDA: one GPU, or several) the same handshake happens
+// between the host threads, and moves nothing: exchange returns before its data have moved, and two
+// events of the mailbox order the streams.
+//
+//   sender's stream     ... produce out | sent .........................: taken | overwrite out ...
+//                                           :                           :
+//   receiver's stream   ................... : sent | copy or add | taken | read in ...
+//
+// A stream waits for records that were made before only, so the waits of all streams can form no
+// circle: whatever the hosts do next, an abort included, the devices come to rest. Adding in place
+// sends a copy in the stream's workspace. Memory of a GPU that the receiver's cannot read in place
+// is first copied into the receiver's workspace.
 //
 // The group may be a part of a larger world: the ranks [first, first + size) of one process among
 // several (process_group.h). Ranks are the world's everywhere; exchanges reach those of the group.
@@ -30,6 +43,8 @@
 #include <vector>
 
 #include "comm/doorbell.h"
+#include "comm/lazy_event.h"
+#include "comm/memory_operations.h"
 #include "comm/transport.h"
 
 namespace ringlet::comm {
@@ -37,6 +52,8 @@ namespace ringlet::comm {
 struct LocalGroupOptions {
   /// Longest time to spin before sleeping; negative: chosen from ranks and processors.
   double spin_microseconds = -1;
+  /// Moves data of devices, and outlives the group; null: Ringlet's kernels.
+  const MemoryOperations* operations = nullptr;
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
@@ -55,6 +72,10 @@ struct alignas(64) Mailbox {
   const void* data = nullptr;
   std::int64_t bytes = 0;
   CollectiveTag tag;
+  DeviceId device;                 ///< whose memory it is
+  bool in_order_with_host = true;  ///< the sender's stream
+  LazyEvent sent;                  ///< recorded by the sender's stream
+  LazyEvent taken;                 ///< recorded by the receiver's stream
 };
 
 /// Shared by the threads of a process. Made before them, outlives them and the transports' users.
@@ -87,9 +108,11 @@ class LocalGroup {
   int first_;
   std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
   std::chrono::nanoseconds spin_;
-  std::vector<std::unique_ptr<LocalTransport>> transports_;  // by rank
-  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to]
-  std::unique_ptr<Doorbell[]> doorbells_;                    // by rank
+  const MemoryOperations kernels_{};
+  const MemoryOperations* operations_;
+  std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place
+  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to], places
+  std::unique_ptr<Doorbell[]> doorbells_;                    // by place
   std::atomic<bool> aborted_{false};
   mutable std::mutex cause_mutex_;
   std::optional<RootCause> cause_;

@@ -1,0 +1,35 @@
+// LazyEvent: an event that is made when a stream first records it.
+#pragma once
+
+#include <memory>
+
+#include "kernels/device.h"
+
+namespace ringlet::comm {
+
+/// One thread records and another waits, each after the other has said so.
+class LazyEvent {
+ public:
+  void record(Stream& stream) {
+    Device& device = stream.device();
+    if (!event_ || made_for_ != device.id()) {  // CUDA's belong to one GPU
+      event_ = device.make_event();
+      made_for_ = device.id();
+    }
+    stream.record(*event_);
+  }
+  /// `stream` goes on after the last record(). One that never was is not waited for.
+  void hold(Stream& stream) {
+    if (event_) stream.wait(*event_);
+  }
+  /// The host goes on after it.
+  void synchronize() {
+    if (event_) event_->synchronize();
+  }
+
+ private:
+  std::unique_ptr<Event> event_;
+  DeviceId made_for_;
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,20 @@
+#include "comm/memory_operations.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/peer_copy.h"
+
+namespace ringlet::comm {
+
+void MemoryOperations::copy(Stream& stream, ConstView x, View y) const {
+  ringlet::copy(stream, x, y);
+}
+
+void MemoryOperations::copy_from(Stream& stream, DeviceId from, ConstView x, View y) const {
+  copy_from_device(stream, from, x, y);
+}
+
+void MemoryOperations::accumulate(Stream& stream, ConstView x, View y) const {
+  ringlet::accumulate(stream, x, y);
+}
+
+}  // namespace ringlet::comm
