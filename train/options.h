@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,11 @@ struct Execution {
   int check_replicas = 0;    ///< compare replicas every so many steps; 0: never
   double comm_timeout = 60;  ///< seconds
   bool fuse = true;          ///< let neighbouring layers run as one kernel
+  double hang_grace = 10;    ///< seconds that the replicas have to end after the first failure
+  /// Told then, on the thread that waits for them, what failed and which replicas have not ended.
+  /// Their threads cannot be joined: it should end the process. If it returns, or is empty, they
+  /// are waited for. Must not throw.
+  std::function<void(const std::string& message)> on_hang;
 };
 
 /// Files that a run reads and writes; an empty path means: not.

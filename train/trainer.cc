@@ -1,97 +1,49 @@
 #include "train/trainer.h"
 
-#include <fmt/format.h>
-
 #include <exception>
-#include <mutex>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <thread>
 
-#include "comm/errors.h"
 #include "comm/local_transport.h"
 #include "train/failure.h"
+#include "train/replica_watch.h"
 #include "train/state.h"
 
 namespace ringlet::train {
 
-namespace {
-
-/// Keeps the failure that the user shall read: the first root cause, or else the first of all.
-class FirstFailure {
- public:
-  void note(int rank, const DeviceId& device, std::exception_ptr error) {
-    const std::lock_guard lock(mutex_);
-    Failure& kept = is_secondary(error) ? secondary_ : root_;
-    if (!kept.error) kept = {error, fmt::format("replica {} ({}): ", rank, device.to_string())};
-  }
-  /// Once no thread notes any more.
-  void rethrow(bool name_replica) const {
-    const Failure& shown = root_.error ? root_ : secondary_;
-    if (!shown.error) return;
-    const std::string name = name_replica ? shown.name : "";
-    try {
-      std::rethrow_exception(shown.error);
-    } catch (const comm::CommError&) {
-      throw;  // names the ranks itself
-    } catch (const RunError&) {
-      throw;
-    } catch (const Error& error) {
-      throw Error(name + error.what(), error.where());
-    } catch (const std::exception& error) {
-      throw Error(name + error.what());
-    }
-  }
-
- private:
-  struct Failure {
-    std::exception_ptr error;
-    std::string name;  // of the replica
-  };
-  static bool is_secondary(const std::exception_ptr& error) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const comm::Aborted&) {
-      return true;
-    } catch (...) {
-      return false;
-    }
-  }
-  std::mutex mutex_;
-  Failure root_, secondary_;
-};
-
-}  // namespace
-
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
   const int ranks = static_cast<int>(execution.devices.size());
   comm::LocalGroup group(ranks);
-  FirstFailure failure;
+  ReplicaWatch watch(execution);
   const auto run_rank = [&](int rank) {
-    const DeviceId id = execution.devices[static_cast<std::size_t>(rank)];
     try {
-      const auto device =
-          open_device(id, {.threads = execution.threads, .overlap = execution.overlap});
+      const auto device = open_device(execution.devices[static_cast<std::size_t>(rank)],
+                                      {.threads = execution.threads, .overlap = execution.overlap});
       const TraceWriter::Recording recording(trace, rank, *device);
       comm::Communicator communicator(group.transport(rank),
                                       {execution.sync, execution.comm_timeout});
       body(*device, communicator);
     } catch (...) {
-      failure.note(rank, id, std::current_exception());
+      watch.failed(rank, std::current_exception());
       group.abort(rank, message_of_current_exception());
     }
+    watch.ended(rank);
   };
   std::vector<std::thread> threads;
-  try {
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
-  } catch (const std::system_error& error) {  // those that run already must not wait for the rest
-    const int rank = static_cast<int>(threads.size());
-    failure.note(rank, execution.devices[threads.size()], std::current_exception());
-    group.abort(rank, error.what());
+  for (int rank = 0; rank < ranks; ++rank) {
+    watch.started(rank);
+    try {
+      threads.emplace_back(run_rank, rank);
+    } catch (const std::system_error& error) {  // those that run already must not wait for the rest
+      watch.failed(rank, std::current_exception());
+      group.abort(rank, error.what());
+      watch.ended(rank);
+      break;
+    }
   }
+  watch.wait();
   for (std::thread& thread : threads) thread.join();
-  failure.rethrow(ranks > 1);
+  watch.rethrow();
 }
 
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,

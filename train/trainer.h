@@ -20,7 +20,8 @@ namespace ringlet::train {
 using ReplicaBody = std::function<void(Device& device, comm::Communicator& communicator)>;
 
 /// Opens one device a replica, runs `body` on a thread for each, and joins them. The first failure
-/// ends all; it is thrown with the replica's name in front. `trace` may be null.
+/// ends all; it is thrown with the replica's name in front. A replica that never ends can only be
+/// told to Execution::on_hang; without that it is waited for. `trace` may be null.
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace);
 
 /// A whole training run. `listeners` are told by rank 0. `trace` may be null.

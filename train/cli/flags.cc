@@ -8,6 +8,7 @@
 #include "comm/all_reduce.h"
 #include "nn/models/model.h"
 #include "train/cli/checks.h"
+#include "train/cli/error_exit.h"
 #include "train/cli/usage.h"
 #include "train/recipe_json.h"
 
@@ -78,6 +79,7 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.devices = devices_of(flags);
   execution.layout = layout_of(flags.layout);
   execution.overlap = flags.overlap == "on";
+  execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
   return options;
 }

@@ -2,13 +2,12 @@
 //
 // Exit codes: 0 done, 1 failed, 2 the command line is wrong, 128 + n stopped by signal n.
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
 
 #include "train/cli/commands.h"
+#include "train/cli/error_exit.h"
 #include "train/cli/help.h"
 #include "train/cli/signals.h"
 #include "train/cli/usage.h"
@@ -17,13 +16,9 @@
 namespace {
 
 using ringlet::train::Action;
-
-constexpr int kFailed = 1;
-constexpr int kUsage = 2;
-
-void print_error(const std::string& message) {
-  std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
-}
+using ringlet::train::kFailed;
+using ringlet::train::kUsage;
+using ringlet::train::print_error;
 
 int run(int argc, char** argv) {
   CLI::App app("Ringlet trains neural networks on N replicas that make their gradients one.",

@@ -1,0 +1,18 @@
+// How the program ends when something failed: one line on stderr, and a code.
+#pragma once
+
+#include <string>
+
+namespace ringlet::train {
+
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;  ///< the command line is wrong
+
+/// "ringlet: error: MESSAGE"
+void print_error(const std::string& message);
+
+/// Prints the error and ends the process with kFailed on the spot: nothing is destroyed and no
+/// other stream flushed, since a thread that hangs may hold whatever that would need.
+[[noreturn]] void end_despite_running_threads(const std::string& message);
+
+}  // namespace ringlet::train

@@ -1,0 +1,52 @@
+// The replicas of this process while they run: who has not ended yet, and which failure the user
+// shall read.
+//
+// A thread that hangs for ever (in a driver call, say) can be neither ended nor joined. So that the
+// user still reads what went wrong, wait() gives up some time after the first failure, where there
+// is somebody to tell: see Execution::on_hang.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "train/options.h"
+
+namespace ringlet::train {
+
+class ReplicaWatch {
+ public:
+  /// `execution` outlives the watch. Nobody runs at first.
+  explicit ReplicaWatch(const Execution& execution) : execution_(execution) {}
+
+  /// Before the replica's thread is started.
+  void started(int rank);
+  /// The last thing that the replica's thread does. Any thread, as failed().
+  void ended(int rank);
+  void failed(int rank, std::exception_ptr error);
+
+  /// Returns when all replicas have ended; or, where on_hang is set, when that has returned.
+  void wait();
+  /// Throws the first root cause, or else the first failure of all, with its replica's name in
+  /// front if there are several. Call when all threads have been joined.
+  void rethrow() const;
+
+ private:
+  struct Failure {
+    std::exception_ptr error;
+    int rank = 0;
+  };
+  const Failure& shown() const { return root_.error ? root_ : secondary_; }
+  std::string name_of(int rank) const;
+  std::string explain_hang() const;
+
+  const Execution& execution_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<int> running_;
+  Failure root_, secondary_;
+};
+
+}  // namespace ringlet::train
