@@ -5,7 +5,7 @@
 // of the window. Average: the divisor is KH*KW, the padding included (count_include_pad; what a
 // ceil-mode window has beyond the padding is never counted), or the number of pixels of the image
 // in the window (without). Maximum: padding never wins; of equal pixels the first one does; a NaN
-// wins always, so that a broken number is seen where it arises.
+// wins always, the last of several, so that a broken number is seen where it arises.
 #pragma once
 
 #include "kernels/stream.h"

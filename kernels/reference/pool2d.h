@@ -63,7 +63,7 @@ std::vector<T> avg_pool2d_backward(const Pool2dSpec& spec, const Shape& x_shape,
   return dx;
 }
 
-/// For each output the winning pixel, as an index into x.
+/// For each output the winning pixel, as an index into x; a NaN is not equal to itself.
 template <class T>
 std::vector<std::int64_t> winners_of(const Pool2dSpec& spec, const Shape& x_shape,
                                      const std::vector<T>& x) {
@@ -71,7 +71,7 @@ std::vector<std::int64_t> winners_of(const Pool2dSpec& spec, const Shape& x_shap
   for (const Window& window : windows_of(spec, x_shape)) {
     std::int64_t best = window.pixels.front();
     for (const auto pixel : window.pixels) {
-      if (x[pixel] > x[best]) best = pixel;
+      if (x[pixel] > x[best] || x[pixel] != x[pixel]) best = pixel;
     }
     winners.push_back(best);
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -88,6 +89,45 @@ TEST(Barrier, HoldsEverybodyUntilTheLastHasCome) {
         EXPECT_GE(came.load(), round * size);
         barrier(group.transport(rank), device->communication());
       }
+    });
+  }
+}
+
+/// In place of empty messages sends the ranks that it has heard of, as bits.
+class GossipTransport final : public Transport {
+ public:
+  explicit GossipTransport(Transport& inner)
+      : Transport(inner.world()), inner_(inner), heard_of_(1U << inner.rank()) {}
+
+  unsigned heard_of() const { return heard_of_; }
+
+  void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
+  std::optional<RootCause> root_cause() const override { return inner_.root_cause(); }
+  FlightRecorder& recorder() override { return inner_.recorder(); }
+  std::optional<RankStatus> look_at(int other) const override { return inner_.look_at(other); }
+
+ protected:
+  void do_exchange(Stream& stream, int to, ConstView, int from, View, Combine) override {
+    const unsigned told = heard_of_;
+    unsigned arriving = 0;
+    inner_.exchange(stream, to, ConstView(&told, {sizeof told}, DType::u8), from,
+                    View(&arriving, {sizeof arriving}, DType::u8));
+    heard_of_ |= arriving;
+  }
+
+ private:
+  Transport& inner_;
+  unsigned heard_of_;
+};
+
+TEST(Barrier, LetsNobodyThroughWhoHasNotHeardOfEverybody) {
+  for (const int size : kSizes) {
+    LocalGroup group(size);
+    run_ranks(size, [&](int rank) {
+      const auto device = in_place_device();
+      GossipTransport transport(group.transport(rank));
+      barrier(transport, device->communication());
+      EXPECT_EQ(transport.heard_of(), (1U << size) - 1) << "rank " << rank << " of " << size;
     });
   }
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "kernels/reference/pool2d.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
@@ -117,11 +119,17 @@ TEST_P(Pool2d, FirstOfEqualPixelsWins) {
 }
 
 TEST_P(Pool2d, MaximumShowsBrokenNumbers) {
-  for (std::size_t broken = 0; broken < 4; ++broken) {
-    std::vector<float> x = {1, 2, 3, 4};
-    x[broken] = kNaN;
-    EXPECT_TRUE(std::isnan(read(maximum(*devices_[0], {}, {1, 1, 2, 2}, x).first)[0]));
-  }
+  for_each_case([&](const Pool2dCase& c, const Shape& x_shape, const Shape&) {
+    auto x = random_floats(x_shape.count(), 1);
+    for (std::size_t i = 0; i < x.size(); i += 5) x[i] = kNaN;  // none, one or several a window
+    const auto [y, winner] = maximum(*devices_[0], c.spec, x_shape, x);
+    EXPECT_EQ(read<std::int32_t>(winner), winners(c.spec, x_shape, x));
+    const auto values = read(y), expected = reference::max_pool2d_forward(c.spec, x_shape, x);
+    for (std::size_t o = 0; o < values.size(); ++o) {
+      ASSERT_TRUE(values[o] == expected[o] || (std::isnan(values[o]) && std::isnan(expected[o])))
+          << values[o] << " instead of " << expected[o] << " in output " << o;
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, Pool2d, all_setups(), name_of);
