@@ -1,11 +1,15 @@
-// CudaLibraries: the handles and caches of cuBLASLt and cuDNN that belong to one stream.
+// CudaLibraries: what belongs to one stream of the libraries cuBLASLt and cuDNN: handles, and plans
+// that were made once for each shape.
 #pragma once
 
+#include <memory>
 #include <string>
 
 namespace ringlet {
 
+class CublasMatmuls;
 class CudaStream;
+class CudnnConvolutions;
 
 class CudaLibraries {
  public:
@@ -14,8 +18,14 @@ class CudaLibraries {
   CudaLibraries(const CudaLibraries&) = delete;
   CudaLibraries& operator=(const CudaLibraries&) = delete;
 
+  /// Each opens its library at the first call, and throws DeviceError where it cannot be had.
+  CublasMatmuls& matmuls();
+  CudnnConvolutions& convolutions();
+
  private:
   CudaStream& stream_;
+  std::unique_ptr<CublasMatmuls> matmuls_;
+  std::unique_ptr<CudnnConvolutions> convolutions_;
 };
 
 /// Versions of the libraries found at run time, "13.0.2"; empty where they cannot be opened.

@@ -1,0 +1,79 @@
+#include "kernels/cuda/autotune.h"
+
+#include <limits>
+
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/memory.h"
+
+namespace ringlet {
+
+namespace {
+
+constexpr int kRounds = 4;  // the first one warms up
+
+/// An event that knows the time, unlike those that order streams.
+class TimingEvent {
+ public:
+  TimingEvent() { check_cuda(cudaEventCreate(&handle_), "cudaEventCreate"); }
+  ~TimingEvent() { cudaEventDestroy(handle_); }
+  TimingEvent(const TimingEvent&) = delete;
+  TimingEvent& operator=(const TimingEvent&) = delete;
+
+  void record(CudaStream& stream) {
+    check_cuda(cudaEventRecord(handle_, stream.handle()), "cudaEventRecord");
+  }
+  float milliseconds_since(const TimingEvent& start) const {
+    check_cuda(cudaEventSynchronize(handle_), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, start.handle_, handle_), "cudaEventElapsedTime");
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t handle_ = nullptr;
+};
+
+void copy_bytes(CudaStream& stream, void* to, const void* from, std::int64_t bytes) {
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                             stream.handle()),
+             "cudaMemcpyAsync");
+}
+
+}  // namespace
+
+bool may_autotune(const CudaStream& stream) {
+  if (!stream.autotune()) return false;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream.handle(), &status), "cudaStreamIsCapturing");
+  return status == cudaStreamCaptureStatusNone;
+}
+
+int fastest(CudaStream& stream, int candidates, const TunedOutput& output,
+            const std::function<bool(int)>& launch) {
+  Buffer kept;
+  if (output.is_read) {
+    kept = Buffer(stream.device(), output.bytes);
+    copy_bytes(stream, kept.data(), output.address, output.bytes);
+  }
+  stream.handle();  // makes the device current, for the events
+  TimingEvent start, end;
+  int best = 0;
+  float best_time = std::numeric_limits<float>::infinity();
+  for (int candidate = 0; candidate < candidates; ++candidate) {
+    for (int round = 0; round < kRounds; ++round) {
+      start.record(stream);
+      if (!launch(candidate)) break;
+      end.record(stream);
+      const float time = end.milliseconds_since(start);
+      if (output.is_read) copy_bytes(stream, output.address, kept.data(), output.bytes);
+      if (round == 0 || time >= best_time) continue;
+      best = candidate;
+      best_time = time;
+    }
+  }
+  stream.synchronize();  // before `kept` goes
+  return best;
+}
+
+}  // namespace ringlet

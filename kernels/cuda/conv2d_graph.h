@@ -1,0 +1,77 @@
+// One convolution as a graph for cuDNN, and the choice among the engines that can run it.
+#pragma once
+
+#include <cstdint>
+#include <forward_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/conv2d.h"
+#include "kernels/cuda/cudnn_graph.h"
+
+namespace ringlet::cudnn_graph {
+
+enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_filter };
+
+/// Everything that a plan depends on. `x`, `w` and `y` stand for their gradients as well.
+struct Conv2dKey {
+  Conv2dPass pass = Conv2dPass::forward;
+  Conv2dSpec spec;
+  Shape x;  ///< [N, C, H, W]
+  Shape w;  ///< [O, C/groups, KH, KW]
+  Shape y;  ///< [N, O, OH, OW]
+  bool bias = false;
+  Activation activation = Activation::none;
+  float beta = 0;              ///< 0 in forward
+  std::int64_t alignment = 4;  ///< bytes that every address is a multiple of
+  bool operator==(const Conv2dKey&) const = default;
+};
+
+/// "conv2d_forward of x [..] and w [..], stride 1x1, ...": for messages.
+std::string describe(const Conv2dKey& key);
+
+/// The numbers by which a variant pack names the tensors.
+enum TensorId : std::int64_t { kX = 1, kW = 2, kY = 3, kBias = 4 };
+
+/// The operation graph and all that it refers to.
+class Conv2dGraph {
+ public:
+  /// Throws DeviceError when cuDNN does not take it.
+  Conv2dGraph(const Target& target, const Conv2dKey& key);
+  const Descriptor& graph() const { return *graph_; }
+
+ private:
+  const Descriptor& keep(Descriptor descriptor);
+  void add_convolution(const Conv2dKey& key, const Descriptor& y);
+  void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
+                     const Descriptor& y);
+
+  std::forward_list<Descriptor> parts_;  // whose addresses stay
+  std::vector<Descriptor> operations_;
+  std::optional<Descriptor> graph_;
+};
+
+struct EngineRules {
+  bool tf32 = false;
+  bool deterministic = false;
+  std::int64_t workspace_limit = 0;  ///< bytes
+};
+
+/// Whether an engine with these numerical notes (bits) may be used.
+bool permitted(std::uint32_t notes, const EngineRules& rules);
+
+struct Plan {
+  Descriptor engine_config;
+  Descriptor descriptor;
+  std::int64_t workspace = 0;  ///< bytes
+};
+
+/// The first `wanted` plans in the order of `modes` and of each one's proposals. Fewer, or none,
+/// where no more can be built under the rules: then `why_not` is cuDNN's last reason.
+std::vector<Plan> find_plans(const Target& target, const Descriptor& graph,
+                             std::span<const cudnnBackendHeurMode_t> modes,
+                             const EngineRules& rules, int wanted, std::string& why_not);
+
+}  // namespace ringlet::cudnn_graph

@@ -1,0 +1,93 @@
+#include "kernels/cuda/cublas_matmuls.h"
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/cuda/autotune.h"
+#include "kernels/cuda/cuda_device.h"
+
+namespace ringlet {
+
+namespace {
+
+constexpr std::int64_t kWorkspaceLimit = 32 << 20;  // bytes; what NVIDIA recommends for Hopper
+
+/// As check_cublas(), with the sizes.
+void check_matmul(cublasStatus_t status, const char* call, const MatmulSize& size) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw DeviceError(std::string(call) + " failed for a product of " + std::to_string(size.m) + "x" +
+                    std::to_string(size.k) + " by " + std::to_string(size.k) + "x" +
+                    std::to_string(size.n) + ": " + explain(status));
+}
+
+cublasLtHandle_t create_handle(const CudaStream& stream) {
+  stream.handle();  // makes the device current: the library's handle belongs to it
+  cublasLtHandle_t handle = nullptr;
+  check_cublas(cublas_lt().cublasLtCreate(&handle), "cublasLtCreate");
+  return handle;
+}
+
+}  // namespace
+
+CublasMatmuls::CublasMatmuls(CudaStream& stream)
+    : stream_(stream), handle_(create_handle(stream), cublas_lt().cublasLtDestroy) {}
+
+int CublasMatmuls::find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
+                                   Candidates& candidates) const {
+  const MatmulPreference preference(key, kWorkspaceLimit, stream_.deterministic());
+  int found = 0;
+  cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
+      handle_.get(), descriptors.operation(), descriptors.a(), descriptors.b(), descriptors.d(),
+      descriptors.d(), preference.handle(), static_cast<int>(candidates.size()), candidates.data(),
+      &found);
+  const auto end =
+      std::remove_if(candidates.begin(), candidates.begin() + found,
+                     [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
+  if (status == CUBLAS_STATUS_SUCCESS && end == candidates.begin()) {
+    status = CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  check_matmul(status, "cublasLtMatmulAlgoGetHeuristic", key.size);
+  return static_cast<int>(end - candidates.begin());
+}
+
+CublasMatmuls::Plan CublasMatmuls::make_plan(const MatmulKey& key, const Matmul& matmul,
+                                             const float* bias, float beta) {
+  stream_.handle();  // the heuristic asks the current device
+  MatmulDescriptors descriptors(key, stream_.tf32());
+  if (bias != nullptr) descriptors.set_bias(bias);
+  Candidates candidates{};
+  const int found = find_candidates(key, descriptors, candidates);
+  std::size_t best = 0;
+  if (found > 1 && may_autotune(stream_)) {
+    const std::int64_t bytes = key.size.m * key.size.n * std::int64_t{sizeof(float)};
+    best = static_cast<std::size_t>(
+        fastest(stream_, found, {matmul.d, bytes, beta != 0}, [&](int candidate) {
+          const auto& algorithm = candidates[static_cast<std::size_t>(candidate)];
+          return launch(descriptors, algorithm, matmul, beta) == CUBLAS_STATUS_SUCCESS;
+        }));
+  }
+  return {std::move(descriptors), candidates[best]};
+}
+
+cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
+                                     const cublasLtMatmulHeuristicResult_t& algorithm,
+                                     const Matmul& matmul, float beta) {
+  const float one = 1;
+  void* workspace = algorithm.workspaceSize == 0
+                        ? nullptr
+                        : stream_.workspace(static_cast<std::int64_t>(algorithm.workspaceSize));
+  return cublas_lt().cublasLtMatmul(handle_.get(), descriptors.operation(), &one, matmul.a,
+                                    descriptors.a(), matmul.b, descriptors.b(), &beta, matmul.d,
+                                    descriptors.d(), matmul.d, descriptors.d(), &algorithm.algo,
+                                    workspace, algorithm.workspaceSize, stream_.handle());
+}
+
+void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation activation,
+                        float beta) {
+  const MatmulKey key = matmul_key(matmul, bias, activation);
+  Plan& plan = plans_.find_or(key, [&] { return make_plan(key, matmul, bias, beta); });
+  if (bias != nullptr) plan.descriptors.set_bias(bias);
+  check_matmul(launch(plan.descriptors, plan.algorithm, matmul, beta), "cublasLtMatmul", key.size);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,145 @@
+#include "kernels/cuda/cudnn_convolutions.h"
+
+#include "kernels/cuda/autotune.h"
+#include "kernels/cuda/cuda_device.h"
+
+namespace ringlet {
+
+using cudnn_graph::Conv2dGraph;
+using cudnn_graph::Conv2dPass;
+using cudnn_graph::Descriptor;
+using cudnn_graph::Plan;
+
+namespace {
+
+constexpr std::int64_t kWorkspaceLimit = 256 << 20;
+constexpr int kCandidates = 8;     // that autotuning times
+constexpr std::size_t kPacks = 8;  // layers of equal shape, and batches in turn, for each key
+
+/// Heuristic B is slower to answer and orders better; who autotunes has the time.
+std::vector<cudnnBackendHeurMode_t> modes(bool tuned) {
+  if (tuned) return {CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+  return {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
+}
+
+Descriptor make_pack(const CudnnConvolutions::Addresses& addresses, void* workspace) {
+  static constexpr std::array<std::int64_t, 4> kIds = {cudnn_graph::kX, cudnn_graph::kW,
+                                                       cudnn_graph::kY, cudnn_graph::kBias};
+  const std::size_t count = addresses[3] == nullptr ? 3 : 4;
+  return cudnn_graph::variant_pack(std::span(kIds).first(count), std::span(addresses).first(count),
+                                   workspace);
+}
+
+/// What the pass writes.
+TunedOutput output_of(const CudnnConvolutions::Key& key,
+                      const CudnnConvolutions::Addresses& addresses) {
+  const auto bytes = [](const Shape& shape) { return shape.count() * std::int64_t{sizeof(float)}; };
+  switch (key.pass) {
+    case Conv2dPass::backward_data:
+      return {addresses[0], bytes(key.x), key.beta != 0};
+    case Conv2dPass::backward_filter:
+      return {addresses[1], bytes(key.w), key.beta != 0};
+    case Conv2dPass::forward:
+      break;
+  }
+  return {addresses[2], bytes(key.y), false};
+}
+
+cudnnHandle_t create_handle(const CudaStream& stream) {
+  stream.handle();  // makes the device current: the library's handle belongs to it
+  cudnnHandle_t handle = nullptr;
+  check_cudnn(cudnn().cudnnCreate(&handle), "cudnnCreate");
+  return handle;
+}
+
+/// Makes the graph, with the convolution's name in what it throws.
+Conv2dGraph make_graph(cudnnHandle_t handle, const CudnnConvolutions::Key& key) {
+  try {
+    return {{.handle = handle}, key};
+  } catch (const DeviceError& error) {
+    throw DeviceError(describe(key) + ": " + error.what(), error.where());
+  }
+}
+
+}  // namespace
+
+CudnnConvolutions::CudnnConvolutions(CudaStream& stream)
+    : stream_(stream), handle_(create_handle(stream), cudnn().cudnnDestroy) {
+  check_cudnn(cudnn().cudnnSetStream(handle_.get(), stream_.handle()), "cudnnSetStream");
+}
+
+void* CudnnConvolutions::workspace_of(const Plan& plan) {
+  return plan.workspace == 0 ? nullptr : stream_.workspace(plan.workspace);
+}
+
+std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& plans,
+                                      const Addresses& addresses) {
+  const int best = fastest(
+      stream_, static_cast<int>(plans.size()), output_of(key, addresses), [&](int candidate) {
+        const Plan& plan = plans[static_cast<std::size_t>(candidate)];
+        const Descriptor pack = make_pack(addresses, workspace_of(plan));
+        return cudnn().cudnnBackendExecute(handle_.get(), plan.descriptor.handle(),
+                                           pack.handle()) == CUDNN_STATUS_SUCCESS;
+      });
+  return static_cast<std::size_t>(best);
+}
+
+CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Addresses& addresses) {
+  const bool tuned = may_autotune(stream_);
+  stream_.handle();  // plans are made for the current device
+  Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, {}};
+  std::vector<Plan> plans =
+      cudnn_graph::find_plans({.handle = handle_.get()}, entry.graph.graph(), modes(tuned),
+                              {stream_.tf32(), stream_.deterministic(), kWorkspaceLimit},
+                              tuned ? kCandidates : 1, entry.why_not);
+  if (!plans.empty()) {
+    const std::size_t best = plans.size() == 1 ? 0 : choose(key, plans, addresses);
+    entry.plan = std::move(plans[best]);
+    entry.packs.reserve(kPacks);
+  }
+  return entry;
+}
+
+const Descriptor& CudnnConvolutions::pack(Entry& entry, const Addresses& addresses,
+                                          void* workspace) {
+  for (const Pack& known : entry.packs) {
+    if (known.addresses == addresses && known.workspace == workspace) return known.descriptor;
+  }
+  Pack pack{addresses, workspace, make_pack(addresses, workspace)};
+  if (entry.packs.size() < kPacks) return entry.packs.emplace_back(std::move(pack)).descriptor;
+  Pack& replaced = entry.packs[entry.oldest];
+  replaced = std::move(pack);
+  entry.oldest = (entry.oldest + 1) % kPacks;
+  return replaced.descriptor;
+}
+
+CudnnConvolutions::Entry& CudnnConvolutions::find(const Key& key, const Addresses& addresses) {
+  return entries_.find_or(key, [&] { return make_entry(key, addresses); });
+}
+
+void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses) {
+  const Descriptor& variant_pack = pack(entry, addresses, workspace_of(*entry.plan));
+  stream_.handle();  // makes the device current
+  const cudnnStatus_t status = cudnn().cudnnBackendExecute(
+      handle_.get(), entry.plan->descriptor.handle(), variant_pack.handle());
+  if (status != CUDNN_STATUS_SUCCESS) {
+    throw DeviceError(describe(key) + ": cudnnBackendExecute failed: " + explain(status));
+  }
+}
+
+bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
+  Entry& entry = find(key, addresses);
+  if (!entry.plan) return false;
+  execute(entry, key, addresses);
+  return true;
+}
+
+void CudnnConvolutions::run(const Key& key, const Addresses& addresses) {
+  Entry& entry = find(key, addresses);
+  if (!entry.plan) {
+    throw DeviceError(describe(key) + ": cuDNN has no engine for it: " + entry.why_not);
+  }
+  execute(entry, key, addresses);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,66 @@
+// The convolutions of one stream on cuDNN, with the plan that was chosen for each shape.
+//
+// cuDNN's older calls (cudnnConvolutionForward and its like) are not kept as a last resort: they
+// are deprecated, and tests/kernels/cudnn_graph_test.cc shows that the graph API has an engine for
+// every case, with all settings of tf32 and deterministic.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/conv2d_graph.h"
+#include "kernels/cuda/plan_cache.h"
+
+namespace ringlet {
+
+class CudaStream;
+
+class CudnnConvolutions {
+ public:
+  using Key = cudnn_graph::Conv2dKey;
+
+  /// Addresses of x, w, y and bias (null without one), or of their gradients.
+  using Addresses = std::array<void*, 4>;
+
+  /// Throws DeviceError where cuDNN is missing or cannot use the device.
+  explicit CudnnConvolutions(CudaStream& stream);
+
+  /// Returns false where no engine can do it. The first call for a key chooses the plan; later ones
+  /// allocate nothing, as long as the addresses are among the last few of that key.
+  bool try_run(const Key& key, const Addresses& addresses);
+  /// Throws DeviceError with cuDNN's last reason where no engine can do it.
+  void run(const Key& key, const Addresses& addresses);
+
+ private:
+  /// A variant pack cannot be changed, so the last ones are kept.
+  struct Pack {
+    Addresses addresses;
+    void* workspace;
+    cudnn_graph::Descriptor descriptor;
+  };
+  struct Entry {
+    cudnn_graph::Conv2dGraph graph;
+    std::optional<cudnn_graph::Plan> plan;  // none where no engine can do it
+    std::string why_not;
+    std::vector<Pack> packs;
+    std::size_t oldest = 0;  // of the packs
+  };
+
+  Entry make_entry(const Key& key, const Addresses& addresses);
+  std::size_t choose(const Key& key, const std::vector<cudnn_graph::Plan>& plans,
+                     const Addresses& addresses);
+  const cudnn_graph::Descriptor& pack(Entry& entry, const Addresses& addresses, void* workspace);
+  Entry& find(const Key& key, const Addresses& addresses);
+  void execute(Entry& entry, const Key& key, const Addresses& addresses);
+  void* workspace_of(const cudnn_graph::Plan& plan);
+
+  CudaStream& stream_;
+  std::unique_ptr<cudnnContext, decltype(&cudnnDestroy)> handle_;
+  PlanCache<Key, Entry> entries_;
+};
+
+}  // namespace ringlet

@@ -1,0 +1,56 @@
+// The three products of a linear layer, as a library for column-major matrices wants them said.
+//
+// The memory of a row-major matrix M [r, c] is that of the column-major matrix M^T [c, r], with
+// leading dimension c. So each product is transposed as a whole, which swaps its factors, and a
+// factor whose memory then holds its transpose is marked `transpose`:
+//
+//   y  [N, O] = x w^T       y^T  [O, N] = w x^T     A = w, memory holds w^T: transposed   B = x
+//   dx [N, I] = dy w        dx^T [I, N] = w^T dy^T  A = w                                 B = dy
+//   dw [O, I] = dy^T x      dw^T [I, O] = x^T dy    A = x     B = dy, holds dy^T: transposed
+//
+// The bias, one number per output, is one per row of y^T: what cuBLASLt's epilogues add.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+struct MatmulSize {
+  std::int64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  bool operator==(const MatmulSize&) const = default;
+
+  /// Rows (the leading dimension too) and columns of the factors as they lie in memory.
+  std::int64_t a_rows() const { return transpose_a ? k : m; }
+  std::int64_t a_columns() const { return transpose_a ? m : k; }
+  std::int64_t b_rows() const { return transpose_b ? n : k; }
+  std::int64_t b_columns() const { return transpose_b ? k : n; }
+};
+
+/// d [m, n] = beta * d + op(a) [m, k] op(b) [k, n]; column-major and dense.
+struct Matmul {
+  MatmulSize size;
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* d = nullptr;
+};
+
+/// x [N, I], w [O, I], y [N, O].
+inline Matmul linear_forward_matmul(const ConstView& x, const ConstView& w, const View& y) {
+  return {{w.shape()[0], x.shape()[0], x.shape()[1], true, false}, w.f32(), x.f32(), y.f32()};
+}
+
+/// w [O, I], dy [N, O], dx [N, I].
+inline Matmul linear_backward_data_matmul(const ConstView& w, const ConstView& dy, const View& dx) {
+  return {{w.shape()[1], dy.shape()[0], w.shape()[0], false, false}, w.f32(), dy.f32(), dx.f32()};
+}
+
+/// x [N, I], dy [N, O], dw [O, I].
+inline Matmul linear_backward_weight_matmul(const ConstView& x, const ConstView& dy,
+                                            const View& dw) {
+  return {{x.shape()[1], dy.shape()[1], x.shape()[0], false, true}, x.f32(), dy.f32(), dw.f32()};
+}
+
+}  // namespace ringlet

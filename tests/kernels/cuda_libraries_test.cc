@@ -1,0 +1,129 @@
+// What can be known of cuBLASLt and cuDNN on a machine that has the libraries and no GPU.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kernels/cuda/alignment.h"
+#include "kernels/cuda/cublas_descriptors.h"
+#include "kernels/cuda/cudnn.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/plan_cache.h"
+#include "kernels/cuda_devices.h"
+#include "kernels/shared_library.h"
+#include "tests/kernels/cases.h"
+
+namespace ringlet::test {
+namespace {
+
+/// What `call` throws; "" if it does not.
+template <class F>
+std::string message_of(F call) {
+  try {
+    call();
+  } catch (const DeviceError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SharedLibrary, NamesWhatIsMissingAndTheRemedy) {
+  const std::string no_file =
+      message_of([] { SharedLibrary("libnot_there.so.7", "install it from there"); });
+  EXPECT_NE(no_file.find("libnot_there.so.7"), std::string::npos) << no_file;
+  EXPECT_NE(no_file.find("; install it from there"), std::string::npos) << no_file;
+  const SharedLibrary libc("libc.so.6", "");
+  const std::string no_function = message_of([&] { (void)libc.function<int()>("no_function"); });
+  EXPECT_NE(no_function.find("libc.so.6 has no function no_function"), std::string::npos);
+}
+
+TEST(CudaLibraries, HaveAllFunctionsAndTheVersionOfTheHeaders) {
+  EXPECT_EQ(message_of([] { (void)cudnn(); }), "");
+  EXPECT_EQ(message_of([] { (void)cublas_lt(); }), "");
+  EXPECT_TRUE(cudnn_version().starts_with(std::to_string(CUDNN_MAJOR) + ".")) << cudnn_version();
+  EXPECT_TRUE(cublas_version().starts_with(std::to_string(CUBLAS_VER_MAJOR) + "."))
+      << cublas_version();
+}
+
+TEST(CudaLibraries, SayWhatFailedWithoutADriver) {
+  if (cuda_device_count() > 0) GTEST_SKIP() << "this machine has a GPU";
+  const std::string dnn = message_of([] {
+    cudnnHandle_t handle = nullptr;
+    check_cudnn(cudnn().cudnnCreate(&handle), "cudnnCreate");
+  });
+  EXPECT_TRUE(dnn.starts_with("cudnnCreate failed: CUDNN_STATUS_NOT_INITIALIZED (")) << dnn;
+  const std::string blas = message_of([] {
+    cublasLtHandle_t handle = nullptr;
+    check_cublas(cublas_lt().cublasLtCreate(&handle), "cublasLtCreate");
+  });
+  EXPECT_TRUE(blas.starts_with("cublasLtCreate failed: CUBLAS_STATUS_")) << blas;
+}
+
+TEST(MatmulKey, ChoosesTheEpilogue) {
+  const Matmul matmul{{2, 3, 4}};
+  const float bias = 0;
+  const auto epilogue = [&](const float* b, Activation activation) {
+    return matmul_key(matmul, b, activation).epilogue;
+  };
+  EXPECT_EQ(epilogue(nullptr, Activation::none), CUBLASLT_EPILOGUE_DEFAULT);
+  EXPECT_EQ(epilogue(nullptr, Activation::relu), CUBLASLT_EPILOGUE_RELU);
+  EXPECT_EQ(epilogue(&bias, Activation::none), CUBLASLT_EPILOGUE_BIAS);
+  EXPECT_EQ(epilogue(&bias, Activation::relu), CUBLASLT_EPILOGUE_RELU_BIAS);
+}
+
+TEST(MatmulKey, DiffersByWhatThePlanDependsOn) {
+  alignas(256) std::array<float, 64> memory{};
+  float* base = memory.data();
+  const Matmul matmul{{2, 3, 4, true, false}, base, base, base};
+  const MatmulKey key = matmul_key(matmul, nullptr, Activation::none);
+  EXPECT_EQ(key, matmul_key(matmul, nullptr, Activation::none));
+  EXPECT_NE(key, matmul_key(matmul, base, Activation::none));
+  const Matmul other_size{{2, 3, 4, true, true}, base, base, base};
+  EXPECT_NE(key, matmul_key(other_size, nullptr, Activation::none));
+  for (const Matmul& shifted :
+       {Matmul{matmul.size, base + 1, base, base}, Matmul{matmul.size, base, base + 1, base},
+        Matmul{matmul.size, base, base, base + 1}}) {
+    EXPECT_NE(key, matmul_key(shifted, nullptr, Activation::none));
+  }
+}
+
+TEST(MatmulDescriptors, AreTakenByTheLibrary) {
+  const float bias = 0;
+  for (const LinearCase& c : linear_cases()) {
+    for (const bool transposed : {false, true}) {
+      for (const Activation activation : {Activation::none, Activation::relu}) {
+        const Matmul matmul{{c.outputs, 17, c.inputs, transposed, !transposed}};
+        const MatmulKey key = matmul_key(matmul, &bias, activation);
+        EXPECT_EQ(message_of([&] {
+                    MatmulDescriptors descriptors(key, transposed);
+                    descriptors.set_bias(&bias);
+                    const MatmulPreference preference(key, 1 << 20, transposed);
+                  }),
+                  "");
+      }
+    }
+  }
+}
+
+TEST(Alignment, IsTheGreatestPowerOfTwoUpToTheLimit) {
+  const auto at = [](std::uintptr_t address) {
+    return alignment_of(reinterpret_cast<const void*>(address), 16);
+  };
+  EXPECT_EQ(at(0x1004), 4);
+  EXPECT_EQ(at(0x1008), 8);
+  EXPECT_EQ(at(0x1010), 16);
+  EXPECT_EQ(at(0x1000), 16);
+  EXPECT_EQ(at(0), 16);
+}
+
+TEST(PlanCache, MakesAPlanOnceForAKey) {
+  PlanCache<int, std::string> cache;
+  const auto never = []() -> std::string { throw Error("it was there already"); };
+  std::string& one = cache.find_or(1, [] { return std::string("one"); });
+  EXPECT_EQ(cache.find_or(2, [] { return std::string("two"); }), "two");
+  EXPECT_EQ(&cache.find_or(1, never), &one);
+  EXPECT_THROW((void)cache.find_or(3, never), Error);
+  EXPECT_EQ(cache.find_or(3, [] { return std::string("three"); }), "three");
+}
+
+}  // namespace
+}  // namespace ringlet::test
