@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/doubling_all_reduce.h"
+#include "comm/library_all_reduce.h"
 #include "comm/naive_all_reduce.h"
 #include "comm/ring_all_reduce.h"
 #include "kernels/error.h"
@@ -25,9 +26,9 @@ constexpr Strategy strategy() {
 }
 
 constexpr std::array kStrategies = {
-    strategy<NaiveAllReduce>(),
-    strategy<RingAllReduce>(),
-    strategy<DoublingAllReduce>(),
+    strategy<NaiveAllReduce>(),           strategy<RingAllReduce>(),
+    strategy<DoublingAllReduce>(),        strategy<NcclAllReduce>(),
+    strategy<ReduceBroadcastAllReduce>(),
 };
 
 }  // namespace
@@ -40,6 +41,10 @@ std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport&
   }
   throw ContractError("\"" + std::string(strategy) +
                       "\" is no all-reduce strategy; known are: " + known);
+}
+
+bool needs_engine(std::string_view strategy) {
+  return strategy == NcclAllReduce::kName || strategy == ReduceBroadcastAllReduce::kName;
 }
 
 std::vector<std::string_view> all_reduce_strategies() {

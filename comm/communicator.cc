@@ -56,7 +56,7 @@ void Communicator::host_collective(Stream& stream, CollectiveKind kind, std::int
 }
 
 void Communicator::require_alive() const {
-  if (const auto cause = transport_.root_cause()) throw Aborted(*cause);
+  if (const auto cause = transport_.root_cause()) throw_stopped(*cause, rank());
 }
 
 // The tasks capture addresses and lengths rather than views, to stay within a Task's 64 bytes.

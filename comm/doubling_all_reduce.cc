@@ -22,7 +22,7 @@ void DoublingAllReduce::sum(Stream& stream, View data) {
   if (has_fold()) transport().send(stream, rank() + power_, data);
 }
 
-std::int64_t DoublingAllReduce::bytes_sent(std::int64_t count) const {
+std::optional<std::int64_t> DoublingAllReduce::bytes_sent(std::int64_t count) const {
   const int steps = std::countr_zero(static_cast<unsigned>(power_));
   const std::int64_t messages = folds_in() ? 1 : steps + (has_fold() ? 1 : 0);
   return messages * count * size_of(DType::f32);

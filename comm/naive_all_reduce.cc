@@ -14,7 +14,7 @@ void NaiveAllReduce::sum(Stream& stream, View data) {
   for (int other = 1; other < size(); ++other) transport().send(stream, other, data);
 }
 
-std::int64_t NaiveAllReduce::bytes_sent(std::int64_t count) const {
+std::optional<std::int64_t> NaiveAllReduce::bytes_sent(std::int64_t count) const {
   const std::int64_t messages = rank() == 0 ? size() - 1 : 1;
   return messages * count * size_of(DType::f32);
 }

@@ -15,7 +15,7 @@ class NaiveAllReduce final : public AllReduce {
   const char* name() const override { return kName; }
   void sum(Stream& stream, View data) override;
   /// Rank 0: (p-1) n, the others n.
-  std::int64_t bytes_sent(std::int64_t count) const override;
+  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override;
 };
 
 }  // namespace ringlet::comm

@@ -26,7 +26,7 @@ View RingAllReduce::chunk(const View& data, int index) const {
   return data.slice(border(data.count(), c), border(data.count(), c + 1));
 }
 
-std::int64_t RingAllReduce::bytes_sent(std::int64_t count) const {
+std::optional<std::int64_t> RingAllReduce::bytes_sent(std::int64_t count) const {
   if (size() == 1) return 0;
   const auto length = [this, count](int index) {
     const int c = index % size();

@@ -19,7 +19,7 @@ class RingAllReduce final : public AllReduce {
   const char* name() const override { return kName; }
   void sum(Stream& stream, View data) override;
   /// All chunks but r + 1, then all but r + 2.
-  std::int64_t bytes_sent(std::int64_t count) const override;
+  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override;
 
  private:
   /// Chunk `index` (modulo p, may be negative) of `data`. The chunks tile the data; their lengths

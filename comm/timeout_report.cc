@@ -65,20 +65,16 @@ std::string explain_exchange(Transport& transport, int peer) {
                      whereabouts(peer, transport.look_at(peer)));
 }
 
-}  // namespace
-
-std::string explain_timeout(Transport& transport, int peer) {
-  const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  if (!mine || !mine->inside()) return explain_exchange(transport, peer);
-
+/// `lead` is what to say where every rank has come to the collective.
+std::string explain_collective(Transport& transport, const CollectiveRecord& mine,
+                               const std::string& lead) {
   std::vector<std::optional<RankStatus>> status;
   for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
-  const Places places = sort_ranks(status, mine->tag);
+  const Places places = sort_ranks(status, mine.tag);
 
-  const std::string what = fmt::format("{}, {} bytes", describe(*mine), mine->tag.bytes);
+  const std::string what = fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes);
   std::string text = places.missing.empty()
-                         ? fmt::format("rank {} waited {:g} s for rank {} in {}", transport.rank(),
-                                       transport.timeout_seconds(), peer, what)
+                         ? fmt::format("{} in {}", lead, what)
                          : fmt::format("{} never entered {}", text_of(places.missing), what);
   for (const int rank : places.missing) {
     text += "; " + whereabouts(rank, status[static_cast<std::size_t>(rank)]);
@@ -89,13 +85,30 @@ std::string explain_timeout(Transport& transport, int peer) {
   }
   if (!places.waiting.empty()) {
     text += fmt::format("; {} {} in #{}", text_of(places.waiting),
-                        places.waiting.size() == 1 ? "waits" : "wait", mine->tag.sequence);
+                        places.waiting.size() == 1 ? "waits" : "wait", mine.tag.sequence);
   }
   if (!places.left.empty()) {
     text += fmt::format("; {} left it", text_of(places.left));
   }
   for (const int rank : places.unknown) text += "; " + whereabouts(rank, std::nullopt);
   return text;
+}
+
+}  // namespace
+
+std::string explain_timeout(Transport& transport, int peer) {
+  const std::optional<CollectiveRecord> mine = transport.recorder().latest();
+  if (!mine || !mine->inside()) return explain_exchange(transport, peer);
+  return explain_collective(transport, *mine,
+                            fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
+                                        transport.timeout_seconds(), peer));
+}
+
+std::string explain_unfinished(Transport& transport) {
+  const std::string lead = fmt::format("rank {} waited {:g} s for its device", transport.rank(),
+                                       transport.timeout_seconds());
+  const std::optional<CollectiveRecord> mine = transport.recorder().latest();
+  return mine ? explain_collective(transport, *mine, lead) : lead;
 }
 
 }  // namespace ringlet::comm

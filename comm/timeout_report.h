@@ -13,4 +13,7 @@ namespace ringlet::comm {
 ///   in "data loading" 12.1 s ago, after #811 all_reduce bucket 2; ranks 0, 1 and 3 wait in #812
 std::string explain_timeout(Transport& transport, int peer);
 
+/// The same for what a rank has handed to its device, and its device has not finished.
+std::string explain_unfinished(Transport& transport);
+
 }  // namespace ringlet::comm

@@ -48,6 +48,17 @@ struct RankStatus {
   Activity activity;
 };
 
+/// Collectives that a transport's library brings along. Called as Transport::exchange is, stream-
+/// ordered like it; data is f32 [count] of the stream's device, the same count on every rank.
+class CollectiveEngine {
+ public:
+  virtual ~CollectiveEngine() = default;
+  /// data = sum of data over all ranks.
+  virtual void all_reduce(Stream& stream, View data) = 0;
+  /// The same as two calls: the sum goes to rank 0, and from there to all.
+  virtual void reduce_and_broadcast(Stream& stream, View data) = 0;
+};
+
 class Transport {
  public:
   static constexpr double kDefaultTimeoutSeconds = 60;
@@ -86,6 +97,9 @@ class Transport {
   virtual void abort(const std::string& reason) noexcept = 0;
   virtual std::optional<RootCause> root_cause() const = 0;
 
+  /// What the library beneath can do by itself; null where there is none.
+  virtual CollectiveEngine* engine() { return nullptr; }
+
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;
   /// What `rank` did last, or nothing where the transport cannot know.
@@ -103,7 +117,7 @@ class Transport {
 
  private:
   World world_;
-  double timeout_seconds_ = kDefaultTimeoutSeconds;
+  std::atomic<double> timeout_seconds_{kDefaultTimeoutSeconds};
   std::atomic<std::int64_t> bytes_sent_{0};
 };
 

@@ -9,6 +9,8 @@
 
 #include "kernels/device.h"
 
+struct CUstream_st;  // cudaStream_t
+
 namespace ringlet {
 
 struct CudaDeviceInfo {
@@ -40,6 +42,10 @@ CudaSurvey survey_cuda();
 
 /// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.
 int cuda_device_count();
+
+/// The CUDA stream behind a stream of a GPU's, for libraries that launch by themselves; makes that
+/// GPU the calling thread's current one. Throws ContractError for another device's stream.
+CUstream_st* cuda_stream_of(Stream& stream);
 
 /// Throws DeviceError where the device cannot be used. See open_device().
 std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& options);

@@ -90,6 +90,11 @@ int cuda_device_count() {
   return count;
 }
 
+CUstream_st* cuda_stream_of(Stream& stream) {
+  require(stream.device().id().kind == DeviceKind::cuda, "cuda_stream_of", "takes a GPU's stream");
+  return static_cast<CudaStream&>(stream).handle();
+}
+
 std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& options) {
   int count = 0;
   const cudaError_t result = count_devices(count);

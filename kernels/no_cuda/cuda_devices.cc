@@ -16,6 +16,10 @@ CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
 
 int cuda_device_count() { return 0; }
 
+CUstream_st* cuda_stream_of(Stream& stream) {
+  throw ContractError("cuda_stream_of: " + stream.device().id().to_string() + " is no GPU");
+}
+
 std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions&) {
   throw DeviceError("device " + id.to_string() + " cannot be used: " + kWhy + "; use --device cpu");
 }

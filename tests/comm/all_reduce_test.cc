@@ -37,7 +37,7 @@ Outcome all_reduce(const std::string& strategy, const std::vector<Values>& input
     const auto reduce = make_all_reduce(strategy, group.transport(rank));
     reduce->sum(device->communication(), view_of(outcome.values[r]));
     outcome.sent[r] = group.transport(rank).bytes_sent();
-    outcome.formula[r] = reduce->bytes_sent(static_cast<std::int64_t>(inputs[r].size()));
+    outcome.formula[r] = reduce->bytes_sent(static_cast<std::int64_t>(inputs[r].size())).value();
   });
   return outcome;
 }
@@ -167,6 +167,7 @@ TEST(DoublingAllReduceBits, AreThoseOfTheBinaryTree) {
 TEST(MakeAllReduce, NamesTheKnownStrategies) {
   LocalGroup group(1);
   for (const std::string_view name : all_reduce_strategies()) {
+    if (needs_engine(name)) continue;
     EXPECT_EQ(make_all_reduce(name, group.transport(0))->name(), name);
   }
   try {
@@ -174,7 +175,58 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
     FAIL();
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),
-                 "\"rign\" is no all-reduce strategy; known are: naive, ring, doubling");
+                 "\"rign\" is no all-reduce strategy; known are: naive, ring, doubling, "
+                 "nccl, library");
+  }
+}
+
+/// Has an engine, which notes what it is asked for.
+class EngineTransport final : public Transport, public CollectiveEngine {
+ public:
+  EngineTransport() : Transport(World{}) {}
+
+  std::string asked;
+
+  CollectiveEngine* engine() override { return this; }
+  void all_reduce(Stream&, View data) override {
+    asked += "all_reduce " + std::to_string(data.count());
+  }
+  void reduce_and_broadcast(Stream&, View data) override {
+    asked += "reduce_and_broadcast " + std::to_string(data.count());
+  }
+  void abort(const std::string&) noexcept override {}
+  std::optional<RootCause> root_cause() const override { return {}; }
+  FlightRecorder& recorder() override { return recorder_; }
+  std::optional<RankStatus> look_at(int) const override { return {}; }
+
+ protected:
+  void do_exchange(Stream&, int, ConstView, int, View, Combine) override {}
+
+ private:
+  FlightRecorder recorder_;
+};
+
+TEST(MakeAllReduce, LeavesToTheEngineWhatIsTheEngines) {
+  const auto device = in_place_device();
+  Values data(3);
+  for (const auto& [strategy, call] :
+       {std::pair{"nccl", "all_reduce 3"}, std::pair{"library", "reduce_and_broadcast 3"}}) {
+    EngineTransport transport;
+    const auto reduce = make_all_reduce(strategy, transport);
+    EXPECT_STREQ(reduce->name(), strategy);
+    EXPECT_EQ(reduce->bytes_sent(3), std::nullopt);
+    reduce->sum(device->communication(), view_of(data));
+    EXPECT_EQ(transport.asked, call);
+  }
+}
+
+TEST(MakeAllReduce, SaysWhichTransportHasAnEngine) {
+  LocalGroup group(1);
+  try {
+    (void)make_all_reduce("nccl", group.transport(0));
+    FAIL();
+  } catch (const ContractError& error) {
+    EXPECT_STREQ(error.what(), "--sync nccl needs --transport nccl");
   }
 }
 

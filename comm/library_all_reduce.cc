@@ -1,0 +1,30 @@
+#include "comm/library_all_reduce.h"
+
+#include <string>
+
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+CollectiveEngine& engine_of(Transport& transport, const char* strategy) {
+  if (CollectiveEngine* engine = transport.engine()) return *engine;
+  throw ContractError("--sync " + std::string(strategy) + " needs --transport nccl");
+}
+
+}  // namespace
+
+NcclAllReduce::NcclAllReduce(Transport& transport)
+    : AllReduce(transport), engine_(engine_of(transport, kName)) {}
+
+void NcclAllReduce::sum(Stream& stream, View data) { engine_.all_reduce(stream, data); }
+
+ReduceBroadcastAllReduce::ReduceBroadcastAllReduce(Transport& transport)
+    : AllReduce(transport), engine_(engine_of(transport, kName)) {}
+
+void ReduceBroadcastAllReduce::sum(Stream& stream, View data) {
+  engine_.reduce_and_broadcast(stream, data);
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,42 @@
+// The transport over NCCL, for replicas that have a GPU each, in one process or in several.
+//
+// An exchange is one group of ncclSend and ncclRecv on the caller's stream; adding receives into
+// the stream's workspace first. Streams of the host go on over a host transport, which also brings
+// NCCL's unique id to all ranks, keeps the flight recorders and carries an abort.
+//
+// Each rank has one communicator, made by its own thread. Communicators are non-blocking: a call
+// returns at once, and is asked for until NCCL has truly enqueued its work, for no longer than the
+// time-out, and only while no rank has failed.
+//
+// What is enqueued can still hang on the GPU, for a peer that never comes, and with it every host
+// thread that waits for the stream. So each rank has a thread that watches: when the world is given
+// up, when NCCL reports an error, or when the stream has not moved for as long as the time-out
+// permits, it ends the rank's communicator with ncclCommAbort, and the stream comes to rest. Before
+// that, every thread of the process has left NCCL's calls (call_gate.h).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+/// Shared by the threads of a process. Made before them, outlives their transports.
+class NcclGroup {
+ public:
+  virtual ~NcclGroup() = default;
+
+  /// Collective over the ranks of `host`, each on its own thread with a GPU of its own. The
+  /// transport is for `stream`, one of CUDA's, and must end before it; `host` must outlive it.
+  /// Throws CommError naming the call, the rank and the device, TimeoutError or Aborted.
+  virtual std::unique_ptr<Transport> join(Transport& host, Stream& stream) = 0;
+};
+
+/// Throws DeviceError, with the remedy, where NCCL cannot be opened or Ringlet was built without.
+std::unique_ptr<NcclGroup> open_nccl();
+
+/// The version of the library found at run time, "2.28.9"; empty where it cannot be opened.
+std::string nccl_version();
+
+}  // namespace ringlet::comm
