@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/linear.h"
+#include "kernels/cuda/linear.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

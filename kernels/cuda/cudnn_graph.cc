@@ -77,6 +77,10 @@ void Descriptor::set(cudnnBackendAttributeName_t name, cudnnPointwiseMode_t valu
   set(name, CUDNN_TYPE_POINTWISE_MODE, 1, &value);
 }
 
+void Descriptor::set(cudnnBackendAttributeName_t name, cudnnNanPropagation_t value) {
+  set(name, CUDNN_TYPE_NAN_PROPOGATION, 1, &value);
+}
+
 void Descriptor::set(cudnnBackendAttributeName_t name, cudnnBackendHeurMode_t value) {
   set(name, CUDNN_TYPE_HEUR_MODE, 1, &value);
 }
@@ -136,6 +140,9 @@ Descriptor pointwise(cudnnPointwiseMode_t mode) {
   Descriptor pointwise(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   pointwise.set(CUDNN_ATTR_POINTWISE_MODE, mode);
   pointwise.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // relu.h: a NaN passes through
+    pointwise.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
+  }
   pointwise.finalize();
   return pointwise;
 }

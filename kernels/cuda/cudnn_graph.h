@@ -42,6 +42,7 @@ class Descriptor {
   void set(cudnnBackendAttributeName_t name, cudnnDataType_t value);
   void set(cudnnBackendAttributeName_t name, cudnnConvolutionMode_t value);
   void set(cudnnBackendAttributeName_t name, cudnnPointwiseMode_t value);
+  void set(cudnnBackendAttributeName_t name, cudnnNanPropagation_t value);
   void set(cudnnBackendAttributeName_t name, cudnnBackendHeurMode_t value);
   void set(cudnnBackendAttributeName_t name, cudnnHandle_t value);
   void set(cudnnBackendAttributeName_t name, const Descriptor& value);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
 #include "kernels/reference/relu.h"
@@ -86,6 +88,33 @@ TEST_P(Conv2d, BackwardFilter) {
       expect_close(dw, blended(beta, old, expected), c.tolerance);
     }
   });
+}
+
+// Wherever the ReLU is done: a broken number has to be seen where it arises.
+TEST_P(Conv2d, LetsNaNThroughTheRelu) {
+  const Shape x_shape{17, 2, 7, 9}, w_shape{5, 2, 3, 3}, y_shape{17, 5, 5, 7};
+  auto x = random_floats(x_shape.count(), 1);
+  x[static_cast<std::size_t>(x_shape.count_per_sample())] = kNaN;  // the second sample's corner
+  const auto w = random_floats(w_shape.count(), 2), b = random_floats(w_shape[0], 3);
+  for (const bool with_bias : {false, true}) {
+    const Tensor y = run([&](Device& device) {
+      Tensor result = output(device, y_shape);
+      const Tensor bias = upload(device, {w_shape[0]}, b);
+      conv2d_forward(device.compute(), {}, input(device, x_shape, x), upload(device, w_shape, w),
+                     with_bias ? ConstView(bias) : ConstView(), Activation::relu, result);
+      return result;
+    });
+    const std::vector<float> values = read(y);
+    const auto sample = static_cast<std::size_t>(y_shape.count_per_sample());
+    const auto channel = static_cast<std::size_t>(y_shape[2] * y_shape[3]);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool is_broken_sample = i / sample == 1;  // how far it spreads there is open
+      ASSERT_TRUE(is_broken_sample || !std::isnan(values[i])) << "sample " << i / sample;
+    }
+    for (std::size_t o = 0; o < 5; ++o) {
+      EXPECT_TRUE(std::isnan(values[sample + o * channel])) << "channel " << o;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, Conv2d, all_setups(), name_of);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "kernels/reference/bias.h"
 #include "kernels/reference/linear.h"
 #include "kernels/reference/relu.h"
@@ -86,6 +88,27 @@ TEST_P(Linear, BackwardWeight) {
       expect_close(dw, blended(beta, old, expected), c.tolerance);
     }
   });
+}
+
+// Wherever the ReLU is done: a broken number has to be seen where it arises.
+TEST_P(Linear, LetsNaNThroughTheRelu) {
+  const Shape x_shape{17, 37}, w_shape{11, 37}, y_shape{17, 11};
+  auto x = random_floats(x_shape.count(), 1);
+  x[37] = kNaN;  // in the second sample
+  const auto w = random_floats(w_shape.count(), 2), b = random_floats(w_shape[0], 3);
+  for (const bool with_bias : {false, true}) {
+    const Tensor y = run([&](Device& device) {
+      Tensor result = output(device, y_shape);
+      const Tensor bias = upload(device, {w_shape[0]}, b);
+      linear_forward(device.compute(), input(device, x_shape, x), upload(device, w_shape, w),
+                     with_bias ? ConstView(bias) : ConstView(), Activation::relu, result);
+      return result;
+    });
+    const std::vector<float> values = read(y);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(std::isnan(values[i]), i / 11 == 1) << "feature " << i % 11 << " of " << i / 11;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, Linear, all_setups(), name_of);

@@ -1,0 +1,94 @@
+#include "kernels/cuda/conv2d.h"
+
+#include <algorithm>
+
+#include "kernels/cuda/alignment.h"
+#include "kernels/cuda/bias.h"
+#include "kernels/cuda/blend_nothing.h"
+#include "kernels/cuda/cudnn_convolutions.h"
+#include "kernels/cuda/layouts.h"
+#include "kernels/cuda/libraries.h"
+#include "kernels/cuda/relu.h"
+
+namespace ringlet::impl {
+
+namespace {
+
+using cudnn_graph::Conv2dKey;
+using cudnn_graph::Conv2dPass;
+
+constexpr std::int64_t kWidestAlignment = 16;  // bytes of the widest load
+
+CudnnConvolutions::Addresses addresses_of(const ConstView& x, const ConstView& w,
+                                          const ConstView& y, const ConstView& bias) {
+  // A variant pack has no type for memory that is only read; the key's pass says which is written.
+  const auto address = [](const ConstView& view) { return const_cast<void*>(view.data()); };
+  return {address(x), address(w), address(y), address(bias)};
+}
+
+std::int64_t common_alignment(const CudnnConvolutions::Addresses& addresses) {
+  std::int64_t common = kWidestAlignment;
+  for (const void* address : addresses) {
+    common = std::min(common, alignment_of(address, kWidestAlignment));
+  }
+  return common;
+}
+
+Conv2dKey make_key(Conv2dPass pass, const Conv2dSpec& spec, const ConstView& x, const ConstView& w,
+                   const ConstView& y) {
+  Conv2dKey key;
+  key.pass = pass;
+  key.spec = spec;
+  key.x = x.shape();
+  key.w = w.shape();
+  key.y = y.shape();
+  return key;
+}
+
+}  // namespace
+
+void conv2d_forward(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                    const ConstView& w, const ConstView& bias, Activation activation,
+                    const View& y) {
+  require_nchw("conv2d_forward", x);
+  if (y.count() == 0) return;
+  CudnnConvolutions& convolutions = stream.libraries().convolutions();
+  CudnnConvolutions::Addresses addresses = addresses_of(x, w, y, bias);
+  Conv2dKey key = make_key(Conv2dPass::forward, spec, x, w, y);
+  key.bias = !bias.absent();
+  key.activation = activation;
+  key.alignment = common_alignment(addresses);
+  if (convolutions.try_run(key, addresses)) return;
+
+  // No engine does all of it at once: what comes behind the product is ours.
+  key.bias = false;
+  key.activation = Activation::none;
+  addresses[3] = nullptr;
+  convolutions.run(key, addresses);
+  if (!bias.absent()) bias_forward(stream, y, bias, y);
+  if (activation == Activation::relu) relu_forward(stream, y, y);
+}
+
+void conv2d_backward_data(CudaStream& stream, const Conv2dSpec& spec, const ConstView& w,
+                          const ConstView& dy, float beta, const View& dx) {
+  require_nchw("conv2d_backward_data", dx);
+  if (dx.count() == 0) return;
+  const CudnnConvolutions::Addresses addresses = addresses_of(dx, w, dy, {});
+  Conv2dKey key = make_key(Conv2dPass::backward_data, spec, dx, w, dy);
+  key.beta = beta;
+  key.alignment = common_alignment(addresses);
+  stream.libraries().convolutions().run(key, addresses);
+}
+
+void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                            const ConstView& dy, float beta, const View& dw) {
+  require_nchw("conv2d_backward_filter", x);
+  if (x.shape()[0] == 0) return blend_nothing(stream, beta, dw);
+  const CudnnConvolutions::Addresses addresses = addresses_of(x, dw, dy, {});
+  Conv2dKey key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);
+  key.beta = beta;
+  key.alignment = common_alignment(addresses);
+  stream.libraries().convolutions().run(key, addresses);
+}
+
+}  // namespace ringlet::impl
