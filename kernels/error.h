@@ -21,22 +21,26 @@ class Error : public std::runtime_error {
   At at_;
 };
 
+// Each class says its constructor out: nvcc 13 breaks off at an inherited one with this default
+// argument.
+
 /// The caller broke a contract: a shape, type or layout that the operation does not take.
 class ContractError : public Error {
  public:
-  using Error::Error;
+  explicit ContractError(const std::string& message, At at = At::current()) : Error(message, at) {}
 };
 
 /// A device or one of its libraries is missing or failed.
 class DeviceError : public Error {
  public:
-  using Error::Error;
+  explicit DeviceError(const std::string& message, At at = At::current()) : Error(message, at) {}
 };
 
 /// The device, or an arena on it, has not as much memory as was asked for.
 class OutOfMemoryError : public DeviceError {
  public:
-  using DeviceError::DeviceError;
+  explicit OutOfMemoryError(const std::string& message, At at = At::current())
+      : DeviceError(message, at) {}
 };
 
 /// Throws ContractError with "<operation>: <message>" unless `holds`.
