@@ -20,9 +20,8 @@ void prefetch(const std::uint8_t* image, std::int64_t bytes) {
   for (std::int64_t i = 0; i < bytes; i += kCacheLine) __builtin_prefetch(image + i);
 }
 
-void normalise(const std::uint8_t* image, std::int64_t pixels, float scale, float shift,
-               float* out) {
-  for (std::int64_t i = 0; i < pixels; ++i) out[i] = static_cast<float>(image[i]) * scale + shift;
+void normalise(const std::uint8_t* image, std::int64_t pixels, PixelScale scale, float* out) {
+  for (std::int64_t i = 0; i < pixels; ++i) out[i] = scale(image[i]);
 }
 
 /// Sixteen bytes in one register, in the compilers' portable notation for vectors.
@@ -50,8 +49,8 @@ void transpose(std::array<Bytes, kLanes>& tile) {
   }
 }
 
-/// out[pixel][lane] = rows[lane][pixel] * scale + shift, for `pixels` pixels.
-void interleave(const Rows& rows, std::int64_t pixels, float scale, float shift, float* out) {
+/// out[pixel][lane] = scale(rows[lane][pixel]), for `pixels` pixels.
+void interleave(const Rows& rows, std::int64_t pixels, PixelScale scale, float* out) {
   std::int64_t pixel = 0;
   for (; pixel + kLanes <= pixels; pixel += kLanes) {
     std::array<Bytes, kLanes> tile;
@@ -61,13 +60,13 @@ void interleave(const Rows& rows, std::int64_t pixels, float scale, float shift,
     transpose(tile);
     for (std::size_t i = 0; i < kLanes; ++i, out += kLanes) {
       for (int lane = 0; lane < kLanes; ++lane) {
-        out[lane] = static_cast<float>(tile[i][lane]) * scale + shift;
+        out[lane] = scale(tile[i][lane]);
       }
     }
   }
   for (; pixel < pixels; ++pixel, out += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      out[lane] = static_cast<float>(rows[lane][pixel]) * scale + shift;
+      out[lane] = scale(rows[lane][pixel]);
     }
   }
 }
@@ -84,8 +83,7 @@ BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
       sampler_(sampler),
       layout_(options.layout),
       max_batch_(options.max_batch),
-      scale_(static_cast<float>(1.0 / (255.0 * options.deviation))),
-      shift_(static_cast<float>(-static_cast<double>(options.mean) / options.deviation)) {}
+      scale_(options.mean, options.deviation) {}
 
 std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
   const std::int64_t stored =
@@ -130,7 +128,7 @@ void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) const {
       prefetch(dataset_.image(sampler_.index(request.epoch, position + kAhead)), pixels);
     }
     const std::uint8_t* image = gather(request, position, batch);
-    normalise(image, pixels, scale_, shift_, out);
+    normalise(image, pixels, scale_, out);
     out += pixels;
   }
 }
@@ -145,7 +143,7 @@ void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) const {
       rows[static_cast<std::size_t>(lane)] = gather(request, block + lane, batch);
     }
     std::fill(rows.begin() + filled, rows.end(), rows[0]);  // something readable
-    interleave(rows, pixels, scale_, shift_, out);
+    interleave(rows, pixels, scale_, out);
     if (filled < kLanes) clear_lanes(filled, pixels, out);
     out += kLanes * pixels;
   }

@@ -1,8 +1,6 @@
 // One pass from stored bytes to a batch: gather, normalise, lay out.
 //
-//   out = pixel * scale + shift        scale = 1 / (255 deviation), shift = -mean / deviation
-//
-// Both layouts compute the same product and sum, so a sample has the same values in either.
+// Both layouts use the same PixelScale, so a sample has the same values in either.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +35,7 @@ class BatchWriter {
   Sampler sampler_;
   BatchLayout layout_;
   std::int64_t max_batch_;
-  float scale_;
-  float shift_;
+  PixelScale scale_;
 };
 
 }  // namespace ringlet::data
