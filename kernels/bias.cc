@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/bias.h"
+#include "kernels/cuda/bias.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

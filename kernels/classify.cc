@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/classify.h"
+#include "kernels/cuda/classify.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

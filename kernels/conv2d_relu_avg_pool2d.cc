@@ -4,6 +4,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/conv2d_relu_avg_pool2d.h"
+#include "kernels/cuda/conv2d_relu_avg_pool2d.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/dropout.h"
+#include "kernels/cuda/dropout.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {
@@ -16,6 +17,7 @@ void require_dropout(const char* operation, const DropoutSpec& spec, const Const
   require(spec.probability >= 0.0F && spec.probability < 1.0F, operation,
           "the probability should be in [0, 1)");
   require(spec.first_sample >= 0, operation, "the first sample should be at least 0");
+  if (!spec.position.absent()) require_position(operation, spec.position);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/batch_position.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 
@@ -19,6 +20,10 @@ struct DropoutSpec {
   float probability = 0.5F;       ///< p in [0, 1)
   std::uint64_t key = 0;          ///< of (seed, epoch, operation)
   std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
+  /// Where present, a BatchPosition in device memory, whose sample_number() is added to
+  /// first_sample: so that a captured graph gets new masks. The key is then of (seed, operation),
+  /// since the epoch is part of that number.
+  ConstView position = {};
 };
 
 /// uniform(key, s, f) is word f % 4 of philox(key, f / 4, s), as uniform01(). f is the feature's

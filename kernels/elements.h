@@ -21,6 +21,12 @@ RINGLET_HOST_DEVICE constexpr float blend(float beta, float old_value, float new
   return beta == 0.0F ? new_value : beta * old_value + new_value;
 }
 
+/// Whether `value` replaces `best` as the maximum: a NaN does, so that a broken number stays
+/// visible. (With | and not ||, since a vector loop has no branches.)
+RINGLET_HOST_DEVICE constexpr bool beats(float value, float best) {
+  return (value > best) | (value != value);
+}
+
 /// One feature's factor in dropout, from the uniform number of its sample and feature.
 RINGLET_HOST_DEVICE constexpr float dropout_factor(float uniform, float probability,
                                                    float kept_factor) {

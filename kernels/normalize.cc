@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/normalize.h"
+#include "kernels/cuda/normalize.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

@@ -4,6 +4,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/pool2d.h"
+#include "kernels/cuda/pool2d.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

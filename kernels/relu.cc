@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/relu.h"
+#include "kernels/cuda/relu.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/sgd.h"
+#include "kernels/cuda/sgd.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

@@ -19,7 +19,8 @@ struct SgdSpec {
 };
 
 /// rates f32 [2]: learning rate, momentum. value, gradient, velocity f32 [M]; velocity may be
-/// absent when momentum is 0 for the whole run.
+/// absent when momentum is 0 for the whole run; a momentum all the same throws ContractError on the
+/// CPU, and makes the values NaN on a GPU, which cannot throw.
 void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
                 ConstView gradient, View velocity);
 

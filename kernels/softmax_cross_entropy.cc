@@ -2,6 +2,7 @@
 
 #include "kernels/contract.h"
 #include "kernels/cpu/softmax_cross_entropy.h"
+#include "kernels/cuda/softmax_cross_entropy.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {

@@ -14,7 +14,10 @@ namespace {
 class Dropout {
  public:
   Dropout(const DropoutSpec& spec, const ConstView& in, float beta, const View& out)
-      : spec_(spec),
+      : probability_(spec.probability),
+        key_(spec.key),
+        first_sample_(spec.first_sample +
+                      (spec.position.absent() ? 0 : sample_number(*position_of(spec.position)))),
         kept_factor_(1.0F / (1.0F - spec.probability)),
         samples_(in.shape()[0]),
         features_(in.shape().count_per_sample()),
@@ -51,16 +54,18 @@ class Dropout {
 
  private:
   PhiloxBlock random(std::int64_t n, std::int64_t f) const {
-    return philox(spec_.key, static_cast<std::uint64_t>(f / 4),
-                  static_cast<std::uint64_t>(spec_.first_sample + n));
+    return philox(key_, static_cast<std::uint64_t>(f / 4),
+                  static_cast<std::uint64_t>(first_sample_ + n));
   }
 
   void apply(std::int64_t i, std::uint32_t word) const {
-    const float factor = element::dropout_factor(uniform01(word), spec_.probability, kept_factor_);
+    const float factor = element::dropout_factor(uniform01(word), probability_, kept_factor_);
     out_[i] = element::blend(beta_, out_[i], in_[i] * factor);
   }
 
-  DropoutSpec spec_;
+  float probability_;
+  std::uint64_t key_;
+  std::int64_t first_sample_;
   float kept_factor_;
   std::int64_t samples_;
   std::int64_t features_;

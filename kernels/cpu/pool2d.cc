@@ -7,8 +7,8 @@
 
 #include "kernels/cpu/lanes/lanes.h"
 #include "kernels/cpu/loops.h"
-#include "kernels/cpu/pool_window.h"
 #include "kernels/elements.h"
+#include "kernels/grid/pool_window.h"
 
 namespace ringlet::impl {
 
@@ -99,16 +99,12 @@ void spread_halves(const Geometry& g, const float* dy, float* dx) {
   }
 }
 
-/// Whether `value` replaces `best`: a NaN does, so that a broken number stays visible. (With | and
-/// not ||, since a vector loop has no branches.)
-bool beats(float value, float best) { return (value > best) | (value != value); }
-
 void maximum_plane(const Geometry& g, const float* x, float* y, std::int32_t* winner) {
   for_each_window(g, [=, &g](std::int64_t o, const PoolWindow& rows, const PoolWindow& columns) {
     std::int64_t best = rows.begin * g.width + columns.begin;
     for (std::int64_t h = rows.begin; h < rows.end; ++h) {
       for (std::int64_t w = columns.begin; w < columns.end; ++w) {
-        if (beats(x[h * g.width + w], x[best])) best = h * g.width + w;
+        if (element::beats(x[h * g.width + w], x[best])) best = h * g.width + w;
       }
     }
     y[o] = x[best];
@@ -131,7 +127,7 @@ void maximum_halves(const Geometry& g, const float* x, float* y, std::int32_t* w
       float best = above[2 * j];
       std::int32_t offset = 0;
       for (int k = 0; k < 3; ++k) {
-        const bool better = beats(candidates[k], best);
+        const bool better = element::beats(candidates[k], best);
         best = better ? candidates[k] : best;
         offset = better ? offsets[k] : offset;
       }

@@ -11,6 +11,7 @@
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
 #include "kernels/error.h"
+#include "kernels/gather_batch.h"
 #include "kernels/linear.h"
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
@@ -171,6 +172,10 @@ std::vector<Violation> layers() {
        [](Fixture& f) {
          dropout_backward(f.stream(), {0.5F, 0, -1}, f.f32({2}), 0, f.f32({2}));
        }},
+      {"dropout_forward", "position",
+       [](Fixture& f) {
+         dropout_forward(f.stream(), {0.5F, 0, 0, f.u8({8})}, f.f32({2}), f.f32({2}));
+       }},
   };
 }
 
@@ -206,6 +211,26 @@ std::vector<Violation> others() {
       {"normalize_forward", "deviation",
        [](Fixture& f) {
          normalize_forward(f.stream(), {0, 0}, f.u8({1, 1, 2, 2}), f.f32({1, 1, 2, 2}));
+       }},
+      {"gather_batch", "another number of samples",
+       [](Fixture& f) {
+         gather_batch(f.stream(), {Sampler(6, 1)}, f.u8({5, 1, 2, 2}), f.i32({5}), f.u8({16}),
+                      f.f32({3, 1, 2, 2}), f.i32({3}));
+       }},
+      {"gather_batch", "another image",
+       [](Fixture& f) {
+         gather_batch(f.stream(), {Sampler(5, 1)}, f.u8({5, 1, 2, 2}), f.i32({5}), f.u8({16}),
+                      f.f32({3, 1, 2, 3}), f.i32({3}));
+       }},
+      {"gather_batch", "position",
+       [](Fixture& f) {
+         gather_batch(f.stream(), {Sampler(5, 1)}, f.u8({5, 1, 2, 2}), f.i32({5}), f.i32({4}),
+                      f.f32({3, 1, 2, 2}), f.i32({3}));
+       }},
+      {"gather_batch", "labels",
+       [](Fixture& f) {
+         gather_batch(f.stream(), {Sampler(5, 1)}, f.u8({5, 1, 2, 2}), f.i32({5}), f.u8({16}),
+                      f.f32({3, 1, 2, 2}), f.i32({2}));
        }},
       {"relayout", "shapes",
        [](Fixture& f) {

@@ -61,6 +61,21 @@ TEST_P(Dropout, DoesNotDependOnHowTheBatchIsSplit) {
   }
 }
 
+TEST_P(Dropout, ReadsThePositionFromTheDevice) {
+  const Shape shape{17, 10};
+  const auto x = random_floats(shape.count(), 1);
+  const BatchPosition position{3, 40};
+  Device& device = *devices_[0];
+  const Tensor at(device, batch_position_shape(), DType::u8);
+  copy_from_host(device.compute(), &position, at);
+  DropoutSpec given{0.5F, 7, 2};
+  given.first_sample += sample_number(position);
+  EXPECT_EQ(read(forward(device, {0.5F, 7, 2, at}, shape, x)),
+            read(forward(device, given, shape, x)));
+  EXPECT_NE(read(forward(device, {0.5F, 7, 2, at}, shape, x)),
+            read(forward(device, {0.5F, 7, 42}, shape, x)));  // the epoch counts
+}
+
 TEST_P(Dropout, KeepsTheMean) {
   constexpr std::int64_t kCount = 100 * 100;
   const std::vector<float> ones(kCount, 1.0F);

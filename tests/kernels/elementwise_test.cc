@@ -10,15 +10,10 @@ namespace {
 /// Every stored element counts, the lanes beyond the batch too: the tests look at raw memory.
 class Elementwise : public OperationTest {
  protected:
-  static std::vector<float> memory(const Tensor& tensor) {
-    return {tensor.f32(), tensor.f32() + tensor.view().storage()};
-  }
-
   /// Random in every stored element.
   Tensor stored(Device& device, const Shape& shape, std::uint32_t seed) const {
     Tensor tensor(device, shape, DType::f32, layout());
-    const auto values = random_floats(tensor.view().storage(), seed);
-    std::copy(values.begin(), values.end(), tensor.f32());
+    copy_from_host(device.compute(), random_floats(tensor.view().storage(), seed).data(), tensor);
     return tensor;
   }
 
@@ -32,7 +27,7 @@ TEST_P(Elementwise, Fill) {
       fill(device.compute(), 2.5F, result);
       return result;
     });
-    for (const float value : memory(y)) ASSERT_EQ(value, 2.5F);
+    for (const float value : read_memory(y)) ASSERT_EQ(value, 2.5F);
     Tensor whole = output(*devices_[0], shape, DType::i32);
     fill(devices_[0]->compute(), 7, whole);
     for (const auto value : read<std::int32_t>(whole)) ASSERT_EQ(value, 7);
@@ -46,7 +41,7 @@ TEST_P(Elementwise, Copy) {
       copy(device.compute(), stored(device, shape, 1), result);
       return result;
     });
-    EXPECT_EQ(memory(y), memory(stored(*devices_[0], shape, 1)));
+    EXPECT_EQ(read_memory(y), read_memory(stored(*devices_[0], shape, 1)));
   }
   const std::vector<std::uint8_t> bytes = {1, 2, 255};
   const Tensor x = upload(*devices_[0], {3}, bytes);
@@ -57,8 +52,8 @@ TEST_P(Elementwise, Copy) {
 
 TEST_P(Elementwise, AccumulateAndAdd) {
   for (const Shape& shape : shapes()) {
-    const auto a = memory(stored(*devices_[0], shape, 1));
-    const auto b = memory(stored(*devices_[0], shape, 2));
+    const auto a = read_memory(stored(*devices_[0], shape, 1));
+    const auto b = read_memory(stored(*devices_[0], shape, 2));
     std::vector<float> sum(a.size());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + b[i];
     const Tensor accumulated = run([&](Device& device) {
@@ -66,14 +61,14 @@ TEST_P(Elementwise, AccumulateAndAdd) {
       accumulate(device.compute(), stored(device, shape, 1), y);
       return y;
     });
-    EXPECT_EQ(memory(accumulated), sum);
+    EXPECT_EQ(read_memory(accumulated), sum);
     for (const bool in_place : {false, true}) {
       const Tensor added = run([&](Device& device) {
         Tensor left = stored(device, shape, 1), y = output(device, shape);
         add(device.compute(), left, stored(device, shape, 2), in_place ? left : y);
         return in_place ? std::move(left) : std::move(y);
       });
-      EXPECT_EQ(memory(added), sum);
+      EXPECT_EQ(read_memory(added), sum);
     }
   }
 }
@@ -81,8 +76,8 @@ TEST_P(Elementwise, AccumulateAndAdd) {
 TEST_P(Elementwise, Scale) {
   for (const Shape& shape : shapes()) {
     for (const float beta : {0.0F, 1.0F, 0.5F}) {
-      const auto x = memory(stored(*devices_[0], shape, 1));
-      const auto old = memory(stored(*devices_[0], shape, 2));
+      const auto x = read_memory(stored(*devices_[0], shape, 1));
+      const auto old = read_memory(stored(*devices_[0], shape, 2));
       const Tensor y = run([&](Device& device) {
         Tensor result = beta == 0 ? output(device, shape) : stored(device, shape, 2);
         scale(device.compute(), 3, stored(device, shape, 1), beta, result);
@@ -90,12 +85,13 @@ TEST_P(Elementwise, Scale) {
       });
       std::vector<double> expected(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) expected[i] = 3.0 * x[i] + 1.0 * beta * old[i];
-      EXPECT_LE(relative_l2(memory(y), expected), 1e-7);
+      EXPECT_LE(relative_l2(read_memory(y), expected), 1e-7);
     }
     Tensor in_place = stored(*devices_[0], shape, 1);
-    const auto x = memory(in_place);
+    const auto x = read_memory(in_place);
     scale(devices_[0]->compute(), 2, in_place, 0, in_place);
-    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(memory(in_place)[i], 2 * x[i]);
+    const auto doubled = read_memory(in_place);
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(doubled[i], 2 * x[i]);
   }
 }
 

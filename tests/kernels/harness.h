@@ -1,5 +1,6 @@
 // Runs an operation in every layout and with every instruction set that this processor has, on one
-// thread and on three, whose results must be the same byte for byte.
+// thread and on three, whose results must be the same byte for byte; and, in a build with CUDA, on
+// the first GPU, twice. Where there is none, those tests are skipped and say why.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda_devices.h"
 #include "kernels/device.h"
 #include "tests/support/tensors.h"
 
@@ -18,19 +20,34 @@ namespace ringlet::test {
 struct Setup {
   Layout layout;
   InstructionSet isa;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 inline std::string name_of(const testing::TestParamInfo<Setup>& info) {
-  return std::string(ringlet::name_of(info.param.layout)) + "_" + ringlet::name_of(info.param.isa);
+  const Setup& setup = info.param;
+  return std::string(ringlet::name_of(setup.layout)) + "_" +
+         (setup.device == DeviceKind::cuda ? "cuda" : ringlet::name_of(setup.isa));
+}
+
+/// None in a build without CUDA. CMake chooses the file that defines it.
+std::vector<Setup> cuda_setups();
+
+/// `setups` and those of CUDA.
+inline auto with_cuda(std::vector<Setup> setups) {
+  for (const Setup& setup : cuda_setups()) setups.push_back(setup);
+  return testing::ValuesIn(setups);
 }
 
 /// Matrix products in nchw choose their instructions themselves.
 inline auto all_setups() {
-  return testing::Values(Setup{Layout::nchw, InstructionSet::automatic},
-                         Setup{Layout::lanes, InstructionSet::portable},
-                         Setup{Layout::lanes, InstructionSet::avx2},
-                         Setup{Layout::lanes, InstructionSet::avx512});
+  return with_cuda({{Layout::nchw, InstructionSet::automatic},
+                    {Layout::lanes, InstructionSet::portable},
+                    {Layout::lanes, InstructionSet::avx2},
+                    {Layout::lanes, InstructionSet::avx512}});
 }
+
+/// For operations that know no layout.
+inline auto nchw_setups() { return with_cuda({{Layout::nchw, InstructionSet::automatic}}); }
 
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// What the lanes beyond the batch of an input hold: finite, and nothing that may reach a result.
@@ -58,6 +75,13 @@ inline std::vector<float> old_gradient(std::int64_t count, float beta) {
 class OperationTest : public testing::TestWithParam<Setup> {
  protected:
   void SetUp() override {
+    if (on_cuda()) {
+      if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
+      for (int context = 0; context < 2; ++context) {
+        devices_.push_back(open_device({DeviceKind::cuda, 0}, {.deterministic = true}));
+      }
+      return;
+    }
     if (GetParam().isa != InstructionSet::automatic && GetParam().isa > detect_instruction_set()) {
       GTEST_SKIP() << "this processor has no " << ringlet::name_of(GetParam().isa);
     }
@@ -67,14 +91,27 @@ class OperationTest : public testing::TestWithParam<Setup> {
   }
 
   Layout layout() const { return GetParam().layout; }
+  bool on_cuda() const { return GetParam().device == DeviceKind::cuda; }
 
   /// What `compute(device)` returns, the same on one thread and on three.
   template <class F>
   Tensor run(F compute) {
     Tensor one = compute(*devices_[0]);
-    const Tensor three = compute(*devices_[1]);
-    EXPECT_TRUE(same_bytes(one, three)) << "the bits depend on the number of threads";
+    const Tensor other = compute(*devices_[1]);
+    EXPECT_EQ(bytes_of(devices_[0]->compute(), one), bytes_of(devices_[1]->compute(), other))
+        << "the bits differ from run to run, or with the number of threads";
     return one;
+  }
+
+  /// The elements of a tensor of the first device, as run() returns it.
+  template <class T = float>
+  std::vector<T> read(const ConstView& view) const {
+    return test::read<T>(devices_[0]->compute(), view);
+  }
+  /// The same in the order of the memory, with the lanes beyond the batch.
+  template <class T = float>
+  std::vector<T> read_memory(const ConstView& view) const {
+    return test::read_memory<T>(devices_[0]->compute(), view);
   }
 
   /// An input: the lanes beyond the batch hold garbage.
@@ -93,12 +130,11 @@ class OperationTest : public testing::TestWithParam<Setup> {
   /// A result that nobody has written: all NaN, or -1.
   Tensor output(Device& device, const Shape& shape, DType dtype = DType::f32) const {
     Tensor tensor(device, shape, dtype, layout());
-    for (std::int64_t i = 0; i < tensor.view().storage(); ++i) {
-      if (dtype == DType::f32) {
-        tensor.f32()[i] = kNaN;
-      } else {
-        tensor.view().as<std::int32_t>()[i] = -1;
-      }
+    const auto count = static_cast<std::size_t>(tensor.view().storage());
+    if (dtype == DType::f32) {
+      copy_from_host(device.compute(), std::vector<float>(count, kNaN).data(), tensor);
+    } else {
+      copy_from_host(device.compute(), std::vector<std::int32_t>(count, -1).data(), tensor);
     }
     return tensor;
   }
@@ -107,11 +143,14 @@ class OperationTest : public testing::TestWithParam<Setup> {
                     double tolerance) const {
     EXPECT_LE(relative_l2(read(actual), expected), tolerance);
   }
+  std::vector<float> padding(const ConstView& view) const {
+    return padding_of(view, read_memory(view).data());
+  }
   void expect_padding_finite(const ConstView& view) const {
-    for (const float value : read_padding(view)) ASSERT_TRUE(std::isfinite(value));
+    for (const float value : padding(view)) ASSERT_TRUE(std::isfinite(value));
   }
   void expect_padding_zero(const ConstView& view) const {
-    for (const float value : read_padding(view)) ASSERT_EQ(value, 0.0F);
+    for (const float value : padding(view)) ASSERT_EQ(value, 0.0F);
   }
 
   std::vector<std::unique_ptr<Device>> devices_;

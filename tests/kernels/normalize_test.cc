@@ -41,6 +41,7 @@ TEST_P(Normalize, RelayoutGoesToAndFro) {
       const Shape shape = sample.with_batch(n);
       const auto x = random_floats(shape.count(), 1);
       for (const Layout to : {Layout::nchw, Layout::lanes}) {
+        if (on_cuda() && to == Layout::lanes) continue;
         const Tensor y = run([&](Device& device) {
           Tensor result(device, shape, DType::f32, to);
           relayout(device.compute(), input(device, shape, x), result);

@@ -114,9 +114,10 @@ TEST(Trace, AnOperationOutsideOfLayersEndsTheLayerBehindIt) {
   });
   Rig rig(std::move(graph), {{1}, Layout::nchw}, {.loss = output_is_loss});
   const Tensor x = test::upload<float>(*rig.device, {1}, {1});
+  const Tensor labels = test::upload<std::int32_t>(*rig.device, {1}, {0});
   Tracer tracer;
   rig.device->compute().set_tracer(&tracer);
-  rig.step(x);
+  rig.step(x, labels);
   rig.device->compute().set_tracer(nullptr);
   Log names;
   for (const Span& span : tracer.spans()) names.push_back(name_of(span));

@@ -1,7 +1,9 @@
 // Tensors for tests: random numbers, and the way between a plain vector in logical N, C, H, W order
-// and a tensor of any layout. Device memory is addressed directly: for devices on the host.
+// and a tensor of any layout. Functions that take a stream or a device work on any; the others
+// address the memory directly, which is for devices on the host.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "kernels/tensor.h"
 
@@ -48,43 +51,72 @@ inline std::vector<std::int32_t> random_labels(std::int64_t count, std::uint32_t
   return values;
 }
 
-/// Writes `values` (logical order) to `view`; lanes beyond N get `padding`.
+/// `values` (logical order) as they lie in the memory of `view`; lanes beyond N get `padding`.
 template <class T>
-void write(const View& view, const std::vector<T>& values, T padding = T{}) {
-  require(static_cast<std::int64_t>(values.size()) == view.count(), "test::write",
+std::vector<T> laid_out(const ConstView& view, const std::vector<T>& values, T padding) {
+  require(static_cast<std::int64_t>(values.size()) == view.count(), "test::laid_out",
           "the vector has not as many elements as the tensor");
-  T* data = view.as<T>();
-  if (view.layout() == Layout::lanes) {
-    for (std::int64_t i = 0; i < view.storage(); ++i) data[i] = padding;
-  }
+  std::vector<T> memory(static_cast<std::size_t>(view.storage()), padding);
   for (std::int64_t i = 0; i < view.count(); ++i) {
-    data[storage_index(view.shape(), view.layout(), i)] = values[static_cast<std::size_t>(i)];
+    memory[static_cast<std::size_t>(storage_index(view.shape(), view.layout(), i))] =
+        values[static_cast<std::size_t>(i)];
   }
+  return memory;
 }
 
-/// The elements of `view` in logical order.
-template <class T = float>
-std::vector<T> read(const ConstView& view) {
+/// The elements in logical order, of a tensor like `view` that lies at `memory` on the host.
+template <class T>
+std::vector<T> logical(const ConstView& view, const T* memory) {
   std::vector<T> values(static_cast<std::size_t>(view.count()));
-  const T* data = view.as<T>();
   for (std::int64_t i = 0; i < view.count(); ++i) {
-    values[static_cast<std::size_t>(i)] = data[storage_index(view.shape(), view.layout(), i)];
+    values[static_cast<std::size_t>(i)] = memory[storage_index(view.shape(), view.layout(), i)];
   }
   return values;
 }
 
 /// What lies in the lanes beyond N; empty in other layouts and for whole blocks.
-template <class T = float>
-std::vector<T> read_padding(const ConstView& view) {
+template <class T>
+std::vector<T> padding_of(const ConstView& view, const T* memory) {
   std::vector<T> values;
   if (view.layout() != Layout::lanes) return values;
   const std::int64_t used = view.shape()[0] % kLanes;
   if (used == 0) return values;
-  const T* block = view.as<T>() + view.storage() - view.shape().count_per_sample() * kLanes;
+  const T* block = memory + view.storage() - view.shape().count_per_sample() * kLanes;
   for (std::int64_t i = 0; i < view.shape().count_per_sample() * kLanes; ++i) {
     if (i % kLanes >= used) values.push_back(block[i]);
   }
   return values;
+}
+
+/// Every stored element, in the order of the memory.
+template <class T = float>
+std::vector<T> read_memory(Stream& stream, const ConstView& view) {
+  (void)view.as<T>();  // it should be of this type
+  std::vector<T> memory(static_cast<std::size_t>(view.storage()));
+  copy_to_host(stream, view, memory.data());
+  return memory;
+}
+
+/// The elements of `view` in logical order.
+template <class T = float>
+std::vector<T> read(Stream& stream, const ConstView& view) {
+  return logical(view, read_memory<T>(stream, view).data());
+}
+template <class T = float>
+std::vector<T> read(const ConstView& view) {
+  return logical(view, view.as<T>());
+}
+
+/// What lies in the lanes beyond N.
+inline std::vector<float> read_padding(const ConstView& view) {
+  return padding_of(view, view.f32());
+}
+
+/// Writes `values` (logical order) to `view`; lanes beyond N get `padding`.
+template <class T>
+void write(const View& view, const std::vector<T>& values, T padding = T{}) {
+  const std::vector<T> memory = laid_out(view, values, padding);
+  std::copy(memory.begin(), memory.end(), view.as<T>());
 }
 
 /// A new tensor with these values.
@@ -92,7 +124,7 @@ template <class T>
 Tensor upload(Device& device, const Shape& shape, const std::vector<T>& values,
               Layout layout = Layout::nchw, T padding = T{}) {
   Tensor tensor(device, shape, DTypeOf<T>::value, layout);
-  write(tensor.view(), values, padding);
+  copy_from_host(device.compute(), laid_out(tensor.view(), values, padding).data(), tensor);
   return tensor;
 }
 
@@ -121,6 +153,13 @@ double relative_l2(const std::vector<A>& actual, const std::vector<B>& expected)
 inline bool same_bytes(const ConstView& a, const ConstView& b) {
   return a.bytes() == b.bytes() &&
          std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.bytes())) == 0;
+}
+
+/// The bytes of a tensor as they lie in memory.
+inline std::vector<unsigned char> bytes_of(Stream& stream, const ConstView& view) {
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(view.bytes()));
+  copy_to_host(stream, view, bytes.data());
+  return bytes;
 }
 
 }  // namespace ringlet::test

@@ -1,0 +1,112 @@
+// What launches the kernels of kernels/grid/ on a GPU.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_error.h"
+#include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
+
+namespace ringlet::impl {
+
+inline constexpr int kBlockThreads = 256;
+/// Eight blocks fill a multiprocessor, five where a kernel needs many registers: several times as
+/// many, so that none of them is idle for long at the end.
+inline constexpr std::int64_t kBlocksPerMultiprocessor = 32;
+
+__device__ inline std::int64_t grid_first() {
+  return std::int64_t{blockIdx.x} * kBlockThreads + threadIdx.x;
+}
+__device__ inline std::int64_t grid_stride() { return std::int64_t{gridDim.x} * kBlockThreads; }
+
+template <class F>
+__global__ void __launch_bounds__(kBlockThreads) for_each_kernel(std::int64_t n, F f) {
+  for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f(i);
+}
+
+template <class F>
+__global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64_t n, F f) {
+  const std::int64_t packs = n / grid::kPack;
+  for (std::int64_t i = grid_first(); i < packs; i += grid_stride()) {
+    f.template apply<grid::kPack>(i);
+  }
+  for (std::int64_t i = grid::kPack * packs + grid_first(); i < n; i += grid_stride()) {
+    f.template apply<1>(i);
+  }
+}
+
+/// The same one by one, for memory that does not lie as packs need it.
+template <class F>
+__global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int64_t n, F f) {
+  for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f.template apply<1>(i);
+}
+
+template <class Program>
+__global__ void __launch_bounds__(Program::kThreads) blocks_kernel(Program program) {
+  __shared__ typename Program::Shared shared;
+  const grid::Place place{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+#pragma unroll
+  for (int k = 0; k < Program::kPhases; ++k) {
+    if (k > 0) __syncthreads();
+    program.phase(k, place, shared);
+  }
+}
+
+class CudaGrid {
+ public:
+  explicit CudaGrid(CudaStream& stream) : stream_(stream) {}
+
+  struct Adder {
+    __device__ void operator()(std::int32_t* address, std::int32_t value) const {
+      atomicAdd(address, value);
+    }
+  };
+
+  template <class F>
+  void for_each(const char* name, std::int64_t n, const F& f) {
+    if (n == 0) return;
+    for_each_kernel<<<blocks_for(n), kBlockThreads, 0, stream_.handle()>>>(n, f);
+    check_launch(name);
+  }
+
+  template <class F>
+  void for_each_pack(const char* name, std::int64_t n, const F& f) {
+    if (n == 0) return;
+    if (f.takes_packs()) {
+      const std::int64_t threads = (n + grid::kPack - 1) / grid::kPack;
+      for_each_pack_kernel<<<blocks_for(threads), kBlockThreads, 0, stream_.handle()>>>(n, f);
+    } else {
+      for_each_single_kernel<<<blocks_for(n), kBlockThreads, 0, stream_.handle()>>>(n, f);
+    }
+    check_launch(name);
+  }
+
+  template <class Program>
+  void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0) return;
+    blocks_kernel<<<static_cast<unsigned>(blocks), Program::kThreads, 0, stream_.handle()>>>(
+        program);
+    check_launch(name);
+  }
+
+  std::int64_t blocks_to_fill() const {
+    return kBlocksPerMultiprocessor * stream_.multiprocessors();
+  }
+
+  template <class T>
+  T* workspace_of(std::int64_t count) {
+    return stream_.workspace_of<T>(count);
+  }
+
+ private:
+  unsigned blocks_for(std::int64_t threads) const {
+    const std::int64_t needed = (threads + kBlockThreads - 1) / kBlockThreads;
+    return static_cast<unsigned>(std::min(needed, blocks_to_fill()));
+  }
+
+  CudaStream& stream_;
+};
+
+}  // namespace ringlet::impl

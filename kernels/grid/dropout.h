@@ -1,0 +1,91 @@
+// The kernels of kernels/dropout.h, for nchw. A thread has the four features of a sample that one
+// block of random words is for.
+#pragma once
+
+#include "kernels/dropout.h"
+#include "kernels/elements.h"
+#include "kernels/grid/divisor.h"
+#include "kernels/grid/pack.h"
+#include "kernels/philox.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::grid {
+
+/// out = beta * out + in * mask. kWidth is kPack where rows of features are whole packs, and 1
+/// where they are not.
+template <int kWidth>
+struct Dropout {
+  float probability;
+  float kept_factor;
+  std::uint64_t key;
+  std::int64_t first_sample;
+  const BatchPosition* position;  // or null
+  Divisor groups;                 // of four features in a sample, the last one may be smaller
+  std::int64_t features;
+  const float* in;
+  float beta;
+  float* out;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t n = groups.quotient(i), group = i - n * groups.divisor();
+    const std::int64_t sample =
+        first_sample + n + (position == nullptr ? 0 : sample_number(*position));
+    const PhiloxBlock words =
+        philox(key, static_cast<std::uint64_t>(group), static_cast<std::uint64_t>(sample));
+    const std::int64_t first = n * features + 4 * group;
+    for (int part = 0; part < 4 / kWidth; ++part) {
+      if (4 * group + part * kWidth < features) apply(first / kWidth + part, part, words);
+    }
+  }
+
+ private:
+  RINGLET_HOST_DEVICE void apply(std::int64_t pack, int part, const PhiloxBlock& words) const {
+    Pack<float, kWidth> values = load_pack<kWidth>(in, pack);
+    Pack<float, kWidth> old{};
+    if (beta != 0) old = load_pack<kWidth>(static_cast<const float*>(out), pack);
+    for (int k = 0; k < kWidth; ++k) {
+      const float factor = element::dropout_factor(
+          uniform01(words[static_cast<std::size_t>(part * kWidth + k)]), probability, kept_factor);
+      values[k] = element::blend(beta, old[k], values[k] * factor);
+    }
+    store_pack(out, pack, values);
+  }
+};
+
+template <int kWidth, class Grid>
+void launch_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
+                    float beta, const View& out) {
+  const std::int64_t features = in.shape().count_per_sample(), groups = (features + 3) / 4;
+  grid.for_each(name, in.shape()[0] * groups,
+                Dropout<kWidth>{spec.probability, 1.0F / (1.0F - spec.probability), spec.key,
+                                spec.first_sample,
+                                spec.position.absent() ? nullptr : position_of(spec.position),
+                                Divisor(groups), features, in.f32(), beta, out.f32()});
+}
+
+template <class Grid>
+void run_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
+                 float beta, const View& out) {
+  if (in.count() == 0) return;
+  if (in.shape().count_per_sample() % kPack == 0 && takes_packs(in.f32()) &&
+      takes_packs(out.f32())) {
+    launch_dropout<kPack>(grid, name, spec, in, beta, out);
+  } else {
+    launch_dropout<1>(grid, name, spec, in, beta, out);
+  }
+}
+
+/// Floor: reads 4 N bytes, writes 4 N.
+template <class Grid>
+void dropout_forward(Grid& grid, const DropoutSpec& spec, const ConstView& x, const View& y) {
+  run_dropout(grid, "dropout_forward", spec, x, 0, y);
+}
+
+/// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
+template <class Grid>
+void dropout_backward(Grid& grid, const DropoutSpec& spec, const ConstView& dy, float beta,
+                      const View& dx) {
+  run_dropout(grid, "dropout_backward", spec, dy, beta, dx);
+}
+
+}  // namespace ringlet::grid

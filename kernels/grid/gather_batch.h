@@ -1,0 +1,81 @@
+// The kernel of kernels/gather_batch.h, for nchw. A block has a sample: its first thread walks the
+// permutation, and all of them copy the image.
+#pragma once
+
+#include <limits>
+
+#include "kernels/gather_batch.h"
+#include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
+
+namespace ringlet::grid {
+
+/// kWidth is kPack where images are whole packs, and 1 where they are not.
+template <int kWidth>
+struct GatherBatch {
+  static constexpr int kThreads = 256;
+  static constexpr int kPhases = 2;
+  struct Shared {
+    std::int64_t sample;  // -1 beyond the data set
+  };
+
+  GatherSpec spec;
+  std::int64_t pixels;
+  const std::uint8_t* images;
+  const std::int32_t* labels;
+  const BatchPosition* position;
+  float* y;
+  std::int32_t* batch_labels;
+
+  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+    if (k == 1) {
+      copy_image(place, shared.sample);
+    } else if (place.thread == 0) {
+      shared.sample = sample_at(position->first + place.block);
+      batch_labels[place.block] = shared.sample < 0 ? -1 : labels[shared.sample];
+    }
+  }
+
+ private:
+  RINGLET_HOST_DEVICE std::int64_t sample_at(std::int64_t at) const {
+    // Beyond the data set the walk would not end.
+    if (at < 0 || at >= spec.sampler.size()) return -1;
+    return spec.sampler.index(position->epoch, at);
+  }
+
+  RINGLET_HOST_DEVICE void copy_image(const Place& place, std::int64_t sample) const {
+    for (std::int64_t pack = place.thread; pack < pixels / kWidth; pack += kThreads) {
+      Pack<float, kWidth> out;
+      if (sample < 0) {
+        for (int i = 0; i < kWidth; ++i) out[i] = std::numeric_limits<float>::quiet_NaN();
+      } else {
+        const auto in = load_pack<kWidth>(images + sample * pixels, pack);
+        for (int i = 0; i < kWidth; ++i) out[i] = spec.scale(in[i]);
+      }
+      store_pack(y + place.block * pixels, pack, out);
+    }
+  }
+};
+
+template <int kWidth, class Grid>
+void launch_gather(Grid& grid, const GatherSpec& spec, const ConstView& images,
+                   const ConstView& labels, const ConstView& position, const View& y,
+                   const View& batch_labels) {
+  grid.run_blocks("gather_batch", y.shape()[0],
+                  GatherBatch<kWidth>{spec, y.shape().count_per_sample(), images.as<std::uint8_t>(),
+                                      labels.as<std::int32_t>(), position_of(position), y.f32(),
+                                      batch_labels.as<std::int32_t>()});
+}
+
+/// Floor: reads a byte a pixel, writes 4.
+template <class Grid>
+void gather_batch(Grid& grid, const GatherSpec& spec, const ConstView& images,
+                  const ConstView& labels, const ConstView& position, const View& y,
+                  const View& batch_labels) {
+  const bool whole_packs = y.shape().count_per_sample() % kPack == 0 &&
+                           takes_packs(images.as<std::uint8_t>()) && takes_packs(y.f32());
+  const auto launch = whole_packs ? launch_gather<kPack, Grid> : launch_gather<1, Grid>;
+  launch(grid, spec, images, labels, position, y, batch_labels);
+}
+
+}  // namespace ringlet::grid

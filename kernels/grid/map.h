@@ -1,0 +1,70 @@
+// y[i] = f(x0[i], x1[i], ...) for every i.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "kernels/elements.h"
+#include "kernels/grid/pack.h"
+
+namespace ringlet::grid {
+
+/// y may be the memory of an input: a pack is read before it is written, and by nobody else.
+template <class F, int kInputs>
+struct Map {
+  F f;
+  const float* x[kInputs];
+  float* y;
+
+  bool takes_packs() const {
+    bool all = grid::takes_packs(y);
+    for (const float* input : x) all = all && grid::takes_packs(input);
+    return all;
+  }
+
+  template <int kWidth>
+  RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
+    Pack<float, kWidth> in[kInputs];
+    for (int k = 0; k < kInputs; ++k) in[k] = load_pack<kWidth>(x[k], pack);
+    Pack<float, kWidth> out;
+    for (int i = 0; i < kWidth; ++i) {
+      out[i] = call(in, i, std::make_integer_sequence<int, kInputs>{});
+    }
+    store_pack(y, pack, out);
+  }
+
+ private:
+  template <int kWidth, int... kInput>
+  RINGLET_HOST_DEVICE float call(const Pack<float, kWidth>* in, int i,
+                                 std::integer_sequence<int, kInput...>) const {
+    return f(in[kInput][i]...);
+  }
+};
+
+template <class F, class... Inputs>
+Map<F, sizeof...(Inputs)> make_map(F f, float* y, const Inputs*... x) {
+  return {f, {x...}, y};
+}
+
+template <class F>
+struct Blended {
+  F f;
+  float beta;
+  template <class... Values>
+  RINGLET_HOST_DEVICE float operator()(float old_value, Values... values) const {
+    return element::blend(beta, old_value, f(values...));
+  }
+};
+
+/// y[i] = beta * y[i] + f(x...); with beta = 0, y is not read.
+template <class Grid, class F, class... Inputs>
+void map_blended(Grid& grid, const char* name, std::int64_t n, float beta, float* y, F f,
+                 const Inputs*... x) {
+  if (beta == 0) {
+    grid.for_each_pack(name, n, make_map(f, y, x...));
+  } else {
+    grid.for_each_pack(name, n, make_map(Blended<F>{f, beta}, y, y, x...));
+  }
+}
+
+}  // namespace ringlet::grid

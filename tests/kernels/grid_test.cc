@@ -1,0 +1,455 @@
+// The GPU's kernels on the host: every thread of every grid, in shuffled orders (host_grid.h), over
+// the shapes of the operations' tests, compared with the references. Memory lies as packs need it,
+// and one element beside.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <set>
+
+#include "kernels/grid/bias.h"
+#include "kernels/grid/classify.h"
+#include "kernels/grid/divisor.h"
+#include "kernels/grid/dropout.h"
+#include "kernels/grid/elementwise.h"
+#include "kernels/grid/gather_batch.h"
+#include "kernels/grid/normalize.h"
+#include "kernels/grid/pool2d.h"
+#include "kernels/grid/relu.h"
+#include "kernels/grid/sgd.h"
+#include "kernels/grid/softmax_cross_entropy.h"
+#include "kernels/reference/bias.h"
+#include "kernels/reference/classify.h"
+#include "kernels/reference/dropout.h"
+#include "kernels/reference/normalize.h"
+#include "kernels/reference/pool2d.h"
+#include "kernels/reference/relu.h"
+#include "kernels/reference/sgd.h"
+#include "kernels/reference/softmax_cross_entropy.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/gather_cases.h"
+#include "tests/kernels/harness.h"
+#include "tests/support/host_grid.h"
+#include "tests/support/tensors.h"
+
+namespace ringlet::test {
+namespace {
+
+struct Way {
+  const char* name;
+  std::uint32_t seed;   // of the threads' order
+  std::int64_t offset;  // elements between an aligned address and the tensors'
+};
+
+class Grid : public testing::TestWithParam<Way> {
+ protected:
+  /// A tensor with these values, which lives as long as the test.
+  template <class T>
+  View put(const Shape& shape, const std::vector<T>& values) {
+    const View view = place(shape, DTypeOf<T>::value);
+    write(view, values);
+    return view;
+  }
+  /// A result that nobody has written.
+  View blank(const Shape& shape) {
+    return put(shape, std::vector<float>(static_cast<std::size_t>(shape.count()), kNaN));
+  }
+  template <class T>
+  View filled(const Shape& shape, T value) {
+    return put(shape, std::vector<T>(static_cast<std::size_t>(shape.count()), value));
+  }
+
+  HostGrid grid_{GetParam().seed};
+
+ private:
+  View place(const Shape& shape, DType dtype) {
+    const std::int64_t offset = GetParam().offset;
+    const Tensor& memory = tensors_.emplace_back(*device_, Shape{shape.count() + offset}, dtype);
+    return memory.view().slice(offset, shape.count() + offset).reshaped(shape);
+  }
+
+  std::unique_ptr<Device> device_ = open_device({}, {1, false});
+  std::deque<Tensor> tensors_;
+};
+
+const std::vector<std::int64_t> kSomeBatches = {0, 1, 17, 96};
+
+double error_of(const View& actual, const std::vector<double>& expected) {
+  return relative_l2(read(actual), expected);
+}
+
+TEST_P(Grid, Elementwise) {
+  for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
+    const auto a = random_floats(n, 1), b = random_floats(n, 2);
+    std::vector<float> sum(a.size()), blended_sum(a.size()), tripled(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      sum[i] = a[i] + b[i];
+      blended_sum[i] = 0.5F * b[i] + 3.0F * a[i];
+      tripled[i] = 3.0F * a[i];
+    }
+    const View y = blank({n}), left = put({n}, a), right = put({n}, b);
+    grid::add(grid_, left, right, y);
+    EXPECT_EQ(read(y), sum);
+    grid::accumulate(grid_, left, right);
+    EXPECT_EQ(read(right), sum);
+    const View scaled = put({n}, b);
+    grid::scale(grid_, 3, left, 0.5F, scaled);
+    EXPECT_LE(relative_l2(read(scaled), blended_sum), 1e-7);
+    const View fresh = blank({n});
+    grid::scale(grid_, 3, left, 0, fresh);
+    EXPECT_EQ(read(fresh), tripled);
+    grid::scale(grid_, 3, left, 0, left);
+    EXPECT_EQ(read(left), tripled);
+    grid::fill(grid_, 2.5F, y);
+    EXPECT_EQ(read(y), std::vector<float>(a.size(), 2.5F));
+    const View whole = filled<std::int32_t>({n}, -1);
+    grid::fill(grid_, 7, whole);
+    EXPECT_EQ(read<std::int32_t>(whole), std::vector<std::int32_t>(a.size(), 7));
+  }
+}
+
+TEST_P(Grid, Relu) {
+  for (const std::int64_t n : kSomeBatches) {
+    const Shape shape{n, 3, 5, 7};
+    const auto x = random_floats(shape.count(), 1), dy = random_floats(shape.count(), 2);
+    const auto expected = reference::relu_forward(x);
+    const View y = blank(shape);
+    grid::relu_forward(grid_, put(shape, x), y);
+    EXPECT_EQ(read(y), expected);
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape.count(), beta);
+      const View dx = put(shape, old);
+      grid::relu_backward(grid_, y, put(shape, dy), beta, dx);
+      const auto gradient = reference::relu_backward(to_double(expected), to_double(dy));
+      EXPECT_LE(error_of(dx, blended(beta, old, gradient)), 1e-7);
+    }
+  }
+}
+
+TEST_P(Grid, Bias) {
+  std::vector<Shape> shapes = bias_shapes();
+  shapes.push_back({1, 3, 0, 4});
+  for (const Shape& sample : shapes) {
+    for (const std::int64_t n : kSomeBatches) {
+      const Shape shape = sample.with_batch(n), channels{shape[1]};
+      SCOPED_TRACE(shape.to_string());
+      const auto x = random_floats(shape.count(), 1, -0.5F, 1), b = random_floats(shape[1], 2);
+      const View y = blank(shape);
+      grid::bias_forward(grid_, put(shape, x), put(channels, b), y);
+      if (shape.count() > 0) {
+        EXPECT_EQ(read(y), reference::bias_forward(shape, x, b));
+      }
+      const auto expected = reference::bias_backward(shape, to_double(x));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape[1], beta);
+        const View db = put(channels, old);
+        grid::bias_backward(grid_, put(shape, x), beta, db);
+        EXPECT_LE(error_of(db, blended(beta, old, expected)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, AveragePool) {
+  for (const Pool2dCase& c : pool2d_cases()) {
+    for (const std::int64_t n : {0, 1, 5}) {
+      const Shape x_shape = c.x.with_batch(n), y_shape = pool2d_output_shape(c.spec, x_shape);
+      SCOPED_TRACE(std::string(c.name) + " " + x_shape.to_string());
+      const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 2);
+      const View y = blank(y_shape);
+      grid::avg_pool2d_forward(grid_, c.spec, put(x_shape, x), y);
+      EXPECT_LE(error_of(y, reference::avg_pool2d_forward(c.spec, x_shape, to_double(x))),
+                c.tolerance);
+      const auto expected = reference::avg_pool2d_backward(c.spec, x_shape, to_double(dy));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(x_shape.count(), beta);
+        const View dx = put(x_shape, old);
+        grid::avg_pool2d_backward(grid_, c.spec, put(y_shape, dy), beta, dx);
+        EXPECT_LE(error_of(dx, blended(beta, old, expected)), c.tolerance);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, MaximumPool) {
+  for (const Pool2dCase& c : pool2d_cases()) {
+    for (const std::int64_t n : {0, 1, 5}) {
+      const Shape x_shape = c.x.with_batch(n), y_shape = pool2d_output_shape(c.spec, x_shape);
+      SCOPED_TRACE(std::string(c.name) + " " + x_shape.to_string());
+      auto x = random_floats(x_shape.count(), 1);
+      for (float& value : x) value = std::round(4 * value);  // of equal pixels the first one wins
+      const auto dy = random_floats(y_shape.count(), 2);
+      const View y = blank(y_shape), winner = filled<std::int32_t>(y_shape, -1);
+      grid::max_pool2d_forward(grid_, c.spec, put(x_shape, x), y, winner);
+      EXPECT_EQ(read(y), reference::max_pool2d_forward(c.spec, x_shape, x));
+      std::vector<std::int32_t> winners;
+      for (const auto index : reference::winners_of(c.spec, x_shape, x)) {
+        winners.push_back(static_cast<std::int32_t>(index % (x_shape[2] * x_shape[3])));
+      }
+      EXPECT_EQ(read<std::int32_t>(winner), winners);
+      const auto expected =
+          reference::max_pool2d_backward(c.spec, x_shape, to_double(x), to_double(dy));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(x_shape.count(), beta);
+        const View dx = put(x_shape, old);
+        grid::max_pool2d_backward(grid_, c.spec, put(y_shape, dy), winner, beta, dx);
+        EXPECT_LE(error_of(dx, blended(beta, old, expected)), c.tolerance);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, MaximumPoolShowsBrokenNumbers) {
+  for (const Pool2dSpec& spec : {Pool2dSpec{}, Pool2dSpec{.kernel = {2, 2}, .stride = {1, 1}}}) {
+    for (std::size_t broken = 0; broken < 4; ++broken) {
+      std::vector<float> x = {1, 2, 3, 4};
+      x[broken] = kNaN;
+      const View y = blank({1, 1, 1, 1}), winner = filled<std::int32_t>({1, 1, 1, 1}, -1);
+      grid::max_pool2d_forward(grid_, spec, put({1, 1, 2, 2}, x), y, winner);
+      EXPECT_TRUE(std::isnan(read(y)[0]));
+      EXPECT_EQ(read<std::int32_t>(winner)[0], broken);
+    }
+  }
+}
+
+TEST_P(Grid, SoftmaxCrossEntropy) {
+  constexpr float kLossGradient = 0.125F;
+  for (const std::int64_t classes : {1, 2, 10, 33, 1000}) {
+    for (const std::int64_t n : {0, 1, 17, 300}) {
+      const Shape shape{n, classes};
+      SCOPED_TRACE(shape.to_string());
+      const auto logits = random_floats(shape.count(), 1, -5, 5);
+      const auto labels = random_labels(n, 2, static_cast<int>(classes));
+      const View p = blank(shape), loss = blank({1}), label_view = put({n}, labels);
+      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss);
+      EXPECT_LE(error_of(p, reference::softmax(classes, to_double(logits))), 1e-6);
+      const double expected =
+          reference::softmax_cross_entropy_forward(classes, to_double(logits), labels);
+      EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
+      const auto gradient = reference::softmax_cross_entropy_backward(
+          classes, to_double(logits), labels, static_cast<double>(kLossGradient));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View dz = put(shape, old);
+        grid::softmax_cross_entropy_backward(grid_, p, label_view, filled({1}, kLossGradient), beta,
+                                             dz);
+        EXPECT_LE(error_of(dz, blended(beta, old, gradient)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, SoftmaxIsStableAndShowsWhatIsBroken) {
+  const auto loss_of = [&](const std::vector<float>& logits, std::int32_t label) {
+    const Shape shape{1, static_cast<std::int64_t>(logits.size())};
+    const View loss = blank({1});
+    grid::softmax_cross_entropy_forward(grid_, put(shape, logits), put<std::int32_t>({1}, {label}),
+                                        blank(shape), loss);
+    return read(loss)[0];
+  };
+  EXPECT_EQ(loss_of({1e4F, -1e4F, 0}, 0), 0);
+  EXPECT_EQ(loss_of({1e4F, -1e4F, 0}, 1), 2e4F);
+  EXPECT_NEAR(loss_of({-1e4F, -1e4F, -1e4F}, 2), std::log(3.0), 1e-6);
+  EXPECT_TRUE(std::isnan(loss_of({1, kNaN, 2}, 0)));
+  EXPECT_TRUE(std::isnan(loss_of({1, 2, 3}, 3)));
+  EXPECT_TRUE(std::isnan(loss_of({1, 2, 3}, -1)));
+}
+
+TEST_P(Grid, Classify) {
+  for (const std::int64_t n : kSomeBatches) {
+    auto logits = random_floats(n * 5, 1);
+    for (std::size_t i = 0; i < logits.size(); i += 7) logits[i] = kNaN;
+    for (std::size_t i = 1; i < logits.size(); i += 5) logits[i] = logits[i - 1];  // equal ones
+    const auto labels = random_labels(n, 2, 5);
+    const View count = filled<std::int32_t>({10}, 0);
+    grid::argmax_count(grid_, put({n, 5}, logits), put({n}, labels), count);
+    EXPECT_EQ(read<std::int32_t>(count), reference::argmax_count(5, logits, labels));
+  }
+  const View count = filled<std::int32_t>({4}, 0);
+  grid::argmax_count(grid_, put<float>({3, 2}, {kNaN, kNaN, 0, 1, 0, 1}),
+                     put<std::int32_t>({3}, {0, 2, -1}), count);
+  EXPECT_EQ(read<std::int32_t>(count), (std::vector<std::int32_t>{1, 0, 0, 0}));
+}
+
+TEST_P(Grid, CountNonfinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const std::int64_t n : {0, 1, 6, 255, 5003}) {
+    auto x = random_floats(n, 1);
+    std::int32_t expected = 0;
+    for (std::size_t i = 0; i < x.size(); i += 7, ++expected) {
+      x[i] = expected % 3 == 0 ? kNaN : expected % 3 == 1 ? infinity : -infinity;
+    }
+    const View count = filled<std::int32_t>({1}, -5);
+    grid::count_nonfinite(grid_, put({n}, x), count);
+    EXPECT_EQ(read<std::int32_t>(count)[0], expected);
+  }
+}
+
+TEST_P(Grid, Dropout) {
+  for (const Shape& sample : {Shape{1, 1}, Shape{1, 10}, Shape{1, 12}, Shape{1, 3, 2, 5}}) {
+    for (const std::int64_t n : kSomeBatches) {
+      const Shape shape = sample.with_batch(n);
+      SCOPED_TRACE(shape.to_string());
+      const DropoutSpec spec{0.4F, 0x123456789ABCDEF0U, 1000};
+      const auto x = random_floats(shape.count(), 1);
+      const auto expected = reference::dropout(spec, shape.count_per_sample(), to_double(x));
+      const View y = blank(shape);
+      grid::dropout_forward(grid_, spec, put(shape, x), y);
+      EXPECT_LE(error_of(y, expected), 1e-6);
+      const BatchPosition position{0, 900};
+      const ConstView at(&position, batch_position_shape(), DType::u8);
+      grid::dropout_forward(grid_, {spec.probability, spec.key, 100, at}, put(shape, x), y);
+      EXPECT_LE(error_of(y, expected), 1e-6);
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View dx = put(shape, old);
+        grid::dropout_backward(grid_, spec, put(shape, x), beta, dx);
+        EXPECT_LE(error_of(dx, blended(beta, old, expected)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, Sgd) {
+  constexpr std::int64_t kCount = 1003;
+  constexpr float kRate = 0.1F;
+  for (const bool nesterov : {false, true}) {
+    for (const float momentum : {0.0F, 0.9F}) {
+      const SgdSpec spec{.weight_decay = 0.1F, .nesterov = nesterov};
+      const auto gradient = random_floats(kCount, 2);
+      auto value = to_double(random_floats(kCount, 1)),
+           velocity = to_double(random_floats(kCount, 3));
+      const View value_view = put({kCount}, random_floats(kCount, 1));
+      const View velocity_view = put({kCount}, random_floats(kCount, 3));
+      reference::sgd_update(spec, static_cast<double>(kRate), static_cast<double>(momentum), value,
+                            to_double(gradient), velocity);
+      grid::sgd_update(grid_, spec, put<float>({2}, {kRate, momentum}), value_view,
+                       put({kCount}, gradient), velocity_view);
+      EXPECT_LE(error_of(value_view, value), 1e-6);
+      EXPECT_LE(error_of(velocity_view, velocity), 1e-6);
+    }
+  }
+}
+
+TEST_P(Grid, SgdWithoutVelocityDescendsAndShowsAMomentum) {
+  const View value = put<float>({5}, {1, 2, 3, 4, 5}), gradient = filled({5}, 10.0F);
+  grid::sgd_update(grid_, {}, put<float>({2}, {0.5F, 0}), value, gradient, {});
+  EXPECT_EQ(read(value), (std::vector<float>{-4, -3, -2, -1, 0}));
+  grid::sgd_update(grid_, {}, put<float>({2}, {0.5F, 0.9F}), value, gradient, {});
+  for (const float shown : read(value)) EXPECT_TRUE(std::isnan(shown));
+}
+
+TEST_P(Grid, Normalize) {
+  for (const std::int64_t n : kSomeBatches) {
+    const Shape shape{n, 2, 3, 5};
+    std::vector<std::uint8_t> x;
+    for (const auto value : random_labels(shape.count(), 1, 256)) {
+      x.push_back(static_cast<std::uint8_t>(value));
+    }
+    const Normalization normalization{0.286F, 0.353F};
+    const View y = blank(shape);
+    grid::normalize_forward(grid_, normalization, put(shape, x), y);
+    EXPECT_EQ(read(y), reference::normalize_forward<float>(normalization, x));
+  }
+}
+
+TEST_P(Grid, GatherBatchHasTheBitsOfTheLoader) {
+  for (const GatherCase& c : gather_cases()) {
+    const View images = put(c.shape(), c.pixels), labels = put({kGatherSize}, c.labels);
+    for (const data::BatchRequest& request : gather_requests()) {
+      const GatheredBatch expected = batch_of_the_loader(c, request);
+      const BatchPosition position{request.epoch, request.begin};
+      const View y = blank(c.image.with_batch(request.size()));
+      const View batch_labels = filled<std::int32_t>({request.size()}, -7);
+      grid::gather_batch(grid_, c.spec, images, labels,
+                         ConstView(&position, batch_position_shape(), DType::u8), y, batch_labels);
+      EXPECT_EQ(read(y), expected.images);
+      EXPECT_EQ(read<std::int32_t>(batch_labels), expected.labels);
+    }
+  }
+}
+
+TEST_P(Grid, GatherBatchShowsPositionsBeyondTheDataSet) {
+  const GatherCase c = gather_cases().front();
+  for (const std::int64_t first : {std::int64_t{-1}, kGatherSize - 1}) {
+    const BatchPosition position{0, first};
+    const View y = blank(c.image.with_batch(2)), labels = filled<std::int32_t>({2}, -7);
+    grid::gather_batch(grid_, c.spec, put(c.shape(), c.pixels), put({kGatherSize}, c.labels),
+                       ConstView(&position, batch_position_shape(), DType::u8), y, labels);
+    const std::int64_t outside = first < 0 ? 0 : 1, pixels = c.image.count();
+    for (std::int64_t i = 0; i < 2 * pixels; ++i) {
+      ASSERT_EQ(std::isnan(read(y)[static_cast<std::size_t>(i)]), i / pixels == outside);
+    }
+    const auto read_labels = read<std::int32_t>(labels);
+    EXPECT_EQ(read_labels[static_cast<std::size_t>(outside)], -1);
+    EXPECT_GE(read_labels[static_cast<std::size_t>(1 - outside)], 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Grid,
+                         testing::Values(Way{"packs", 1, 0}, Way{"packs_in_another_order", 2, 0},
+                                         Way{"one_by_one", 3, 1}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(Divisor, DividesAsTheProcessor) {
+  std::vector<std::int64_t> numbers;
+  for (int bit = 0; bit < 40; ++bit) {
+    for (const std::int64_t near : {-1, 0, 1}) numbers.push_back((std::int64_t{1} << bit) + near);
+  }
+  for (const std::int64_t odd : {3, 5, 7, 10, 169, 676, 784, 60000, 1'000'003, 2'147'483'629}) {
+    for (const std::int64_t times : {1, 2, 3, 1000}) {
+      for (const std::int64_t near : {-1, 0, 1}) numbers.push_back(odd * times + near);
+    }
+  }
+  for (const std::int64_t d : numbers) {
+    if (d < 1) continue;
+    const grid::Divisor divisor(d);
+    for (const std::int64_t n : numbers) {
+      ASSERT_EQ(divisor.quotient(n), n / d) << n << " / " << d;
+      ASSERT_EQ(divisor.remainder(n), n % d) << n << " % " << d;
+    }
+  }
+}
+
+TEST(ColumnSumPlan, CoversAllRowsOnce) {
+  for (const std::int64_t rows : {0, 1, 31, 32, 33, 4096, 100'000}) {
+    for (const std::int64_t columns : {1, 10, 13'520, 802'816}) {
+      const grid::ColumnSumPlan plan(rows, columns);
+      EXPECT_GE(plan.parts * plan.rows_per_part, rows);
+      EXPECT_LT((plan.parts - 1) * plan.rows_per_part, std::max<std::int64_t>(rows, 1));
+      if (columns > 1 << 18) {
+        EXPECT_LE(plan.parts, 1);  // threads enough without parts
+      }
+    }
+  }
+}
+
+/// Each thread adds up what all threads of its block wrote.
+struct SumOfBlock {
+  static constexpr int kThreads = 32, kPhases = 2;
+  struct Shared {
+    int seen[kThreads];
+  };
+  std::vector<int>* sums;
+  void phase(int k, const grid::Place& place, Shared& shared) const {
+    if (k == 0) {
+      shared.seen[place.thread] = 1;
+    } else {
+      for (const int one : shared.seen) (*sums)[static_cast<std::size_t>(place.block)] += one;
+    }
+  }
+};
+
+TEST(HostGrid, RunsEveryThreadOnceAndPhasesOneAfterAnother) {
+  std::vector<int> sums(3);
+  HostGrid grid(1);
+  grid.run_blocks("sums", 3, SumOfBlock{&sums});
+  EXPECT_EQ(sums, std::vector<int>(3, 32 * 32));
+  std::multiset<std::int64_t> visited;
+  grid.for_each("visits", 100, [&](std::int64_t i) { visited.insert(i); });
+  EXPECT_EQ(visited.size(), 100U);
+  EXPECT_EQ(std::set<std::int64_t>(visited.begin(), visited.end()).size(), 100U);
+}
+
+}  // namespace
+}  // namespace ringlet::test

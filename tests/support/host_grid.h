@@ -1,0 +1,73 @@
+// Runs the kernels of kernels/grid/ on the host, one thread after another: the threads of a grid in
+// a shuffled order, the blocks of a grid and the threads of a block in each phase as well. So a
+// kernel that depends on an order, or reads what another thread of the same phase writes, gives
+// different results for different seeds.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
+
+namespace ringlet::test {
+
+class HostGrid {
+ public:
+  explicit HostGrid(std::uint32_t seed) : random_(seed) {}
+
+  struct Adder {
+    void operator()(std::int32_t* address, std::int32_t value) const { *address += value; }
+  };
+
+  template <class F>
+  void for_each(const char*, std::int64_t n, const F& f) {
+    for (const std::int64_t i : shuffled(0, n)) f(i);
+  }
+
+  template <class F>
+  void for_each_pack(const char*, std::int64_t n, const F& f) {
+    const std::int64_t packs = f.takes_packs() ? n / grid::kPack : 0;
+    for (const std::int64_t i : shuffled(grid::kPack * packs, n)) f.template apply<1>(i);
+    for (const std::int64_t i : shuffled(0, packs)) f.template apply<grid::kPack>(i);
+  }
+
+  template <class Program>
+  void run_blocks(const char*, std::int64_t blocks, const Program& program) {
+    for (const std::int64_t block : shuffled(0, blocks)) {
+      typename Program::Shared shared;
+      std::memset(&shared, 0xFF, sizeof shared);  // as a GPU, it holds nothing of use
+      for (int k = 0; k < Program::kPhases; ++k) {
+        for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
+          program.phase(k, {block, blocks, static_cast<int>(thread)}, shared);
+        }
+      }
+    }
+  }
+
+  std::int64_t blocks_to_fill() const { return 3; }
+
+  template <class T>
+  T* workspace_of(std::int64_t count) {
+    workspace_.assign(static_cast<std::size_t>(count) * sizeof(T), 0xFF);
+    return reinterpret_cast<T*>(workspace_.data());
+  }
+
+ private:
+  std::vector<std::int64_t> shuffled(std::int64_t begin, std::int64_t end) {
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(end - begin));
+    std::iota(numbers.begin(), numbers.end(), begin);
+    std::shuffle(numbers.begin(), numbers.end(), random_);
+    return numbers;
+  }
+
+  std::mt19937 random_;
+  std::vector<unsigned char> workspace_;
+};
+
+}  // namespace ringlet::test
