@@ -17,12 +17,14 @@ namespace ringlet::comm {
 namespace {
 
 constexpr int kSizes[] = {1, 2, 3, 4, 5, 7, 8};
+constexpr double kTimeout = 10;  // seconds: ranks that miss each other shall be seen soon
 
 TEST(Broadcast, GivesTheRootsDataToAllFromEachRoot) {
   for (const int size : kSizes) {
     LocalGroup group(size);
     run_ranks(size, [&](int rank) {
       const auto device = in_place_device();
+      group.transport(rank).set_timeout(kTimeout);
       for (int root = 0; root < size; ++root) {
         for (const std::size_t count : {0, 1, 1000}) {
           std::vector<float> data(count, static_cast<float>(rank * 10 + root));
@@ -31,6 +33,7 @@ TEST(Broadcast, GivesTheRootsDataToAllFromEachRoot) {
         }
       }
     });
+    ASSERT_FALSE(HasFailure()) << "with " << size << " ranks";
   }
 }
 
