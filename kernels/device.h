@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +52,8 @@ class Device {
   DeviceId id() const { return id_; }
   virtual Stream& compute() = 0;
   virtual Stream& communication() = 0;
+  /// Where copies between host and device run beside compute; compute itself where none can.
+  virtual Stream& transfer() { return compute(); }
   /// The event may outlive the device.
   virtual std::unique_ptr<Event> make_event() = 0;
 
@@ -69,6 +72,8 @@ class Device {
 
   /// Calls of allocate() so far: the test "nothing allocates after step 2" reads it.
   std::int64_t allocations() const { return allocations_.load(std::memory_order_relaxed); }
+  /// Bytes that could still be allocated, as far as the device knows.
+  virtual std::int64_t free_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Bytes held now.
   std::int64_t bytes_held() const { return bytes_held_.load(std::memory_order_relaxed); }
 

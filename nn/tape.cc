@@ -35,6 +35,7 @@ Tape::Tape(Device& device, Arena& arena, std::span<Parameter* const> parameters)
 
 void Tape::begin(const StepContext& context) {
   context_ = context;
+  repeatable_ = true;
   backward_done_ = false;
   nodes_.clear();
   steps_.clear();

@@ -46,6 +46,9 @@ struct StepContext {
   std::uint64_t seed = 0;  ///< of the run
   std::int64_t epoch = 0;
   std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
+  /// The same two numbers as a BatchPosition in device memory (kernels/batch_position.h), or
+  /// absent: what reads them there can be replayed for another batch.
+  ConstView position = {};
 };
 
 /// Which part of an optimiser step a backward pass is (gradient accumulation).
@@ -88,6 +91,12 @@ class Tape {
   Device& device() const { return device_; }
   Stream& stream() const { return device_.compute(); }
   const StepContext& context() const { return context_; }
+
+  /// An operation says so that passes the step's context to its kernels by value.
+  void depend_on_position() { repeatable_ = false; }
+  /// Whether what the last step recorded would be right for another position as well, so that its
+  /// launches may be captured once and replayed.
+  bool repeatable() const { return repeatable_; }
 
   /// Forgets the last step; its variables become invalid.
   void begin(const StepContext& context);
@@ -199,6 +208,7 @@ class Tape {
   Arena& arena_;
   std::vector<Parameter*> parameters_;
   StepContext context_;
+  bool repeatable_ = true;
   const char* layer_ = "";
   Inspector inspector_;
 

@@ -7,6 +7,7 @@
 
 #include "kernels/classify.h"
 #include "kernels/host_copy.h"
+#include "train/batch_source.h"
 #include "train/failure.h"
 
 namespace ringlet::train {
@@ -47,9 +48,8 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
     if (k >= setup.partition.units(rank)) return {};
     return setup.partition.unit(step, rank, k);
   };
-  data::Loader loader(setup.data.train,
-                      data::Sampler(setup.data.train->size(), recipe.seed, recipe.shuffle),
-                      schedule, options);
+  const auto batches = make_batch_source(replica.device(), setup.data.train, schedule,
+                                         {options, recipe.seed, recipe.shuffle});
   replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
     if (!first.empty() || value.dtype() != DType::f32) return;
     const std::int64_t found = nonfinite_in(replica.device(), value);
@@ -57,8 +57,8 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
     first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
                         value.count());
   });
-  for (const data::Batch* batch = loader.next(); batch != nullptr && first.empty();
-       batch = loader.next()) {
+  for (const data::Batch* batch = batches->next(); batch != nullptr && first.empty();
+       batch = batches->next()) {
     replica.forward(*batch);
   }
   replica.tape().set_inspector({});
@@ -73,12 +73,13 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
     where = fmt::format("{} (replica {})", findings[rank], rank);
     break;
   }
-  throw RunError(
-      fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "
-                  "{}; the parameters were left as they were before this step. Try a "
-                  "smaller --lr (now {:g}) and check the data",
-                  std::isnan(loss) ? std::abs(loss) : loss, step + 1,
-                  setup.partition.epoch_of(step) + 1, where, setup.schedule.at(step).lr));
+  throw RunError(fmt::format(
+      "the loss is {} in step {} (epoch {}): the first broken numbers are in "
+      "{}; {}. Try a smaller --lr (now {:g}) and check the data",
+      std::isnan(loss) ? std::abs(loss) : loss, step + 1, setup.partition.epoch_of(step) + 1, where,
+      setup.steps_in_flight == 0 ? "the parameters were left as they were before this step"
+                                 : "no state was saved since",
+      setup.schedule.at(step).lr));
 }
 
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {

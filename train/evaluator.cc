@@ -44,10 +44,10 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       counts_(replica.device(), {2 * dataset_->classes()}, DType::i32),
       sums_(replica.device(), {passes_ + 2 * dataset_->classes()}),
       ready_(replica.device().make_event()),
-      loader_(
-          dataset_, data::Sampler(dataset_->size(), 0, false),
+      batches_(make_batch_source(
+          replica.device(), dataset_,
           schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
-          with_batch(loader, batch_)) {}
+          {with_batch(loader, batch_), 0, false})) {}
 
 Evaluation Evaluator::run() {
   Device& device = replica_.device();
@@ -55,7 +55,7 @@ Evaluation Evaluator::run() {
   fill(compute, 0, losses_);
   fill(compute, 0, counts_);
   for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
-    replica_.evaluate(*loader_.next(), losses_.view().slice(i, i + 1), counts_);
+    replica_.evaluate(*batches_->next(), losses_.view().slice(i, i + 1), counts_);
   }
   std::vector<float> sums(static_cast<std::size_t>(sums_.shape().count()));
   std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "data/loader.h"
+#include "train/batch_source.h"
 #include "train/replica.h"
 #include "train/reports.h"
 
@@ -38,7 +38,7 @@ class Evaluator {
   Tensor counts_;  // i32 [2 K]
   Tensor sums_;    // f32 [passes + 2 K]
   std::unique_ptr<Event> ready_;
-  data::Loader loader_;
+  std::unique_ptr<BatchSource> batches_;
 };
 
 }  // namespace ringlet::train

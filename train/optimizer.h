@@ -4,7 +4,6 @@
 #include "kernels/memory.h"
 #include "kernels/sgd.h"
 #include "nn/parameters.h"
-#include "train/schedule.h"
 
 namespace ringlet::train {
 
@@ -12,8 +11,9 @@ class Sgd {
  public:
   Sgd(Device& device, const nn::Parameters& parameters, const SgdSpec& spec);
 
-  /// value -= lr * (...) with the gradients in arena 0, for all parameters.
-  void step(const Rates& rates);
+  /// value -= lr * (...) with the gradients in arena 0, for all parameters. rates: f32 [2] on the
+  /// device, learning rate and momentum.
+  void step(ConstView rates);
 
   /// The momentum's velocity, f32 [plan.elements], in the order of the plan.
   View velocity() const { return velocity_; }
@@ -23,7 +23,6 @@ class Sgd {
   const nn::Parameters& parameters_;
   SgdSpec spec_;
   Tensor velocity_;
-  Tensor rates_;
 };
 
 }  // namespace ringlet::train

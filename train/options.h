@@ -41,19 +41,25 @@ struct Recipe {
 Recipe default_recipe(const std::string& model);
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
+enum class TransportChoice : std::uint8_t { automatic, local, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {
-  std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
-  int threads = 1;                            ///< CPU threads a replica
-  std::string sync = "ring";                  ///< strategy of all-reduce
+  std::vector<DeviceId> devices{DeviceId{}};               ///< one a replica of this process
+  int threads = 1;                                         ///< CPU threads a replica
+  std::string sync = "ring";                               ///< strategy of all-reduce
+  TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;
-  int check_replicas = 0;    ///< compare replicas every so many steps; 0: never
-  double comm_timeout = 60;  ///< seconds
-  bool fuse = true;          ///< let neighbouring layers run as one kernel
-  double hang_grace = 10;    ///< seconds that the replicas have to end after the first failure
+  int check_replicas = 0;      ///< compare replicas every so many steps; 0: never
+  double comm_timeout = 60;    ///< seconds
+  bool graph = true;           ///< CUDA: replay the step of a single replica as one captured graph
+  bool tf32 = false;           ///< CUDA: see DeviceOptions
+  bool deterministic = false;  ///< CUDA: see DeviceOptions
+  bool autotune = false;       ///< CUDA: see DeviceOptions
+  bool fuse = true;            ///< let neighbouring layers run as one kernel
+  double hang_grace = 10;      ///< seconds that the replicas have to end after the first failure
   /// Told then, on the thread that waits for them, what failed and which replicas have not ended.
   /// Their threads cannot be joined: it should end the process. If it returns, or is empty, they
   /// are waited for. Must not throw.

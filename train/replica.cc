@@ -4,7 +4,6 @@
 
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
-#include "kernels/host_copy.h"
 #include "nn/layers/sequential.h"
 #include "nn/models/model.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -56,14 +55,14 @@ Replica::Replica(Device& device, const ReplicaSpec& spec)
   optimizer_ = std::make_unique<Sgd>(
       device, *parameters_,
       SgdSpec{static_cast<float>(spec.recipe.weight_decay), spec.recipe.nesterov});
-  seed_ = Tensor(device, {1});
 }
 
-void Replica::run_forward(const data::Batch& batch, bool training) {
+void Replica::run_forward(const data::Batch& batch, bool training, ConstView position) {
   tape_->begin({.training = training,
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
-                .first_sample = batch.request.begin});
+                .first_sample = batch.request.begin,
+                .position = position});
   const nn::InputSpec input = input_of(spec_, batch.n);
   const nn::Variable x = tape_->constant(View(batch.images, input.shape, DType::f32, input.layout));
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
@@ -72,31 +71,26 @@ void Replica::run_forward(const data::Batch& batch, bool training) {
   loss_ = cross_entropy(logits_, labels_);
 }
 
-void Replica::forward(const data::Batch& batch) {
+void Replica::forward(const data::Batch& batch, ConstView position) {
   samples_ = batch.n;
-  if (batch.n > 0) run_forward(batch, true);
+  if (batch.n > 0) run_forward(batch, true, position);
 }
 
 void Replica::add_loss_to(View sum) {
   if (samples_ > 0) accumulate(device_.compute(), loss_.value(), sum);
 }
 
-void Replica::backward(std::int64_t global_samples, const nn::BackwardOptions& options,
+void Replica::backward(const View& seed, const nn::BackwardOptions& options,
                        nn::ReadyListener* listener) {
   if (samples_ == 0) {
     tape_->backward_of_nothing(options, listener);
     return;
   }
-  if (seeded_samples_ != global_samples) {
-    const float seed = 1.0F / static_cast<float>(global_samples);
-    copy_from_host(device_.compute(), &seed, seed_);
-    seeded_samples_ = global_samples;
-  }
-  tape_->backward(loss_, seed_, options, listener);
+  tape_->backward(loss_, seed, options, listener);
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View counts) {
-  run_forward(batch, false);
+  run_forward(batch, false, {});
   copy(device_.compute(), loss_.value(), loss);
   argmax_count(device_.compute(), logits_.value(), labels_.value(), counts);
 }

@@ -47,22 +47,23 @@ class Replica {
   nn::Tape& tape() { return *tape_; }
 
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
-  /// The batch's memory must stay until backward() has run. An empty batch is legal.
-  void forward(const data::Batch& batch);
+  /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
+  /// where it stands, as BatchSource::position() has it.
+  void forward(const data::Batch& batch, ConstView position = {});
   /// sum (f32 [1]) += the last forward's loss.
   void add_loss_to(View sum);
-  /// Gradient of the last forward, scaled by 1 / `global_samples`, into the current gradient arena.
-  void backward(std::int64_t global_samples, const nn::BackwardOptions& options,
-                nn::ReadyListener* listener);
-  /// Optimiser step with the gradients in arena 0.
-  void update(const Rates& rates) { optimizer_->step(rates); }
+  /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
+  /// world), into the current gradient arena.
+  void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
+  /// Optimiser step with the gradients in arena 0; rates as StepInputs has them.
+  void update(ConstView rates) { optimizer_->step(rates); }
 
   /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
   /// answers are added to `counts` (i32 [2 K], see classify.h).
   void evaluate(const data::Batch& batch, View loss, View counts);
 
  private:
-  void run_forward(const data::Batch& batch, bool training);
+  void run_forward(const data::Batch& batch, bool training, ConstView position);
 
   Device& device_;
   ReplicaSpec spec_;
@@ -73,8 +74,6 @@ class Replica {
   std::unique_ptr<Arena> activations_;
   std::unique_ptr<nn::Tape> tape_;
   std::unique_ptr<Sgd> optimizer_;
-  Tensor seed_;                       // f32 [1]: 1 / samples of the world
-  std::int64_t seeded_samples_ = -1;  // what seed_ holds
   nn::Variable labels_;
   nn::Variable logits_;
   nn::Variable loss_;

@@ -12,6 +12,7 @@ namespace ringlet::train {
 namespace {
 
 constexpr int kExactShards = 8;
+constexpr int kStepsInFlight = 2;  // enough to hide the host's work, few enough to stop soon
 
 bool power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
@@ -67,6 +68,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   check(recipe);
   RunSetup setup;
   setup.options = options;
+  setup.options.execution.deterministic |= recipe.exact;
   setup.data = data;
   setup.ranks = ranks;
   setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, ranks), ranks,
@@ -80,11 +82,13 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.loader.deviation =
       recipe.normalize ? static_cast<float>(data.train->statistics().deviation) : 1;
 
+  const DeviceKind kind = options.execution.devices.front().kind;
+  setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;
+
   const std::int64_t unit = largest_unit(setup.partition);
   setup.replica.recipe = recipe;
   setup.replica.input = model_input(*data.train);
-  setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input,
-                                       options.execution.devices.front().kind, unit);
+  setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input, kind, unit);
   setup.replica.max_train_batch = unit;
   setup.replica.max_eval_batch = std::min(kEvaluationBatch, data.test->size());
   setup.replica.gradient_arenas =

@@ -64,10 +64,15 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       sync_(device, communicator, replica_.parameters(), tree_,
             {setup.options.execution.bucket_kb, setup.options.execution.overlap}),
       evaluator_(replica_, communicator, setup.data.test, setup.loader, kEvaluationBatch),
-      loader_(setup.data.train,
-              data::Sampler(setup.data.train->size(), setup.options.recipe.seed,
-                            setup.options.recipe.shuffle),
-              schedule_of(setup, communicator.rank()), loader_options(setup)) {
+      batches_(make_batch_source(
+          device, setup.data.train, schedule_of(setup, communicator.rank()),
+          {loader_options(setup), setup.options.recipe.seed, setup.options.recipe.shuffle,
+           setup.partition.units(communicator.rank())})),
+      graphs_(device.compute(),
+              setup.options.execution.graph && communicator.size() == 1 && batches_->capturable()),
+      inputs_(device),
+      statistics_(device, nn::Parameters::kStatistics * size_of(DType::f32),
+                  setup.steps_in_flight + 1) {
   communicator_.set_activity("starting");
   communicator_.require_equal(
       device_.communication(),
@@ -117,6 +122,7 @@ void TrainLoop::announce() {
 RunResult TrainLoop::run() {
   while (progress_.step < setup_.last_step && step()) {
   }
+  settle();
   result_.step = progress_.step;
   result_.finished = progress_.step == setup_.last_step;
   if (result_.finished && progress_.epoch_samples > 0) end_epoch();
@@ -137,11 +143,79 @@ bool TrainLoop::step() {
 }
 
 bool TrainLoop::run_step() {
-  const Stopwatch watch;
   if (trained_samples_ == 0) epoch_watch_ = Stopwatch();
-  const bool stop_wished = setup_.stop_requested();
+  if (pending_.empty()) report_watch_ = Stopwatch();
+  const std::int64_t samples = setup_.partition.step_range(progress_.step).size();
+  const Rates rates = setup_.schedule.at(progress_.step);
+  inputs_.upload(rates, samples,
+                 setup_.partition.rank_range(progress_.step, communicator_.rank()).size(),
+                 setup_.stop_requested());
+  batches_->begin_step(setup_.partition.units(communicator_.rank()));
+  if (setup_.steps_in_flight == 0) {  // a broken loss is found before the update
+    compute_gradients();
+    await_statistics(samples, rates.lr);
+    take_statistics(0);
+    update();
+  } else {
+    graphs_.run(
+        samples,
+        [this] {
+          compute_gradients();
+          update();
+        },
+        [this] { return replica_.tape().repeatable(); });
+    await_statistics(samples, rates.lr);
+  }
+  take_statistics(static_cast<std::size_t>(setup_.steps_in_flight));
+  report_settled();
+  after_step();
+  return !result_.interrupted;
+}
+
+void TrainLoop::await_statistics(std::int64_t samples, double lr) {
+  statistics_.start(device_.compute(), replica_.parameters().statistics());
+  ++progress_.step;
+  trained_samples_ += samples;
+  pending_.push_back({progress_.step, samples, lr});
+}
+
+void TrainLoop::update() {
+  const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
+  replica_.update(inputs_.rates());
+}
+
+void TrainLoop::take_statistics(std::size_t in_flight) {
+  while (pending_.size() > in_flight) {
+    Pending& step = pending_.front();
+    const auto* sums = static_cast<const float*>(statistics_.finish());
+    require(static_cast<std::int64_t>(sums[kSamples]) == step.samples, "step",
+            "the ranks' samples do not add up to the global batch");
+    step.loss_sum = static_cast<double>(sums[kLossSum]);
+    check_loss(step.loss_sum, step.step - 1);
+    progress_.epoch_loss += step.loss_sum;
+    progress_.epoch_samples += step.samples;
+    stop_agreed_ = stop_agreed_ || sums[kStopWishes] > 0;
+    settled_.push_back(step);
+    pending_.erase(pending_.begin());
+  }
+}
+
+void TrainLoop::settle() {
+  take_statistics(0);
+  report_settled();
+}
+
+void TrainLoop::report_settled() {
+  for (const Pending& step : settled_) {
+    report_step(step, report_watch_.seconds());
+    report_watch_ = Stopwatch();
+  }
+  settled_.clear();
+}
+
+void TrainLoop::compute_gradients() {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
-  for (std::int64_t unit = 0; unit < units; ++unit) run_unit(unit, unit + 1 == units, stop_wished);
+  for (std::int64_t unit = 0; unit < units; ++unit) run_unit(unit, unit + 1 == units);
 
   Tracer* tracer = device_.compute().tracer();
   const double waited = sync_.waited_seconds();
@@ -151,29 +225,9 @@ bool TrainLoop::run_step() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
-
-  std::array<float, 3> sums{};
-  copy_to_host(device_.compute(), replica_.parameters().statistics().slice(0, 3), sums.data());
-  const std::int64_t samples = setup_.partition.step_range(progress_.step).size();
-  require(static_cast<std::int64_t>(sums[kSamples]) == samples, "step",
-          "the ranks' samples do not add up to the global batch");
-  check_loss(static_cast<double>(sums[kLossSum]));
-
-  const Rates rates = setup_.schedule.at(progress_.step);
-  {
-    const PhaseTimer timer(phases_.update, tracer, "update");
-    replica_.update(rates);
-  }
-  ++progress_.step;
-  progress_.epoch_loss += static_cast<double>(sums[kLossSum]);
-  progress_.epoch_samples += samples;
-  trained_samples_ += samples;
-  report_step(static_cast<double>(sums[kLossSum]), rates.lr, samples, watch.seconds());
-  after_step(sums[kStopWishes] > 0);
-  return !result_.interrupted;
 }
 
-void TrainLoop::run_unit(std::int64_t unit, bool last, bool stop_wished) {
+void TrainLoop::run_unit(std::int64_t unit, bool last) {
   const Partition& partition = setup_.partition;
   const int shard = static_cast<int>(unit / partition.accumulate);
   const bool first_of_shard = unit % partition.accumulate == 0;
@@ -185,7 +239,7 @@ void TrainLoop::run_unit(std::int64_t unit, bool last, bool stop_wished) {
   {
     const PhaseTimer timer(phases_.data, compute.tracer(), "data");
     communicator_.set_activity("data loading");
-    batch = loader_.next();
+    batch = batches_->next();
   }
   require(batch != nullptr, "TrainLoop::step", "the run's last step is done");
   communicator_.set_activity("forward and backward");
@@ -195,62 +249,59 @@ void TrainLoop::run_unit(std::int64_t unit, bool last, bool stop_wished) {
   }
   {
     const PhaseTimer timer(phases_.forward, nullptr, nullptr);
-    replica_.forward(*batch);
+    replica_.forward(*batch, batches_->position());
     replica_.add_loss_to(replica_.parameters().statistics(arena).slice(kLossSum, kLossSum + 1));
   }
   if (last) {
-    write_counts(arena, stop_wished);
+    copy(compute, inputs_.counts(),
+         replica_.parameters().statistics(arena).slice(kSamples, kStopWishes + 1));
     sync_.begin_step();
   }
   {
     const PhaseTimer timer(phases_.backward, nullptr, nullptr);
     const double waited = sync_.waited_seconds();
-    const std::int64_t samples = partition.step_range(progress_.step).size();
-    replica_.backward(samples, {.accumulate = !first_of_shard, .last = last}, &sync_);
+    replica_.backward(inputs_.loss_seed(), {.accumulate = !first_of_shard, .last = last}, &sync_);
     phases_.sync += sync_.waited_seconds() - waited;
     phases_.backward -= sync_.waited_seconds() - waited;
   }
   if (last_of_shard && !last) tree_.merge(compute, replica_.parameters(), shard);
 }
 
-void TrainLoop::write_counts(int arena, bool stop_wished) {
-  const auto mine = setup_.partition.rank_range(progress_.step, communicator_.rank()).size();
-  const std::array<float, 2> counts{static_cast<float>(mine), stop_wished ? 1.0F : 0.0F};
-  copy_from_host(device_.compute(), counts.data(),
-                 replica_.parameters().statistics(arena).slice(kSamples, kStopWishes + 1));
-}
-
-void TrainLoop::check_loss(double loss) {
+void TrainLoop::check_loss(double loss, std::int64_t step) {
   if (std::isfinite(loss)) return;
-  const std::string found =
-      find_first_nonfinite(replica_, setup_, communicator_.rank(), progress_.step);
+  const std::string found = find_first_nonfinite(replica_, setup_, communicator_.rank(), step);
   const auto findings =
       communicator_.gather_text(device_.communication(), found, "search for broken numbers");
-  throw_nonfinite_loss(loss, setup_, progress_.step, findings);
+  throw_nonfinite_loss(loss, setup_, step, findings);
 }
 
-void TrainLoop::report_step(double loss_sum, double lr, std::int64_t samples, double seconds) {
+void TrainLoop::report_step(const Pending& step, double seconds) {
   if (listeners_.empty()) return;
   StepReport report;
-  report.step = progress_.step;
-  report.epoch = setup_.partition.epoch_of(progress_.step - 1) + 1;
-  report.step_in_epoch = (progress_.step - 1) % setup_.partition.steps_per_epoch() + 1;
-  report.loss = loss_sum / static_cast<double>(samples);
-  report.lr = lr;
-  report.samples = samples;
+  report.step = step.step;
+  report.epoch = setup_.partition.epoch_of(step.step - 1) + 1;
+  report.step_in_epoch = (step.step - 1) % setup_.partition.steps_per_epoch() + 1;
+  report.loss = step.loss_sum / static_cast<double>(step.samples);
+  report.lr = step.lr;
+  report.samples = step.samples;
   report.seconds = seconds;
   for (RunListener* listener : listeners_) listener->step_done(report);
 }
 
-void TrainLoop::after_step(bool stop) {
-  const int every = setup_.options.execution.check_replicas;
-  if (every > 0 && progress_.step % every == 0) {
+void TrainLoop::after_step() {
+  const Execution& execution = setup_.options.execution;
+  const bool epoch_end = progress_.step % setup_.partition.steps_per_epoch() == 0;
+  const bool check = execution.check_replicas > 0 && progress_.step % execution.check_replicas == 0;
+  if (epoch_end || check || save_is_due() || stop_agreed_) {  // these want every number so far
+    settle();
+  }
+  if (check) {
     device_.compute().synchronize();
     communicator_.require_identical(device_.communication(), replica_.parameters().values(),
                                     "parameters after step " + std::to_string(progress_.step));
   }
-  result_.interrupted = stop && progress_.step < setup_.last_step;
-  if (progress_.step % setup_.partition.steps_per_epoch() == 0) end_epoch();
+  result_.interrupted = stop_agreed_ && progress_.step < setup_.last_step;
+  if (epoch_end) end_epoch();
   save_if_due(result_.interrupted);
 }
 
@@ -270,13 +321,19 @@ void TrainLoop::end_epoch() {
   trained_samples_ = 0;
 }
 
-void TrainLoop::save_if_due(bool at_end) {
+bool TrainLoop::save_is_due() const {
   const Files& files = setup_.options.files;
-  if (files.out.empty() || communicator_.rank() != 0) return;
-  const bool epoch_end = progress_.step % setup_.partition.steps_per_epoch() == 0;
-  const bool due = files.save_every > 0 ? progress_.step % files.save_every == 0 : epoch_end;
-  const bool finished = progress_.step == setup_.last_step;
-  if ((due || at_end || finished) && saved_step_ != progress_.step) save(finished);
+  if (files.out.empty()) return false;
+  if (progress_.step == setup_.last_step) return true;
+  if (files.save_every > 0) return progress_.step % files.save_every == 0;
+  return progress_.step % setup_.partition.steps_per_epoch() == 0;
+}
+
+void TrainLoop::save_if_due(bool at_end) {
+  if (setup_.options.files.out.empty() || communicator_.rank() != 0) return;
+  if (!save_is_due() && !at_end) return;
+  if (saved_step_ == progress_.step) return;
+  save(progress_.step == setup_.last_step);
 }
 
 void TrainLoop::save(bool finished) {

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "data/loader.h"
+#include "kernels/async_copy.h"
+#include "train/batch_source.h"
 #include "train/evaluator.h"
 #include "train/gradient_sync.h"
 #include "train/replica.h"
 #include "train/reports.h"
 #include "train/run_setup.h"
+#include "train/step_graphs.h"
+#include "train/step_inputs.h"
 #include "train/stopwatch.h"
 
 namespace ringlet::train {
@@ -37,20 +40,37 @@ class TrainLoop {
   /// One optimiser step; false when the run must end after it.
   bool step();
 
+  /// Returns when every step so far has run and was reported.
+  void settle();
+
   Replica& replica() { return replica_; }
   const PhaseSeconds& phases() const { return phases_; }
   const Progress& progress() const { return progress_; }
 
  private:
+  /// A step whose numbers are on their way to the host, or have just come.
+  struct Pending {
+    std::int64_t step;  // steps done with it
+    std::int64_t samples;
+    double lr;
+    double loss_sum = 0;
+  };
+
   bool run_step();
+  void compute_gradients();
+  void update();
+  void await_statistics(std::int64_t samples, double lr);
+  /// Takes in the numbers of all steps but the last `in_flight`.
+  void take_statistics(std::size_t in_flight);
+  void report_settled();
   void load_start();
   void announce();
-  void run_unit(std::int64_t unit, bool last, bool stop_wished);
-  void write_counts(int arena, bool stop_wished);
-  void check_loss(double loss);
-  void report_step(double loss_sum, double lr, std::int64_t samples, double seconds);
-  void after_step(bool stop);
+  void run_unit(std::int64_t unit, bool last);
+  void check_loss(double loss, std::int64_t step);
+  void report_step(const Pending& step, double seconds);
+  void after_step();
   void end_epoch();
+  bool save_is_due() const;
   void save_if_due(bool at_end);
   void save(bool finished);
 
@@ -62,10 +82,16 @@ class TrainLoop {
   ShardTree tree_;
   GradientSync sync_;
   Evaluator evaluator_;
-  data::Loader loader_;
+  std::unique_ptr<BatchSource> batches_;
+  StepGraphs graphs_;
+  StepInputs inputs_;
+  Readback statistics_;
+  std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
+  bool stop_agreed_ = false;                // the wish to stop has reached every rank
   Progress progress_;
   RunResult result_;
   PhaseSeconds phases_, phases_at_epoch_;
+  Stopwatch report_watch_;            // since the last report of a step
   Stopwatch epoch_watch_;             // since the first step of the epoch in this process
   std::int64_t trained_samples_ = 0;  // since then
   std::int64_t saved_step_ = -1;

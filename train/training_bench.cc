@@ -53,14 +53,18 @@ TrainingSpeed measure_training(const RunSetup& setup, std::int64_t warm_up, std:
         TrainLoop loop(setup, device, communicator,
                        first ? std::span(&listener, 1) : std::span<RunListener* const>());
         run_steps(loop, warm_up);
+        loop.settle();
         const PhaseSeconds before = loop.phases();
         run_steps(loop, steps);
+        loop.settle();
         if (first) {
           speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
         }
       },
       nullptr);
-  std::vector<double> measured(times.seconds.end() - steps, times.seconds.end());
+  // The last ones in flight come all at once: they say nothing of a step.
+  const std::int64_t in_flight = std::min<std::int64_t>(setup.steps_in_flight, steps - 1);
+  std::vector<double> measured(times.seconds.end() - steps, times.seconds.end() - in_flight);
   std::sort(measured.begin(), measured.end());
   speed.median_seconds = measured[measured.size() / 2];
   speed.fastest_seconds = measured.front();

@@ -180,7 +180,7 @@ void CudaQueueStream::synchronize() {
   CudaStream::synchronize();
 }
 
-CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id) {
+CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id), options_(options) {
   make_current(id.index);
   enable_peer_access(id.index);
   compute_ = std::make_unique<CudaStream>(*this, "compute", options);
@@ -213,6 +213,18 @@ void* CudaDevice::do_allocate(std::int64_t bytes) {
   }
   check_cuda(result, "cudaMalloc");
   return address;
+}
+
+Stream& CudaDevice::transfer() {
+  if (!transfer_) transfer_ = std::make_unique<CudaStream>(*this, "transfer", options_);
+  return *transfer_;
+}
+
+std::int64_t CudaDevice::free_bytes() const {
+  make_current(id().index);
+  std::size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return static_cast<std::int64_t>(free);
 }
 
 void* CudaDevice::allocate_host(std::int64_t bytes) {

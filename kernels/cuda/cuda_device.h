@@ -126,8 +126,10 @@ class CudaDevice final : public Device {
 
   Stream& compute() override { return *compute_; }
   Stream& communication() override { return *communication_; }
+  Stream& transfer() override;
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(id().index); }
   bool reads_memory_of(DeviceId other) const override;
+  std::int64_t free_bytes() const override;
   void* allocate_host(std::int64_t bytes) override;
   void deallocate_host(void* address) noexcept override;
 
@@ -136,8 +138,10 @@ class CudaDevice final : public Device {
   void do_deallocate(void* address, std::int64_t bytes) noexcept override;
 
  private:
+  DeviceOptions options_;
   std::unique_ptr<CudaStream> compute_;
   std::unique_ptr<CudaStream> communication_;
+  std::unique_ptr<CudaStream> transfer_;  // made when it is first asked for
 };
 
 }  // namespace ringlet

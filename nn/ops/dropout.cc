@@ -8,18 +8,26 @@ namespace ringlet::nn {
 
 namespace {
 
-std::uint64_t key_of(const StepContext& context, std::uint64_t operation) {
-  const PhiloxBlock words =
-      philox(context.seed, static_cast<std::uint64_t>(context.epoch), operation);
-  return std::uint64_t{words[0]} << 32 | words[1];
+/// The sample's number stands for epoch and position: in device memory where the step may be
+/// replayed, else by value. Either way the mask is the same.
+DropoutSpec spec_of(Tape& tape, float probability, std::uint64_t operation) {
+  const StepContext& context = tape.context();
+  const PhiloxBlock words = philox(context.seed, 0, operation);
+  DropoutSpec spec{probability, std::uint64_t{words[0]} << 32 | words[1]};
+  if (context.position.absent()) {
+    spec.first_sample = sample_number({context.epoch, context.first_sample});
+    tape.depend_on_position();
+  } else {
+    spec.position = context.position;
+  }
+  return spec;
 }
 
 }  // namespace
 
 Variable dropout(const Variable& x, float probability, std::uint64_t operation) {
   Tape& tape = x.tape();
-  const DropoutSpec spec{probability, key_of(tape.context(), operation),
-                         tape.context().first_sample};
+  const DropoutSpec spec = spec_of(tape, probability, operation);
   const Variable y = tape.make(x.shape(), x.layout());
   dropout_forward(tape.stream(), spec, x.value(), y.value());
   tape.record("dropout", {x}, y, [=](Backward& backward) {

@@ -1,6 +1,10 @@
 // What dropout's mask depends on: seed, epoch, sample position and layer; not batch, not layout.
+#include "nn/ops/dropout.h"
+
 #include <gtest/gtest.h>
 
+#include "kernels/batch_position.h"
+#include "kernels/host_copy.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
 #include "tests/nn/support.h"
@@ -90,6 +94,35 @@ TEST_P(DropoutTest, ASampleHasItsMaskInWhateverBatchItIs) {
   later.first_sample += 23;
   const Floats part = run(17, later).first;
   EXPECT_EQ(part, Floats(whole.begin() + 23 * kFeatures, whole.end()));
+}
+
+TEST_P(DropoutTest, APositionInDeviceMemoryGivesTheSameMask) {
+  const auto device = open_device({});
+  const Tensor position(*device, batch_position_shape(), DType::u8);
+  const BatchPosition place{kContext.epoch, kContext.first_sample};
+  copy_from_host(device->compute(), &place, position);
+  StepContext elsewhere{.seed = kContext.seed, .epoch = 77, .first_sample = 99};  // not looked at
+  elsewhere.position = position;
+  EXPECT_EQ(run(17, elsewhere).first, run(17, kContext).first);
+}
+
+TEST_P(DropoutTest, OnlyThatCanBeReplayed) {
+  const auto device = open_device({});
+  Arena arena(*device, 1 << 20);
+  Tape tape(*device, arena, {});
+  const Tensor x = test::upload(*device, {3, 4}, Floats(12, 1), GetParam());
+  const Tensor position(*device, batch_position_shape(), DType::u8);
+  const BatchPosition place{};
+  copy_from_host(device->compute(), &place, position);
+  tape.begin(kContext);
+  EXPECT_TRUE(tape.repeatable());
+  dropout(tape.constant(x), kProbability, 1);
+  EXPECT_FALSE(tape.repeatable());
+  StepContext replayed = kContext;
+  replayed.position = position;
+  tape.begin(replayed);
+  dropout(tape.constant(x), kProbability, 1);
+  EXPECT_TRUE(tape.repeatable());
 }
 
 TEST_P(DropoutTest, IsTheIdentityOutsideTraining) {

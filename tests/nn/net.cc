@@ -108,9 +108,9 @@ class Forward {
   }
 
   DropoutSpec spec_of(const DropSpec& s) const {
-    const PhiloxBlock words =
-        philox(context_.seed, static_cast<std::uint64_t>(context_.epoch), hash_of(name_ + "."));
-    return {s.probability, std::uint64_t{words[0]} << 32 | words[1], context_.first_sample};
+    const PhiloxBlock words = philox(context_.seed, 0, hash_of(name_ + "."));
+    return {s.probability, std::uint64_t{words[0]} << 32 | words[1],
+            sample_number({context_.epoch, context_.first_sample})};
   }
   void set_name(const std::string& name) { name_ = name; }
   const Doubles& parameter(const char* which) const { return parameters_.at(name_ + "." + which); }

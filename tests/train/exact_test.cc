@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/files.h"
+#include "tests/support/gpu.h"
 #include "tests/train/runs.h"
 
 namespace ringlet::train {
@@ -58,6 +59,21 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"accumulate", 70, 160, 2}, Case{"three_threads", 256, 300, 1, 3},
                       Case{"a_batch_of_one", 1, 3}),
     ::testing::PrintToStringParamName());
+
+TEST(ExactModeOnCuda, TheNumberOfReplicasChangesNoBit) {
+  SKIP_WITHOUT_GPU();
+  const data::Splits data = formula_splits(150);
+  const auto options = [](int replicas) {
+    TrainOptions made = exact_options(replicas);
+    made.recipe.epochs = 2;
+    for (DeviceId& device : made.execution.devices) device.kind = DeviceKind::cuda;
+    return made;
+  };
+  const std::string one = model_file(options(1), data);
+  for (const int replicas : {2, 4}) {
+    EXPECT_TRUE(model_file(options(replicas), data) == one) << replicas << " replicas";
+  }
+}
 
 TEST(Bits, ThreadsChangeNone) {
   const data::Splits data = formula_splits(150);

@@ -12,6 +12,7 @@
 #include "data/open_dataset.h"
 #include "kernels/host_copy.h"
 #include "tests/oracle/formula_data.h"
+#include "tests/support/gpu.h"
 #include "tests/support/tensors.h"
 #include "tests/train/runs.h"
 #include "train/safetensors.h"
@@ -29,10 +30,13 @@ struct Case {
   LayoutChoice layout;
   int accumulate;
   bool fuse;
+  DeviceKind device = DeviceKind::cpu;
+  bool graph = false;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << c.replicas << (c.replicas == 1 ? "" : "_" + c.sync)
+  *out << (c.device == DeviceKind::cuda ? c.graph ? "cuda_graph_" : "cuda_" : "") << c.replicas
+       << (c.replicas == 1 ? "" : "_" + c.sync)
        << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes") << "_accumulate" << c.accumulate
        << (c.fuse ? "" : "_unfused");
 }
@@ -55,6 +59,22 @@ std::vector<Case> cases() {
   return all;
 }
 
+/// Every replica on cuda:0.
+std::vector<Case> cuda_cases() {
+  std::vector<Case> all;
+  for (const int accumulate : {1, 2}) {
+    for (const bool graph : {false, true}) {
+      all.push_back({1, "ring", LayoutChoice::nchw, accumulate, true, DeviceKind::cuda, graph});
+    }
+    for (const int replicas : {2, 4}) {
+      for (const std::string sync : {"naive", "ring", "doubling"}) {
+        all.push_back({replicas, sync, LayoutChoice::nchw, accumulate, true, DeviceKind::cuda});
+      }
+    }
+  }
+  return all;
+}
+
 nlohmann::json reference(const std::string& data) {
   std::ifstream file(kFolder + "reference.json");
   return nlohmann::json::parse(file).at(data);
@@ -67,6 +87,8 @@ TrainOptions oracle_options(const Case& c, double lr) {
   options.recipe.accumulate = c.accumulate;
   options.execution.layout = c.layout;
   options.execution.fuse = c.fuse;
+  for (DeviceId& device : options.execution.devices) device.kind = c.device;
+  options.execution.graph = c.graph;
   options.execution.bucket_kb = 16;  // several buckets
   options.files.init = kFolder + "init.safetensors";
   options.max_steps = kSteps;
@@ -114,7 +136,12 @@ void expect_near(const std::vector<std::vector<float>>& actual, const std::strin
   }
 }
 
-class Oracle : public ::testing::TestWithParam<Case> {};
+class Oracle : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (GetParam().device == DeviceKind::cuda) SKIP_WITHOUT_GPU();
+  }
+};
 
 TEST_P(Oracle, LossesGradientsAndParametersArePyTorchs) {
   const nlohmann::json expected = reference("formula");
@@ -129,6 +156,9 @@ TEST_P(Oracle, LossesGradientsAndParametersArePyTorchs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Replicas, Oracle, ::testing::ValuesIn(cases()),
+                         ::testing::PrintToStringParamName());
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Oracle, ::testing::ValuesIn(cuda_cases()),
                          ::testing::PrintToStringParamName());
 
 TEST(OracleData, IsTheFormula) {

@@ -1,0 +1,108 @@
+// The three sources of batches give the same bits, whatever is announced or skipped.
+#include "train/batch_source.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/train/runs.h"
+
+namespace ringlet::train {
+namespace {
+
+constexpr std::int64_t kSamples = 50, kBatch = 12;
+
+/// Batches of 12, 12, 12, 12 and 2 samples, epoch after epoch; the third of each epoch is empty.
+std::optional<data::BatchRequest> schedule(std::int64_t k) {
+  const std::int64_t steps = 6;
+  if (k >= 3 * steps) return {};
+  const std::int64_t i = k % steps, at = i < 3 ? i : i - 1;
+  if (i == 2) return data::BatchRequest{k / steps, 24, 24};
+  return data::BatchRequest{k / steps, at * kBatch, std::min((at + 1) * kBatch, kSamples)};
+}
+
+BatchOptions options_of(data::BatchLayout layout, bool shuffle) {
+  return {{.layout = layout, .mean = 0.3F, .deviation = 0.4F, .max_batch = kBatch}, 7, shuffle, 4};
+}
+
+/// A batch's bytes, so that batches can be compared after they are gone.
+std::string content(const data::Batch& batch, data::BatchLayout layout, std::int64_t pixels) {
+  const std::int64_t rows = layout == data::BatchLayout::nchw ? batch.n : (batch.n + 15) / 16 * 16;
+  std::string bytes(reinterpret_cast<const char*>(batch.images),
+                    static_cast<std::size_t>(rows * pixels) * sizeof(float));
+  bytes.append(reinterpret_cast<const char*>(batch.labels),
+               static_cast<std::size_t>(batch.n) * sizeof(std::int32_t));
+  return bytes + " of " + std::to_string(batch.request.epoch) + ":" +
+         std::to_string(batch.request.begin) + "-" + std::to_string(batch.request.end);
+}
+
+struct Case {
+  data::BatchLayout layout;
+  bool shuffle;
+};
+
+class BatchSources : public ::testing::TestWithParam<Case> {
+ protected:
+  std::vector<std::string> read_all(BatchSource& source) {
+    std::vector<std::string> contents;
+    while (const data::Batch* batch = source.next()) {
+      contents.push_back(content(*batch, GetParam().layout, dataset_->pixels()));
+    }
+    return contents;
+  }
+  std::shared_ptr<const data::Dataset> dataset_ = formula_dataset(kSamples);
+  BatchOptions options_ = options_of(GetParam().layout, GetParam().shuffle);
+  std::unique_ptr<Device> device_ = open_device({});
+};
+
+TEST_P(BatchSources, GiveTheSameBits) {
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  ASSERT_EQ(expected.size(), 18u);
+  EXPECT_NE(expected[0], expected[1]);
+  EXPECT_EQ(read_all(*make_resident_batches(*device_, *dataset_, schedule, options_)), expected);
+  EXPECT_EQ(read_all(*make_streamed_batches(*device_, dataset_, schedule, options_)), expected);
+}
+
+TEST_P(BatchSources, AResidentOneTakesWhatWasAnnouncedAndSkipsWhatWasNotTaken) {
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  const auto source = make_resident_batches(*device_, *dataset_, schedule, options_);
+  const auto next = [&] { return content(*source->next(), GetParam().layout, dataset_->pixels()); };
+  source->begin_step(4);
+  EXPECT_EQ(next(), expected[0]);
+  EXPECT_EQ(next(), expected[1]);
+  source->begin_step(3);  // 2 and 3 were not taken: a graph stood in for them
+  EXPECT_EQ(next(), expected[4]);
+  source->begin_step(1);
+  EXPECT_EQ(next(), expected[7]);
+  EXPECT_EQ(next(), expected[8]);  // one that nobody announced
+}
+
+TEST_P(BatchSources, EndWithTheSchedule) {
+  const auto source = make_resident_batches(*device_, *dataset_, schedule, options_);
+  for (int i = 0; i < 18; ++i) ASSERT_NE(source->next(), nullptr);
+  EXPECT_EQ(source->next(), nullptr);
+  source->begin_step(2);
+  EXPECT_EQ(source->next(), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, BatchSources,
+    ::testing::Values(Case{data::BatchLayout::nchw, true}, Case{data::BatchLayout::nchw, false},
+                      Case{data::BatchLayout::lanes16, true}),
+    [](const auto& tested) {
+      return std::string(tested.param.layout == data::BatchLayout::nchw ? "nchw" : "lanes") +
+             (tested.param.shuffle ? "_shuffled" : "_in_order");
+    });
+
+TEST(BatchSource, ADeviceOnTheHostTakesTheLoadersBatchesAsTheyAre) {
+  const auto device = open_device({});
+  const auto source = make_batch_source(*device, formula_dataset(kSamples), schedule,
+                                        options_of(data::BatchLayout::nchw, true));
+  EXPECT_FALSE(source->capturable());
+}
+
+}  // namespace
+}  // namespace ringlet::train

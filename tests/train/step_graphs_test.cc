@@ -1,0 +1,87 @@
+// When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is asked.
+#include "train/step_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "kernels/meta_device.h"
+
+namespace ringlet::train {
+namespace {
+
+class NotedGraph : public Graph {
+ public:
+  explicit NotedGraph(int which) : number(which) {}
+  int number;
+};
+
+class CapturingStream : public MetaStream {
+ public:
+  using MetaStream::MetaStream;
+  bool can_capture() const override { return true; }
+  void begin_capture() override { log.emplace_back("capture"); }
+  std::unique_ptr<Graph> end_capture() override {
+    log.emplace_back("captured " + std::to_string(++graphs_));
+    return std::make_unique<NotedGraph>(graphs_);
+  }
+  void launch(Graph& graph) override {
+    log.emplace_back("launch " + std::to_string(static_cast<NotedGraph&>(graph).number));
+  }
+  std::vector<std::string> log;
+
+ private:
+  int graphs_ = 0;
+};
+
+class StepGraphsTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> run(StepGraphs& graphs, std::int64_t samples, bool repeatable = true) {
+    stream_.log.clear();
+    graphs.run(
+        samples, [this] { stream_.log.emplace_back("enqueue"); },
+        [repeatable] { return repeatable; });
+    return stream_.log;
+  }
+  using Log = std::vector<std::string>;
+  MetaDevice device_;
+  CapturingStream stream_{device_, "compute"};
+};
+
+TEST_F(StepGraphsTest, RunTwiceEagerlyThenCaptureThenReplay) {
+  StepGraphs graphs(stream_, true);
+  EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+  EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1"}));
+  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
+  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
+}
+
+TEST_F(StepGraphsTest, AShortLastBatchHasItsOwnGraph) {
+  StepGraphs graphs(stream_, true);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    run(graphs, 256);
+    EXPECT_EQ(run(graphs, 96), Log{"enqueue"});
+  }
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1"}));
+  EXPECT_EQ(run(graphs, 96), (Log{"capture", "enqueue", "captured 2", "launch 2"}));
+  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
+  EXPECT_EQ(run(graphs, 96), Log{"launch 2"});
+}
+
+TEST_F(StepGraphsTest, WhatDependsOnTheHostIsNeverReplayed) {
+  StepGraphs graphs(stream_, true);
+  for (int step = 0; step < 5; ++step) EXPECT_EQ(run(graphs, 256, false), Log{"enqueue"});
+}
+
+TEST_F(StepGraphsTest, OffMeansOff) {
+  StepGraphs graphs(stream_, false);
+  EXPECT_FALSE(graphs.enabled());
+  for (int step = 0; step < 5; ++step) EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+  MetaStream without(device_, "compute");
+  EXPECT_FALSE(StepGraphs(without, true).enabled());
+}
+
+}  // namespace
+}  // namespace ringlet::train

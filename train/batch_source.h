@@ -1,0 +1,72 @@
+// BatchSource: where a replica's batches come from, in the memory of its device.
+//
+//   host       the loader's batches as they are (data/loader.h): for a device in host memory
+//   resident   the data set lies on the device as bytes and a kernel gathers each batch, so that a
+//              step needs nothing from the host but where it stands
+//   streamed   the loader's batches come through pinned memory, each while the one before it is
+//              being trained on: for a data set that does not fit on the GPU
+//
+// All three give the same bits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "data/loader.h"
+#include "kernels/device.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::train {
+
+class BatchSource {
+ public:
+  BatchSource() = default;
+  virtual ~BatchSource() = default;
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
+
+  /// Announces that the next `count` batches belong to one step, which starts here. What a batch
+  /// needs from the host is sent now; what was announced before and not taken is skipped.
+  virtual void begin_step(std::int64_t count) { (void)count; }
+
+  /// The next batch in the schedule's order, for work that is enqueued on the compute stream after
+  /// this call; null at the schedule's end. It stays until the work enqueued before the following
+  /// call has run. Throws what the loader throws.
+  virtual const data::Batch* next() = 0;
+
+  /// Where the batch that next() gave stands, as a BatchPosition in device memory; absent where
+  /// only the host knows.
+  virtual ConstView position() const { return {}; }
+
+  /// Whether next() launches the same kernels on the same memory for each batch of one size, so
+  /// that a captured graph may be replayed after begin_step() in its place.
+  virtual bool capturable() const { return false; }
+};
+
+struct BatchOptions {
+  data::LoaderOptions loader;
+  std::uint64_t seed = 0;  ///< of the order
+  bool shuffle = true;
+  std::int64_t per_step = 1;  ///< batches of a step, at most
+};
+
+/// Batches of `dataset` by `schedule`, for work on `device`: from the host where the device is the
+/// host, resident where the set takes no more than a quarter of the free memory, else streamed.
+std::unique_ptr<BatchSource> make_batch_source(Device& device,
+                                               std::shared_ptr<const data::Dataset> dataset,
+                                               data::BatchSchedule schedule,
+                                               const BatchOptions& options);
+
+/// The three by themselves.
+std::unique_ptr<BatchSource> make_host_batches(std::shared_ptr<const data::Dataset> dataset,
+                                               data::BatchSchedule schedule,
+                                               const BatchOptions& options);
+std::unique_ptr<BatchSource> make_resident_batches(Device& device, const data::Dataset& dataset,
+                                                   data::BatchSchedule schedule,
+                                                   const BatchOptions& options);
+std::unique_ptr<BatchSource> make_streamed_batches(Device& device,
+                                                   std::shared_ptr<const data::Dataset> dataset,
+                                                   data::BatchSchedule schedule,
+                                                   const BatchOptions& options);
+
+}  // namespace ringlet::train

@@ -1,0 +1,55 @@
+// StepGraphs: whole training steps captured as CUDA graphs, so that a step of dozens of small
+// kernels costs the host one launch.
+//
+// What changes from step to step is read from device memory (StepInputs, BatchPosition), so a graph
+// is good for every step with as many samples. The first two of them run eagerly: they open the
+// libraries' plans and let workspaces grow, which a capture could not hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "kernels/stream.h"
+
+namespace ringlet::train {
+
+class StepGraphs {
+ public:
+  /// `wanted`: false runs everything eagerly, as does a stream that cannot capture.
+  StepGraphs(Stream& stream, bool wanted) : stream_(stream), wanted_(wanted) {}
+
+  /// Whether run() may capture at all.
+  bool enabled() const { return wanted_ && stream_.can_capture(); }
+
+  /// Has `enqueue()` done for a step of `samples` samples: by calling it, or by replaying what an
+  /// earlier call enqueued. `repeatable()` is asked before a capture: whether what was enqueued so
+  /// far depends on nothing that only the host knows.
+  template <class Enqueue, class Repeatable>
+  void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable) {
+    if (!enabled()) return enqueue();
+    Entry& entry = entries_[samples];
+    if (!entry.graph && (entry.eager_runs < kEagerRuns || !repeatable())) {
+      ++entry.eager_runs;
+      return enqueue();
+    }
+    if (!entry.graph) {
+      stream_.begin_capture();
+      enqueue();
+      entry.graph = stream_.end_capture();
+    }
+    stream_.launch(*entry.graph);
+  }
+
+ private:
+  static constexpr int kEagerRuns = 2;
+  struct Entry {
+    int eager_runs = 0;
+    std::unique_ptr<Graph> graph;
+  };
+  Stream& stream_;
+  bool wanted_;
+  std::map<std::int64_t, Entry> entries_;  // by samples: full batches and the short last one
+};
+
+}  // namespace ringlet::train
