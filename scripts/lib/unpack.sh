@@ -23,18 +23,23 @@ unpack_packages() {
   say "setup: fetching ${#names[@]} packages into .deps (no root rights needed)"
   (cd "$DEPS/apt/debs" && run_apt "$log" apt-get "${APT_OPTIONS[@]}" download "${names[@]}") ||
     fail "fetching packages failed: $(why "$log")"
-  mkdir -p "$DEPS/usr/bin" "$DEPS/usr/lib" "$DEPS/usr/lib64" "$DEPS/usr/sbin"
-  local directory deb
-  for directory in bin lib lib64 sbin; do ln -sfn "usr/$directory" "$DEPS/$directory"; done
-  for deb in "$DEPS"/apt/debs/*.deb; do
-    dpkg-deb --fsys-tarfile "$deb" |
-      tar -x -C "$DEPS" --keep-directory-symlink --no-same-owner --exclude='./usr/share/doc' ||
-      fail "unpacking ${deb##*/} failed; is the disk full?"
-    rm -f "$deb"
-  done
+  unpack_debs "$DEPS"/apt/debs/*.deb
+  rm -f "$DEPS"/apt/debs/*.deb
   link_system_files
   printf '%s\n' "${wanted[@]}" "${names[@]}" >>"$DEPS/packages"
   write_environment
+}
+
+# unpack_debs FILE...: lays them out in .deps.
+unpack_debs() {
+  mkdir -p "$DEPS/usr/bin" "$DEPS/usr/lib" "$DEPS/usr/lib64" "$DEPS/usr/sbin"
+  local directory deb
+  for directory in bin lib lib64 sbin; do ln -sfn "usr/$directory" "$DEPS/$directory"; done
+  for deb in "$@"; do
+    dpkg-deb --fsys-tarfile "$deb" |
+      tar -x -C "$DEPS" --keep-directory-symlink --no-same-owner --exclude='./usr/share/doc' ||
+      fail "unpacking ${deb##*/} failed; is the disk full?"
+  done
 }
 
 # Everything that the system has and .deps has not: libraries, the loader, headers.
