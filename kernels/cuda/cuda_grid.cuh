@@ -21,17 +21,23 @@ __device__ inline std::int64_t grid_first() {
 }
 __device__ inline std::int64_t grid_stride() { return std::int64_t{gridDim.x} * kBlockThreads; }
 
+// The loops below mostly turn once or twice: unrolled, they would begin with a division for the
+// number of turns.
+
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_kernel(std::int64_t n, F f) {
+#pragma unroll 1
   for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f(i);
 }
 
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64_t n, F f) {
   const std::int64_t packs = n / grid::kPack;
+#pragma unroll 1
   for (std::int64_t i = grid_first(); i < packs; i += grid_stride()) {
     f.template apply<grid::kPack>(i);
   }
+#pragma unroll 1
   for (std::int64_t i = grid::kPack * packs + grid_first(); i < n; i += grid_stride()) {
     f.template apply<1>(i);
   }
@@ -40,6 +46,7 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64
 /// The same one by one, for memory that does not lie as packs need it.
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int64_t n, F f) {
+#pragma unroll 1
   for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f.template apply<1>(i);
 }
 

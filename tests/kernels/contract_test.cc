@@ -7,6 +7,7 @@
 #include "kernels/bias.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
+#include "kernels/cuda/layouts.h"
 #include "kernels/device.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
@@ -287,6 +288,21 @@ TEST(ContractOnTheCpu, NamesTheLayoutWithoutImplementation) {
     FAIL() << "nhwc was taken";
   } catch (const ContractError& error) {
     EXPECT_NE(std::string(error.what()).find("nhwc"), std::string::npos) << error.what();
+  }
+}
+
+TEST(ContractOnCuda, NamesTheLayoutAndTheRemedy) {
+  const float value = 0;
+  const Shape shape{16, 3, 4, 4};
+  EXPECT_NO_THROW(impl::require_nchw("relayout", ConstView(&value, shape)));
+  try {
+    impl::require_nchw("relayout", ConstView(&value, shape, DType::f32, Layout::lanes));
+    FAIL() << "lanes was taken";
+  } catch (const ContractError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "relayout: f32 [16, 3, 4, 4] lanes: the layout lanes is not for GPUs; use --layout "
+        "nchw");
   }
 }
 
