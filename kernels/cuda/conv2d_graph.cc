@@ -1,5 +1,7 @@
 #include "kernels/cuda/conv2d_graph.h"
 
+#include <utility>
+
 namespace ringlet::cudnn_graph {
 
 namespace {

@@ -26,7 +26,7 @@ namespace ringlet {
   F(cublasLtMatmul)
 
 struct CublasLtFunctions {
-#define RINGLET_DECLARE(name) decltype(&::name) name;
+#define RINGLET_DECLARE(name) decltype(&::name) name;  // NOLINT: a member has no parentheses
   RINGLET_CUBLAS_LT_FUNCTIONS(RINGLET_DECLARE)
 #undef RINGLET_DECLARE
 };

@@ -24,7 +24,7 @@ class CublasMatmuls {
  private:
   struct Plan {
     MatmulDescriptors descriptors;
-    cublasLtMatmulHeuristicResult_t algorithm;
+    cublasLtMatmulHeuristicResult_t algorithm{};
   };
   using Candidates = std::array<cublasLtMatmulHeuristicResult_t, 8>;
 

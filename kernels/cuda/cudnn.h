@@ -27,7 +27,7 @@ namespace ringlet {
   F(cudnnBackendExecute)
 
 struct CudnnFunctions {
-#define RINGLET_DECLARE(name) decltype(&::name) name;
+#define RINGLET_DECLARE(name) decltype(&::name) name;  // NOLINT: a member has no parentheses
   RINGLET_CUDNN_FUNCTIONS(RINGLET_DECLARE)
 #undef RINGLET_DECLARE
 };

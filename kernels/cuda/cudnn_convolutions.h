@@ -2,7 +2,7 @@
 //
 // cuDNN's older calls (cudnnConvolutionForward and its like) are not kept as a last resort: they
 // are deprecated, and tests/kernels/cudnn_graph_test.cc shows that the graph API has an engine for
-// every case, with all settings of tf32 and deterministic.
+// every convolution there, under the strictest settings.
 #pragma once
 
 #include <array>

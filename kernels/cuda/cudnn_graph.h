@@ -14,12 +14,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/conv2d.h"
 #include "kernels/cuda/cudnn.h"
 
 namespace ringlet::cudnn_graph {
+
+static_assert(CUDNN_VERSION >= 90800, "cuDNN 9.8 or newer is needed");  // device_properties()
 
 class Descriptor {
  public:

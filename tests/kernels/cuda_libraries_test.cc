@@ -1,6 +1,7 @@
 // What can be known of cuBLASLt and cuDNN on a machine that has the libraries and no GPU.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 #include "kernels/cuda/alignment.h"
@@ -105,14 +106,13 @@ TEST(MatmulDescriptors, AreTakenByTheLibrary) {
 }
 
 TEST(Alignment, IsTheGreatestPowerOfTwoUpToTheLimit) {
-  const auto at = [](std::uintptr_t address) {
-    return alignment_of(reinterpret_cast<const void*>(address), 16);
-  };
-  EXPECT_EQ(at(0x1004), 4);
-  EXPECT_EQ(at(0x1008), 8);
-  EXPECT_EQ(at(0x1010), 16);
-  EXPECT_EQ(at(0x1000), 16);
-  EXPECT_EQ(at(0), 16);
+  alignas(64) const std::array<char, 64> memory{};
+  const auto at = [&](std::size_t offset) { return alignment_of(&memory[offset], 16); };
+  EXPECT_EQ(at(4), 4);
+  EXPECT_EQ(at(24), 8);
+  EXPECT_EQ(at(48), 16);
+  EXPECT_EQ(at(32), 16);
+  EXPECT_EQ(alignment_of(nullptr, 16), 16);
 }
 
 TEST(PlanCache, MakesAPlanOnceForAKey) {
