@@ -75,7 +75,7 @@ CudaStream::~CudaStream() {
   cudaSetDevice(device().id().index);
   cudaStreamSynchronize(handle_);  // its work may use what goes now; an error was thrown before
   libraries_.reset();
-  if (workspace_ != nullptr) device().deallocate(workspace_, workspace_bytes_);
+  workspaces_.clear();
   cudaStreamDestroy(handle_);
 }
 
@@ -85,16 +85,11 @@ cudaStream_t CudaStream::handle() const {
 }
 
 void* CudaStream::workspace(std::int64_t bytes) {
-  if (bytes > workspace_bytes_ || workspace_ == nullptr) {
-    void* larger = device().allocate(bytes);
-    if (workspace_ != nullptr) {
-      check_cuda(cudaStreamSynchronize(handle()), "cudaStreamSynchronize");
-      device().deallocate(workspace_, workspace_bytes_);
-    }
-    workspace_ = larger;
-    workspace_bytes_ = bytes;
+  // Outgrown blocks stay: kernels under way use them, and captured graphs may for ever.
+  if (workspaces_.empty() || bytes > workspaces_.back().bytes()) {
+    workspaces_.emplace_back(device(), bytes);
   }
-  return workspace_;
+  return workspaces_.back().data();
 }
 
 CudaLibraries& CudaStream::libraries() {

@@ -13,8 +13,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "kernels/device.h"
+#include "kernels/memory.h"
 #include "kernels/record_count.h"
 #include "kernels/task_queue.h"
 
@@ -99,8 +101,7 @@ class CudaStream : public Stream {
   bool deterministic_;
   bool autotune_;
   std::unique_ptr<CudaLibraries> libraries_;
-  void* workspace_ = nullptr;
-  std::int64_t workspace_bytes_ = 0;
+  std::vector<Buffer> workspaces_;  // the last one is in use
 };
 
 /// A CUDA stream that is launched to from a host thread of its own.

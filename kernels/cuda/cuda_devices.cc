@@ -104,9 +104,11 @@ std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions& optio
   }
   if (id.index >= count) {
     const std::string last = count == 1 ? "" : " to cuda:" + std::to_string(count - 1);
-    throw DeviceError("device " + id.to_string() + " does not exist: there " +
-                      (count == 1 ? "is cuda:0" : "are cuda:0" + last) +
-                      " (CUDA_VISIBLE_DEVICES hides and renumbers GPUs)");
+    throw DeviceError(
+        "device " + id.to_string() + " does not exist: there " +
+        (count == 1 ? "is cuda:0" : "are cuda:0" + last) +
+        "; several replicas share one as --devices cuda:0,cuda:0, and CUDA_VISIBLE_DEVICES "
+        "hides and renumbers them");
   }
   return std::make_unique<CudaDevice>(id, options);
 }
