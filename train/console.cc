@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernels/device.h"
+#include "train/transport_choice.h"
 
 namespace ringlet::train {
 
@@ -68,9 +69,13 @@ std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
   std::int64_t elements = 0;
   for (const Bucket& bucket : report.buckets) elements += bucket.end - bucket.begin;
-  return fmt::format("{} all-reduce of {} KiB in {}, overlap {}", report.sync, elements * 4 / 1024,
-                     counted(static_cast<std::int64_t>(report.buckets.size()), "bucket"),
-                     report.options.execution.overlap ? "on" : "off");
+  const Execution& execution = report.options.execution;
+  const bool has_choice = execution.devices.front().kind == DeviceKind::cuda;
+  return fmt::format(
+      "{} all-reduce of {} KiB in {}, overlap {}{}", report.sync, elements * 4 / 1024,
+      counted(static_cast<std::int64_t>(report.buckets.size()), "bucket"),
+      execution.overlap ? "on" : "off",
+      has_choice ? fmt::format(", transport {}", name_of(choose_transport(execution))) : "");
 }
 
 constexpr const char* kTableHead =

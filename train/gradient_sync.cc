@@ -90,6 +90,7 @@ void GradientSync::finish() {
   const Stopwatch watch;
   device_.communication().record(*done_);
   device_.communication().synchronize();
+  communicator_.require_alive();
   device_.compute().wait(*done_);
   waited_seconds_ += watch.seconds();
 }

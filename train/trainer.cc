@@ -5,22 +5,29 @@
 #include <thread>
 
 #include "comm/local_transport.h"
+#include "comm/nccl_transport.h"
 #include "train/failure.h"
 #include "train/replica_watch.h"
 #include "train/state.h"
+#include "train/transport_choice.h"
 
 namespace ringlet::train {
 
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
   const int ranks = static_cast<int>(execution.devices.size());
   comm::LocalGroup group(ranks);
+  const auto nccl =
+      choose_transport(execution) == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   ReplicaWatch watch(execution);
   const auto run_rank = [&](int rank) {
     try {
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank)],
                                       {.threads = execution.threads, .overlap = execution.overlap});
       const TraceWriter::Recording recording(trace, rank, *device);
-      comm::Communicator communicator(group.transport(rank),
+      comm::Transport& host = group.transport(rank);
+      host.set_timeout(execution.comm_timeout);
+      const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
+      comm::Communicator communicator(over_nccl ? *over_nccl : host,
                                       {execution.sync, execution.comm_timeout});
       body(*device, communicator);
     } catch (...) {

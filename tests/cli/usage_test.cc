@@ -64,6 +64,14 @@ const WrongLine kWrongLines[] = {
     {"SaveWhere", quick_train({"--save-every", "1"}), {"--save-every needs --out"}},
     {"ExactByThree", quick_train({"--exact", "--replicas", "3"}), {"--exact", "power of two"}},
     {"ExactByRing", quick_train({"--exact", "--replicas", "2", "--sync", "ring"}), {"doubling"}},
+    {"NcclOnTheProcessor", quick_train({"--transport", "nccl"}), {"--transport nccl", "--device"}},
+    {"NcclsOwnSumLocally",
+     quick_train({"--transport", "local", "--sync", "nccl"}),
+     {"--sync nccl needs --transport nccl"}},
+    {"NcclOnOneGpu",
+     {"train", "--devices", "cuda:0,cuda:0", "--transport", "nccl"},
+     {"--transport nccl", "cuda:0 has several"}},
+    {"DevicesOfTwoKinds", {"train", "--devices", "cpu,cuda:0"}, {"one kind", "cpu:0 and cuda:0"}},
     {"FewShards", quick_train({"--replicas", "4", "--shards", "2"}), {"--shards 2", "4 replicas"}},
     {"EvalOfNothing", {"eval"}, {"--checkpoint is required"}},
 };
@@ -92,7 +100,8 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--device ",
                            "--devices ",
                            "--threads N",
-                           "--sync naive|ring|doubling",
+                           "--sync naive|ring|doubling|nccl|library",
+                           "--transport auto|local|nccl",
                            "--shards N",
                            "--exact ",
                            "--bucket-kb N",
@@ -138,7 +147,8 @@ TEST(Help, GroupsFlagsAndGivesDefaults) {
 TEST(Help, ListsTheCommands) {
   const Outcome outcome = ringlet({"--help"});
   EXPECT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(outcome.out, {"\n  train ", "\n  eval ", "\n  bench ", "--version"}));
+  EXPECT_TRUE(
+      holds(outcome.out, {"\n  train ", "\n  eval ", "\n  bench ", "\n  devices ", "--version"}));
 }
 
 TEST(Version, IsOneLine) {

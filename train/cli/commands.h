@@ -13,5 +13,6 @@ using Action = std::function<int()>;
 void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_devices_command(CLI::App& app, Action& action);
 
 }  // namespace ringlet::train

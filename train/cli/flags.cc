@@ -11,6 +11,7 @@
 #include "train/cli/error_exit.h"
 #include "train/cli/usage.h"
 #include "train/recipe_json.h"
+#include "train/transport_choice.h"
 
 namespace ringlet::train {
 
@@ -72,6 +73,11 @@ LayoutChoice layout_of(const std::string& name) {
   return name == "lanes" ? LayoutChoice::lanes : LayoutChoice::automatic;
 }
 
+TransportChoice transport_of(const std::string& name) {
+  if (name == "local") return TransportChoice::local;
+  return name == "nccl" ? TransportChoice::nccl : TransportChoice::automatic;
+}
+
 TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   TrainOptions options = flags.options;
   options.recipe = recipe;
@@ -81,6 +87,8 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.overlap = flags.overlap == "on";
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
+  execution.transport = transport_of(flags.transport);
+  execution.transport = checked([&execution] { return choose_transport(execution); });
   return options;
 }
 
@@ -208,6 +216,13 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
   app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
       ->check(one_of(strategies))
       ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
+      ->group(group);
+  app.add_option("--transport", flags.transport,
+                 "how data go between replicas: local copies, or NCCL with a GPU each; auto takes "
+                 "NCCL where it can be had")
+      ->check(one_of({"auto", "local", "nccl"}))
+      ->type_name("auto|local|nccl")
+      ->capture_default_str()
       ->group(group);
   app.add_option("--bucket-kb", execution.bucket_kb,
                  "KiB of gradients that are summed at once; 0: each parameter by itself")

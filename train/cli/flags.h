@@ -22,6 +22,7 @@ struct RawFlags {
   std::vector<std::string> devices;
   std::string layout = "auto";
   std::string overlap = "on";
+  std::string transport = "auto";
   std::string sync;      ///< empty: what the recipe needs
   TrainOptions options;  ///< fields that stand for themselves
 };
@@ -32,7 +33,7 @@ void add_data_flags(CLI::App& app, RawFlags& flags);
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
 /// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
-/// Adds --sync, --bucket-kb, --overlap and --check-replicas.
+/// Adds --sync, --transport, --bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
 /// The options for a new run: the model's default recipe, changed by what was given.

@@ -1,0 +1,78 @@
+#include "train/transport_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/nccl_transport.h"
+#include "kernels/error.h"
+
+namespace ringlet::train {
+namespace {
+
+Execution execution(const std::vector<std::string>& devices, TransportChoice transport,
+                    const std::string& sync = "ring") {
+  Execution result;
+  result.devices.clear();
+  for (const std::string& device : devices) result.devices.push_back(DeviceId::parse(device));
+  result.transport = transport;
+  result.sync = sync;
+  return result;
+}
+
+std::string refusal(const Execution& refused) {
+  try {
+    return std::string("took ") + name_of(choose_transport(refused));
+  } catch (const ContractError& error) {
+    return error.what();
+  }
+}
+
+constexpr auto kAuto = TransportChoice::automatic;
+constexpr auto kLocal = TransportChoice::local;
+constexpr auto kNccl = TransportChoice::nccl;
+
+TEST(TransportChoice, IsLocalOnTheProcessorAndWhereReplicasShareAGpu) {
+  EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto)), kLocal);
+  EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:0"}, kAuto)), kLocal);
+  EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1", "cuda:0"}, kAuto)), kLocal);
+  EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto)), kLocal);  // nobody to talk to
+}
+
+TEST(TransportChoice, IsNcclForAGpuEachWhereItCanBeOpened) {
+  const TransportChoice expected = comm::nccl_version().empty() ? kLocal : kNccl;
+  EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto)), expected);
+}
+
+TEST(TransportChoice, FollowsTheUser) {
+  EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kLocal)), kLocal);
+  EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kNccl)), kNccl);
+  EXPECT_EQ(choose_transport(execution({"cuda:0"}, kNccl)), kNccl);
+}
+
+TEST(TransportChoice, FollowsTheStrategy) {
+  for (const char* sync : {"nccl", "library"}) {
+    EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto, sync)), kNccl);
+    EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto, sync)), kNccl);
+  }
+}
+
+TEST(TransportChoice, SaysInOneLineWhatCannotBe) {
+  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kNccl)),
+            "--transport nccl is for GPUs; use --device cuda");
+  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, "nccl")),
+            "--sync nccl is for GPUs; use --device cuda");
+  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kLocal, "library")),
+            "--sync library needs --transport nccl");
+  EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kLocal, "nccl")),
+            "--sync nccl needs --transport nccl");
+  EXPECT_EQ(refusal(execution({"cuda:1", "cuda:1"}, kNccl)),
+            "--transport nccl needs a GPU for each replica, and cuda:1 has several; use "
+            "--transport local and another --sync than NCCL's");
+  EXPECT_EQ(refusal(execution({"cpu", "cuda:1"}, kAuto)),
+            "all replicas run on devices of one kind, not on cpu:0 and cuda:1");
+}
+
+}  // namespace
+}  // namespace ringlet::train
