@@ -97,6 +97,12 @@ MessageSocket MessageSocket::connect(const std::string& name) {
   return socket;
 }
 
+std::pair<MessageSocket, MessageSocket> MessageSocket::make_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("socketpair");
+  return {MessageSocket(ends[0]), MessageSocket(ends[1])};
+}
+
 MessageSocket MessageSocket::accept() const {
   MessageSocket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.open() || peer_of(socket.descriptor_).uid != ::getuid()) return {};

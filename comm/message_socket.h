@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace ringlet::comm {
 
@@ -48,6 +49,8 @@ class MessageSocket {
   static MessageSocket listen(const std::string& name);
   /// Connects to who listens under `name`; an empty socket if nobody does. Throws CommError.
   static MessageSocket connect(const std::string& name);
+  /// Two that are connected with each other.
+  static std::pair<MessageSocket, MessageSocket> make_pair();
   /// The next connection, of this user's processes only; an empty socket if there is none after
   /// all.
   MessageSocket accept() const;

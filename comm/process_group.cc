@@ -100,7 +100,7 @@ bool ProcessGroup::await_explanation() const {
 }
 
 void ProcessGroup::throw_failure() {
-  const bool tells = rendezvous_->tells_user();
+  const bool tells = tells_user();
   const RootCause cause = rendezvous_->root_cause().value_or(
       local_.root_cause().value_or(RootCause{first_rank(), "an unknown error"}));
   if (tells) throw CommError(cause.message);

@@ -67,8 +67,11 @@ class ProcessGroup {
   /// For an error that may well follow from another one which is still on its way here: waits a few
   /// seconds for that; true if the group is aborted then.
   bool await_explanation() const;
-  /// The failure that is to be thrown once all ranks of this process have ended: the root cause
-  /// where this process shall tell the user, else Aborted.
+  /// After an abort: whether this process shall tell the user of it, for itself or for one that has
+  /// died. True in one process of the world.
+  bool tells_user() { return rendezvous_->tells_user(); }
+  /// Once all ranks of this process have ended: throws the root cause as a CommError where this
+  /// process shall tell the user, else as Aborted.
   [[noreturn]] void throw_failure();
   /// The good end: returns when all processes have come to it. Throws Aborted.
   void leave() { rendezvous_->leave(); }

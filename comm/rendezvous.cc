@@ -42,10 +42,14 @@ Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& optio
                       "give each process a RANK of its own, and each run a MASTER_PORT",
                       place_.run));
     }
-    server_ = std::make_unique<RendezvousServer>(std::move(listener), place_.processes,
+    auto [own, servers] = MessageSocket::make_pair();
+    server_ = std::make_unique<RendezvousServer>(std::move(servers), std::move(listener),
+                                                 place_.processes,
                                                  nanoseconds_of(options_.timeout_seconds));
+    hub_ = std::move(own);
+  } else {
+    hub_ = find_hub(name_);
   }
-  hub_ = find_hub(name_);
   (void)hub_.send({.kind = Message::Kind::hello,
                    .number = place_.process,
                    .key = std::to_string(options_.replicas),

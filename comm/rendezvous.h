@@ -1,8 +1,7 @@
 // Rendezvous: the control plane of a run in several processes of one machine. Data goes elsewhere.
 //
 // Process 0 serves on a Unix-domain socket whose abstract name stands for the user and the run
-// (message_socket.h); all processes, itself too, connect to it and keep the connection for the
-// whole run:
+// (message_socket.h); all processes connect to it and keep the connection for the whole run:
 //
 //   hello       process, replicas, what all must agree on  ->   welcome, once all have come
 //   set         key, value                                 ->   everybody has it

@@ -35,13 +35,16 @@ std::string obituary(int process, pid_t pid, int replicas) {
   return fmt::format("process {} (pid {}, {}) died", process, pid, text_of(ranks));
 }
 
-RendezvousServer::RendezvousServer(MessageSocket listener, int processes,
+RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener, int processes,
                                    std::chrono::nanoseconds patience)
     : listener_(std::move(listener)),
       processes_(processes),
       deadline_(Clock::now() + patience),
-      patience_(patience),
-      thread_([this] { serve(); }) {}
+      patience_(patience) {
+  const pid_t pid = own.peer_process();
+  guests_.push_back({.socket = std::move(own), .pid = pid, .is_own = true});
+  thread_ = std::thread([this] { serve(); });
+}
 
 RendezvousServer::~RendezvousServer() { thread_.join(); }
 
@@ -137,15 +140,13 @@ void RendezvousServer::welcome_all() {
 }
 
 void RendezvousServer::note_end(const Guest& guest) {
-  over_ = over_ || guest.process == kHub;  // the others see their own connections end
+  over_ = over_ || guest.is_own;  // the others see their own connections end
   if (guest.process <= kHub || guest.has_left || verdict_) return;
   abort_all({guest.process * guest.replicas, obituary(guest.process, guest.pid, guest.replicas)},
             kHub);
 }
 
 void RendezvousServer::give_up_on_missing() {
-  over_ = std::none_of(guests_.begin(), guests_.end(),
-                       [](const Guest& guest) { return guest.process == kHub; });
   const double seconds = std::chrono::duration<double>(patience_).count();
   abort_all({0, fmt::format("{} never came (waited {:g} s); start all {} processes of the run",
                             missing(), seconds, processes_)},

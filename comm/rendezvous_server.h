@@ -21,10 +21,11 @@ std::string obituary(int process, pid_t pid, int replicas);
 
 class RendezvousServer {
  public:
-  /// Serves `processes` processes on `listener`; those that have not come after `patience` are
-  /// named to the others as missing.
-  RendezvousServer(MessageSocket listener, int processes, std::chrono::nanoseconds patience);
-  /// Waits until process 0 has closed its connection.
+  /// Serves process 0 on `own` and the others, `processes` in all, on `listener`; those that have
+  /// not come after `patience` are named to the rest as missing.
+  RendezvousServer(MessageSocket own, MessageSocket listener, int processes,
+                   std::chrono::nanoseconds patience);
+  /// Waits until process 0 has closed the other end of `own`.
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
@@ -39,6 +40,7 @@ class RendezvousServer {
     int replicas = 0;
     std::string agreed{};
     bool has_left = false;
+    bool is_own = false;
   };
 
   void serve();

@@ -116,7 +116,9 @@ void Console::started(const StartReport& report) {
   fmt::print(out_, "training  {} of {}, {}\n", counted(recipe.epochs, "epoch"),
              counted(report.steps_per_epoch, "step"), rates_in_words(recipe));
   fmt::print(out_, "batch     {}\n", batch_in_words(report));
-  fmt::print(out_, "replicas  {} on {}, {} each, {}, layout {}\n", report.batch_of_rank.size(),
+  const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
+  fmt::print(out_, "replicas  {}{} on {}, {} each, {}, layout {}\n", report.batch_of_rank.size(),
+             processes > 1 ? fmt::format(" in {} processes", processes) : "",
              devices_in_words(execution), counted(execution.threads, "thread"),
              name_of(detect_instruction_set()), name_of(report.layout));
   fmt::print(out_, "sync      {}\n", sync_in_words(report));

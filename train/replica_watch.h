@@ -18,8 +18,10 @@ namespace ringlet::train {
 
 class ReplicaWatch {
  public:
-  /// `execution` outlives the watch. Nobody runs at first.
-  explicit ReplicaWatch(const Execution& execution) : execution_(execution) {}
+  /// The replicas' ranks begin with `first_rank`, in a world of `world_size`. `execution` outlives
+  /// the watch. Nobody runs at first.
+  ReplicaWatch(const Execution& execution, int first_rank, int world_size)
+      : execution_(execution), first_rank_(first_rank), world_size_(world_size) {}
 
   /// Before the replica's thread is started.
   void started(int rank);
@@ -43,6 +45,8 @@ class ReplicaWatch {
   std::string explain_hang() const;
 
   const Execution& execution_;
+  int first_rank_;
+  int world_size_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> running_;

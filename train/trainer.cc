@@ -1,6 +1,8 @@
 #include "train/trainer.h"
 
 #include <exception>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 
@@ -13,15 +15,41 @@
 
 namespace ringlet::train {
 
-void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
-  const int ranks = static_cast<int>(execution.devices.size());
-  comm::LocalGroup group(ranks);
+namespace {
+
+/// This process's ranks: a world of their own, or a part of that of several processes.
+class RankGroup {
+ public:
+  RankGroup(int count, comm::ProcessGroup* processes) : processes_(processes) {
+    if (processes_ == nullptr) own_.emplace(count);
+  }
+  int first_rank() const { return processes_ == nullptr ? 0 : processes_->first_rank(); }
+  int world_size() const { return processes_ == nullptr ? own_->size() : processes_->size(); }
+  comm::Transport& transport(int rank) {
+    return processes_ == nullptr ? own_->transport(rank) : processes_->transport(rank);
+  }
+  void abort(int rank, const std::string& reason) noexcept {
+    processes_ == nullptr ? own_->abort(rank, reason) : processes_->abort(rank, reason);
+  }
+
+ private:
+  comm::ProcessGroup* processes_;
+  std::optional<comm::LocalGroup> own_;
+};
+
+}  // namespace
+
+void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace,
+                  comm::ProcessGroup* processes) {
+  const int replicas = static_cast<int>(execution.devices.size());
+  RankGroup group(replicas, processes);
+  const int first = group.first_rank();
   const auto nccl =
       choose_transport(execution) == TransportChoice::nccl ? comm::open_nccl() : nullptr;
-  ReplicaWatch watch(execution);
+  ReplicaWatch watch(execution, first, group.world_size());
   const auto run_rank = [&](int rank) {
     try {
-      const auto device = open_device(execution.devices[static_cast<std::size_t>(rank)],
+      const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
                                       {.threads = execution.threads, .overlap = execution.overlap});
       const TraceWriter::Recording recording(trace, rank, *device);
       comm::Transport& host = group.transport(rank);
@@ -37,7 +65,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
     watch.ended(rank);
   };
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = first; rank < first + replicas; ++rank) {
     watch.started(rank);
     try {
       threads.emplace_back(run_rank, rank);
@@ -53,8 +81,8 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   watch.rethrow();
 }
 
-RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
-                TraceWriter* trace) {
+RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners, TraceWriter* trace,
+                comm::ProcessGroup* processes) {
   RunResult result;
   run_replicas(
       setup.options.execution,
@@ -63,13 +91,14 @@ RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
         TrainLoop loop(setup, device, communicator,
                        tells ? listeners : std::span<RunListener* const>());
         const RunResult mine = loop.run();
-        if (tells) result = mine;
+        if (communicator.world().local_rank == 0) result = mine;
       },
-      trace);
+      trace, processes);
   return result;
 }
 
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model) {
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
+                    comm::ProcessGroup* processes) {
   Evaluation result;
   run_replicas(
       setup.options.execution,
@@ -79,9 +108,9 @@ Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model) {
         upload(device, state, replica.parameters(), {});
         Evaluator evaluator(replica, communicator, setup.data.test, setup.loader, kEvaluationBatch);
         const Evaluation mine = evaluator.run();
-        if (communicator.rank() == 0) result = mine;
+        if (communicator.world().local_rank == 0) result = mine;
       },
-      nullptr);
+      nullptr, processes);
   return result;
 }
 

@@ -1,4 +1,5 @@
-// The replicas of this process as threads: started together, ended together, one error shown.
+// The replicas of this process as threads: started together, ended together, one error shown. They
+// are the whole world, or a part of the world of several processes (comm/process_group.h).
 #pragma once
 
 #include <functional>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/process_group.h"
 #include "kernels/device.h"
 #include "train/options.h"
 #include "train/reports.h"
@@ -20,14 +22,19 @@ namespace ringlet::train {
 using ReplicaBody = std::function<void(Device& device, comm::Communicator& communicator)>;
 
 /// Opens one device a replica, runs `body` on a thread for each, and joins them. The first failure
-/// ends all; it is thrown with the replica's name in front. A replica that never ends can only be
-/// told to Execution::on_hang; without that it is waited for. `trace` may be null.
-void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace);
+/// ends all, in all processes; it is thrown with the replica's name in front, or as Aborted if it
+/// was another process's. A replica that never ends can only be told to Execution::on_hang; without
+/// that it is waited for. `trace` may be null. `processes` has a rank for each device, or is null:
+/// the replicas are the world.
+void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace,
+                  comm::ProcessGroup* processes = nullptr);
 
-/// A whole training run. `listeners` are told by rank 0. `trace` may be null.
-RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners, TraceWriter* trace);
+/// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
+RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners, TraceWriter* trace,
+                comm::ProcessGroup* processes = nullptr);
 
 /// Evaluates a model's weights file on the test data.
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model);
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
+                    comm::ProcessGroup* processes = nullptr);
 
 }  // namespace ringlet::train

@@ -34,7 +34,8 @@ Clock::time_point after(double seconds) {
 }
 
 /// The child's side of fork(): never returns.
-[[noreturn]] void become_program(const Arguments& arguments, const ProgramOptions& options) {
+[[noreturn]] void become_program(std::string program, const Arguments& arguments,
+                                 const ProgramOptions& options) {
   for (const auto& [name, value] : options.environment) {
     ::setenv(name.c_str(), value.c_str(), 1);
   }
@@ -43,7 +44,6 @@ Clock::time_point after(double seconds) {
     const struct rlimit limit { bytes, bytes };
     ::setrlimit(RLIMIT_FSIZE, &limit);
   }
-  std::string program = RINGLET_PROGRAM;
   std::vector<char*> argv{program.data()};
   Arguments copies = arguments;
   for (std::string& argument : copies) argv.push_back(argument.data());
@@ -70,9 +70,11 @@ Program::Program(const Arguments& arguments, const ProgramOptions& options) {
   if (options.terminal) {
     start_on_terminal(arguments, options);
   } else {
-    start_with_pipes(arguments, options);
+    start_with_pipes(RINGLET_PROGRAM, arguments, options);
   }
 }
+
+Program::Program(const ShellLine& line) { start_with_pipes("/bin/sh", {"-c", line.text}, {}); }
 
 Program::~Program() {
   if (pid_ > 0) {
@@ -83,7 +85,8 @@ Program::~Program() {
   if (err_ >= 0) ::close(err_);
 }
 
-void Program::start_with_pipes(const Arguments& arguments, const ProgramOptions& options) {
+void Program::start_with_pipes(const std::string& program, const Arguments& arguments,
+                               const ProgramOptions& options) {
   int out[2];
   int err[2];
   if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) {
@@ -93,7 +96,7 @@ void Program::start_with_pipes(const Arguments& arguments, const ProgramOptions&
   if (pid_ == 0) {
     ::dup2(out[1], STDOUT_FILENO);
     ::dup2(err[1], STDERR_FILENO);
-    become_program(arguments, options);
+    become_program(program, arguments, options);
   }
   ::close(out[1]);
   ::close(err[1]);
@@ -104,7 +107,7 @@ void Program::start_with_pipes(const Arguments& arguments, const ProgramOptions&
 void Program::start_on_terminal(const Arguments& arguments, const ProgramOptions& options) {
   const struct winsize size { 40, kColumns, 0, 0 };
   pid_ = ::forkpty(&out_, nullptr, nullptr, &size);
-  if (pid_ == 0) become_program(arguments, options);
+  if (pid_ == 0) become_program(RINGLET_PROGRAM, arguments, options);
   if (pid_ < 0) throw std::runtime_error("forkpty failed");
 }
 

@@ -34,10 +34,16 @@ struct ProgramOptions {
   std::map<std::string, std::string> environment{};  ///< added to the test's own
 };
 
+struct ShellLine {
+  std::string text;
+};
+
 /// A running program. Not thread-safe. Killed, if it still runs, when the object goes.
 class Program {
  public:
   explicit Program(const Arguments& arguments, const ProgramOptions& options = {});
+  /// What a shell makes of `line`, for launchers that are not ours.
+  explicit Program(const ShellLine& line);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -45,13 +51,15 @@ class Program {
   /// Reads until the output so far holds `text`; false when the program ended or the time passed.
   bool wait_for(const std::string& text, double seconds = 30);
   void send(int signal) const;
+  pid_t pid() const { return pid_; }
   /// Reads until the end. A program that is not done by then is killed and marked.
   Outcome wait(double seconds = 30);
 
  private:
   void read_some(int timeout_ms);
   bool reading() const { return out_ >= 0 || err_ >= 0; }
-  void start_with_pipes(const Arguments& arguments, const ProgramOptions& options);
+  void start_with_pipes(const std::string& program, const Arguments& arguments,
+                        const ProgramOptions& options);
   void start_on_terminal(const Arguments& arguments, const ProgramOptions& options);
 
   pid_t pid_ = -1;

@@ -7,6 +7,7 @@
 #include "data/open_dataset.h"
 #include "train/cli/commands.h"
 #include "train/cli/flags.h"
+#include "train/cli/processes.h"
 #include "train/cli/usage.h"
 #include "train/console.h"
 #include "train/trainer.h"
@@ -22,16 +23,18 @@ std::filesystem::path file_in(const std::filesystem::path& checkpoint) {
   return checkpoint / "model.safetensors";
 }
 
-int run(const RawFlags& flags, const std::filesystem::path& checkpoint) {
+int run(const RawFlags& flags, const std::filesystem::path& checkpoint,
+        comm::ProcessGroup* processes) {
   const TrainOptions options = resolve(flags);
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
-  const int ranks = static_cast<int>(options.execution.devices.size());
+  const int ranks = ranks_of(options.execution, processes);
   const RunSetup setup = checked([&] { return make_run_setup(options, data, ranks); });
   const std::filesystem::path file = file_in(checkpoint);
-  const Evaluation result = evaluate(setup, file);
+  const Evaluation result = evaluate(setup, file, processes);
+  if (processes != nullptr && processes->process() != 0) return 0;
   fmt::print("{} on {}\n\n", file.string(), data.test->description());
   print_evaluation(stdout, result, data.test->class_names());
   return 0;
@@ -57,9 +60,15 @@ void add_eval_command(CLI::App& app, Action& action) {
           "divide pixels by 255 and nothing else [lenet-d2l]")
       ->disable_flag_override()
       ->group("Model and data");
+  add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
-  command->callback(
-      [flags, checkpoint, &action] { action = [=] { return run(*flags, *checkpoint); }; });
+  command->callback([flags, checkpoint, &action] {
+    action = [=] {
+      return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+        return run(*flags, *checkpoint, processes);
+      });
+    };
+  });
 }
 
 }  // namespace ringlet::train

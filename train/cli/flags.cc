@@ -208,6 +208,25 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
 }
 
+void add_process_flag(CLI::App& app, RawFlags& flags) {
+  constexpr int kMost = 256;
+  const CLI::Validator number = whole_number(1, kMost);
+  app.add_option_function<std::string>(
+         "--processes",
+         [&flags](const std::string& count) {
+           flags.in_processes = true;
+           if (!count.empty()) flags.processes = std::stoi(count);
+         },
+         "start N processes, each with these replicas; without N: be one of those that torchrun, "
+         "mpirun or srun started, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name")
+      ->expected(0, 1)
+      ->check(CLI::Validator(
+          [number](std::string& text) -> std::string { return text.empty() ? "" : number(text); },
+          ""))
+      ->type_name("[N]")
+      ->group("Replicas");
+}
+
 void add_sync_flags(CLI::App& app, RawFlags& flags) {
   Execution& execution = flags.options.execution;
   const char* group = "Synchronisation";

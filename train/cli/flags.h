@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct RawFlags {
   nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
   std::string device = "cpu";
   int replicas = 1;
+  bool in_processes = false;     ///< --processes was given
+  std::optional<int> processes;  ///< with this number
   std::vector<std::string> devices;
   std::string layout = "auto";
   std::string overlap = "on";
@@ -33,6 +36,8 @@ void add_data_flags(CLI::App& app, RawFlags& flags);
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
 /// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
+/// Adds --processes.
+void add_process_flag(CLI::App& app, RawFlags& flags);
 /// Adds --sync, --transport, --bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 

@@ -9,6 +9,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/error_exit.h"
 #include "train/cli/help.h"
+#include "train/cli/processes.h"
 #include "train/cli/signals.h"
 #include "train/cli/usage.h"
 #include "train/version.h"
@@ -51,6 +52,8 @@ int main(int argc, char** argv) {
   ringlet::train::fail_writes_beyond_limit();
   try {
     return run(argc, argv);
+  } catch (const ringlet::train::ToldElsewhere&) {
+    return kFailed;
   } catch (const ringlet::train::UsageError& error) {
     print_error(error.what());
     return kUsage;

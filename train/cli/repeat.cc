@@ -32,8 +32,9 @@ std::string command_to_resume(const CLI::App& command, const std::filesystem::pa
   std::string text = "ringlet " + command.get_name();
   for (const CLI::Option* option : command.get_options()) {
     if (!is_repeated(*option)) continue;
-    text += fmt::format(" {} {}", option->get_name(),
-                        quoted(fmt::format("{}", fmt::join(option->results(), ","))));
+    text += " " + option->get_name();
+    const std::string value = fmt::format("{}", fmt::join(option->results(), ","));
+    if (!value.empty()) text += " " + quoted(value);
   }
   return text + " --resume " + quoted(folder.string());
 }

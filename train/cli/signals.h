@@ -1,10 +1,14 @@
 // Ctrl-C and SIGTERM as a wish to stop. A signal handler can only reach a global, so there is one.
 #pragma once
 
+#include <chrono>
+
 namespace ringlet::train {
 
 /// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process at once.
-void note_stop_signals();
+/// What follows within `grace` counts as the first: launchers pass on what the terminal has sent
+/// already.
+void note_stop_signals(std::chrono::nanoseconds grace = {});
 
 /// A file that grows beyond the process's limit (ulimit -f) then fails with an error that names it,
 /// as a full disk does; by default the process would be killed.

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "train/cli/commands.h"
 #include "train/cli/flags.h"
 #include "train/cli/process.h"
+#include "train/cli/processes.h"
 #include "train/cli/repeat.h"
 #include "train/cli/signals.h"
 #include "train/cli/usage.h"
@@ -36,7 +39,8 @@ constexpr const char* kModels =
     "              letter: weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch\n"
     "  mlp         three linear layers; weights and pixels as PyTorch's defaults and lenet's\n";
 
-constexpr int kInterrupted = 128;  // plus the signal's number: what shells expect
+constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
+constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 void add_file_flags(CLI::App& app, TrainOptions& options) {
   Files& files = options.files;
@@ -60,7 +64,9 @@ void add_file_flags(CLI::App& app, TrainOptions& options) {
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--trace", files.trace, "write a timeline (Chrome trace; open it in Perfetto)")
+  app.add_option("--trace", files.trace,
+                 "write a timeline (Chrome trace; open it in Perfetto); process N > 0 writes its "
+                 "own, with .pN before the extension")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--max-steps", options.max_steps,
@@ -99,6 +105,14 @@ void check_outputs(const Files& files) {
   require_writable_directory(files.out);
 }
 
+/// What this process writes of the timeline: "trace.json", in process 2 "trace.p2.json".
+fs::path trace_file(const fs::path& file, const comm::ProcessGroup* processes) {
+  if (processes == nullptr || processes->process() == 0) return file;
+  fs::path own = file;
+  return own.replace_filename(fmt::format("{}.p{}{}", file.stem().string(), processes->process(),
+                                          file.extension().string()));
+}
+
 /// Whether a line on `descriptor` can be written over.
 bool can_renew_lines(int descriptor) {
   const char* kind = std::getenv("TERM");
@@ -128,17 +142,25 @@ class Notes : public RunListener {
   std::string last_saved_;
 };
 
-int report_interruption(const RunResult& result, const Files& files, const CLI::App& command) {
+void report_interruption(const RunResult& result, const Files& files, const CLI::App& command) {
   if (files.out.empty()) {
     fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
   } else {
     fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
                command_to_resume(command, files.out));
   }
-  return kInterrupted + noted_signal();
 }
 
-int run(const RawFlags& flags, const CLI::App& command) {
+/// The signal that was noted here, or in another process.
+int stop_signal(comm::ProcessGroup* processes) {
+  if (processes == nullptr) return noted_signal();
+  constexpr const char* kKey = "stop signal";
+  constexpr double kPatience = 5;  // seconds; all processes come here together
+  if (noted_signal() != 0) processes->rendezvous().set(kKey, std::to_string(noted_signal()));
+  return std::stoi(processes->rendezvous().get(kKey, kPatience));
+}
+
+int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
   std::optional<SavedState> saved;
   if (!flags.options.files.resume.empty()) saved = read_state(flags.options.files.resume);
   TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
@@ -150,16 +172,17 @@ int run(const RawFlags& flags, const CLI::App& command) {
       data::open_dataset(options.recipe.data, {.directory = files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
-  const int ranks = static_cast<int>(options.execution.devices.size());
+  const int ranks = ranks_of(options.execution, processes);
   RunSetup setup = checked([&] { return make_run_setup(options, data, ranks, std::move(saved)); });
   setup.stop_requested = [] { return noted_signal() != 0; };
-  note_stop_signals();
+  note_stop_signals(processes == nullptr ? std::chrono::seconds(0) : kLaunchersGrace);
 
+  const bool speaks = processes == nullptr || processes->process() == 0;
   Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<RunListener*> listeners{&notes, &console};
   std::unique_ptr<MetricsWriter> metrics;
-  if (!files.metrics.empty()) {
+  if (!files.metrics.empty() && speaks) {
     metrics = std::make_unique<MetricsWriter>(files.metrics, setup.first_step,
                                               setup.partition.steps_per_epoch());
     listeners.push_back(metrics.get());
@@ -167,16 +190,21 @@ int run(const RawFlags& flags, const CLI::App& command) {
   std::unique_ptr<TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();
 
-  const RunResult result = train(setup, listeners, trace.get());
+  const RunResult result = train(setup, listeners, trace.get(), processes);
+  if (trace) trace->write(trace_file(files.trace, processes));
+  const int code = result.interrupted ? kInterrupted + stop_signal(processes) : 0;
+  if (!speaks) return code;
   console.finish();
-  if (trace) trace->write(files.trace);
-  if (result.interrupted) return report_interruption(result, files, command);
+  if (result.interrupted) {
+    report_interruption(result, files, command);
+    return code;
+  }
   if (result.test.samples > 0) {
     fmt::print("\n");
     print_evaluation(stdout, result.test, data.test->class_names());
   }
   notes.print(setup);
-  return 0;
+  return code;
 }
 
 }  // namespace
@@ -186,11 +214,17 @@ void add_train_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("train", "train a model on one or more replicas");
   add_data_flags(*command, *flags);
   add_recipe_flags(*command, *flags);
+  add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_sync_flags(*command, *flags);
   command->footer(kModels);
   add_file_flags(*command, flags->options);
-  command->callback([flags, command, &action] { action = [=] { return run(*flags, *command); }; });
+  command->callback([flags, command, &action] {
+    action = [=] {
+      return run_in_processes(
+          *flags, [&](comm::ProcessGroup* processes) { return run(*flags, *command, processes); });
+    };
+  });
 }
 
 }  // namespace ringlet::train

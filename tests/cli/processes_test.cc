@@ -1,0 +1,276 @@
+// Ranks in several processes: started by --processes N, by hand, by torchrun and by mpirun. They
+// learn what one process learns, and end together, whoever is killed or interrupted.
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "comm/gloo_transport.h"
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// The pids of the processes that `parent` has started.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+bool is_running(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string stat;
+  if (!std::getline(file, stat)) return false;
+  return stat.substr(stat.rfind(')') + 2, 1) != "Z";  // its parent has yet to ask for its code
+}
+
+::testing::AssertionResult all_end(const std::vector<pid_t>& pids) {
+  const auto begin = steady_clock::now();
+  for (const pid_t pid : pids) {
+    while (is_running(pid)) {
+      if (duration<double>(steady_clock::now() - begin).count() > 5) {
+        return ::testing::AssertionFailure() << "process " << pid << " still runs";
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Far more epochs than a test waits for.
+Arguments long_train(const Arguments& more) {
+  return quick_train(Arguments{"--epochs", "100000", "--lr", "0.001"} + more);
+}
+
+std::map<std::string, std::string> by_hand(int rank, int size) {
+  return {{"RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(size)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", "test-" + std::to_string(::getpid())}};
+}
+
+std::vector<double> losses_in(const std::filesystem::path& metrics) {
+  std::istringstream text(read_file(metrics));
+  std::vector<double> losses;
+  for (std::string line; std::getline(text, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.contains("loss")) losses.push_back(json.at("loss"));
+  }
+  return losses;
+}
+
+class ProcessesRun : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!comm::has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  }
+};
+
+TEST_F(ProcessesRun, LearnsWhatThreadsLearnAndSpeaksOnce) {
+  const TemporaryDirectory folder;
+  for (const std::string sync : {"ring", "naive"}) {
+    const std::string threads = folder / ("threads-" + sync), processes = folder / (sync + ".json");
+    ASSERT_TRUE(
+        succeeds(ringlet(quick_train({"--replicas", "4", "--sync", sync, "--metrics", threads}))));
+    const Outcome outcome = ringlet(quick_train(
+        {"--processes", "2", "--replicas", "2", "--sync", sync, "--metrics", processes}));
+    ASSERT_TRUE(succeeds(outcome));
+    EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes on cpu:0", "4 replicas x 16"}));
+    EXPECT_EQ(outcome.out.find("epoch   train"), outcome.out.rfind("epoch   train"));
+    EXPECT_EQ(losses_in(processes).size(), 4U);
+    EXPECT_EQ(losses_in(processes), losses_in(threads)) << sync;
+  }
+}
+
+TEST_F(ProcessesRun, IsExactForAnySplit) {
+  const TemporaryDirectory folder;
+  std::string expected;
+  for (const auto& [processes, replicas] :
+       {std::pair{"1", "4"}, std::pair{"2", "2"}, std::pair{"4", "1"}}) {
+    const std::string out = folder / (std::string("p") + processes);
+    ASSERT_TRUE(succeeds(ringlet(
+        quick_train({"--exact", "--processes", processes, "--replicas", replicas, "--out", out}))));
+    const std::string model = read_file(out + "/model.safetensors");
+    if (expected.empty()) expected = model;
+    EXPECT_GT(model.size(), 1000U);
+    EXPECT_EQ(model, expected) << processes << " x " << replicas;
+  }
+  const Arguments eval{"eval",      "--model",           "mlp",        "--data",
+                       "synthetic", "--synthetic-train", "256",        "--synthetic-test",
+                       "64",        "--checkpoint",      folder / "p1"};
+  const Outcome alone = ringlet(eval);
+  ASSERT_TRUE(succeeds(alone));
+  EXPECT_EQ(ringlet(eval + Arguments{"--processes", "3"}).out, alone.out);
+}
+
+TEST_F(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
+  const TemporaryDirectory folder;
+  const Arguments line = quick_train({"--processes", "--trace", folder / "trace.json"});
+  Program second(line, {.environment = by_hand(1, 2)});
+  const Outcome first = ringlet(line, {.environment = by_hand(0, 2)});
+  EXPECT_TRUE(succeeds(first));
+  EXPECT_TRUE(holds(first.out, {"2 in 2 processes", "\n    1   "}));
+  const Outcome other = second.wait();
+  EXPECT_TRUE(succeeds(other));
+  EXPECT_EQ(other.out, "");
+  EXPECT_TRUE(holds(read_file(folder / "trace.json"), {"\"rank 0\"", "\"peer\":1"}));
+  EXPECT_TRUE(holds(read_file(folder / "trace.p1.json"), {"\"rank 1\"", "\"peer\":0"}));
+}
+
+TEST_F(ProcessesRun, SaysWhatIsWrongWithTheEnvironment) {
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes"})),
+                         {"--processes without a number", "torchrun", "--processes N"}));
+  auto half = by_hand(0, 2);
+  half.erase("WORLD_SIZE");
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes"}), {.environment = half}),
+                         {"RANK is set but WORLD_SIZE is not"}));
+  auto machines = by_hand(0, 2);
+  machines["LOCAL_WORLD_SIZE"] = "1";
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes"}), {.environment = machines}),
+                         {"several machines are not supported"}));
+  EXPECT_TRUE(fails_with(2,
+                         ringlet(quick_train({"--processes", "2"}), {.environment = by_hand(0, 2)}),
+                         {"--processes 2 would start 2 in each of torchrun's 2 processes"}));
+  EXPECT_TRUE(fails_with(1,
+                         ringlet(quick_train({"--processes", "--comm-timeout", "0.3"}),
+                                 {.environment = by_hand(0, 3)}),
+                         {"processes 1 and 2 never came"}));
+}
+
+TEST_F(ProcessesRun, TellsABadRunOnceWithItsCode) {
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes", "3", "--exact"})),
+                         {"needs a power of two"}));
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--processes", "2", "--init", "nowhere.st"})),
+                         {"nowhere.st"}));
+}
+
+/// The program with two processes, in its training.
+class KilledRun : public ProcessesRun, public ::testing::WithParamInterface<int> {};
+
+TEST_P(KilledRun, NamesTheVictimAndLeavesNobody) {
+  for (const int milliseconds_of_training : {0, 40, 150}) {
+    Program program(long_train({"--processes", "3", "--replicas", "2"}));
+    ASSERT_TRUE(program.wait_for("epoch   train loss"));
+    std::this_thread::sleep_for(milliseconds(milliseconds_of_training));
+    const std::vector<pid_t> children = children_of(program.pid());
+    ASSERT_EQ(children.size(), 3U);
+    const auto victim = static_cast<std::size_t>(GetParam());
+    ::kill(children[victim], SIGKILL);
+    const Outcome outcome = program.wait(10);
+    EXPECT_TRUE(fails_with(1, outcome,
+                           {"process " + std::to_string(victim) + " (pid " +
+                            std::to_string(children[victim]) + ", ranks "}));
+    EXPECT_TRUE(all_end(children));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Victims, KilledRun, ::testing::Values(0, 1, 2));
+
+TEST_F(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
+  Program second(quick_train({"--processes"}), {.environment = by_hand(1, 3)});
+  Program first(quick_train({"--processes"}), {.environment = by_hand(0, 3)});
+  std::this_thread::sleep_for(milliseconds(300));
+  second.send(SIGKILL);
+  EXPECT_TRUE(fails_with(1, first.wait(10), {"process 1 (pid "}));
+  EXPECT_EQ(second.wait().signal, SIGKILL);
+}
+
+TEST_F(ProcessesRun, DieWithTheirParent) {
+  Program program(long_train({"--processes", "2"}));
+  ASSERT_TRUE(program.wait_for("epoch   train loss"));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 2U);
+  program.send(SIGKILL);
+  EXPECT_EQ(program.wait(10).signal, SIGKILL);
+  EXPECT_TRUE(all_end(children));
+}
+
+enum class Interrupted { parent, first, second, everybody };
+
+std::string name_of(Interrupted whom) {
+  const std::array<const char*, 4> names{"parent", "first", "second", "everybody"};
+  return names[static_cast<std::size_t>(whom)];
+}
+
+class InterruptedRun : public ProcessesRun, public ::testing::WithParamInterface<Interrupted> {};
+
+TEST_P(InterruptedRun, SavesAndSaysHowToGoOn) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  Program program(long_train({"--processes", "2", "--replicas", "2", "--out", out}));
+  ASSERT_TRUE(program.wait_for("\n    1   "));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 2U);
+  const bool everybody = GetParam() == Interrupted::everybody;
+  if (everybody || GetParam() == Interrupted::first) ::kill(children[0], SIGINT);
+  if (everybody || GetParam() == Interrupted::second) ::kill(children[1], SIGINT);
+  if (everybody || GetParam() == Interrupted::parent) program.send(SIGINT);
+  const Outcome stopped = program.wait(10);
+  EXPECT_EQ(stopped.code, 128 + SIGINT);
+  EXPECT_EQ(stopped.err, "");
+  EXPECT_TRUE(holds(stopped.out, {"stopped after step ", "go on with\n  ringlet train ",
+                                  "--processes 2", "--resume " + out}));
+  EXPECT_TRUE(all_end(children));
+  const auto step = std::stol(stopped.out.substr(stopped.out.find("after step ") + 11));
+  const Outcome resumed = ringlet({"train", "--synthetic-train", "256", "--synthetic-test", "64",
+                                   "--resume", out, "--max-steps", std::to_string(step + 2)});
+  EXPECT_TRUE(succeeds(resumed));
+  EXPECT_TRUE(holds(resumed.out, {"resumed   after step "}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Whom, InterruptedRun,
+                         ::testing::Values(Interrupted::parent, Interrupted::first,
+                                           Interrupted::second, Interrupted::everybody),
+                         [](const auto& whom) { return name_of(whom.param); });
+
+/// What a launcher does, as a shell's command.
+class Launchers : public ProcessesRun {
+ protected:
+  static Outcome launch(const std::string& with, const Arguments& arguments) {
+    std::string line = "exec " + with + " " RINGLET_PROGRAM;
+    for (const std::string& argument : arguments) line += " '" + argument + "'";
+    return Program(ShellLine{line}).wait(60);
+  }
+  static bool installed(const std::string& test) {
+    return std::system((test + " >/dev/null 2>&1").c_str()) == 0;
+  }
+};
+
+TEST_F(Launchers, MpirunStartsTwoProcesses) {
+  if (!installed("mpirun --version")) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
+  const Outcome outcome = launch("mpirun --allow-run-as-root --oversubscribe -n 2",
+                                 quick_train({"--processes", "--replicas", "2"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "\n    1   "}));
+}
+
+TEST_F(Launchers, TorchrunStartsTwoProcesses) {
+  if (!installed("/usr/bin/python3 -c 'import torch.distributed.run'")) {
+    GTEST_SKIP() << "torchrun is not installed (python3-torch)";
+  }
+  const std::string port = std::to_string(20000 + ::getpid() % 10000);
+  const Outcome outcome = launch("/usr/bin/python3 " RINGLET_CLI_TESTS
+                                 "/torchrun.py --no_python --nproc_per_node 2 "
+                                 "--master_port " +
+                                     port,
+                                 quick_train({"--processes", "--replicas", "2"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "\n    1   "}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing
