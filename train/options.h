@@ -42,14 +42,12 @@ Recipe default_recipe(const std::string& model);
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
 enum class TransportChoice : std::uint8_t { automatic, local, nccl };
-enum class TransportChoice : std::uint8_t { automatic, local, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};               ///< one a replica of this process
   int threads = 1;                                         ///< CPU threads a replica
   std::string sync = "ring";                               ///< strategy of all-reduce
-  TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   bool overlap = true;
