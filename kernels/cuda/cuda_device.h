@@ -70,7 +70,7 @@ class CudaStream : public Stream {
   bool autotune() const { return autotune_; }
 
   bool in_order_with_host() const override { return false; }
-  /// Grows only after the stream has come to rest.
+  /// Outgrown memory is kept as long as the stream.
   void* workspace(std::int64_t bytes) override;
   template <class T>
   T* workspace_of(std::int64_t count) {
