@@ -88,6 +88,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   const std::int64_t unit = largest_unit(setup.partition);
   setup.replica.recipe = recipe;
   setup.replica.input = model_input(*data.train);
+  require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
+          "--layout lanes", "is for the CPU; leave it out");
   setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input, kind, unit);
   setup.replica.max_train_batch = unit;
   setup.replica.max_eval_batch = std::min(kEvaluationBatch, data.test->size());

@@ -44,13 +44,17 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   const int replicas = static_cast<int>(execution.devices.size());
   RankGroup group(replicas, processes);
   const int first = group.first_rank();
-  const auto nccl =
-      choose_transport(execution) == TransportChoice::nccl ? comm::open_nccl() : nullptr;
+  const TransportChoice transport = choose_transport(execution, processes != nullptr);
+  const auto nccl = transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   ReplicaWatch watch(execution, first, group.world_size());
   const auto run_rank = [&](int rank) {
     try {
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
-                                      {.threads = execution.threads, .overlap = execution.overlap});
+                                      {.threads = execution.threads,
+                                       .overlap = execution.overlap,
+                                       .tf32 = execution.tf32,
+                                       .deterministic = execution.deterministic,
+                                       .autotune = execution.autotune});
       const TraceWriter::Recording recording(trace, rank, *device);
       comm::Transport& host = group.transport(rank);
       host.set_timeout(execution.comm_timeout);

@@ -26,6 +26,23 @@ struct BenchFlags {
 
 constexpr int kManyEpochs = 1'000'000;  // the bench ends after its steps, never with its epochs
 
+bool on_gpu(const Execution& execution) {
+  return execution.devices.front().kind == DeviceKind::cuda;
+}
+
+void print_rate(const TrainingSpeed& speed) {
+  fmt::print("{} samples/s, {:.3f} ms a step (median; fastest {:.3f})\n",
+             with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
+             1e3 * speed.median_seconds, 1e3 * speed.fastest_seconds);
+}
+
+/// The host only launches, so its phases say nothing of the GPU's: see --trace or Nsight Systems.
+void print_gpu_speed(const TrainingSpeed& speed) {
+  print_rate(speed);
+  fmt::print("{:.1f} GFLOP/s of the nominal work\n",
+             1e-9 * speed.nominal_flops / speed.median_seconds);
+}
+
 void print_speed(const TrainingSpeed& speed, const Execution& execution, double peak_gflops) {
   const PhaseSeconds& mean = speed.phases;
   const struct {
@@ -44,9 +61,7 @@ void print_speed(const TrainingSpeed& speed, const Execution& execution, double 
   fmt::print("{:<10} {:9.3f}           (mean of {} steps, replica 0)\n\n", "all",
              1e3 * mean.total(), speed.steps);
   const double gflops = 1e-9 * speed.nominal_flops / speed.median_seconds;
-  fmt::print("{} samples/s, {:.3f} ms a step (median; fastest {:.3f})\n",
-             with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
-             1e3 * speed.median_seconds, 1e3 * speed.fastest_seconds);
+  print_rate(speed);
   fmt::print(
       "{:.1f} GFLOP/s of the nominal work = {:.1f} % of the {:.1f} GFLOP/s that {} thread{} "
       "reach with nothing but multiply-adds, measured in this run\n",
@@ -59,9 +74,12 @@ void print_speed(const TrainingSpeed& speed, const Execution& execution, double 
   }
 }
 
-nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup, double peak_gflops) {
-  const double gflops = 1e-9 * speed.nominal_flops / speed.median_seconds;
+nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup) {
+  const Execution& execution = setup.options.execution;
   return {{"model", setup.options.recipe.model},
+          {"device", execution.devices.front().to_string()},
+          {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
+          {"tf32", execution.tf32},
           {"replicas", setup.ranks},
           {"threads", setup.options.execution.threads},
           {"batch_size", setup.options.recipe.batch_size},
@@ -79,11 +97,22 @@ nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup, double
             {"backward", speed.phases.backward},
             {"sync", speed.phases.sync},
             {"update", speed.phases.update}}},
-          {"nominal_gflops", gflops},
-          {"computed_share", speed.computed_flops / speed.nominal_flops},
-          {"peak_gflops", peak_gflops},
-          {"share_of_peak", gflops / peak_gflops}};
+          {"nominal_gflops", 1e-9 * speed.nominal_flops / speed.median_seconds},
+          {"computed_share", speed.computed_flops / speed.nominal_flops}};
 }
+
+/// What the processor could do at best.
+class Peak {
+ public:
+  explicit Peak(int threads) : options_{.threads = threads} { measure(); }
+  /// The clock may change while we measure: the better of several counts.
+  void measure() { gflops_ = std::max(gflops_, measure_fma_peak(options_)); }
+  double gflops() const { return gflops_; }
+
+ private:
+  FmaPeakOptions options_;
+  double gflops_ = 0;
+};
 
 int run(const BenchFlags& flags) {
   TrainOptions options = resolve(flags.train);
@@ -96,21 +125,31 @@ int run(const BenchFlags& flags) {
   const int ranks = static_cast<int>(execution.devices.size());
   const RunSetup setup = make_run_setup(options, data, ranks);
 
-  // The clock may change while we measure: the peak is taken before and after, the better counts.
-  const FmaPeakOptions peak_options{.threads = ranks * execution.threads};
-  const double before = measure_fma_peak(peak_options);
-  const TrainingSpeed speed = measure_training(setup, flags.warm_up, flags.steps);
-  const double peak = std::max(before, measure_fma_peak(peak_options));
-
-  fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, sync {}{}\n\n",
-             options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
-             execution.threads, execution.threads == 1 ? "" : "s", name_of(setup.replica.layout),
-             name_of(detect_instruction_set()), execution.sync,
-             options.recipe.exact ? ", exact" : "");
-  print_speed(speed, execution, peak);
-  if (!flags.json.empty()) {
-    write_file_atomically(flags.json, as_json(speed, setup, peak).dump(2) + "\n");
+  const std::string exact = options.recipe.exact ? ", exact" : "";
+  TrainingSpeed speed;
+  nlohmann::json json;
+  if (on_gpu(execution)) {
+    speed = measure_training(setup, flags.warm_up, flags.steps);
+    fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, tf32 {}, graph {}\n\n",
+               options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
+               execution.devices.front().to_string(), execution.sync, exact,
+               execution.tf32 ? "on" : "off", execution.graph && ranks == 1 ? "on" : "off");
+    print_gpu_speed(speed);
+    json = as_json(speed, setup);
+  } else {
+    Peak peak(ranks * execution.threads);
+    speed = measure_training(setup, flags.warm_up, flags.steps);
+    peak.measure();
+    fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, sync {}{}\n\n",
+               options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
+               execution.threads, execution.threads == 1 ? "" : "s", name_of(setup.replica.layout),
+               name_of(detect_instruction_set()), execution.sync, exact);
+    print_speed(speed, execution, peak.gflops());
+    json = as_json(speed, setup);
+    json["peak_gflops"] = peak.gflops();
+    json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();
   }
+  if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
   return 0;
 }
 
@@ -129,6 +168,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_data_flags(*command, flags->train);
   add_recipe_flags(*command, flags->train);
   add_replica_flags(*command, flags->train);
+  add_gpu_flags(*command, flags->train);
   add_sync_flags(*command, flags->train);
   const char* group = "Measurement";
   command->add_option("--warm-up", flags->warm_up, "steps before the clock starts")

@@ -62,6 +62,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       ->group("Model and data");
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
+  add_gpu_flags(*command, *flags);
   command->callback([flags, checkpoint, &action] {
     action = [=] {
       return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {

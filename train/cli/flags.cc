@@ -62,8 +62,11 @@ void add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name, 
 std::vector<DeviceId> devices_of(const RawFlags& flags) {
   std::vector<DeviceId> devices;
   for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
-  if (devices.empty()) {
-    devices.assign(static_cast<std::size_t>(flags.replicas), DeviceId::parse(flags.device));
+  if (!devices.empty()) return devices;
+  const DeviceId device = DeviceId::parse(flags.device);
+  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  if (flags.device == "cuda") {  // without a number: one replica on each GPU
+    for (int i = 0; i < flags.replicas; ++i) devices[static_cast<std::size_t>(i)].index = i;
   }
   return devices;
 }
@@ -85,10 +88,11 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.devices = devices_of(flags);
   execution.layout = layout_of(flags.layout);
   execution.overlap = flags.overlap == "on";
+  execution.graph = flags.graph == "on";
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
   execution.transport = transport_of(flags.transport);
-  execution.transport = checked([&execution] { return choose_transport(execution); });
+  execution.transport = checked([&] { return choose_transport(execution, flags.in_processes); });
   return options;
 }
 
@@ -180,7 +184,8 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
           ->check(whole_number(1, kMost))
           ->capture_default_str()
           ->group(group);
-  auto* device = app.add_option("--device", flags.device, "where all of them run")
+  auto* device = app.add_option("--device", flags.device,
+                                "where all of them run; cuda: on a GPU each, from cuda:0 on")
                      ->check(device_name())
                      ->type_name("DEVICE")
                      ->capture_default_str()
@@ -204,6 +209,26 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
   app.add_option("--comm-timeout", execution.comm_timeout,
                  "seconds that a replica waits for another before it names it and stops")
       ->check(number(kShortestTimeout))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_gpu_flags(CLI::App& app, RawFlags& flags) {
+  Execution& execution = flags.options.execution;
+  const char* group = "GPUs";
+  app.add_flag("--tf32", execution.tf32,
+               "products of f32 on tensor cores, their factors rounded to 10 bits")
+      ->group(group);
+  app.add_flag("--deterministic", execution.deterministic,
+               "only kernels that give the same bits in every run")
+      ->group(group);
+  app.add_flag("--autotune", execution.autotune,
+               "time the library's kernels for each shape and take the fastest")
+      ->group(group);
+  app.add_option("--graph", flags.graph,
+                 "with one replica: launch a whole step at once, as a CUDA graph")
+      ->check(one_of({"on", "off"}))
+      ->type_name("on|off")
       ->capture_default_str()
       ->group(group);
 }

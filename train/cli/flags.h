@@ -25,6 +25,7 @@ struct RawFlags {
   std::vector<std::string> devices;
   std::string layout = "auto";
   std::string overlap = "on";
+  std::string graph = "on";
   std::string transport = "auto";
   std::string sync;      ///< empty: what the recipe needs
   TrainOptions options;  ///< fields that stand for themselves
@@ -38,6 +39,8 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags);
 void add_replica_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.
 void add_process_flag(CLI::App& app, RawFlags& flags);
+/// Adds --tf32, --deterministic, --autotune and --graph.
+void add_gpu_flags(CLI::App& app, RawFlags& flags);
 /// Adds --sync, --transport, --bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
