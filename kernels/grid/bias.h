@@ -18,9 +18,9 @@ inline std::int64_t pixels_per_channel(const Shape& shape) {
 struct BiasForward {
   Divisor pixels;
   Divisor channels;
-  const float* x;
-  const float* b;
-  float* y;
+  const float* x = nullptr;
+  const float* b = nullptr;
+  float* y = nullptr;
 
   bool takes_packs() const { return grid::takes_packs(x) && grid::takes_packs(y); }
   template <int kWidth>
@@ -45,10 +45,10 @@ void bias_forward(Grid& grid, const ConstView& x, const ConstView& b, const View
 /// dy as a matrix of N rows and C * H * W columns, cut into parts of rows. How it is cut follows
 /// from its shape alone, so that the same gradients have the same sum on every GPU.
 struct ColumnSumPlan {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t rows_per_part;
-  std::int64_t parts;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t rows_per_part = 0;
+  std::int64_t parts = 0;
 
   ColumnSumPlan(std::int64_t row_count, std::int64_t column_count)
       : rows(row_count), columns(column_count) {
@@ -65,8 +65,8 @@ struct ColumnSumPlan {
 struct ColumnSums {
   ColumnSumPlan plan;
   Divisor columns;
-  const float* dy;
-  double* partial;
+  const float* dy = nullptr;
+  double* partial = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t part = columns.quotient(i), column = i - part * plan.columns;
@@ -92,9 +92,9 @@ struct ChannelTotals {
 
   ColumnSumPlan plan;
   Divisor pixels;
-  const double* partial;
-  float beta;
-  float* db;
+  const double* partial = nullptr;
+  float beta = 0;
+  float* db = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == 0) {

@@ -18,10 +18,10 @@ namespace ringlet::grid {
 template <class Adder>
 struct ArgmaxCount {
   Adder adder;
-  std::int64_t classes;
-  const float* logits;
-  const std::int32_t* labels;
-  std::int32_t* count;
+  std::int64_t classes = 0;
+  const float* logits = nullptr;
+  const std::int32_t* labels = nullptr;
+  std::int32_t* count = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t row) const {
     const std::int32_t label = labels[row];
@@ -67,10 +67,10 @@ struct CountNonfinite {
   };
 
   Adder adder;
-  std::int64_t packs;  // that x can be read in; the elements behind them come one by one
-  std::int64_t elements;
-  const float* x;
-  std::int32_t* count;
+  std::int64_t packs = 0;  // that x can be read in; the elements behind them come one by one
+  std::int64_t elements = 0;
+  const float* x = nullptr;
+  std::int32_t* count = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == 0) {

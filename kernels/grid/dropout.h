@@ -15,16 +15,16 @@ namespace ringlet::grid {
 /// where they are not.
 template <int kWidth>
 struct Dropout {
-  float probability;
-  float kept_factor;
-  std::uint64_t key;
-  std::int64_t first_sample;
-  const BatchPosition* position;  // or null
-  Divisor groups;                 // of four features in a sample, the last one may be smaller
-  std::int64_t features;
-  const float* in;
-  float beta;
-  float* out;
+  float probability = 0;
+  float kept_factor = 0;
+  std::uint64_t key = 0;
+  std::int64_t first_sample = 0;
+  const BatchPosition* position = nullptr;  // null where first_sample says it all
+  Divisor groups;  // of four features in a sample, the last one may be smaller
+  std::int64_t features = 0;
+  const float* in = nullptr;
+  float beta = 0;
+  float* out = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t n = groups.quotient(i), group = i - n * groups.divisor();

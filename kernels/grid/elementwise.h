@@ -10,12 +10,12 @@ namespace ringlet::grid {
 template <class T>
 struct Fill {
   T value;
-  T* y;
+  T* y = nullptr;
 
   bool takes_packs() const { return grid::takes_packs(y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
-    Pack<T, kWidth> values;
+    Pack<T, kWidth> values{};
     for (int i = 0; i < kWidth; ++i) values[i] = value;
     store_pack(y, pack, values);
   }

@@ -20,12 +20,12 @@ struct GatherBatch {
   };
 
   GatherSpec spec;
-  std::int64_t pixels;
-  const std::uint8_t* images;
-  const std::int32_t* labels;
-  const BatchPosition* position;
-  float* y;
-  std::int32_t* batch_labels;
+  std::int64_t pixels = 0;
+  const std::uint8_t* images = nullptr;
+  const std::int32_t* labels = nullptr;
+  const BatchPosition* position = nullptr;
+  float* y = nullptr;
+  std::int32_t* batch_labels = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == 1) {
@@ -45,7 +45,7 @@ struct GatherBatch {
 
   RINGLET_HOST_DEVICE void copy_image(const Place& place, std::int64_t sample) const {
     for (std::int64_t pack = place.thread; pack < pixels / kWidth; pack += kThreads) {
-      Pack<float, kWidth> out;
+      Pack<float, kWidth> out{};
       if (sample < 0) {
         for (int i = 0; i < kWidth; ++i) out[i] = std::numeric_limits<float>::quiet_NaN();
       } else {

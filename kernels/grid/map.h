@@ -26,7 +26,7 @@ struct Map {
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     Pack<float, kWidth> in[kInputs];
     for (int k = 0; k < kInputs; ++k) in[k] = load_pack<kWidth>(x[k], pack);
-    Pack<float, kWidth> out;
+    Pack<float, kWidth> out{};
     for (int i = 0; i < kWidth; ++i) {
       out[i] = call(in, i, std::make_integer_sequence<int, kInputs>{});
     }

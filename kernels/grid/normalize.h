@@ -9,14 +9,14 @@ namespace ringlet::grid {
 
 struct NormalizePixels {
   Normalization normalization;
-  const std::uint8_t* x;
-  float* y;
+  const std::uint8_t* x = nullptr;
+  float* y = nullptr;
 
   bool takes_packs() const { return grid::takes_packs(x) && grid::takes_packs(y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const Pack<std::uint8_t, kWidth> in = load_pack<kWidth>(x, pack);
-    Pack<float, kWidth> out;
+    Pack<float, kWidth> out{};
     for (int i = 0; i < kWidth; ++i) {
       out[i] = element::normalize(in[i], normalization.mean, normalization.deviation);
     }

@@ -89,8 +89,8 @@ inline bool are_halves(const Pool2dSpec& spec, const Shape& x, const Shape& y) {
 
 struct AveragePool {
   PoolGeometry g;
-  const float* x;
-  float* y;
+  const float* x = nullptr;
+  float* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint at = g.output(o);
@@ -108,8 +108,8 @@ struct AveragePool {
 
 struct AverageHalves {
   PoolGeometry g;
-  const float* x;
-  float* y;
+  const float* x = nullptr;
+  float* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint at = g.output(o);
@@ -137,8 +137,8 @@ template <class Share>
 struct PoolBackward {
   PoolGeometry g;
   Share share;
-  float beta;
-  float* dx;
+  float beta = 0;
+  float* dx = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const PlanePoint at = g.pixel(i);
@@ -184,9 +184,9 @@ void avg_pool2d_backward(Grid& grid, const Pool2dSpec& spec, const ConstView& dy
 
 struct MaximumPool {
   PoolGeometry g;
-  const float* x;
-  float* y;
-  std::int32_t* winner;
+  const float* x = nullptr;
+  float* y = nullptr;
+  std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint at = g.output(o);
@@ -210,9 +210,9 @@ struct MaximumPool {
 
 struct MaximumHalves {
   PoolGeometry g;
-  const float* x;
-  float* y;
-  std::int32_t* winner;
+  const float* x = nullptr;
+  float* y = nullptr;
+  std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint at = g.output(o);

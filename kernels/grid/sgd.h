@@ -12,10 +12,10 @@ namespace ringlet::grid {
 /// `velocity` may be null.
 struct SgdUpdate {
   SgdSpec spec;
-  const float* device_rates;  // learning rate, momentum
-  float* value;
-  const float* gradient;
-  float* velocity;
+  const float* device_rates = nullptr;  // learning rate, momentum
+  float* value = nullptr;
+  const float* gradient = nullptr;
+  float* velocity = nullptr;
 
   bool takes_packs() const {
     return grid::takes_packs(value) && grid::takes_packs(gradient) && grid::takes_packs(velocity);

@@ -29,12 +29,12 @@ struct SoftmaxRows {
     float sum[kThreads];
   };
 
-  std::int64_t rows;
-  std::int64_t classes;
-  const float* logits;
-  const std::int32_t* labels;
-  float* probabilities;
-  double* losses;
+  std::int64_t rows = 0;
+  std::int64_t classes = 0;
+  const float* logits = nullptr;
+  const std::int32_t* labels = nullptr;
+  float* probabilities = nullptr;
+  double* losses = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     const int lane = place.thread % kRowThreads;
@@ -100,9 +100,9 @@ struct TotalLoss {
     double sums[kThreads];
   };
 
-  std::int64_t count;
-  const double* values;
-  float* total;
+  std::int64_t count = 0;
+  const double* values = nullptr;
+  float* total = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == 0) {
@@ -132,11 +132,11 @@ void softmax_cross_entropy_forward(Grid& grid, const ConstView& logits, const Co
 
 struct SoftmaxGradient {
   Divisor classes;
-  const float* probabilities;
-  const std::int32_t* labels;
-  const float* dloss;
-  float beta;
-  float* dlogits;
+  const float* probabilities = nullptr;
+  const std::int32_t* labels = nullptr;
+  const float* dloss = nullptr;
+  float beta = 0;
+  float* dlogits = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t row = classes.quotient(i), k = i - row * classes.divisor();

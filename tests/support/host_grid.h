@@ -40,7 +40,7 @@ class HostGrid {
   template <class Program>
   void run_blocks(const char*, std::int64_t blocks, const Program& program) {
     for (const std::int64_t block : shuffled(0, blocks)) {
-      typename Program::Shared shared;
+      typename Program::Shared shared{};
       std::memset(&shared, 0xFF, sizeof shared);  // as a GPU, it holds nothing of use
       for (int k = 0; k < Program::kPhases; ++k) {
         for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
