@@ -38,20 +38,27 @@ TransportChoice require_nccl(const std::vector<DeviceId>& devices, const std::st
 
 }  // namespace
 
-TransportChoice choose_transport(const Execution& execution) {
+TransportChoice choose_transport(const Execution& execution, bool in_processes) {
   const std::vector<DeviceId>& devices = execution.devices;
   require_one_kind(devices);
   const bool is_nccls_own = comm::needs_engine(execution.sync);
   const std::string sync = "--sync " + execution.sync;
+  const bool only_nccl = in_processes && devices.front().kind == DeviceKind::cuda;
   switch (execution.transport) {
     case TransportChoice::nccl:
       return require_nccl(devices, "--transport nccl");
     case TransportChoice::local:
       if (is_nccls_own) throw ContractError(sync + " needs --transport nccl");
+      if (only_nccl) {
+        throw ContractError(
+            "--transport local joins the replicas of one process; GPUs of several processes need "
+            "--transport nccl");
+      }
       return TransportChoice::local;
     case TransportChoice::automatic:
       break;
   }
+  if (only_nccl) return require_nccl(devices, "NCCL, which joins GPUs of several processes,");
   if (is_nccls_own) return require_nccl(devices, sync);
   const bool possible = devices.size() > 1 && why_not_nccl(devices).empty();
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;

@@ -58,6 +58,13 @@ TEST(TransportChoice, FollowsTheStrategy) {
   }
 }
 
+TEST(TransportChoice, IsNcclForGpusOfSeveralProcesses) {
+  EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto), true), kNccl);
+  EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto), true), kLocal);
+  EXPECT_THROW(choose_transport(execution({"cuda:0"}, kLocal), true), ContractError);
+  EXPECT_THROW(choose_transport(execution({"cuda:0", "cuda:0"}, kAuto), true), ContractError);
+}
+
 TEST(TransportChoice, SaysInOneLineWhatCannotBe) {
   EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kNccl)),
             "--transport nccl is for GPUs; use --device cuda");
