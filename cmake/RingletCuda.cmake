@@ -1,27 +1,27 @@
 # Whether this build has CUDA: RINGLET_WITH_CUDA, and why not. AUTO takes it where everything is there.
 #
-#   RINGLET_CUDA                 AUTO, ON (what is missing is an error) or OFF (default)
+#   RINGLET_CUDA                 AUTO (default), ON (what is missing is an error) or OFF
 #   CMAKE_CUDA_ARCHITECTURES     default 80 and 90, and PTX of 90 for what comes later
 #   CUDNN_ROOT, NCCL_ROOT        where they are not in the toolkit, the system or Python's site-packages
 #
 # cuBLASLt, cuDNN and NCCL are opened at run time (kernels/shared_library.h); their folders go into the
 # program's search path.
-set(RINGLET_CUDA OFF CACHE STRING "Build for GPUs: AUTO, ON or OFF")
+set(RINGLET_CUDA AUTO CACHE STRING "Build for GPUs: AUTO, ON or OFF")
 set(RINGLET_WITH_CUDA FALSE)
-set(RINGLET_WHY_NO_CUDA "")
+set(RINGLET_WHY_NO_CUDA "it was configured with RINGLET_CUDA=OFF")
 
 if(NOT RINGLET_CUDA STREQUAL OFF)
   include(CheckLanguage)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})  # the toolkit need not be on PATH
-    find_program(CMAKE_CUDA_COMPILER nvcc HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda /opt/cuda
+    find_program(RINGLET_NVCC nvcc HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda /opt/cuda
                  PATH_SUFFIXES bin)
-    if(NOT CMAKE_CUDA_COMPILER)
-      unset(CMAKE_CUDA_COMPILER CACHE)
+    if(RINGLET_NVCC)
+      set(ENV{CUDACXX} ${RINGLET_NVCC})
     endif()
   endif()
   check_language(CUDA)
   if(NOT CMAKE_CUDA_COMPILER)
-    set(RINGLET_WHY_NO_CUDA "there is no nvcc (install the CUDA toolkit)")
+    set(RINGLET_WHY_NO_CUDA "there is no nvcc that works (install the CUDA toolkit)")
   else()
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures to compile for")
@@ -70,6 +70,6 @@ if(RINGLET_WITH_CUDA)
   list(REMOVE_DUPLICATES CMAKE_BUILD_RPATH)
   list(REMOVE_DUPLICATES CMAKE_INSTALL_RPATH)
   message(STATUS "CUDA ${CUDAToolkit_VERSION}, cuDNN ${CUDNN_VERSION}, NCCL ${NCCL_VERSION} for ${CMAKE_CUDA_ARCHITECTURES}")
-elseif(RINGLET_WHY_NO_CUDA)
+else()
   message(STATUS "Building without CUDA: ${RINGLET_WHY_NO_CUDA}")
 endif()

@@ -7,8 +7,7 @@ namespace ringlet {
 
 namespace {
 
-constexpr const char* kWhy =
-    "this build of Ringlet has no CUDA: CMake found no nvcc, cuDNN or NCCL when it was configured";
+constexpr const char* kWhy = "this build of Ringlet has no CUDA: " RINGLET_WHY_NO_CUDA;
 
 }  // namespace
 

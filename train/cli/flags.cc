@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/all_reduce.h"
+#include "comm/launch.h"
 #include "nn/models/model.h"
 #include "train/cli/checks.h"
 #include "train/cli/error_exit.h"
@@ -59,6 +60,13 @@ void add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name, 
       ->group(kRecipeGroup);
 }
 
+/// Processes share the machine's GPUs: the first takes the first --replicas of them, and so on.
+int first_gpu(const RawFlags& flags) {
+  if (!flags.in_processes) return 0;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? place->process * flags.replicas : 0;
+}
+
 std::vector<DeviceId> devices_of(const RawFlags& flags) {
   std::vector<DeviceId> devices;
   for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
@@ -66,7 +74,8 @@ std::vector<DeviceId> devices_of(const RawFlags& flags) {
   const DeviceId device = DeviceId::parse(flags.device);
   devices.assign(static_cast<std::size_t>(flags.replicas), device);
   if (flags.device == "cuda") {  // without a number: one replica on each GPU
-    for (int i = 0; i < flags.replicas; ++i) devices[static_cast<std::size_t>(i)].index = i;
+    int next = first_gpu(flags);
+    for (DeviceId& gpu : devices) gpu.index = next++;
   }
   return devices;
 }
