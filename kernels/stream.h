@@ -114,6 +114,9 @@ class Stream {
   /// After an error the tasks that follow are dropped (their events are reached all the same,
   /// so nobody hangs) until synchronize() has thrown it.
   virtual void synchronize() = 0;
+  /// Blocks the host until what was handed over is launched, and throws as synchronize() does. The
+  /// same as that, but on streams that work behind the host's back: those need not be idle yet.
+  virtual void flush() { synchronize(); }
 
   /// Whether work can be captured into graphs: on CUDA's compute streams.
   virtual bool can_capture() const { return false; }

@@ -67,6 +67,7 @@ Evaluation Evaluator::run() {
   device.communication().wait(*ready_);
   communicator_.all_reduce(device.communication(), sums_, "evaluation");
   device.communication().synchronize();
+  communicator_.require_alive();
   copy_to_host(compute, sums_, sums.data());
   return summarize(sums);
 }

@@ -89,7 +89,7 @@ void GradientSync::finish() {
   if (communicator_.size() == 1) return;
   const Stopwatch watch;
   device_.communication().record(*done_);
-  device_.communication().synchronize();
+  device_.communication().flush();
   communicator_.require_alive();
   device_.compute().wait(*done_);
   waited_seconds_ += watch.seconds();

@@ -48,7 +48,9 @@ class GradientSync : public nn::ReadyListener {
   /// Before the last backward pass of a step; the statistics must have been written.
   void begin_step();
   void gradient_ready(const nn::Parameter& parameter) override;
-  /// Returns when the compute stream may read the sums; rethrows what a collective threw.
+  /// What is enqueued on the compute stream after it reads the sums; rethrows what a collective
+  /// threw. On a GPU the host waits for the launches alone: a rank that fails later may leave no
+  /// sum behind, so whoever reads numbers asks Communicator::require_alive() first.
   void finish();
 
   /// Seconds that the replica's thread has spent in begin_step(), in collectives that run in place,

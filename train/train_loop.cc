@@ -98,6 +98,7 @@ void TrainLoop::load_start() {
   communicator_.broadcast(stream, 0, velocity, "optimiser state");
   communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
   stream.synchronize();
+  communicator_.require_alive();
   if (setup_.resumed) progress_ = setup_.resumed->progress;
 }
 
@@ -135,9 +136,10 @@ bool TrainLoop::step() {
     return run_step();
   } catch (...) {
     // Collectives that are under way read this replica's memory: everybody must let go of it
-    // before it is freed.
+    // before it is freed. So must the steps in flight.
     communicator_.abort(message_of_current_exception());
     drain(device_.communication());
+    drain(device_.compute());
     throw;
   }
 }
@@ -188,6 +190,7 @@ void TrainLoop::take_statistics(std::size_t in_flight) {
   while (pending_.size() > in_flight) {
     Pending& step = pending_.front();
     const auto* sums = static_cast<const float*>(statistics_.finish());
+    communicator_.require_alive();  // else they may be no sums
     require(static_cast<std::int64_t>(sums[kSamples]) == step.samples, "step",
             "the ranks' samples do not add up to the global batch");
     step.loss_sum = static_cast<double>(sums[kLossSum]);

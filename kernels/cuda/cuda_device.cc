@@ -171,7 +171,12 @@ void CudaQueueStream::wait(Event& event) {
 }
 
 void CudaQueueStream::synchronize() {
-  queue_.synchronize();
+  try {
+    queue_.synchronize();
+  } catch (...) {
+    cudaStreamSynchronize(handle());  // idle all the same: whoever waits may free memory next
+    throw;
+  }
   CudaStream::synchronize();
 }
 

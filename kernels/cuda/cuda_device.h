@@ -84,6 +84,7 @@ class CudaStream : public Stream {
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
+  void flush() override {}
 
   bool can_capture() const override { return true; }
   void begin_capture() override;
@@ -113,6 +114,7 @@ class CudaQueueStream final : public CudaStream {
   void record(Event& event) override;
   void wait(Event& event) override;
   void synchronize() override;
+  void flush() override { queue_.synchronize(); }
   bool can_capture() const override { return false; }
 
  private:

@@ -11,8 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "comm/local_transport.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "kernels/meta_device.h"
+#include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/trace_writer.h"
 
@@ -174,6 +177,42 @@ TEST(GradientSync, ABucketIsSummedWhileOtherGradientsAreStillMissing) {
         expect_pattern_summed(device, replica.parameters(), 2);
       },
       nullptr);
+}
+
+/// Notes how its communication stream is waited for.
+class NotingDevice : public MetaDevice {
+ public:
+  struct Noting : MetaStream {
+    using MetaStream::MetaStream;
+    void synchronize() override { ++synchronized; }
+    void flush() override { ++flushed; }
+    int synchronized = 0, flushed = 0;
+  };
+  Noting& communication() override { return communication_; }
+
+ private:
+  Noting communication_{*this, "communication"};
+};
+
+TEST(GradientSync, WaitsForLaunchesAndNotForTheDevice) {
+  comm::LocalGroup group(2);
+  comm::Communicator communicator(group.transport(0));
+  NotingDevice device;
+  Replica replica(device, lenet_spec());
+  GradientSync sync(device, communicator, replica.parameters(), ShardTree(1), {0, true});
+  const auto take_step = [&] {
+    sync.begin_step();
+    for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
+      sync.gradient_ready(*parameter);
+    }
+    sync.finish();
+  };
+  take_step();
+  EXPECT_EQ(device.communication().flushed, 1);
+  EXPECT_EQ(device.communication().synchronized, 0);
+  group.abort(1, "the other rank is gone");
+  EXPECT_TRUE(testing::says(testing::message_of<comm::Aborted>(take_step),
+                            {"rank 1", "the other rank is gone"}));
 }
 
 TEST(GradientSync, SaysWhenAGradientIsMissing) {
