@@ -33,15 +33,30 @@ class StepGraphs {
       ++entry.eager_runs;
       return enqueue();
     }
-    if (!entry.graph) {
-      stream_.begin_capture();
-      enqueue();
-      entry.graph = stream_.end_capture();
-    }
+    if (!entry.graph) entry.graph = capture(enqueue);
     stream_.launch(*entry.graph);
   }
 
  private:
+  template <class Enqueue>
+  std::unique_ptr<Graph> capture(Enqueue& enqueue) {
+    stream_.begin_capture();
+    try {
+      enqueue();
+    } catch (...) {
+      end_broken_capture();
+      throw;
+    }
+    return stream_.end_capture();
+  }
+  /// A stream that is being captured can neither be waited for nor have its memory freed.
+  void end_broken_capture() noexcept {
+    try {
+      stream_.end_capture();
+    } catch (...) {  // says what is known: the capture is worth nothing
+    }
+  }
+
   static constexpr int kEagerRuns = 2;
   struct Entry {
     int eager_runs = 0;

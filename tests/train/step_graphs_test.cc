@@ -1,8 +1,10 @@
-// When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is asked.
+// When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is
+// asked.
 #include "train/step_graphs.h"
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,17 @@ TEST_F(StepGraphsTest, AShortLastBatchHasItsOwnGraph) {
 TEST_F(StepGraphsTest, WhatDependsOnTheHostIsNeverReplayed) {
   StepGraphs graphs(stream_, true);
   for (int step = 0; step < 5; ++step) EXPECT_EQ(run(graphs, 256, false), Log{"enqueue"});
+}
+
+TEST_F(StepGraphsTest, ACaptureThatBreaksIsEnded) {
+  StepGraphs graphs(stream_, true);
+  run(graphs, 256);
+  run(graphs, 256);
+  stream_.log.clear();
+  const auto fail = [] { throw std::runtime_error("no batch"); };
+  EXPECT_THROW(graphs.run(256, fail, [] { return true; }), std::runtime_error);
+  EXPECT_EQ(stream_.log, (Log{"capture", "captured 1"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 2", "launch 2"}));
 }
 
 TEST_F(StepGraphsTest, OffMeansOff) {
