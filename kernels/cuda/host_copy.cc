@@ -6,26 +6,14 @@
 
 namespace ringlet::impl {
 
-namespace {
-
-bool is_pinned(const void* host) {
-  cudaPointerAttributes attributes{};
-  check_cuda(cudaPointerGetAttributes(&attributes, host), "cudaPointerGetAttributes");
-  return attributes.type != cudaMemoryTypeUnregistered;
-}
-
-}  // namespace
-
 void copy_from_host(CudaStream& stream, const void* host, const View& y) {
   if (y.bytes() == 0) return;
   check_cuda(cudaMemcpyAsync(y.data(), host, static_cast<std::size_t>(y.bytes()),
                              cudaMemcpyHostToDevice, stream.handle()),
              "copy_from_host");
-  // Ordinary memory has been read when the call returns; pinned memory is read in the stream's
-  // turn.
-  if (is_pinned(host)) {
-    check_cuda(cudaStreamSynchronize(stream.handle()), "copy_from_host");
-  }
+  // Pinned memory is read in the stream's turn, and of ordinary memory CUDA only says that it might
+  // have been read by now.
+  check_cuda(cudaStreamSynchronize(stream.handle()), "copy_from_host");
 }
 
 void copy_to_host(CudaStream& stream, const ConstView& x, void* host) {
