@@ -69,6 +69,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;
+  require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
+          "takes the kernel that was the fastest this time, and another may give other bits; leave "
+          "it out with --exact and --deterministic");
   setup.data = data;
   setup.ranks = ranks;
   setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, ranks), ranks,

@@ -60,6 +60,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"a_batch_of_one", 1, 3}),
     ::testing::PrintToStringParamName());
 
+TEST(ExactModeSetup, RefusesKernelsChosenByTime) {
+  const data::Splits data = formula_splits(150);
+  const auto message = [&data](const TrainOptions& options) {
+    return testing::message_of<ContractError>([&] { make_run_setup(options, data, 1); });
+  };
+  TrainOptions options = exact_options(1);
+  options.execution.autotune = true;
+  EXPECT_TRUE(testing::says(message(options), {"--autotune", "--exact"}));
+  options.recipe.exact = false;
+  EXPECT_NO_THROW(make_run_setup(options, data, 1));
+  options.execution.deterministic = true;
+  EXPECT_TRUE(testing::says(message(options), {"--autotune", "--deterministic"}));
+}
+
 TEST(ExactModeOnCuda, TheNumberOfReplicasChangesNoBit) {
   SKIP_WITHOUT_GPU();
   const data::Splits data = formula_splits(150);
