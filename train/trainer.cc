@@ -59,9 +59,14 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
       comm::Transport& host = group.transport(rank);
       host.set_timeout(execution.comm_timeout);
       const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
-      comm::Communicator communicator(over_nccl ? *over_nccl : host,
-                                      {execution.sync, execution.comm_timeout});
-      body(*device, communicator);
+      try {
+        comm::Communicator communicator(over_nccl ? *over_nccl : host,
+                                        {execution.sync, execution.comm_timeout});
+        body(*device, communicator);
+      } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
+        host.abort(message_of_current_exception());
+        throw;
+      }
     } catch (...) {
       watch.failed(rank, std::current_exception());
       group.abort(rank, message_of_current_exception());
