@@ -81,6 +81,11 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
   announce();
 }
 
+TrainLoop::~TrainLoop() {
+  drain(device_.communication());
+  drain(device_.compute());
+}
+
 void TrainLoop::load_start() {
   nn::Parameters& parameters = replica_.parameters();
   parameters.initialize(setup_.options.recipe.seed);
@@ -136,10 +141,9 @@ bool TrainLoop::step() {
     return run_step();
   } catch (...) {
     // Collectives that are under way read this replica's memory: everybody must let go of it
-    // before it is freed. So must the steps in flight.
+    // before it is freed.
     communicator_.abort(message_of_current_exception());
     drain(device_.communication());
-    drain(device_.compute());
     throw;
   }
 }

@@ -34,6 +34,10 @@ class TrainLoop {
   /// run() together. Throws MismatchError when the ranks' plans differ.
   TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& communicator,
             std::span<RunListener* const> listeners);
+  /// Waits for the steps in flight: they use this memory.
+  ~TrainLoop();
+  TrainLoop(const TrainLoop&) = delete;
+  TrainLoop& operator=(const TrainLoop&) = delete;
 
   RunResult run();
 
