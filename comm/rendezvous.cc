@@ -16,8 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kVerdictSeconds = 2;  // that the server may take to decide who tells the user
-constexpr double kServerSlack = 1;     // seconds more, so that the server explains a time-out
+constexpr double kVerdictSeconds = 2;    // that the server may take to decide who tells the user
+constexpr double kLastWordsSeconds = 1;  // after which all have noticed that process 0 is gone
+constexpr double kServerSlack = 1;       // seconds more, so that the server explains a time-out
 
 std::chrono::nanoseconds nanoseconds_of(double seconds) {
   constexpr double kLongest = 1e8;  // seconds, some three years
@@ -71,6 +72,8 @@ Rendezvous::~Rendezvous() {
   }
   hub_.shut_down();
   thread_.join();
+  // The others may be slower to find out: the name stays taken until they must have tried it.
+  if (last_words_.open()) std::this_thread::sleep_for(nanoseconds_of(kLastWordsSeconds));
 }
 
 MessageSocket Rendezvous::find_hub(const std::string& name) {
