@@ -77,8 +77,9 @@ class Communicator {
   void set_activity(const char* what) { transport_.recorder().set_activity(what); }
   /// This rank has failed outside of a collective: everybody else stops with Aborted. Any thread.
   void abort(const std::string& reason) noexcept { transport_.abort(reason); }
-  /// Throws Aborted if any rank has failed, the root cause if it is this rank's. For whoever has waited for a stream other than the
-  /// host's: what was cut short there may have come to rest without an error of its own.
+  /// Throws Aborted if any rank has failed, the root cause if it is this rank's. For whoever has
+  /// waited for a stream other than the host's: what was cut short there may have come to rest
+  /// without an error of its own.
   void require_alive() const;
 
  private:
