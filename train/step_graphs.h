@@ -2,8 +2,8 @@
 // kernels costs the host one launch.
 //
 // What changes from step to step is read from device memory (StepInputs, BatchPosition), so a graph
-// is good for every step with as many samples. The first two of them run eagerly: they open the
-// libraries' plans and let workspaces grow, which a capture could not hold.
+// is good for every step with as many samples. The first of them runs eagerly: it makes the
+// libraries' plans and lets workspaces grow, which a capture could not hold.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class StepGraphs {
     }
   }
 
-  static constexpr int kEagerRuns = 2;
+  static constexpr int kEagerRuns = 1;
   struct Entry {
     int eager_runs = 0;
     std::unique_ptr<Graph> graph;
