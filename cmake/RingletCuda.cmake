@@ -1,7 +1,8 @@
 # Whether this build has CUDA: RINGLET_WITH_CUDA, and why not. AUTO takes it where everything is there.
 #
 #   RINGLET_CUDA                 AUTO (default), ON (what is missing is an error) or OFF
-#   CMAKE_CUDA_ARCHITECTURES     default 80 and 90, and PTX of 90 for what comes later
+#   CMAKE_CUDA_ARCHITECTURES     or CUDAARCHS in the environment; default 80 and 90, and PTX of 90 for what
+#                                comes later
 #   CUDNN_ROOT, NCCL_ROOT        where they are not in the toolkit, the system or Python's site-packages
 #
 # cuBLASLt, cuDNN and NCCL are opened at run time (kernels/shared_library.h); their folders go into the
@@ -23,7 +24,7 @@ if(NOT RINGLET_CUDA STREQUAL OFF)
   if(NOT CMAKE_CUDA_COMPILER)
     set(RINGLET_WHY_NO_CUDA "there is no nvcc that works (install the CUDA toolkit)")
   else()
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
       set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures to compile for")
     endif()
     enable_language(CUDA)

@@ -218,7 +218,7 @@ void Rendezvous::leave() {
   std::unique_lock lock(mutex_);
   // Without a limit: whoever has died is known at once, and process 0 may be writing a large state.
   changed_.wait(lock, [this] { return cause_ || farewell_; });
-  if (!farewell_) throw Aborted(*cause_);
+  if (cause_) throw Aborted(*cause_);
 }
 
 template <class Ready>

@@ -90,7 +90,8 @@ void RendezvousServer::read_from(Guest& guest) {
       break;
     case Message::Kind::goodbye:
       guest.has_left = true;
-      if (std::all_of(guests_.begin(), guests_.end(), [](const Guest& g) { return g.has_left; })) {
+      if (!verdict_ &&
+          std::all_of(guests_.begin(), guests_.end(), [](const Guest& g) { return g.has_left; })) {
         tell_everybody({.kind = Message::Kind::farewell});
       }
       break;
