@@ -5,6 +5,8 @@
 #include <atomic>
 #include <filesystem>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -28,6 +30,17 @@ RunSetup setup_of(const TrainOptions& options, int in_flight) {
   return setup;
 }
 
+/// What each saved state said of the epoch that was under way.
+class SavedProgress : public RunListener {
+ public:
+  void saved(const std::string& path) override {
+    if (!std::filesystem::is_directory(path)) return;
+    const Progress progress = read_state(path).progress;
+    seen.emplace_back(progress.step, progress.epoch_samples, progress.epoch_loss);
+  }
+  std::vector<std::tuple<std::int64_t, std::int64_t, double>> seen;
+};
+
 class InFlight : public ::testing::TestWithParam<int> {};
 
 TEST_P(InFlight, ChangesNothingThatIsComputedToldOrSaved) {
@@ -37,9 +50,12 @@ TEST_P(InFlight, ChangesNothingThatIsComputedToldOrSaved) {
     options.files.save_every = save_every;
     options.execution.check_replicas = 3;
     options.files.out = expected_folder.path();
-    const Outcome expected = run(setup_of(options, 0));
+    SavedProgress expected_saves, saves;
+    const Outcome expected = run(setup_of(options, 0), {&expected_saves});
     options.files.out = folder.path();
-    const Outcome actual = run(setup_of(options, GetParam()));
+    const Outcome actual = run(setup_of(options, GetParam()), {&saves});
+    EXPECT_EQ(saves.seen, expected_saves.seen);
+    EXPECT_EQ(saves.seen.size(), 3u);
     ASSERT_EQ(expected.steps.size(), static_cast<std::size_t>(kSteps));
     ASSERT_EQ(actual.steps.size(), expected.steps.size());
     for (std::size_t i = 0; i < actual.steps.size(); ++i) {
