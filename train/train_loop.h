@@ -54,9 +54,9 @@ class TrainLoop {
  private:
   /// A step whose numbers are on their way to the host, or have just come.
   struct Pending {
-    std::int64_t step;  // steps done with it
-    std::int64_t samples;
-    double lr;
+    std::int64_t step = 0;  // steps done with it
+    std::int64_t samples = 0;
+    double lr = 0;
     double loss_sum = 0;
   };
 
