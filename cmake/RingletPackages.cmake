@@ -12,6 +12,10 @@ ringlet_package(fmt libfmt-dev)
 ringlet_package(ZLIB zlib1g-dev)
 ringlet_package(nlohmann_json nlohmann-json3-dev)
 ringlet_package(CLI11 libcli11-dev)
+ringlet_package(Protobuf "libprotobuf-dev protobuf-compiler")
+if(NOT Protobuf_PROTOC_EXECUTABLE)
+  message(FATAL_ERROR "protoc was not found. Install it with:  sudo apt-get install protobuf-compiler")
+endif()
 
 # OpenBLAS, the build with POSIX threads: the serial one of Debian 12 and its relatives is not safe to
 # call from several threads at once (it loses products), and a ThreadSanitizer build must not link an

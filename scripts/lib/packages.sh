@@ -2,12 +2,15 @@
 
 # Without these nothing builds.
 REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
-          libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev libbenchmark-dev)
+          libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev
+          libbenchmark-dev)
 # These save time, or carry data between processes. Their absence is said and borne.
 OPTIONAL=(ccache libgloo-dev)
 DATASET=dataset-fashion-mnist
-# For scripts/check, scripts/mutate, the tests that ask PyTorch, and those that start with mpirun.
-DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-torch openmpi-bin)
+# For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, those
+# that look at a page in a browser, and scripts/lib/python_tools.sh.
+DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-torch openmpi-bin
+           chromium python3-venv)
 
 # Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
 release_adjustments() {
