@@ -4,8 +4,10 @@
 #include <bit>
 #include <string>
 
+#include "data/border.h"
 #include "train/atomic_file.h"
 #include "train/shard_tree.h"
+#include "train/version.h"
 
 namespace ringlet::train {
 
@@ -42,6 +44,21 @@ int choose_shards(const TrainOptions& options, int ranks) {
 nn::ModelInput model_input(const data::Dataset& data) {
   return {static_cast<int>(data.channels()), static_cast<int>(data.height()),
           static_cast<int>(data.width()), static_cast<int>(data.classes())};
+}
+
+ModelInfo model_info(const Recipe& recipe, const data::Dataset& data,
+                     const data::LoaderOptions& loader) {
+  const nn::ModelInput input = model_input(data);
+  return {.version = kVersion,
+          .model = recipe.model,
+          .data = recipe.data,
+          .channels = input.channels,
+          .height = input.height,
+          .width = input.width,
+          .classes = data.class_names(),
+          .mean = loader.mean,
+          .deviation = loader.deviation,
+          .background = static_cast<float>(data::border_brightness(data))};
 }
 
 void check(const Recipe& recipe) {
@@ -84,6 +101,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.loader.mean = recipe.normalize ? static_cast<float>(data.train->statistics().mean) : 0;
   setup.loader.deviation =
       recipe.normalize ? static_cast<float>(data.train->statistics().deviation) : 1;
+
+  setup.model = model_info(recipe, *data.train, setup.loader);
 
   const DeviceKind kind = options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "train/model_info.h"
 #include "train/options.h"
 #include "train/partition.h"
 #include "train/replica.h"
@@ -23,6 +24,7 @@ struct RunSetup {
   Partition partition;
   Schedule schedule;
   ReplicaSpec replica;
+  ModelInfo model;             ///< what the saved files say of the model
   data::LoaderOptions loader;  ///< max_batch is set by whoever makes one
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;

@@ -101,7 +101,8 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   }
 }
 
-void save_model(const fs::path& file, const nn::Registry& registry, const HostState& state) {
+void save_model(const fs::path& file, const nn::Registry& registry, const HostState& state,
+                const ModelInfo& info) {
   std::vector<TensorToWrite> tensors;
   const auto specs = model_specs(registry);
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -109,7 +110,7 @@ void save_model(const fs::path& file, const nn::Registry& registry, const HostSt
     const auto& values = is_value ? state.values[i] : state.buffers[i - state.values.size()];
     tensors.push_back({specs[i], values.data()});
   }
-  write_safetensors(file, tensors, {{"format", "pt"}});
+  write_safetensors(file, tensors, to_metadata(info));
 }
 
 HostState load_model(const fs::path& path, const nn::Registry& registry) {
@@ -123,9 +124,10 @@ HostState load_model(const fs::path& path, const nn::Registry& registry) {
 }
 
 void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,
-                const Recipe& recipe, const Progress& progress, std::uint64_t data_hash) {
+                const ModelInfo& info, const Recipe& recipe, const Progress& progress,
+                std::uint64_t data_hash) {
   AtomicDirectory folder(out / "state");
-  save_model(folder.path() / "model.safetensors", registry, state);
+  save_model(folder.path() / "model.safetensors", registry, state, info);
   std::vector<TensorToWrite> velocities;
   const auto specs = velocity_specs(registry);
   for (std::size_t i = 0; i < state.velocities.size(); ++i) {

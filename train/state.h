@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "nn/parameters.h"
+#include "train/model_info.h"
 #include "train/options.h"
 
 namespace ringlet::train {
@@ -47,17 +48,17 @@ HostState download(Device& device, const nn::Parameters& parameters, ConstView v
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
             View velocity);
 
-/// Writes weights and buffers. Throws FileError.
+/// Writes weights and buffers, and what the model is. Throws FileError.
 void save_model(const std::filesystem::path& file, const nn::Registry& registry,
-                const HostState& state);
-/// Reads weights and buffers, PyTorch's files too (a leading "module." is dropped). Throws one
-/// FileError that lists everything that does not fit.
+                const HostState& state, const ModelInfo& info);
+/// Reads weights and buffers, PyTorch's files too (a leading "module." is dropped), whatever they
+/// say of themselves. Throws one FileError that lists everything that does not fit.
 HostState load_model(const std::filesystem::path& file, const nn::Registry& registry);
 
 /// Writes OUT/state as one folder. Throws FileError; the former state then stays.
 void save_state(const std::filesystem::path& out, const nn::Registry& registry,
-                const HostState& state, const Recipe& recipe, const Progress& progress,
-                std::uint64_t data_hash);
+                const HostState& state, const ModelInfo& info, const Recipe& recipe,
+                const Progress& progress, std::uint64_t data_hash);
 /// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
 SavedState read_state(const std::filesystem::path& out);
 /// Reads the numbers of a state.

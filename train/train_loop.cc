@@ -349,12 +349,12 @@ void TrainLoop::save(bool finished) {
   communicator_.set_activity("saving");
   const HostState state = download(device_, parameters, replica_.optimizer().velocity());
   require_finite(state, parameters.registry(), progress_.step);
-  train::save_state(files.out, parameters.registry(), state, setup_.options.recipe, progress_,
-                    setup_.data.train->hash());
+  train::save_state(files.out, parameters.registry(), state, setup_.model, setup_.options.recipe,
+                    progress_, setup_.data.train->hash());
   saved_step_ = progress_.step;
   for (RunListener* listener : listeners_) listener->saved((files.out / "state").string());
   if (!finished) return;
-  save_model(files.out / "model.safetensors", parameters.registry(), state);
+  save_model(files.out / "model.safetensors", parameters.registry(), state, setup_.model);
   for (RunListener* listener : listeners_) {
     listener->saved((files.out / "model.safetensors").string());
   }

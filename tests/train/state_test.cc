@@ -45,7 +45,10 @@ class Model {
     progress.step = step;
     progress.epoch_loss = 0.1 * static_cast<double>(step);
     progress.epoch_samples = 64 * step;
-    save_state(out, registry_, filled(static_cast<float>(step)), recipe(), progress, kHash);
+    save_state(out, registry_, filled(static_cast<float>(step)), info(), recipe(), progress, kHash);
+  }
+  static ModelInfo info() {
+    return {.model = "lenet", .channels = 1, .height = 28, .width = 28, .classes = {"hat", "shoe"}};
   }
   static Recipe recipe() {
     Recipe recipe;
@@ -72,6 +75,7 @@ TEST(State, IsReadAsItWasWritten) {
   EXPECT_EQ(saved.progress.epoch_loss, 0.1 * 7);
   EXPECT_EQ(saved.progress.epoch_samples, 64 * 7);
   EXPECT_EQ(saved.data_hash, Model::kHash);
+  EXPECT_EQ(read_model_info(out / "state/model.safetensors"), Model::info());
   EXPECT_TRUE(bytes_of(load_state(saved, model.registry())) == bytes_of(model.filled(7)));
   EXPECT_EQ(read_state(out / "state").progress.step, 7);  // the folder itself may be named
 }
@@ -156,7 +160,7 @@ TEST(State, PyTorchsFilesAreTaken) {
               bytes_of(plain));
 
   HostState weights = plain;  // and written again it is the same, in names and shapes
-  save_model(folder / "again.safetensors", model.registry(), weights);
+  save_model(folder / "again.safetensors", model.registry(), weights, Model::info());
   const SafetensorsFile again(folder / "again.safetensors");
   ASSERT_EQ(again.entries().size(), original.entries().size());
   for (const auto& entry : original.entries()) {
@@ -164,6 +168,7 @@ TEST(State, PyTorchsFilesAreTaken) {
     EXPECT_TRUE(std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end()));
   }
   EXPECT_EQ(again.metadata().at("format"), "pt");
+  EXPECT_EQ(read_model_info(folder / "again.safetensors"), Model::info());
 }
 
 /// Saves state after state until it is killed. Says in the pipe which was the last one finished.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "data/open_dataset.h"
+#include "train/cli/checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/flags.h"
 #include "train/cli/processes.h"
@@ -16,26 +17,28 @@ namespace ringlet::train {
 
 namespace {
 
-/// A run's folder stands for the model in it.
-std::filesystem::path file_in(const std::filesystem::path& checkpoint) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(checkpoint, error)) return checkpoint;
-  return checkpoint / "model.safetensors";
+/// Pixels as the model was trained on them, whatever the data at hand would say.
+void normalize_as(const std::optional<ModelInfo>& info, data::LoaderOptions& loader) {
+  if (!info) return;
+  loader.mean = info->mean;
+  loader.deviation = info->deviation;
 }
 
-int run(const RawFlags& flags, const std::filesystem::path& checkpoint,
-        comm::ProcessGroup* processes) {
-  const TrainOptions options = resolve(flags);
+int run(const RawFlags& flags, const std::filesystem::path& named, comm::ProcessGroup* processes) {
+  const Checkpoint checkpoint = open_checkpoint(named);
+  const TrainOptions options = resolve(with_checkpoint(flags, checkpoint));
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
   const int ranks = ranks_of(options.execution, processes);
-  const RunSetup setup = checked([&] { return make_run_setup(options, data, ranks); });
-  const std::filesystem::path file = file_in(checkpoint);
-  const Evaluation result = evaluate(setup, file, processes);
+  require_fits(checkpoint, *data.test);
+  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks); });
+  normalize_as(checkpoint.info, setup.loader);
+  const Evaluation result = evaluate(setup, checkpoint.file, processes);
   if (processes != nullptr && processes->process() != 0) return 0;
-  fmt::print("{} on {}\n\n", file.string(), data.test->description());
+  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
+             data.test->description());
   print_evaluation(stdout, result, data.test->class_names());
   return 0;
 }
@@ -47,17 +50,16 @@ void add_eval_command(CLI::App& app, Action& action) {
   auto checkpoint = std::make_shared<std::filesystem::path>();
   CLI::App* command =
       app.add_subcommand("eval", "loss and accuracy of a model's weights on the test data");
-  command
-      ->add_option("--checkpoint,--init", *checkpoint,
-                   "the weights (safetensors), or the folder of a run that holds them")
-      ->required()
-      ->type_name("FILE|DIR")
-      ->group("Files");
+  add_checkpoint_flag(*command, *checkpoint);
   add_data_flags(*command, *flags);
+  command->get_option("--model")->description("which network [as the file says, else lenet]");
+  command->get_option("--data")->description(
+      "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [as the file says, else "
+      "fashion-mnist]");
   command
       ->add_flag_callback(
           "--no-normalize", [flags] { flags->recipe["normalize"] = false; },
-          "divide pixels by 255 and nothing else [lenet-d2l]")
+          "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
       ->disable_flag_override()
       ->group("Model and data");
   add_process_flag(*command, *flags);

@@ -1,0 +1,19 @@
+// How bright an image is along its edge: whether it is dark on light or light on dark.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/dataset.h"
+
+namespace ringlet::data {
+
+/// Mean of pixel / 255 over the outermost rows and columns of all channels. `image`: [channels,
+/// height, width] row-major, no extent 0.
+double border_brightness(std::span<const std::uint8_t> image, std::int64_t channels,
+                         std::int64_t height, std::int64_t width);
+
+/// The same over the first samples of a set, at most a thousand: enough to tell its background.
+double border_brightness(const Dataset& dataset);
+
+}  // namespace ringlet::data

@@ -1,0 +1,60 @@
+// ModelInfo: what a model file says of itself, so that whoever has the file needs nothing else.
+//
+// It lies in the `__metadata__` of model.safetensors, which is text by text, beside PyTorch's own
+// "format": "pt". PyTorch and other readers pass over what they do not know.
+//
+//   ringlet.version     "0.1.0"             who wrote it
+//   ringlet.model       "lenet"             the network, by the name of --model
+//   ringlet.data        "fashion-mnist"     what it was trained on, as --data named it
+//   ringlet.input       "[1,28,28]"         channels, height and width of an image
+//   ringlet.classes     "[\"Bag\",...]"     their names, in the order of the logits
+//   ringlet.mean        "0.28604063"        subtracted from pixel / 255 ...
+//   ringlet.deviation   "0.35302424"        ... and what is left is divided by this
+//   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders
+//   (optional)
+//
+// Numbers are the shortest decimals that read back as the same float. Nothing depends on where or
+// on how many replicas the model was trained, so that exact mode's files stay equal byte for byte.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/models/model.h"
+
+namespace ringlet::train {
+
+struct ModelInfo {
+  std::string version{};
+  std::string model{};
+  std::string data{};
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+  std::vector<std::string> classes{};
+  float mean = 0;
+  float deviation = 1;
+  std::optional<float> background{};
+
+  bool operator==(const ModelInfo&) const = default;
+  /// What the model is made for.
+  nn::ModelInput input() const;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+/// The texts above, and "format": "pt".
+Metadata to_metadata(const ModelInfo& info);
+
+/// Reads them back; nothing where there is no "ringlet.model": the file is not one of Ringlet's.
+/// Throws FileError naming `file` and the text that is missing or is not as above.
+std::optional<ModelInfo> parse_model_info(const std::filesystem::path& file,
+                                          const Metadata& metadata);
+
+/// Of a file; errors also those of SafetensorsFile.
+std::optional<ModelInfo> read_model_info(const std::filesystem::path& file);
+
+}  // namespace ringlet::train
