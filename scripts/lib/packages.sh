@@ -3,7 +3,7 @@
 # Without these nothing builds.
 REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
           libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev
-          libbenchmark-dev)
+          libbenchmark-dev libstb-dev)
 # These save time, or carry data between processes. Their absence is said and borne.
 OPTIONAL=(ccache libgloo-dev)
 DATASET=dataset-fashion-mnist

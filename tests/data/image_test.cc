@@ -1,0 +1,206 @@
+// Pictures: what is decoded is what was encoded, and nothing that is broken gets past a message.
+#include "data/image.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <random>
+
+#include "data/error.h"
+#include "tests/data/idx_files.h"
+#include "tests/support/files.h"
+#include "tests/support/pictures.h"
+
+namespace ringlet::data {
+namespace {
+
+using testing::as_bmp;
+using testing::as_jpeg;
+using testing::as_png;
+using testing::as_pnm;
+using testing::gradient_image;
+using testing::says;
+
+Image decode(const std::string& file, const ImageLimits& limits = {}) {
+  return decode_image(testing::bytes_of(file), "it.png", limits);
+}
+
+std::string message_of(const std::string& file, const ImageLimits& limits = {}) {
+  return testing::message_of<DataError>([&] { decode(file, limits); });
+}
+
+void expect_same(const Image& image, const Image& expected) {
+  EXPECT_EQ(image.width, expected.width);
+  EXPECT_EQ(image.height, expected.height);
+  EXPECT_EQ(image.channels, expected.channels);
+  EXPECT_TRUE(image.pixels == expected.pixels);
+}
+
+TEST(Image, OfALosslessFormatComesBackBitForBit) {
+  for (const int channels : {1, 2, 3, 4}) {
+    const Image image = gradient_image(13, 7, channels);
+    expect_same(decode(as_png(image)), image);
+  }
+  expect_same(decode(as_bmp(gradient_image(13, 7, 3))), gradient_image(13, 7, 3));
+  expect_same(decode(as_pnm(gradient_image(13, 7, 3))), gradient_image(13, 7, 3));
+  expect_same(decode(as_pnm(gradient_image(13, 7, 1))), gradient_image(13, 7, 1));
+  expect_same(decode(as_png(gradient_image(1, 1, 1))), gradient_image(1, 1, 1));
+}
+
+TEST(Image, OfAJpegComesBackNearly) {
+  Image image{40, 24, 3, {}};
+  for (int i = 0; i < 40 * 24; ++i) {
+    for (const int level : {i % 40 * 5, i / 40 * 8, 90}) {
+      image.pixels.push_back(static_cast<std::uint8_t>(level));
+    }
+  }
+  const Image decoded = decode(as_jpeg(image));
+  ASSERT_EQ(decoded.pixels.size(), image.pixels.size());
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    ASSERT_NEAR(decoded.pixels[i], image.pixels[i], 12) << i;
+  }
+}
+
+TEST(Image, OfSixteenBitsIsRoundedToEight) {
+  const std::string pgm = std::string("P5 2 1 65535\n") + std::string("\x12\x34\xfe\xdc", 4);
+  EXPECT_EQ(decode(pgm).pixels, (std::vector<std::uint8_t>{0x12, 0xfe}));
+}
+
+TEST(Image, OfAnotherMaximumIsScaledToIt) {
+  EXPECT_EQ(decode(std::string("P5 3 1 15\n") + std::string("\x00\x05\x0f", 3)).pixels,
+            (std::vector<std::uint8_t>{0, 85, 255}));
+  EXPECT_TRUE(says(message_of("P5 1 1 15\n\x10"), {"it.png", "maximum"}));
+  for (const char* header : {"P5 1 1 0\nx", "P5 0 1 255\nx", "P5 1 1 65536\nxx", "P6 a 1 255\nxxx",
+                             "P5 99999999999999999999 1 255\n"}) {
+    EXPECT_TRUE(says(message_of(header), {"it.png", "PGM"})) << header;
+  }
+  EXPECT_TRUE(says(message_of("P5 1000000000 1000000000 255\n"), {"1000000000 x", "smaller"}));
+}
+
+TEST(Image, ThatIsNoneIsNamed) {
+  EXPECT_TRUE(says(message_of(""), {"it.png", "empty"}));
+  for (const char* foreign :
+       {"GIF89a", "RIFF....WEBP", "{}", "P2\n2 2 255 0 0 0 0", "\xff\xd8", "B"}) {
+    EXPECT_TRUE(says(message_of(foreign), {"it.png", "no image", "PNG", "JPEG"})) << foreign;
+  }
+}
+
+TEST(Image, ThatBreaksOffIsRefusedWhereverThatIs) {
+  const Image image = gradient_image(17, 9, 3);
+  for (const std::string& whole : {as_png(image), as_jpeg(image), as_bmp(image), as_pnm(image)}) {
+    decode(whole);
+    for (std::size_t size = 8; size + 1 < whole.size(); size += size < 700 ? 1 : 13) {
+      ASSERT_TRUE(says(message_of(whole.substr(0, size)), {"it.png", "again"}))
+          << whole.substr(0, 2) << " of " << size << " bytes";
+    }
+  }
+}
+
+TEST(Image, WhoseHuffmanTableIsTooLongIsRefused) {
+  std::string file = as_jpeg(gradient_image(16, 16, 1));
+  const auto table = file.find("\xff\xc4");
+  ASSERT_NE(table, std::string::npos);
+  file[table + 5] = '\xff';  // codes of one bit
+  file[table + 6] = '\x02';
+  EXPECT_TRUE(says(message_of(file), {"it.png", "Huffman"}));
+}
+
+TEST(Image, WhoseJpegHasAThumbnailIsNotTakenForWholeByItsEnd) {
+  const std::string whole = as_jpeg(gradient_image(64, 64, 3));
+  const std::string thumbnail = as_jpeg(gradient_image(8, 8, 3));
+  const auto length = static_cast<std::uint32_t>(thumbnail.size() + 2);
+  const std::string segment = std::string("\xff\xe1") + testing::big_endian(length).substr(2);
+  const std::string with = whole.substr(0, 2) + segment + thumbnail + whole.substr(2);
+  EXPECT_EQ(decode(with).width, 64);
+  EXPECT_TRUE(says(message_of(with.substr(0, with.size() - 200)), {"JPEG", "cut off"}));
+}
+
+/// A PNG of `width` x `height` grey pixels whose pixels unpack to `bytes` zeros.
+std::string png_of(std::uint32_t width, std::uint32_t height, std::size_t bytes) {
+  const std::string zeros(bytes, '\0');
+  std::string packed(compressBound(bytes), '\0');
+  uLongf size = packed.size();
+  compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+           reinterpret_cast<const Bytef*>(zeros.data()), bytes);
+  packed.resize(size);
+  const auto chunk = [](const std::string& body) {
+    const auto crc =
+        crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+    return testing::big_endian(static_cast<std::uint32_t>(body.size() - 4)) + body +
+           testing::big_endian(static_cast<std::uint32_t>(crc));
+  };
+  return "\x89PNG\r\n\x1a\n" +
+         chunk("IHDR" + testing::big_endian(width) + testing::big_endian(height) +
+               std::string("\x08\x00\x00\x00\x00", 5)) +
+         chunk("IDAT" + packed) + chunk("IEND");
+}
+
+TEST(Image, OfManyPixelsIsRefusedByItsHeader) {
+  EXPECT_EQ(decode(png_of(3, 2, 8)).pixels, std::vector<std::uint8_t>(6));
+  EXPECT_TRUE(says(message_of(png_of(60000, 60000, 8)), {"it.png", "too large"}));
+  EXPECT_TRUE(says(message_of(png_of(21000, 100, 8)), {"21000 x 100", "20000", "smaller"}));
+  EXPECT_TRUE(says(message_of(png_of(19000, 19000, 8)), {"19000 x 19000", "100000000"}));
+  EXPECT_TRUE(says(message_of(png_of(30, 30, 930), {.side = 29}), {"30 x 30", "29 a side"}));
+  EXPECT_TRUE(says(message_of(png_of(0, 3, 8)), {"it.png"}));
+}
+
+TEST(Image, ThatUnpacksToMoreThanItsHeaderSaysIsStopped) {
+  const std::string bomb = png_of(3, 2, std::size_t{64} << 20);
+  EXPECT_LT(bomb.size(), std::size_t{100} << 10);
+  EXPECT_TRUE(says(message_of(bomb), {"PNG", "damaged"}));
+}
+
+TEST(Image, OfManyBytesIsRefusedBeforeItIsRead) {
+  const testing::TemporaryDirectory folder;
+  const std::string file = as_png(gradient_image(9, 9, 1));
+  testing::write_file(folder / "a.png", file);
+  EXPECT_EQ(load_image(folder / "a.png", {.file_bytes = file.size()}).width, 9);
+  EXPECT_TRUE(says(testing::message_of<DataError>(
+                       [&] { load_image(folder / "a.png", {.file_bytes = file.size() - 1}); }),
+                   {"a.png", std::to_string(file.size()), "smaller"}));
+}
+
+TEST(Image, ThatCannotBeReadIsNamed) {
+  const testing::TemporaryDirectory folder;
+  const auto message = [&](const std::string& name) {
+    return testing::message_of<DataError>([&] { load_image(folder / name); });
+  };
+  EXPECT_TRUE(says(message("none.png"), {"none.png", "no such file"}));
+  EXPECT_TRUE(says(message("."), {"not a regular file"}));
+  ASSERT_EQ(::mkfifo((folder / "pipe.png").c_str(), 0600), 0);
+  EXPECT_TRUE(says(message("pipe.png"), {"pipe.png", "not a regular file"}));  // and does not wait
+}
+
+TEST(Image, OfDamagedBytesIsAnImageOrAMessage) {
+  std::mt19937 draw(3);
+  const Image image = gradient_image(19, 11, 3);
+  for (const std::string& whole : {as_png(image), as_jpeg(image), as_bmp(image), as_pnm(image)}) {
+    for (int trial = 0; trial < 300; ++trial) {
+      std::string file = whole;
+      for (int change = 0; change < 4; ++change) {
+        file[draw() % std::min<std::size_t>(file.size(), 200)] = static_cast<char>(draw());
+      }
+      try {
+        const Image decoded = decode(file);
+        ASSERT_EQ(decoded.pixels.size(), std::size_t(decoded.width) * std::size_t(decoded.height) *
+                                             std::size_t(decoded.channels));
+      } catch (const DataError& error) {
+        ASSERT_TRUE(says(error.what(), {"it.png"}));
+      }
+    }
+  }
+}
+
+TEST(Image, IsKnownByTheEndOfItsName) {
+  for (const char* name : {"a.png", "b/c.JPG", "x.jpeg", "y.Bmp", "z.pgm", "z.ppm"}) {
+    EXPECT_TRUE(has_image_name(name)) << name;
+  }
+  for (const char* name : {"a.gif", "png", ".png", "a.png.txt", "a"}) {
+    EXPECT_FALSE(has_image_name(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::data
