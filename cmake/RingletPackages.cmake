@@ -40,3 +40,10 @@ if(NOT GLOO_LIBRARY OR NOT GLOO_INCLUDE_DIR)
   unset(GLOO_LIBRARY CACHE)
   message(STATUS "Gloo was not found: ranks run in one process only. For more:  sudo apt-get install libgloo-dev")
 endif()
+
+# toml++ reads configuration files (--config), header-only. Without it all else is built.
+find_path(TOMLPLUSPLUS_INCLUDE_DIR NAMES toml++/toml.h)
+if(NOT TOMLPLUSPLUS_INCLUDE_DIR)
+  unset(TOMLPLUSPLUS_INCLUDE_DIR CACHE)
+  message(STATUS "toml++ was not found: no --config. For more:  sudo apt-get install libtomlplusplus-dev")
+endif()

@@ -22,7 +22,7 @@ struct Launcher {
 
 const std::vector<Launcher>& launchers() {
   static const std::vector<Launcher> all = {
-      {"ringlet", "RINGLET_PROCESS", "RINGLET_PROCESSES", "", "", {"RINGLET_RUN"}, {}},
+      {"ringlet", "RINGLET_PROCESS", "RINGLET_PROCESS_COUNT", "", "", {"RINGLET_RUN"}, {}},
       {"torchrun",
        "RANK",
        "WORLD_SIZE",

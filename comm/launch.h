@@ -1,7 +1,7 @@
 // Where this process stands among the processes of a run, as its launcher's environment says it.
 //
 // Looked up in this order; the first launcher whose rank or size is set counts:
-//   ringlet      RINGLET_PROCESS, RINGLET_PROCESSES, RINGLET_RUN (`--processes N` sets them)
+//   ringlet      RINGLET_PROCESS, RINGLET_PROCESS_COUNT, RINGLET_RUN (`--processes N` sets them)
 //   torchrun     RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
 //                TORCHELASTIC_RUN_ID, TORCHELASTIC_RESTART_COUNT; also whoever sets the first two
 //                and the address by hand

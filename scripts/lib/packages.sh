@@ -4,8 +4,8 @@
 REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
           libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev
           libbenchmark-dev libstb-dev)
-# These save time, or carry data between processes. Their absence is said and borne.
-OPTIONAL=(ccache libgloo-dev)
+# These save time, carry data between processes, or read --config. Their absence is said and borne.
+OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, those
 # that look at a page in a browser, and scripts/lib/python_tools.sh.

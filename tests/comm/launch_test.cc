@@ -67,7 +67,7 @@ TEST(Launch, KnowsEveryLauncher) {
   expect_place(kOpenMpi, "Open MPI", 2, 4);
   expect_place({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_PORT", "host:1"}}, "PMI", 0, 2);
   expect_place(kSlurm, "Slurm", 1, 2);
-  expect_place({{"RINGLET_PROCESS", "0"}, {"RINGLET_PROCESSES", "2"}, {"RINGLET_RUN", "x"}},
+  expect_place({{"RINGLET_PROCESS", "0"}, {"RINGLET_PROCESS_COUNT", "2"}, {"RINGLET_RUN", "x"}},
                "ringlet", 0, 2);
 }
 

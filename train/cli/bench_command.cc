@@ -180,7 +180,10 @@ void add_bench_command(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->group(group);
   command->add_option("--json", flags->json, "write the figures to this file")->group(group);
-  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  command->callback([flags, &action] {
+    action = {[flags] { return run(*flags); },
+              [flags] { return values_of(resolve(flags->train)); }};
+  });
 }
 
 }  // namespace ringlet::train

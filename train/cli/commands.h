@@ -4,10 +4,28 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
 
 namespace ringlet::train {
 
-using Action = std::function<int()>;
+/// What a command makes of flags that nobody set: a flag's name without dashes, and its value.
+using FlagValues = std::map<std::string, std::string>;
+
+/// What a chosen command does.
+struct Action {
+  Action() = default;
+  /// Implicit, so that a command may say `action = [] { ... }`.
+  template <class Run>
+  requires std::is_invocable_r_v<int, Run> Action(
+      Run to_run, std::function<FlagValues()> to_tell = [] { return FlagValues(); })  // NOLINT
+      : run(std::move(to_run)), values(std::move(to_tell)) {}
+
+  std::function<int()> run;            ///< returns the exit code
+  std::function<FlagValues()> values;  ///< what --print-config cannot read off the flags
+};
 
 /// `action` is set when the command was chosen.
 void add_train_command(CLI::App& app, Action& action);

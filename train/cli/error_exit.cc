@@ -11,6 +11,10 @@ void print_error(const std::string& message) {
   std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
 }
 
+void print_warning(const std::string& message) {
+  std::fprintf(stderr, "ringlet: warning: %s\n", message.c_str());
+}
+
 void end_despite_running_threads(const std::string& message) {
   if (isatty(STDERR_FILENO) != 0) std::fputc('\n', stderr);  // a line of progress may stand there
   print_error(message);

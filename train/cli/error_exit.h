@@ -10,6 +10,8 @@ inline constexpr int kUsage = 2;  ///< the command line is wrong
 
 /// "ringlet: error: MESSAGE"
 void print_error(const std::string& message);
+/// "ringlet: warning: MESSAGE"
+void print_warning(const std::string& message);
 
 /// Prints the error and ends the process with kFailed on the spot: nothing is destroyed and no
 /// other stream flushed, since a thread that hangs may hold whatever that would need.

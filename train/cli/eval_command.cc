@@ -57,8 +57,8 @@ void add_eval_command(CLI::App& app, Action& action) {
       "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [as the file says, else "
       "fashion-mnist]");
   command
-      ->add_flag_callback(
-          "--no-normalize", [flags] { flags->recipe["normalize"] = false; },
+      ->add_flag_function(
+          "--no-normalize", [flags](std::int64_t on) { flags->recipe["normalize"] = on <= 0; },
           "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
       ->disable_flag_override()
       ->group("Model and data");
@@ -66,11 +66,13 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   command->callback([flags, checkpoint, &action] {
-    action = [=] {
-      return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
-        return run(*flags, *checkpoint, processes);
-      });
-    };
+    action = {
+        [=] {
+          return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+            return run(*flags, *checkpoint, processes);
+          });
+        },
+        [=] { return values_of(resolve(with_checkpoint(*flags, open_checkpoint(*checkpoint)))); }};
   });
 }
 

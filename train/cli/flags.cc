@@ -52,10 +52,15 @@ CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
-void add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name, const char* field,
-                       bool value, const std::string& description) {
-  app.add_flag_callback(
-         name, [&flags, field, value] { flags.recipe[field] = value; }, description)
+/// On the command line it sets `field` to `value`; a configuration may also say false, which sets
+/// the opposite.
+CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name,
+                               const char* field, bool value, const std::string& description) {
+  return app
+      .add_flag_function(
+          name,
+          [&flags, field, value](std::int64_t on) { flags.recipe[field] = (on > 0) == value; },
+          description)
       ->disable_flag_override()
       ->group(kRecipeGroup);
 }
@@ -105,9 +110,14 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   return options;
 }
 
+/// Fields that the command line only switches off.
+bool is_on_by_default(const std::string& field) {
+  return field == "shuffle" || field == "normalize";
+}
+
 /// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
 std::string as_flag(const std::string& field, const nlohmann::json& value) {
-  const bool on_by_default = field == "shuffle" || field == "normalize";
+  const bool on_by_default = is_on_by_default(field);
   std::string flag = (on_by_default ? "--no-" : "--") + field;
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
@@ -158,8 +168,10 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
       ->check(number(0));
   add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
       ->check(number(0, 1));
-  add_recipe_switch(app, flags, "--nesterov", "nesterov", true, "Nesterov's momentum [lenet, mlp]");
-  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]");
+  CLI::Option* nesterov = add_recipe_switch(app, flags, "--nesterov", "nesterov", true,
+                                            "Nesterov's momentum [lenet, mlp]");
+  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]")
+      ->excludes(nesterov);
   add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
                             "this times the parameter is added to its gradient")
       ->check(number(0));
@@ -292,6 +304,23 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
+}
+
+FlagValues values_of(const TrainOptions& options) {
+  FlagValues values;
+  const nlohmann::json recipe = to_json(options.recipe);
+  for (const auto& [field, value] : recipe.items()) {
+    std::string key = field;
+    std::replace(key.begin(), key.end(), '_', '-');
+    if (is_on_by_default(field)) {
+      values["no-" + key] = value.get<bool>() ? "false" : "true";
+    } else {
+      values[key] = value.is_string()         ? value.get<std::string>()
+                    : value.is_number_float() ? fmt::format("{}", value.get<double>())
+                                              : value.dump();
+    }
+  }
+  return values;
 }
 
 TrainOptions resolve(const RawFlags& flags) {

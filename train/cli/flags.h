@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "train/cli/commands.h"
 #include "train/options.h"
 
 namespace ringlet::train {
@@ -49,5 +50,8 @@ TrainOptions resolve(const RawFlags& flags);
 /// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
 /// contradicts it.
 TrainOptions resolve(const RawFlags& flags, const Recipe& saved);
+
+/// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
+FlagValues values_of(const TrainOptions& options);
 
 }  // namespace ringlet::train

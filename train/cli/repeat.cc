@@ -5,6 +5,7 @@
 #include <set>
 
 #include "train/cli/flags.h"
+#include "train/cli/settings.h"
 
 namespace ringlet::train {
 
@@ -20,10 +21,17 @@ std::string quoted(const std::string& word) {
 }
 
 bool is_repeated(const CLI::Option& option) {
-  static const std::set<std::string> kOnce{"--model", "--data",   "--init",
-                                           "--out",   "--resume", "--force"};
+  static const std::set<std::string> kOnce{"--model",  "--data",  "--init",   "--out",
+                                           "--resume", "--force", "--config", "--print-config"};
   return option.count() > 0 && option.get_group() != kRecipeGroup &&
          kOnce.count(option.get_name()) == 0;
+}
+
+/// " --tf32", " --threads 2"; nothing for a switch that a configuration set to false.
+std::string as_given(const CLI::Option& option) {
+  const std::string value = fmt::format("{}", fmt::join(option.results(), ","));
+  if (is_switch(option)) return value == "false" ? "" : " " + option.get_name();
+  return " " + option.get_name() + (value.empty() ? "" : " " + quoted(value));
 }
 
 }  // namespace
@@ -31,10 +39,7 @@ bool is_repeated(const CLI::Option& option) {
 std::string command_to_resume(const CLI::App& command, const std::filesystem::path& folder) {
   std::string text = "ringlet " + command.get_name();
   for (const CLI::Option* option : command.get_options()) {
-    if (!is_repeated(*option)) continue;
-    text += " " + option->get_name();
-    const std::string value = fmt::format("{}", fmt::join(option->results(), ","));
-    if (!value.empty()) text += " " + quoted(value);
+    if (is_repeated(*option)) text += as_given(*option);
   }
   return text + " --resume " + quoted(folder.string());
 }

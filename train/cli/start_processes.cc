@@ -112,7 +112,7 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);  // it died before the line above
   ::setenv("RINGLET_PROCESS", std::to_string(process).c_str(), 1);
-  ::setenv("RINGLET_PROCESSES", std::to_string(processes).c_str(), 1);
+  ::setenv("RINGLET_PROCESS_COUNT", std::to_string(processes).c_str(), 1);
   ::setenv("RINGLET_RUN", run.c_str(), 1);
   sigprocmask(SIG_SETMASK, &before_, nullptr);
   std::vector<char*> argv;

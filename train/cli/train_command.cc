@@ -15,6 +15,8 @@
 #include "train/atomic_file.h"
 #include "train/cli/checks.h"
 #include "train/cli/commands.h"
+#include "train/cli/config.h"
+#include "train/cli/effective_config.h"
 #include "train/cli/flags.h"
 #include "train/cli/process.h"
 #include "train/cli/processes.h"
@@ -39,6 +41,7 @@ constexpr const char* kModels =
     "              letter: weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch\n"
     "  mlp         three linear layers; weights and pixels as PyTorch's defaults and lenet's\n";
 
+constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
@@ -160,13 +163,51 @@ int stop_signal(comm::ProcessGroup* processes) {
   return std::stoi(processes->rendezvous().get(kKey, kPatience));
 }
 
-int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
-  std::optional<SavedState> saved;
+/// The options of a new run or, with --resume, of the one that is in `saved` then.
+TrainOptions options_of(const RawFlags& flags, std::optional<SavedState>& saved) {
   if (!flags.options.files.resume.empty()) saved = read_state(flags.options.files.resume);
   TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
   Files& files = options.files;
   if (saved) files.resume = run_of(saved->folder);
   if (files.out.empty()) files.out = files.resume;
+  return options;
+}
+
+FlagValues values_of_run(const TrainOptions& options) {
+  FlagValues values = values_of(options);
+  if (!options.files.out.empty()) values["out"] = options.files.out.string();
+  return values;
+}
+
+FlagValues values_of_run(const RawFlags& flags) {
+  std::optional<SavedState> saved;
+  return values_of_run(options_of(flags, saved));
+}
+
+/// The weights that the run in `folder` was started from, as its own configuration says: its state
+/// does not know. Empty where it started from none, or nothing can be read there.
+std::string init_of(const fs::path& folder) {
+  try {
+    for (const ConfigEntry& entry : read_config(folder / kConfigFile)) {
+      if (entry.key == "init" && !entry.values.empty()) return entry.values.front();
+    }
+  } catch (const ConfigError&) {  // it explains a run; going on does not need it
+  }
+  return {};
+}
+
+/// Keeps in the run's folder what it was run with.
+void write_config(const CLI::App& command, const TrainOptions& options) {
+  FlagValues values = values_of_run(options);
+  const std::string init = options.files.resume.empty() ? "" : init_of(options.files.resume);
+  if (!init.empty()) values["init"] = init;
+  write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+}
+
+int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
+  std::optional<SavedState> saved;
+  TrainOptions options = options_of(flags, saved);
+  Files& files = options.files;
   check_outputs(files);
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = files.data_dir,
@@ -178,6 +219,7 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   note_stop_signals(processes == nullptr ? std::chrono::seconds(0) : kLaunchersGrace);
 
   const bool speaks = processes == nullptr || processes->process() == 0;
+  if (speaks && !files.out.empty()) write_config(command, options);
   Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<RunListener*> listeners{&notes, &console};
@@ -221,10 +263,12 @@ void add_train_command(CLI::App& app, Action& action) {
   command->footer(kModels);
   add_file_flags(*command, flags->options);
   command->callback([flags, command, &action] {
-    action = [=] {
-      return run_in_processes(
-          *flags, [&](comm::ProcessGroup* processes) { return run(*flags, *command, processes); });
-    };
+    action = {[=] {
+                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+                  return run(*flags, *command, processes);
+                });
+              },
+              [=] { return values_of_run(*flags); }};
   });
 }
 

@@ -5,14 +5,9 @@
 #include <string>
 
 #include "kernels/error.h"
+#include "train/cli/usage_error.h"
 
 namespace ringlet::train {
-
-/// Flags that are right by themselves but not together, or not for this run.
-class UsageError : public Error {
- public:
-  using Error::Error;
-};
 
 /// The setup of a run; options that cannot be together become UsageErrors.
 template <class Make>

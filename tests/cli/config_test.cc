@@ -1,0 +1,193 @@
+// Flags from files and from the environment: which counts, what is said of wrong ones, and that a
+// run's own configuration repeats it.
+#include "train/cli/config.h"
+
+#include <fstream>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+const char* const kQuick =
+    "data = \"synthetic\"\nsynthetic-train = 256\nsynthetic-test = 64\nmodel = \"mlp\"\n"
+    "epochs = 1\nbatch-size = 64\n";
+
+class ConfigFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      train::parse_config("", "f");
+    } catch (const train::ConfigError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  /// A file with this text.
+  std::string file(const std::string& text) {
+    const std::string name = folder_ / ("config" + std::to_string(++files_) + ".toml");
+    std::ofstream(name) << text;
+    return name;
+  }
+  std::string in_folder(const std::string& name) const { return folder_ / name; }
+
+ private:
+  TemporaryDirectory folder_;
+  int files_ = 0;
+};
+
+/// What --print-config says of the flag.
+std::string value_of(const std::string& key, const Outcome& outcome) {
+  EXPECT_TRUE(succeeds(outcome));
+  const auto at = outcome.out.find("\n" + key + " = ");
+  if (at == std::string::npos) return "";
+  const auto begin = at + key.size() + 4;
+  return outcome.out.substr(begin, outcome.out.find('\n', begin) - begin);
+}
+
+TEST_F(ConfigFile, CountsLessThanTheEnvironmentAndThatLessThanTheCommandLine) {
+  const Arguments line{"train", "--print-config", "--config", file("lr = 0.3\nthreads = 2\n")};
+  const ProgramOptions environment{.environment = {{"RINGLET_LR", "0.4"}}};
+  EXPECT_EQ(value_of("lr", ringlet({"train", "--print-config"})), "0.1");
+  EXPECT_EQ(value_of("lr", ringlet(line)), "0.3");
+  EXPECT_EQ(value_of("lr", ringlet(line, environment)), "0.4");
+  EXPECT_EQ(value_of("lr", ringlet(line + Arguments{"--lr", "0.5"}, environment)), "0.5");
+  EXPECT_EQ(value_of("threads", ringlet(line, environment)), "2");
+  EXPECT_EQ(value_of("lr", ringlet({"train", "--print-config", "--model", "lenet-d2l"})), "0.2");
+}
+
+TEST_F(ConfigFile, IsSilencedByWhatItCannotBeCombinedWith) {
+  const std::string devices = file("devices = [\"cpu:0\", \"cpu:0\"]\nnesterov = true\n");
+  const Outcome outcome =
+      ringlet({"train", "--print-config", "--config", devices, "--replicas", "4", "--no-nesterov"});
+  EXPECT_EQ(value_of("replicas", outcome), "4");
+  EXPECT_EQ(value_of("devices", outcome), "");
+  EXPECT_EQ(value_of("nesterov", outcome), "false");
+  EXPECT_EQ(value_of("devices", ringlet({"train", "--print-config", "--config", devices})),
+            "[\"cpu:0\", \"cpu:0\"]");
+}
+
+TEST_F(ConfigFile, SwitchesOffAsWellAsOn) {
+  const std::string both = file("exact = true\nno-normalize = false\nmodel = \"lenet-d2l\"\n");
+  const Arguments line{"train", "--print-config", "--config", both};
+  EXPECT_EQ(value_of("exact", ringlet(line)), "true");
+  EXPECT_EQ(value_of("no-normalize", ringlet(line)), "false") << "the model's own is true";
+  const ProgramOptions off{.environment = {{"RINGLET_EXACT", "off"}, {"RINGLET_CONFIG", both}}};
+  EXPECT_EQ(value_of("exact", ringlet({"train", "--print-config"}, off)), "false");
+}
+
+TEST_F(ConfigFile, MistakesAreNamedWithTheirPlace) {
+  const struct {
+    const char* text;
+    std::vector<std::string> parts;
+  } wrong[] = {{"\nbatch-sise = 3\n", {":2: 'batch-sise'", "did you mean batch-size?"}},
+               {"batch-size = \"x\"\n", {":1: batch-size: 'x' is not a whole number"}},
+               {"batch-size = [1, 2]\n", {":1: batch-size: it takes one value, not a list"}},
+               {"\n\nexact = 1\n", {":3: exact: it is a switch; write true or false"}},
+               {"sync = \"rign\"\n", {":1: sync: ", "did you mean ring?"}},
+               {"devices = [\"cpu\", \"gpu\"]\n", {":1: devices: 'gpu'"}},
+               {"devices = [\"cpu\"]\nreplicas = 2\n", {":2: replicas cannot", ":1: devices"}},
+               {"config = \"other\"\n", {":1: 'config' is the name of no flag"}}};
+  for (const auto& [text, parts] : wrong) {
+    const Outcome outcome = ringlet({"train", "--config", file(text)});
+    EXPECT_TRUE(fails_with(2, outcome, {".toml:"}));
+    for (const std::string& part : parts) EXPECT_TRUE(holds(outcome.err, {part}));
+  }
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", "/no/such"}), {"/no/such", "cannot be"}));
+}
+
+TEST_F(ConfigFile, ServesEveryCommand) {
+  const std::string quick = file(kQuick);
+  const std::string out = in_folder("run");
+  ASSERT_TRUE(succeeds(ringlet({"train", "--config", quick, "--out", out})));
+  const std::string own = out + "/config.toml";
+  EXPECT_TRUE(succeeds(ringlet({"eval", "--config", own, "--checkpoint", out})));
+  EXPECT_TRUE(fails_with(2, ringlet({"eval", "--config", own}), {"--checkpoint is required"}));
+  EXPECT_EQ(value_of("steps", ringlet({"bench", "train", "--print-config", "--config",
+                                       file("steps = 7\nout = \"unused\"\n")})),
+            "7");
+}
+
+TEST_F(ConfigFile, OfARunRepeatsIt) {
+  const std::string first = in_folder("first");
+  const std::string second = in_folder("second");
+  ASSERT_TRUE(
+      succeeds(ringlet(quick_train({"--exact", "--lr", "0.07", "--seed", "18446744073709551615",
+                                    "--replicas", "2", "--out", first, "--max-steps", "3"}))));
+  const std::string own = first + "/config.toml";
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", own}), {"holds another run"}));
+  ASSERT_TRUE(succeeds(ringlet({"train", "--config", own, "--out", second, "--replicas", "4"})));
+  EXPECT_EQ(read_file(first + "/model.safetensors"), read_file(second + "/model.safetensors"));
+  EXPECT_TRUE(holds(read_file(own), {"\nlr = 0.07\n", "\nseed = \"18446744073709551615\"\n",
+                                     "\nreplicas = 2\n", "\nmax-steps = 3\n", "\n# init =\n"}));
+}
+
+TEST_F(ConfigFile, OfAResumedRunIsThatOfTheWholeRun) {
+  const std::string start = in_folder("start");
+  const std::string out = in_folder("run");
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "1", "--out", start}))));
+  const std::string init = start + "/model.safetensors";
+  ASSERT_TRUE(succeeds(
+      ringlet(quick_train({"--lr", "0.07", "--max-steps", "2", "--init", init, "--out", out}))));
+  const Arguments resume{"train", "--resume",         out, "--synthetic-train",
+                         "256",   "--synthetic-test", "64"};
+  EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{"--config", file("lr = 0.3\n")}),
+                         {"contradicts --lr 0.3", "--lr 0.07"}));
+  ASSERT_TRUE(succeeds(ringlet(resume)));
+  EXPECT_TRUE(holds(read_file(out + "/config.toml"),
+                    {"\nlr = 0.07\n", "\ninit = \"" + init + "\"\n", "\n# max-steps =\n"}));
+}
+
+TEST_F(ConfigFile, ReachesAllProcesses) {
+  const std::string out = in_folder("run");
+  const Outcome outcome =
+      ringlet({"train", "--config", file(std::string(kQuick) + "processes = 2\n"), "--out", out});
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"2 in 2 processes"}));
+  EXPECT_TRUE(holds(read_file(out + "/config.toml"), {"\nprocesses = 2\n"}));
+}
+
+TEST(Environment, SetsFlags) {
+  const ProgramOptions environment{.environment = {{"RINGLET_DATASET", "synthetic"},
+                                                   {"RINGLET_SYNTHETIC_TRAIN", "256"},
+                                                   {"RINGLET_SYNTHETIC_TEST", "64"},
+                                                   {"RINGLET_MODEL", "mlp"},
+                                                   {"RINGLET_EPOCHS", "1"},
+                                                   {"RINGLET_BATCH_SIZE", "64"},
+                                                   {"RINGLET_DEVICES", "cpu:0,cpu:0"},
+                                                   {"RINGLET_LR", ""}}};
+  const Outcome outcome = ringlet({"train"}, environment);
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"synthetic/train: 256 images", "2 replicas x 32"}));
+}
+
+TEST(Environment, MistakesAreNamed) {
+  const auto with = [](const char* name, const char* value) {
+    return ringlet({"train"}, {.environment = {{name, value}}});
+  };
+  EXPECT_TRUE(fails_with(2, with("RINGLET_LR", "fast"), {"RINGLET_LR: 'fast' is not a number"}));
+  EXPECT_TRUE(fails_with(2, with("RINGLET_EXACT", "maybe"), {"RINGLET_EXACT", "neither true nor"}));
+}
+
+TEST(Environment, WarnsOfVariablesThatSetNothing) {
+  const Outcome near =
+      ringlet({"train", "--print-config"}, {.environment = {{"RINGLET_BATCHSIZE", "3"}}});
+  EXPECT_EQ(near.code, 0);
+  EXPECT_EQ(near.err,
+            "ringlet: warning: the variable RINGLET_BATCHSIZE sets nothing; did you mean "
+            "RINGLET_BATCH_SIZE?\n");
+  EXPECT_TRUE(succeeds(
+      ringlet({"train", "--print-config"},
+              {.environment = {{"RINGLET_XYZZYPLUGH", "3"}, {"RINGLET_CHECKPOINT", "of eval"}}})));
+}
+
+TEST(Environment, GivesWhatACommandRequires) {
+  EXPECT_TRUE(fails_with(
+      1,
+      ringlet({"eval", "--data", "synthetic", "--synthetic-train", "9", "--synthetic-test", "9"},
+              {.environment = {{"RINGLET_CHECKPOINT", "/no/model"}}}),
+      {"/no/model"}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

@@ -1,0 +1,67 @@
+// Flags from elsewhere than the command line. What counts, first to last:
+//
+//   the command line   --batch-size 256
+//   the environment    RINGLET_BATCH_SIZE=256
+//   a file             --config FILE, or RINGLET_CONFIG=FILE: batch-size = 256
+//   the default        of the model, or of the flag
+//
+// A flag that is set also silences, further down, those that it cannot be combined with: --replicas
+// on the command line the devices of the file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+/// The command that the user chose, however deep; the program itself if none.
+CLI::App* chosen_command(CLI::App& app);
+
+/// The flag's name in files: its first long name without dashes; empty: it has none.
+std::string key_of(const CLI::Option& option);
+/// Its variable: "batch-size" is RINGLET_BATCH_SIZE, and "data" RINGLET_DATASET (RINGLET_DATA names
+/// the folder of Fashion-MNIST, as ever).
+std::string variable_of(const std::string& key);
+/// Whether it takes no value: true where it stands.
+bool is_switch(const CLI::Option& option);
+/// Whether files and variables can set it: not --help, --version, --config and --print-config.
+bool can_be_set(const CLI::Option& option);
+
+class Settings {
+ public:
+  /// Gives --config and --print-config to each command of `app` that has flags; all must be there.
+  /// From here on it is apply() that asks for required flags, not CLI11.
+  explicit Settings(CLI::App& app);
+
+  /// After app.parse(): sets what the command line left open. Throws ConfigError naming the file
+  /// and line or the variable, and CLI::RequiredError. Warnings go to `warnings`, a line each.
+  void apply(std::vector<std::string>& warnings);
+
+  /// Whether --print-config was given.
+  bool print_only() const { return print_only_; }
+
+ private:
+  struct Setting {
+    CLI::Option* option;
+    std::vector<std::string> values;
+    std::string origin;  ///< "run.toml:3: batch-size" or "RINGLET_BATCH_SIZE"
+  };
+
+  void prepare(CLI::App& command);
+  std::vector<Setting> from_environment() const;
+  std::vector<Setting> from_file(const std::string& file) const;
+  void apply(const std::vector<Setting>& level);
+  std::vector<std::string> suspicious_variables() const;
+
+  CLI::App& app_;
+  CLI::App* command_ = nullptr;      ///< the chosen one, in apply()
+  std::set<std::string> keys_;       ///< of all commands
+  std::set<CLI::Option*> required_;  ///< of all commands
+  std::string file_;
+  bool print_only_ = false;
+};
+
+}  // namespace ringlet::train
