@@ -63,8 +63,9 @@ RawFlags with_checkpoint(const RawFlags& flags, const Checkpoint& checkpoint) {
     contradict(checkpoint, "--model " + flags.model, "holds a " + info.model);
   }
   const bool as_it_is = info.mean == 0 && info.deviation == 1;
-  if (flags.recipe.contains("normalize") && !as_it_is) {
-    contradict(checkpoint, "--no-normalize", "was trained on normalised pixels");
+  if (flags.recipe.value("normalize", !as_it_is) == as_it_is) {
+    contradict(checkpoint, as_it_is ? "no-normalize = false" : "--no-normalize",
+               as_it_is ? "was trained on pixels as they are" : "was trained on normalised pixels");
   }
   if (!flags.recipe.contains("data")) {
     if (!can_open(info.data)) {
