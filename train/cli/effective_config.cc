@@ -32,7 +32,7 @@ bool is_number(const std::string& text) {
          text.find_first_of(".e") != std::string::npos && is_canonical<double>(text);
 }
 
-std::string quoted(const std::string& text) {
+std::string toml_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -49,7 +49,7 @@ std::string quoted(const std::string& text) {
 
 std::string literal(const CLI::Option& option, const std::string& text) {
   if (is_switch(option)) return text == "true" ? "true" : "false";
-  return is_number(text) ? text : quoted(text);
+  return is_number(text) ? text : toml_text(text);
 }
 
 /// What was given: true for a value that may stay away and did.
@@ -57,7 +57,7 @@ std::string given(const CLI::Option& option) {
   const std::vector<std::string> results = option.reduced_results();
   if (option.get_items_expected_max() > 1) {
     std::vector<std::string> values;
-    for (const std::string& result : results) values.push_back(quoted(result));
+    for (const std::string& result : results) values.push_back(toml_text(result));
     return fmt::format("[{}]", fmt::join(values, ", "));
   }
   const std::string value = results.empty() ? "" : results.front();

@@ -141,7 +141,7 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
          fmt::format("fashion-mnist, synthetic (drawn garments), or a folder of IDX files [{}]",
                      flags.recipe.value("data", defaults.data)))
       ->check(data_name())
-      ->type_name("NAME|DIR")
+      ->type_name("fashion-mnist|synthetic|DIR")
       ->group(group);
   app.add_option("--data-dir", flags.options.files.data_dir,
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")

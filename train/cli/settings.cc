@@ -64,7 +64,7 @@ void for_each_command(CLI::App& app, Visit visit) {
   if (commands.empty()) visit(app);
 }
 
-std::vector<CLI::Option*> flags_of(CLI::App& command) {
+std::vector<CLI::Option*> settable_flags(CLI::App& command) {
   std::vector<CLI::Option*> flags;
   for (CLI::Option* option : command.get_options()) {
     if (can_be_set(*option)) flags.push_back(option);
@@ -103,7 +103,7 @@ Settings::Settings(CLI::App& app) : app_(app) {
 }
 
 void Settings::prepare(CLI::App& command) {
-  const std::vector<CLI::Option*> flags = flags_of(command);
+  const std::vector<CLI::Option*> flags = settable_flags(command);
   if (flags.empty()) return;
   for (CLI::Option* option : flags) {
     keys_.insert(key_of(*option));
@@ -126,12 +126,12 @@ void Settings::prepare(CLI::App& command) {
 
 void Settings::apply(std::vector<std::string>& warnings) {
   command_ = chosen_command(app_);
-  if (flags_of(*command_).empty()) return;
+  if (settable_flags(*command_).empty()) return;
   apply(from_environment());
   const char* named = environment("RINGLET_CONFIG");
   if (file_.empty() && named != nullptr) file_ = named;
   if (!file_.empty()) apply(from_file(file_));
-  for (CLI::Option* option : flags_of(*command_)) {
+  for (CLI::Option* option : settable_flags(*command_)) {
     if (required_.count(option) > 0 && option->count() == 0) {
       throw CLI::RequiredError(option->get_name());
     }
@@ -141,7 +141,7 @@ void Settings::apply(std::vector<std::string>& warnings) {
 
 std::vector<Settings::Setting> Settings::from_environment() const {
   std::vector<Setting> settings;
-  for (CLI::Option* option : flags_of(*command_)) {
+  for (CLI::Option* option : settable_flags(*command_)) {
     const std::string name = variable_of(key_of(*option));
     const char* text = environment(name);
     if (text == nullptr) continue;
