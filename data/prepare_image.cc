@@ -105,8 +105,7 @@ Image fitted(const Image& image, const ImageTarget& target, std::vector<std::str
   const int width = extent(image.width, target.width);
   const int height = extent(image.height, target.height);
   if (width == image.width && height == image.height) return image;
-  steps.push_back("scaled from " + size_of(image.width, image.height) + " to " +
-                  size_of(width, height));
+  steps.push_back("scaled to " + size_of(width, height));
   return stb_resize(image, width, height);
 }
 
@@ -156,9 +155,8 @@ PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Inv
   const bool light = is_light(image), model_light = target.background > kMiddle;
   result.inverted = invert == Invert::on || (invert == Invert::automatic && light != model_light);
   if (result.inverted) {
-    const std::string why = std::string(" (its border is ") + (light ? "light" : "dark") +
-                            ", that of the training images " + (model_light ? "light" : "dark") +
-                            ")";
+    const std::string why = light ? " (it is dark on light, the training images light on dark)"
+                                  : " (it is light on dark, the training images dark on light)";
     result.steps.push_back("inverted" + (invert == Invert::on ? " as told" : why));
     for (std::uint8_t& value : image.pixels) value = static_cast<std::uint8_t>(kWhite - value);
   }

@@ -35,7 +35,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->value =
         values().slice(planned.begin, planned.end).reshaped(planned.shape);
   }
-  use_gradient_arena(0);
+  if (gradient_arenas > 0) use_gradient_arena(0);
   std::int64_t begin = 0;
   for (StateBuffer* buffer : registry_.buffers) {
     const std::int64_t end = begin + buffer->shape.count();

@@ -1,9 +1,10 @@
 // Parameters: a model's values, gradients and buffers as flat arenas on one device.
 //
-// One arena of values, one or more of gradients (exact mode keeps a gradient per level of its
-// tree). Parameters lie in the order of the plan; the gaps between them hold zeros for ever. Behind
-// the last parameter each gradient arena has a few statistics (loss, samples, wishes to stop), so
-// that they travel with the last bucket at no extra cost.
+// One arena of values, and one or more of gradients: exact mode keeps a gradient per level of its
+// tree, a model that only predicts keeps none. Parameters lie in the order of the plan; the gaps
+// between them hold zeros for ever. Behind the last parameter each gradient arena has a few
+// statistics (loss, samples, wishes to stop), so that they travel with the last bucket at no extra
+// cost.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class Parameters {
   static constexpr std::int64_t kStatistics = 16;
 
   /// Allocates on `device` and sets the views of the registry's parameters and buffers.
-  /// `gradient_arenas` >= 1; the first one is current.
+  /// The first gradient arena is current; without any the model can only be evaluated.
   Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1);
 
   /// Fills values and buffers as their initialisers say; a pure function of `seed`.

@@ -54,7 +54,7 @@ TEST(PrepareImage, OfDarkOnLightIsInverted) {
   EXPECT_TRUE(prepared.inverted);
   EXPECT_EQ(prepared.pixels[0], 5);
   EXPECT_EQ(prepared.pixels[14 * 28 + 14], 225);
-  EXPECT_EQ(words(prepared), "inverted (its border is light, that of the training images dark);");
+  EXPECT_EQ(words(prepared), "inverted (it is dark on light, the training images light on dark);");
 }
 
 TEST(PrepareImage, GoesByWhatTheModelWasTrainedOn) {
@@ -103,7 +103,7 @@ TEST(PrepareImage, KeepsTheShapeAndPadsWithTheBorder) {
     for (int x = 5; x < 15; ++x) tall.pixels[static_cast<std::size_t>(y * 20 + x)] = 240;
   }
   const PreparedImage prepared = prepare_image(tall, kDark, Invert::off);
-  EXPECT_EQ(words(prepared), "scaled from 20 x 56 to 10 x 28;padded to 28 x 28;");
+  EXPECT_EQ(words(prepared), "scaled to 10 x 28;padded to 28 x 28;");
   for (int y = 0; y < 28; ++y) {
     for (const int x : {0, 8, 9, 18, 19, 27}) {
       EXPECT_NEAR(prepared.pixels[static_cast<std::size_t>(y * 28 + x)], 40, 1) << y << " " << x;

@@ -4,7 +4,9 @@
 
 #include <string>
 
+#include "nn/models/model.h"
 #include "train/cli/usage.h"
+#include "train/safetensors.h"
 
 namespace ringlet::train {
 
@@ -13,11 +15,27 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
+constexpr data::PixelStatistics kFashionMnist{0.286041, 0.353024};  // of its training images
 
 /// Whether --data can be told what the file was trained on: folders come and go.
 bool can_open(const std::string& data) {
   std::error_code error;
   return data == "fashion-mnist" || data == "synthetic" || fs::is_directory(data, error);
+}
+
+/// What the last parameter of `model`, a bias, has in the file.
+std::optional<int> classes_in(const fs::path& file, const std::string& model) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const auto layers = nn::make_model(model, {});
+  const nn::Registry registry = nn::register_model(*layers);
+  SafetensorsFile weights(file);
+  weights.strip_prefix("module.");
+  for (const SafetensorsFile::Entry& entry : weights.entries()) {
+    const TensorSpec& spec = entry.spec;
+    if (spec.name != registry.parameters.back()->name || spec.shape.size() != 1) continue;
+    if (spec.shape[0] >= 1 && spec.shape[0] <= kMost) return static_cast<int>(spec.shape[0]);
+  }
+  return {};
 }
 
 [[noreturn]] void contradict(const Checkpoint& checkpoint, const std::string& flag,
@@ -53,7 +71,7 @@ Checkpoint open_checkpoint(const fs::path& named) {
   return {file, read_model_info(file)};
 }
 
-RawFlags with_checkpoint(const RawFlags& flags, const Checkpoint& checkpoint) {
+RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info) return flags;
   const ModelInfo& info = *checkpoint.info;
   RawFlags changed = flags;
@@ -67,15 +85,46 @@ RawFlags with_checkpoint(const RawFlags& flags, const Checkpoint& checkpoint) {
     contradict(checkpoint, as_it_is ? "no-normalize = false" : "--no-normalize",
                as_it_is ? "was trained on pixels as they are" : "was trained on normalised pixels");
   }
-  if (!flags.recipe.contains("data")) {
-    if (!can_open(info.data)) {
-      throw UsageError(
-          fmt::format("{} was trained on '{}', which is not here; name the data with --data",
-                      checkpoint.file.string(), info.data));
-    }
-    changed.recipe["data"] = info.data;
-  }
   return changed;
+}
+
+RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
+  if (!checkpoint.info || flags.recipe.contains("data")) return flags;
+  const std::string& data = checkpoint.info->data;
+  if (!can_open(data)) {
+    throw UsageError(
+        fmt::format("{} was trained on '{}', which is not here; name the data with --data",
+                    checkpoint.file.string(), data));
+  }
+  RawFlags changed = flags;
+  changed.recipe["data"] = data;
+  return changed;
+}
+
+ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
+                      const data::Dataset* train) {
+  ModelInfo info{.model = recipe.model, .data = "unknown data"};
+  data::PixelStatistics pixels = kFashionMnist;
+  if (train != nullptr) {
+    info.channels = static_cast<int>(train->channels());
+    info.height = static_cast<int>(train->height());
+    info.width = static_cast<int>(train->width());
+    info.classes = train->class_names();
+    info.data = recipe.data;
+    pixels = train->statistics();
+  } else {
+    const nn::ModelInput usual;
+    info.channels = usual.channels;
+    info.height = usual.height;
+    info.width = usual.width;
+    const int classes = classes_in(checkpoint.file, recipe.model).value_or(usual.classes);
+    for (int k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
+  }
+  if (recipe.normalize) {
+    info.mean = static_cast<float>(pixels.mean);
+    info.deviation = static_cast<float>(pixels.deviation);
+  }
+  return info;
 }
 
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset) {

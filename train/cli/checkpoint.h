@@ -24,9 +24,15 @@ CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoin
 /// to its end, of its last saved state. Throws FileError.
 Checkpoint open_checkpoint(const std::filesystem::path& named);
 
-/// Takes model and data from the file where the flags do not say them. Throws UsageError where the
-/// flags contradict the file.
-RawFlags with_checkpoint(const RawFlags& flags, const Checkpoint& checkpoint);
+/// Takes the model, or the data that it was trained on, from the file where the flags do not say
+/// them. Throw UsageError where the flags contradict the file, or the data are not here.
+RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint);
+RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
+
+/// For a file that does not say what it holds: the recipe's model, with the images, classes and
+/// pixels of `train`. Without that, Fashion-MNIST's, as many classes as the file has, by number.
+ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
+                      const data::Dataset* train);
 
 /// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);

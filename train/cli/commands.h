@@ -30,6 +30,7 @@ struct Action {
 /// `action` is set when the command was chosen.
 void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
+void add_predict_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 /// Looks at the whole of `app` when it runs.

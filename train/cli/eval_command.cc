@@ -26,7 +26,7 @@ void normalize_as(const std::optional<ModelInfo>& info, data::LoaderOptions& loa
 
 int run(const RawFlags& flags, const std::filesystem::path& named, comm::ProcessGroup* processes) {
   const Checkpoint checkpoint = open_checkpoint(named);
-  const TrainOptions options = resolve(with_checkpoint(flags, checkpoint));
+  const TrainOptions options = resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
@@ -41,6 +41,11 @@ int run(const RawFlags& flags, const std::filesystem::path& named, comm::Process
              data.test->description());
   print_evaluation(stdout, result, data.test->class_names());
   return 0;
+}
+
+FlagValues config_of(const RawFlags& flags, const std::filesystem::path& named) {
+  const Checkpoint checkpoint = open_checkpoint(named);
+  return values_of(resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint)));
 }
 
 }  // namespace
@@ -66,13 +71,12 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   command->callback([flags, checkpoint, &action] {
-    action = {
-        [=] {
-          return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
-            return run(*flags, *checkpoint, processes);
-          });
-        },
-        [=] { return values_of(resolve(with_checkpoint(*flags, open_checkpoint(*checkpoint)))); }};
+    action = {[=] {
+                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+                  return run(*flags, *checkpoint, processes);
+                });
+              },
+              [=] { return config_of(*flags, *checkpoint); }};
   });
 }
 

@@ -73,6 +73,10 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
   const bool has_commands = !app->get_subcommands([](const CLI::App*) { return true; }).empty();
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->get_positional())
+      return fmt::format("usage: {} [FLAGS] {}\n\n", name, option->get_type_name());
+  }
   return fmt::format(
       "usage: {} {}\n\n", name,
       has_commands ? "COMMAND [FLAGS]   (COMMAND --help lists its flags)" : "[FLAGS]");
@@ -80,18 +84,19 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
 
 std::string HelpFormatter::make_group(std::string group, bool is_positional,
                                       std::vector<const CLI::Option*> options) const {
-  std::string text = group + ":\n";
+  std::string text = (is_positional ? "Arguments" : group) + ":\n";
   for (const CLI::Option* option : options) text += make_option(option, is_positional);
-  return text;
+  return is_positional ? text + "\n" : text;
 }
 
-std::string HelpFormatter::make_option(const CLI::Option* option, bool) const {
+std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
   std::string right = option->get_description();
   if (option->get_type_size() > 0 && !option->get_default_str().empty()) {
     right += " [" + option->get_default_str() + "]";
   }
   if (option->get_required()) right += " (required)";
-  return row(names_of(*option) + value_of(*option), right);
+  return row(is_positional ? option->get_type_name() : names_of(*option) + value_of(*option),
+             right);
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {

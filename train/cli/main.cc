@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   Action action;
   ringlet::train::add_train_command(app, action);
   ringlet::train::add_eval_command(app, action);
+  ringlet::train::add_predict_command(app, action);
   ringlet::train::add_bench_command(app, action);
   ringlet::train::add_devices_command(app, action);
   ringlet::train::add_completion_command(app, action);

@@ -1,0 +1,202 @@
+// `ringlet predict`: what a user sees, and what a program reads.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "data/synthetic.h"
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+#include "tests/support/pictures.h"
+#include "train/safetensors.h"
+
+namespace ringlet::testing {
+namespace {
+
+using nlohmann::json;
+
+const Arguments kSizes{"--synthetic-train", "2000", "--synthetic-test", "100"};
+
+/// A run that knows drawn garments well, made once.
+class Predict : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryDirectory>();
+    ASSERT_TRUE(succeeds(ringlet(Arguments{"train", "--data", "synthetic", "--model", "mlp",
+                                           "--epochs", "4", "--out", path("run")} +
+                                 kSizes)));
+    data_ = data::make_synthetic({2000, 100, 1}).test;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string path(const std::string& name) { return (*folder_ / name).string(); }
+
+  /// Test sample `index`, light on dark as the data set has it.
+  static data::Image garment(std::int64_t index) {
+    const std::uint8_t* pixels = data_->image(index);
+    return {28, 28, 1, {pixels, pixels + data_->pixels()}};
+  }
+  static std::string write(const std::string& name, const std::string& bytes) {
+    write_file(path(name), bytes);
+    return path(name);
+  }
+  static Outcome predict(const Arguments& more) {
+    return ringlet(Arguments{"predict", "--checkpoint", path("run")} + more);
+  }
+  static json predict_json(const Arguments& more) {
+    const Outcome outcome = predict(more + Arguments{"--json"});
+    EXPECT_TRUE(succeeds(outcome));
+    return json::parse(outcome.out);
+  }
+
+  static std::unique_ptr<TemporaryDirectory> folder_;
+  static std::shared_ptr<const data::Dataset> data_;
+};
+
+std::unique_ptr<TemporaryDirectory> Predict::folder_;
+std::shared_ptr<const data::Dataset> Predict::data_;
+
+TEST_F(Predict, OfADataSetIsWhatEvalSays) {
+  const std::string out = path("logits.safetensors");
+  const Outcome outcome = predict(kSizes + Arguments{"--data", "synthetic", "--out", out});
+  ASSERT_TRUE(succeeds(outcome));
+  const Outcome evaluated = ringlet(Arguments{"eval", "--checkpoint", path("run")} + kSizes);
+  EXPECT_TRUE(holds(outcome.out, {evaluated.out, "saved " + out}));
+
+  const train::SafetensorsFile file(out);
+  ASSERT_EQ(file.entries().size(), 2u);
+  const auto logits = file.f32("logits");
+  const auto labels = file.i64("labels");
+  ASSERT_EQ(labels.size(), 100u);
+  ASSERT_EQ(logits.size(), 1000u);
+  int right = 0;
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(labels[i], data_->labels()[i]);
+    const auto row = logits.subspan(10 * i, 10);
+    right += std::max_element(row.begin(), row.end()) - row.begin() == labels[i] ? 1 : 0;
+  }
+  EXPECT_GT(right, 70);
+  EXPECT_TRUE(holds(outcome.out, {"   " + std::to_string(right) + "    100 "}));
+}
+
+TEST_F(Predict, OfTheTrainingHalfToo) {
+  const Outcome outcome = predict(kSizes + Arguments{"--data", "synthetic", "--split", "train"});
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"synthetic/train: 2000 images"}));
+}
+
+TEST_F(Predict, OfAnImageAgreesWithItsLogits) {
+  const std::string out = path("logits.safetensors");
+  ASSERT_TRUE(succeeds(predict(kSizes + Arguments{"--data", "synthetic", "--out", out})));
+  const train::SafetensorsFile file(out);
+  const auto row = file.f32("logits").subspan(70, 10);
+  double sum = 0;
+  for (const float logit : row) sum += std::exp(static_cast<double>(logit));
+  const json answer = predict_json({write("seven.png", as_png(garment(7))), "--top", "10"});
+  const json& classes = answer.at("images").at(0).at("classes");
+  ASSERT_EQ(classes.size(), 10u);
+  for (const json& guess : classes) {
+    const double expected = std::exp(row[guess.at("index").get<std::size_t>()]) / sum;
+    EXPECT_NEAR(guess.at("probability").get<double>(), expected, 1e-5);
+  }
+}
+
+TEST_F(Predict, ShowsTheClassesAndSaysWhatItDid) {
+  data::Image large = gradient_image(56, 28, 3);
+  std::fill(large.pixels.begin(), large.pixels.end(), 240);
+  const Outcome outcome = predict(
+      {write("plain.png", as_png(garment(3))), write("light.jpg", as_jpeg(large)), "--top", "2"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(
+      outcome.out, {"mlp, trained on synthetic", "plain.png (28 x 28)\n  taken as it is\n    ",
+                    "light.jpg (56 x 28)\n  made grey, inverted (it is dark on light, the training "
+                    "images light on dark), scaled to 28 x 14, padded to 28 x 28\n    "}));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '%'), 4);
+}
+
+TEST_F(Predict, OfADarkDrawingIsThatOfTheLightOne) {
+  data::Image inverted = garment(11);
+  for (std::uint8_t& pixel : inverted.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+  const std::string light = write("a.pgm", as_pnm(garment(11)));
+  const std::string dark = write("b.pgm", as_pnm(inverted));
+  const json images = predict_json({light, dark}).at("images");
+  EXPECT_EQ(images[0].at("classes"), images[1].at("classes"));
+  EXPECT_EQ(images[0].at("inverted"), false);
+  EXPECT_EQ(images[1].at("inverted"), true);
+  const json told = predict_json({dark, "--invert", "off"}).at("images")[0];
+  EXPECT_EQ(told.at("inverted"), false);
+  EXPECT_NE(told.at("classes"), images[1].at("classes"));
+  EXPECT_EQ(predict_json({light, "--invert", "on"}).at("images")[0].at("steps"),
+            json::array({"inverted as told"}));
+}
+
+TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
+  std::filesystem::create_directories(*folder_ / "many/deeper");
+  for (int i = 0; i < 300; ++i) {
+    write("many/" + std::to_string(1000 + i) + ".pgm", as_pnm(garment(i % 100)));
+  }
+  write("many/notes.txt", "no image");
+  const std::string single = write("1000.png", as_png(gradient_image(28, 28, 1)));
+  const json images =
+      predict_json({path("many"), single, "--save-input", path("seen")}).at("images");
+  ASSERT_EQ(images.size(), 301u);
+  EXPECT_TRUE(images[7].at("file").get<std::string>().ends_with("many/1007.pgm"));
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(images[i].at("classes"), images[i + 100].at("classes"));
+  }
+  EXPECT_EQ(read_file(path("seen/1007.pgm")),
+            "P5\n28 28\n255\n" + as_pnm(garment(7)).substr(as_pnm(garment(7)).size() - 784));
+  EXPECT_TRUE(std::filesystem::exists(path("seen/1000-2.pgm")));
+}
+
+TEST_F(Predict, NamesWhatIsWrongWithAnImage) {
+  EXPECT_TRUE(fails_with(1, predict({"/no/such.png"}), {"/no/such.png", "no such file"}));
+  EXPECT_TRUE(fails_with(1, predict({write("cut.png", as_png(garment(0)).substr(0, 90))}),
+                         {"cut.png", "cut off"}));
+  EXPECT_TRUE(fails_with(1, predict({write("a.gif", "GIF89a")}), {"a.gif", "PNG"}));
+  std::filesystem::create_directories(*folder_ / "empty");
+  EXPECT_TRUE(fails_with(1, predict({path("empty")}), {"empty", "no image"}));
+}
+
+TEST_F(Predict, NeedsImagesOrDataAndNotBoth) {
+  const std::string image = write("x.png", as_png(garment(0)));
+  EXPECT_TRUE(fails_with(2, predict({}), {"needs images", "--data"}));
+  EXPECT_TRUE(fails_with(2, predict({image, "--data", "synthetic"}), {"--data", "combined"}));
+  EXPECT_TRUE(fails_with(2, predict({image, "--out", "f"}), {"--out", "combined"}));
+  EXPECT_TRUE(fails_with(2, predict({"--data", "synthetic", "--json"}), {"--json", "combined"}));
+  EXPECT_TRUE(succeeds(ringlet({"predict", "--checkpoint", path("run"), image},
+                               {.environment = {{"RINGLET_DATASET", "synthetic"}}})))
+      << "images on the command line count more than a data set elsewhere";
+  EXPECT_TRUE(fails_with(2, predict({image, "--model", "lenet"}), {"--model lenet", "mlp"}));
+  EXPECT_TRUE(fails_with(2, predict({image, "--invert", "maybe"}), {"--invert", "auto, on, off"}));
+}
+
+TEST_F(Predict, OfAFileThatIsPyTorchsSaysWhatIsAssumed) {
+  const std::string file = std::string(RINGLET_TESTDATA) + "/oracle/init.safetensors";
+  const std::string image = write("y.png", as_png(garment(0)));
+  const Outcome outcome = ringlet({"predict", "--checkpoint", file, image, "--top", "10"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"does not say what it holds", "taken for lenet", "1 x 28 x 28",
+                                  "Fashion-MNIST's", "\n    9  ", "\n    0  "}));
+  const Outcome plain = ringlet({"predict", "--checkpoint", file, image, "--no-normalize"});
+  EXPECT_TRUE(holds(plain.out, {"pixels / 255\n"}));
+  const Outcome wrong = ringlet({"predict", "--checkpoint", file, "--model", "mlp", image});
+  EXPECT_TRUE(fails_with(1, wrong, {"init.safetensors", "fc3.weight"}));
+  const json answer = json::parse(ringlet({"predict", "--checkpoint", file, "--json", image}).out);
+  EXPECT_EQ(answer.at("assumed"), true);
+  EXPECT_EQ(answer.at("model"), "lenet");
+}
+
+TEST_F(Predict, OfBrokenWeightsIsRefused) {
+  const train::SafetensorsFile whole(path("run/model.safetensors"));
+  std::vector<train::TensorToWrite> tensors;
+  for (const auto& entry : whole.entries()) tensors.push_back({entry.spec, entry.bytes.data()});
+  const std::vector<float> broken(10, NAN);
+  for (auto& tensor : tensors) {
+    if (tensor.spec.name == "fc3.bias") tensor.data = broken.data();
+  }
+  train::write_safetensors(path("nan.safetensors"), tensors, whole.metadata());
+  const std::string image = write("z.png", as_png(garment(0)));
+  EXPECT_TRUE(fails_with(1, ringlet({"predict", "--checkpoint", path("nan.safetensors"), image}),
+                         {"nan.safetensors", "not finite"}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

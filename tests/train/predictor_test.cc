@@ -1,0 +1,95 @@
+// The predictor computes what evaluation computes, for any way the images come to it.
+#include "train/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/device.h"
+#include "tests/support/files.h"
+#include "tests/train/runs.h"
+#include "train/logits.h"
+#include "train/safetensors.h"
+
+namespace ringlet::train {
+namespace {
+
+/// A model that has learnt a little.
+class Predict : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_ = plain_options(1);
+    options_.recipe.normalize = true;
+    options_.files.out = folder_.path();
+    run(options_, data_);
+  }
+  std::vector<float> logits(const PredictorOptions& options) const {
+    const auto device = open_device(DeviceId{}, {});
+    return Predictor(*device, file(), options).logits(data_.test);
+  }
+  std::filesystem::path file() const { return folder_ / "model.safetensors"; }
+
+  const testing::TemporaryDirectory folder_;
+  const data::Splits data_ = formula_splits(128, 70);
+  TrainOptions options_;
+};
+
+void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << i;
+}
+
+TEST_F(Predict, GivesWhatEvaluationCounts) {
+  const Evaluation evaluation = evaluate(make_run_setup(options_, data_, 1), file());
+  const Evaluation judged = judge(logits({}), data_.test->labels(), data_.test->classes());
+  EXPECT_EQ(judged.samples, 70);
+  EXPECT_EQ(judged.right, evaluation.right);
+  EXPECT_NEAR(judged.loss, evaluation.loss, 1e-5);
+  for (std::size_t k = 0; k < judged.classes.size(); ++k) {
+    EXPECT_EQ(judged.classes[k].right, evaluation.classes[k].right);
+  }
+}
+
+TEST_F(Predict, IsTheSameForAnyPassAndLayout) {
+  const std::vector<float> whole = logits({.batch = 250, .layout = LayoutChoice::lanes});
+  expect_near(logits({.batch = 1}), whole);
+  expect_near(logits({.batch = 17, .layout = LayoutChoice::lanes}), whole);
+  expect_near(logits({.batch = 33, .layout = LayoutChoice::nchw}), whole);
+}
+
+TEST_F(Predict, TakesBytesAsItTakesADataSet) {
+  const auto device = open_device(DeviceId{}, {});
+  Predictor predictor(*device, file());
+  EXPECT_EQ(predictor.info().classes, data_.train->class_names());
+  const std::vector<float> whole = predictor.logits(data_.test);
+  EXPECT_EQ(predictor.logits(data_.test->images()), whole);
+  expect_near(predictor.logits(
+                  data_.test->images().first(static_cast<std::size_t>(3 * data_.test->pixels()))),
+              {whole.begin(), whole.begin() + 30});
+  EXPECT_TRUE(predictor.logits(std::span<const std::uint8_t>()).empty());
+  EXPECT_THROW(predictor.logits(data_.test->images().first(5)), ContractError);
+}
+
+TEST_F(Predict, RefusesImagesOfAnotherSize) {
+  const auto device = open_device(DeviceId{}, {});
+  Predictor predictor(*device, file());
+  const auto other = std::make_shared<const data::Dataset>(
+      data::DatasetInfo{.name = "other", .height = 2, .width = 3, .class_names = {"a"}},
+      std::vector<std::uint8_t>(6), std::vector<std::int32_t>{0});
+  EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { predictor.logits(other); }),
+                            {"other", "1 x 2 x 3"}));
+}
+
+TEST_F(Predict, RefusesAFileThatDoesNotFitOrSayWhatItIs) {
+  const auto device = open_device(DeviceId{}, {});
+  const std::string foreign = RINGLET_TESTDATA "/oracle/init.safetensors";
+  EXPECT_TRUE(testing::says(testing::message_of<FileError>([&] { Predictor(*device, foreign); }),
+                            {foreign, "does not say"}));
+  ModelInfo info = read_model_info(file()).value();
+  EXPECT_EQ(Predictor(*device, foreign, info).logits(data_.test).size(), 700u);
+  info.model = "mlp";
+  EXPECT_TRUE(
+      testing::says(testing::message_of<FileError>([&] { Predictor(*device, foreign, info); }),
+                    {foreign, "fc3.bias", "conv1.weight"}));
+}
+
+}  // namespace
+}  // namespace ringlet::train

@@ -1,0 +1,33 @@
+// What `ringlet predict` knows of an image in the end, and how it is shown.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "data/prepare_image.h"
+#include "train/logits.h"
+#include "train/model_info.h"
+
+namespace ringlet::train {
+
+struct PredictedImage {
+  std::filesystem::path file;
+  int width = 0;  ///< of the file's picture
+  int height = 0;
+  data::PreparedImage prepared;
+  std::vector<Guess> guesses;  ///< the likeliest first
+};
+
+/// Writes what the model saw: "a/shirt.png" becomes FOLDER/shirt.pgm, a second image of the name
+/// shirt-2.pgm; .ppm for a model of colours. Throws FileError.
+void save_inputs(const std::filesystem::path& folder, const ModelInfo& info,
+                 const std::vector<PredictedImage>& images);
+
+/// For a person, and for a program: one JSON document. `assumed`: `info` is not the word of the
+/// model's file.
+void print_text(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
+                const std::vector<PredictedImage>& images);
+void print_json(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
+                const std::vector<PredictedImage>& images);
+
+}  // namespace ringlet::train
