@@ -18,13 +18,6 @@ namespace ringlet::comm {
 
 namespace {
 
-/// What stands before key and value on the wire. Both ends run the same program.
-struct Header {
-  Message::Kind kind;
-  std::int32_t number;
-  std::uint32_t key_bytes;
-};
-
 struct Address {
   sockaddr_un socket{};
   socklen_t length = 0;
@@ -116,9 +109,7 @@ bool MessageSocket::send(const Message& message) const {
     throw CommError(fmt::format("a message of {} bytes between the processes is longer than {}",
                                 message.key.size() + message.value.size(), kLongest));
   }
-  Header header;
-  std::memset(&header, 0, sizeof header);  // padding as well: it leaves this process
-  header = {message.kind, message.number, static_cast<std::uint32_t>(message.key.size())};
+  MessageHeader header = header_of(message);
   std::array<iovec, 3> parts{{{&header, sizeof header},
                               {const_cast<char*>(message.key.data()), message.key.size()},
                               {const_cast<char*>(message.value.data()), message.value.size()}}};
@@ -133,18 +124,12 @@ bool MessageSocket::send(const Message& message) const {
 }
 
 std::optional<Message> MessageSocket::receive() const {
-  std::string bytes(sizeof(Header) + kLongest, '\0');
+  std::string bytes(sizeof(MessageHeader) + kLongest, '\0');
   ssize_t got = 0;
   do {
     got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
   } while (got < 0 && errno == EINTR);
-  const auto size = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-  if (size < sizeof(Header)) return {};
-  Header header{};
-  std::memcpy(&header, bytes.data(), sizeof header);
-  const std::size_t key_bytes = std::min<std::size_t>(header.key_bytes, size - sizeof header);
-  return Message{header.kind, header.number, bytes.substr(sizeof header, key_bytes),
-                 bytes.substr(sizeof header + key_bytes, size - sizeof header - key_bytes)};
+  return parse_message({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
 }
 
 void MessageSocket::shut_down() const noexcept { ::shutdown(descriptor_, SHUT_RDWR); }

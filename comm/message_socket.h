@@ -15,24 +15,9 @@
 #include <string>
 #include <utility>
 
-namespace ringlet::comm {
+#include "comm/message.h"
 
-/// What processes tell each other (rendezvous.h says what the kinds mean).
-struct Message {
-  enum class Kind : std::uint8_t {
-    hello,
-    welcome,
-    set,
-    ask_status,
-    abort,
-    goodbye,
-    farewell,
-  };
-  Kind kind = Kind::hello;
-  std::int32_t number = 0;
-  std::string key{};
-  std::string value{};
-};
+namespace ringlet::comm {
 
 class MessageSocket {
  public:
@@ -63,7 +48,8 @@ class MessageSocket {
   /// False when the other side has gone, or reads so slowly that the socket is full. Never blocks.
   /// May be called from several threads at once.
   bool send(const Message& message) const;
-  /// Blocks until there is a message; nothing at the end of the connection.
+  /// Blocks until there is a message; nothing at the end of the connection, or where what came is
+  /// no message: whoever sent that cannot be talked with.
   std::optional<Message> receive() const;
   /// Ends the connection: a thread that is in receive() here gets its end.
   void shut_down() const noexcept;

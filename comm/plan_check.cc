@@ -18,9 +18,9 @@ Plan plan_of(const std::string& text) {
   Plan plan;
   std::size_t begin = 0;
   const auto next = [&text, &begin] {
-    const std::size_t end = text.find('\0', begin);
+    const std::size_t end = std::min(text.find('\0', begin), text.size());
     std::string field = text.substr(begin, end - begin);
-    begin = end + 1;
+    begin = std::min(end + 1, text.size());  // a text may break off
     return field;
   };
   while (begin < text.size()) {

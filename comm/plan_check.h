@@ -10,7 +10,8 @@ namespace ringlet::comm {
 /// Anything that must be equal on all ranks: shapes, buckets, hyper-parameters, versions.
 using Plan = std::vector<std::pair<std::string, std::string>>;
 
-/// The plan as one text, and back. Names and values may hold anything but zero bytes.
+/// The plan as one text, and back. Names and values may hold anything but zero bytes. A text that
+/// breaks off gives what there is.
 std::string to_text(const Plan& plan);
 Plan plan_of(const std::string& text);
 

@@ -107,7 +107,8 @@ void RendezvousServer::read_from(Guest& guest) {
 
 void RendezvousServer::greet(Guest& guest, const Message& hello) {
   guest.process = hello.number;
-  guest.replicas = std::atoi(hello.key.c_str());
+  constexpr int kMostReplicas = 4096;  // whatever the other side says
+  guest.replicas = std::clamp(std::atoi(hello.key.c_str()), 0, kMostReplicas);
   guest.agreed = hello.value;
   if (verdict_) {
     (void)guest.socket.send(*verdict_);

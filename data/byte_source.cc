@@ -24,10 +24,18 @@ struct CloseFile {
 };
 using OwnedFile = std::unique_ptr<std::FILE, CloseFile>;
 
-/// The bytes as they lie on the disk.
-class PlainSource final : public ByteSource {
+/// The bytes as they lie on the disk or in memory.
+class PlainSource : public ByteSource {
  public:
-  explicit PlainSource(const fs::path& path) : name_(path.string()) {
+  std::optional<std::uint64_t> size() const override { return stored(); }
+  std::uint64_t at_most() const override { return stored(); }
+  bool gzipped() const override { return false; }
+  virtual void rewind() = 0;
+};
+
+class FileSource final : public PlainSource {
+ public:
+  explicit FileSource(const fs::path& path) : name_(path.string()) {
     file_.reset(std::fopen(name_.c_str(), "rb"));
     if (!file_) fail("cannot be opened", errno);
     std::error_code error;
@@ -42,9 +50,8 @@ class PlainSource final : public ByteSource {
     return got;
   }
 
-  std::optional<std::uint64_t> size() const override { return size_; }
-  std::uint64_t at_most() const override { return size_; }
-  void rewind() { std::rewind(file_.get()); }
+  std::uint64_t stored() const override { return size_; }
+  void rewind() override { std::rewind(file_.get()); }
 
  private:
   [[noreturn]] void fail(const char* what, int code) const {
@@ -56,11 +63,33 @@ class PlainSource final : public ByteSource {
   std::uint64_t size_ = 0;
 };
 
+class MemorySource final : public PlainSource {
+ public:
+  explicit MemorySource(std::span<const std::uint8_t> content)
+      : content_(content), left_(content) {}
+
+  std::size_t read(std::span<std::uint8_t> destination) override {
+    const std::size_t got = std::min(destination.size(), left_.size());
+    std::copy_n(left_.begin(), got, destination.begin());
+    left_ = left_.subspan(got);
+    return got;
+  }
+
+  std::uint64_t stored() const override { return content_.size(); }
+  void rewind() override { left_ = content_; }
+
+ private:
+  std::span<const std::uint8_t> content_;
+  std::span<const std::uint8_t> left_;
+};
+
 /// Inflates one or more gzip members, checking each one's CRC and length.
 class GzipSource final : public ByteSource {
  public:
   GzipSource(std::string name, std::unique_ptr<PlainSource> compressed)
-      : name_(std::move(name)), compressed_(std::move(compressed)), input_(kInputBytes) {
+      : name_(std::move(name)),
+        compressed_(std::move(compressed)),
+        input_(std::min<std::uint64_t>(kInputBytes, stored() + 1)) {
     constexpr int kGzipOnly = 16;
     if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
   }
@@ -77,11 +106,14 @@ class GzipSource final : public ByteSource {
   }
 
   std::optional<std::uint64_t> size() const override { return std::nullopt; }
-  std::uint64_t at_most() const override { return kMaxRatio * compressed_->at_most(); }
+  std::uint64_t at_most() const override {
+    return kFreeBytes + kMostSwelling * compressed_->stored();
+  }
+  std::uint64_t stored() const override { return compressed_->stored(); }
+  bool gzipped() const override { return true; }
 
  private:
   static constexpr std::size_t kInputBytes = std::size_t{1} << 16;
-  static constexpr std::uint64_t kMaxRatio = 1032;  // of deflate: 258 bytes in two bits
 
   /// Runs the decoder once; returns the number of raw bytes that came out.
   std::size_t inflate_into(std::span<std::uint8_t> destination) {
@@ -96,6 +128,8 @@ class GzipSource final : public ByteSource {
     } else if (status != Z_OK) {
       fail(std::string("the gzip stream is damaged (") + reason() + ")");
     }
+    raw_ += room - stream_.avail_out;
+    if (raw_ > at_most()) fail_swollen();
     return room - stream_.avail_out;
   }
 
@@ -122,12 +156,27 @@ class GzipSource final : public ByteSource {
     throw DataError(name_ + ": " + what + "; fetch the file again");
   }
 
+  [[noreturn]] void fail_swollen() const {
+    throw DataError(name_ + ": its " + std::to_string(stored()) + " bytes swell to more than " +
+                    std::to_string(at_most()) + ", as only a file made to fill the memory does; " +
+                    "if you trust it, unpack it with gunzip and name the result");
+  }
+
   std::string name_;
   std::unique_ptr<PlainSource> compressed_;
   std::vector<std::uint8_t> input_;
   z_stream stream_{};
+  std::uint64_t raw_ = 0;  // that came out so far, of all members
   bool ended_ = false;
 };
+
+std::unique_ptr<ByteSource> unpacked(std::unique_ptr<PlainSource> plain, std::string name) {
+  std::array<std::uint8_t, 2> first{};
+  const bool gzipped = plain->read(first) == first.size() && first == kGzipMagic;
+  plain->rewind();
+  if (!gzipped) return plain;
+  return std::make_unique<GzipSource>(std::move(name), std::move(plain));
+}
 
 }  // namespace
 
@@ -137,12 +186,11 @@ std::unique_ptr<ByteSource> open_bytes(const fs::path& file) {
   if (!fs::exists(status)) throw DataError(file.string() + ": there is no such file");
   if (!fs::is_regular_file(status)) throw DataError(file.string() + ": is not a regular file");
 
-  auto plain = std::make_unique<PlainSource>(file);
-  std::array<std::uint8_t, 2> first{};
-  const bool gzipped = plain->read(first) == first.size() && first == kGzipMagic;
-  plain->rewind();
-  if (!gzipped) return plain;
-  return std::make_unique<GzipSource>(file.string(), std::move(plain));
+  return unpacked(std::make_unique<FileSource>(file), file.string());
+}
+
+std::unique_ptr<ByteSource> open_bytes(std::span<const std::uint8_t> content, std::string name) {
+  return unpacked(std::make_unique<MemorySource>(content), std::move(name));
 }
 
 }  // namespace ringlet::data

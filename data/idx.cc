@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "data/byte_source.h"
 #include "data/error.h"
 
 namespace ringlet::data {
@@ -56,21 +55,37 @@ const char* name_of_type(std::uint8_t type) {
 /// One reading of one file.
 class IdxReader {
  public:
-  IdxReader(const fs::path& file, const RawBytesObserver& observer)
-      : name_(file.string()), observer_(observer), source_(open_bytes(file)) {}
+  IdxReader(ByteSource& source, const std::string& name, const RawBytesObserver& observer)
+      : name_(name), observer_(observer), source_(source) {}
 
   IdxArray read(int dimensions) {
+    require_magic(read_magic(header_bytes(dimensions)), dimensions);
     IdxArray array;
-    read_magic(dimensions);
-    array.sizes = read_sizes(dimensions);
-    const std::uint64_t bytes = checked_bytes(array.sizes);
-    require_length(header_bytes(dimensions) + bytes);
+    const std::uint64_t bytes = read_sizes(dimensions, array.sizes);
     read_values(bytes, header_bytes(dimensions), array.values);
     require_end(header_bytes(dimensions) + bytes);
     return array;
   }
 
+  void scan(const IdxPieces& pieces) {
+    const Magic magic = read_magic(header_bytes(1));
+    const int dimensions = std::max<int>(1, magic[3]);
+    require_magic(magic, dimensions);
+    std::vector<std::int64_t> sizes;
+    const std::uint64_t bytes = read_sizes(dimensions, sizes);
+    std::vector<std::uint8_t> piece(std::min<std::uint64_t>(bytes, kPieceBytes));
+    for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
+      piece.resize(std::min<std::uint64_t>(bytes - done, kPieceBytes));
+      read_piece(piece, header_bytes(dimensions) + done, header_bytes(dimensions) + bytes);
+      pieces(sizes, piece);
+    }
+    if (bytes == 0) pieces(sizes, {});
+    require_end(header_bytes(dimensions) + bytes);
+  }
+
  private:
+  using Magic = std::array<std::uint8_t, 4>;
+
   static std::uint64_t header_bytes(int dimensions) {
     return 4 + 4 * static_cast<std::uint64_t>(dimensions);
   }
@@ -82,16 +97,20 @@ class IdxReader {
          std::to_string(found) + "; fetch the file again");
   }
 
-  void read_header(std::span<std::uint8_t> bytes, std::uint64_t offset, std::uint64_t expected) {
-    const std::size_t got = source_->read(bytes);
+  void read_piece(std::span<std::uint8_t> bytes, std::uint64_t offset, std::uint64_t expected) {
+    const std::size_t got = source_.read(bytes);
     if (got < bytes.size()) fail_truncated(expected, offset + got);
     if (observer_) observer_(bytes);
   }
 
-  void read_magic(int dimensions) {
-    std::array<std::uint8_t, 4> magic{};
-    read_header(magic, 0, header_bytes(dimensions));
-    const std::array<std::uint8_t, 4> wanted{0, 0, kTypeU8, static_cast<std::uint8_t>(dimensions)};
+  Magic read_magic(std::uint64_t expected) {
+    Magic magic{};
+    read_piece(magic, 0, expected);
+    return magic;
+  }
+
+  void require_magic(const Magic& magic, int dimensions) const {
+    const Magic wanted{0, 0, kTypeU8, static_cast<std::uint8_t>(dimensions)};
     if (magic == wanted) return;
     const char* type = name_of_type(magic[2]);
     const std::string expected = "expected the magic number " + hex(wanted) + " (u8, " +
@@ -101,14 +120,16 @@ class IdxReader {
          (magic[2] != kTypeU8 ? "; only u8 can be read" : "; are images and labels mixed up?"));
   }
 
-  std::vector<std::int64_t> read_sizes(int dimensions) {
+  /// Returns the product of the sizes, checked against what the source may hold.
+  std::uint64_t read_sizes(int dimensions, std::vector<std::int64_t>& sizes) {
     std::vector<std::uint8_t> raw(4 * static_cast<std::size_t>(dimensions));
-    read_header(raw, 4, header_bytes(dimensions));
-    std::vector<std::int64_t> sizes;
+    read_piece(raw, 4, header_bytes(dimensions));
     for (std::size_t i = 0; i < raw.size(); i += 4) {
       sizes.push_back(std::int64_t{raw[i]} << 24 | raw[i + 1] << 16 | raw[i + 2] << 8 | raw[i + 3]);
     }
-    return sizes;
+    const std::uint64_t bytes = checked_bytes(sizes);
+    require_length(header_bytes(dimensions) + bytes);
+    return bytes;
   }
 
   /// The product of the sizes, as long as it makes sense.
@@ -130,7 +151,7 @@ class IdxReader {
 
   /// Compares with the size of the file where that is known, before anything is allocated.
   void require_length(std::uint64_t expected) const {
-    const std::optional<std::uint64_t> found = source_->size();
+    const std::optional<std::uint64_t> found = source_.size();
     if (!found) return;
     if (*found < expected) fail_truncated(expected, *found);
     if (*found > expected) {
@@ -140,35 +161,46 @@ class IdxReader {
   }
 
   void read_values(std::uint64_t bytes, std::uint64_t offset, std::vector<std::uint8_t>& values) {
-    const std::uint64_t trusted = source_->size() ? bytes : kTrustedBytes;
-    values.resize(std::min({bytes, trusted, source_->at_most()}));
+    const std::uint64_t trusted = source_.size() ? bytes : kTrustedBytes;
+    values.resize(std::min({bytes, trusted, source_.at_most()}));
     for (std::uint64_t done = 0; done < bytes;) {
       if (done == values.size()) values.resize(std::min(bytes, 2 * done));
       const std::size_t piece = std::min<std::uint64_t>(kPieceBytes, values.size() - done);
-      const std::span<std::uint8_t> destination(values.data() + done, piece);
-      const std::size_t got = source_->read(destination);
-      if (got < piece) fail_truncated(offset + bytes, offset + done + got);
-      if (observer_) observer_(destination);
+      read_piece({values.data() + done, piece}, offset + done, offset + bytes);
       done += piece;
     }
   }
 
   void require_end(std::uint64_t expected) {
     std::uint8_t extra = 0;
-    if (source_->read({&extra, 1}) == 0) return;
+    if (source_.read({&extra, 1}) == 0) return;
     fail("oversized: expected " + std::to_string(expected) +
          " bytes, found more; fetch the file again");
   }
 
-  std::string name_;
+  const std::string& name_;
   const RawBytesObserver& observer_;
-  std::unique_ptr<ByteSource> source_;
+  ByteSource& source_;
 };
 
 }  // namespace
 
 IdxArray read_idx(const fs::path& file, int dimensions, const RawBytesObserver& observer) {
-  return IdxReader(file, observer).read(dimensions);
+  return read_idx(*open_bytes(file), file.string(), dimensions, observer);
+}
+
+IdxArray read_idx(ByteSource& source, const std::string& name, int dimensions,
+                  const RawBytesObserver& observer) {
+  return IdxReader(source, name, observer).read(dimensions);
+}
+
+bool looks_like_idx(std::span<const std::uint8_t> head) {
+  return head.size() >= 4 && head[0] == 0 && head[1] == 0 && name_of_type(head[2]) != nullptr &&
+         head[3] > 0;
+}
+
+void scan_idx(ByteSource& source, const std::string& name, const IdxPieces& pieces) {
+  IdxReader(source, name, {}).scan(pieces);
 }
 
 }  // namespace ringlet::data

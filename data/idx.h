@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "data/byte_source.h"
 
 namespace ringlet::data {
 
@@ -30,5 +33,19 @@ using RawBytesObserver = std::function<void(std::span<const std::uint8_t>)>;
 /// than the sizes say, a gzip stream that breaks off or fails its checksum.
 IdxArray read_idx(const std::filesystem::path& file, int dimensions,
                   const RawBytesObserver& observer = {});
+
+/// The same from an open source; `name` is for messages.
+IdxArray read_idx(ByteSource& source, const std::string& name, int dimensions,
+                  const RawBytesObserver& observer = {});
+
+/// Whether a file that begins with `head` is taken for IDX: its magic number is one, of any type
+/// and of one dimension or more.
+bool looks_like_idx(std::span<const std::uint8_t> head);
+
+/// Reads a u8 array of any number of dimensions and keeps nothing: `pieces` sees the sizes and,
+/// piece by piece in order, the elements. As strict as read_idx, with the same errors.
+using IdxPieces = std::function<void(const std::vector<std::int64_t>& sizes,
+                                     std::span<const std::uint8_t> elements)>;
+void scan_idx(ByteSource& source, const std::string& name, const IdxPieces& pieces);
 
 }  // namespace ringlet::data

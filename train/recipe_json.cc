@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "train/atomic_file.h"
+#include "train/json_fields.h"
+#include "train/json_text.h"
 
 namespace ringlet::train {
 
@@ -40,14 +42,18 @@ nlohmann::json to_json(const Recipe& recipe) {
 Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   Recipe recipe;
   try {
-    for_each_field(recipe, [&](const char* name, auto& field) { json.at(name).get_to(field); });
-    recipe.schedule = parse_schedule(json.at("schedule").get<std::string>());
+    for_each_field(recipe, [&](const char* name, auto& field) { read_field(json, name, field); });
+    std::string schedule;
+    read_field(json, "schedule", schedule);
+    recipe.schedule = parse_schedule(schedule);
   } catch (const std::exception& error) {
-    throw FileError(source + ": the recipe cannot be read (" + error.what() + ")");
+    throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) + ")");
   }
   const nlohmann::json known = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name)) throw FileError(source + ": the recipe has no field " + name);
+    if (!known.contains(name)) {
+      throw FileError(source + ": the recipe has no field " + on_one_line(name));
+    }
   }
   return recipe;
 }

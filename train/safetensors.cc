@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <numeric>
 
+#include "train/json_text.h"
 #include "train/safetensors_header.h"
+#include "train/safetensors_stream.h"
 
 namespace ringlet::train {
 namespace {
@@ -16,53 +17,6 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little,
               "safetensors is little-endian; a big-endian machine needs its bytes swapped");
-
-/// A file that is read from its beginning to its end.
-class Reader {
- public:
-  explicit Reader(const fs::path& path) : name_(path.string()) {
-    std::error_code error;
-    if (!fs::exists(path, error)) fail("there is no such file");
-    if (!fs::is_regular_file(path, error)) fail("is not a regular file");
-    remaining_ = fs::file_size(path, error);
-    stream_.open(path, std::ios::binary);
-    if (error || !stream_) fail("cannot be opened; check its permissions");
-  }
-
-  std::uint64_t remaining() const { return remaining_; }
-
-  void read(void* destination, std::uint64_t bytes) {
-    stream_.read(static_cast<char*>(destination), static_cast<std::streamsize>(bytes));
-    if (!stream_) fail("cannot be read");
-    remaining_ -= bytes;
-  }
-
-  /// The text between the length and the tensors.
-  std::string read_header() {
-    std::uint64_t length = 0;
-    if (remaining_ < sizeof length) fail("truncated: there is no header");
-    read(&length, sizeof length);
-    if (length > kMaxSafetensorsHeader) {
-      fail(
-          fmt::format("the header would be {} bytes long, at most {} are allowed; this is no "
-                      "safetensors file",
-                      length, kMaxSafetensorsHeader));
-    }
-    if (length > remaining_) {
-      fail(fmt::format("truncated: the header is {} bytes long, {} follow", length, remaining_));
-    }
-    std::string text(length, '\0');
-    read(text.data(), length);
-    return text;
-  }
-
-  [[noreturn]] void fail(const std::string& what) const { throw FileError(name_ + ": " + what); }
-
- private:
-  std::string name_;
-  std::ifstream stream_;
-  std::uint64_t remaining_ = 0;
-};
 
 std::uint64_t words_for(std::uint64_t bytes) { return (bytes + 7) / 8; }
 
@@ -101,10 +55,11 @@ std::vector<const TensorToWrite*> in_file_order(const std::string& file,
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
-  Reader reader(path);
-  const std::string text = reader.read_header();
-  SafetensorsHeader header = parse_safetensors_header(path.string(), text, reader.remaining());
+SafetensorsFile::SafetensorsFile(const fs::path& path)
+    : SafetensorsFile(SafetensorsStream(path), path) {}
+
+SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path_(std::move(path)) {
+  SafetensorsHeader& header = stream.header();
   metadata_ = std::move(header.metadata);
 
   // Each tensor starts at a multiple of 8 bytes here, whatever its place in the file is.
@@ -114,7 +69,7 @@ SafetensorsFile::SafetensorsFile(const fs::path& path) : path_(path) {
   auto* at = reinterpret_cast<std::byte*>(storage_.data());
   for (PlacedTensor& tensor : header.tensors) {
     const std::uint64_t bytes = tensor.end - tensor.begin;
-    if (bytes > 0) reader.read(at, bytes);
+    if (bytes > 0) stream.read(at, bytes);
     entries_.push_back({std::move(tensor.spec), {at, bytes}});
     at += 8 * words_for(bytes);
   }
@@ -179,7 +134,8 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
     }
   }
   if (problems.empty()) return;
-  throw FileError(fmt::format("{} does not fit: {}", path_.string(), fmt::join(problems, "; ")));
+  throw FileError(fmt::format("{} does not fit: {}", path_.string(),
+                              on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
 }
 
 void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,

@@ -32,11 +32,15 @@ struct TensorSpec {
 /// Bytes of one element of a dtype of the format; 0 for a word that it does not know.
 std::int64_t safetensors_dtype_bytes(std::string_view dtype);
 
+class SafetensorsStream;
+
 /// A file in memory: read once, checked as a whole, then looked up by name.
 class SafetensorsFile {
  public:
   /// Reads and checks. Throws FileError naming the file and what is wrong.
   explicit SafetensorsFile(const std::filesystem::path& path);
+  /// The same from an open stream (safetensors_stream.h); `path` is for messages.
+  SafetensorsFile(SafetensorsStream stream, std::filesystem::path path);
   SafetensorsFile(const SafetensorsFile&) = delete;  // entries point into the storage
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 

@@ -11,6 +11,8 @@
 #include <set>
 #include <tuple>
 
+#include "train/json_text.h"
+
 namespace ringlet::train {
 namespace {
 
@@ -53,7 +55,7 @@ class HeaderParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw FileError(file_ + ": " + fmt::format(format, std::forward<Args>(args)...));
+    throw FileError(file_ + ": " + on_one_line(fmt::format(format, std::forward<Args>(args)...)));
   }
 
   /// The JSON library keeps the last of equal names and says nothing, so names are watched as they

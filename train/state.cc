@@ -1,14 +1,11 @@
 #include "train/state.h"
 
-#include <fmt/format.h>
-
 #include <fstream>
-#include <nlohmann/json.hpp>
+#include <iterator>
 #include <string>
 
 #include "kernels/host_copy.h"
 #include "train/atomic_file.h"
-#include "train/recipe_json.h"
 #include "train/safetensors.h"
 
 namespace ringlet::train {
@@ -16,8 +13,6 @@ namespace ringlet::train {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int kFormat = 1;
 
 std::vector<std::int64_t> extents(const Shape& shape) {
   std::vector<std::int64_t> list;
@@ -58,14 +53,10 @@ std::vector<float> values_of(const SafetensorsFile& file, const std::string& nam
   return {values.begin(), values.end()};
 }
 
-nlohmann::json read_json(const fs::path& path) {
-  std::ifstream stream(path);
+std::string read_text(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
   if (!stream) throw FileError(path.string() + " cannot be read; is this the --out of a run?");
-  try {
-    return nlohmann::json::parse(stream);
-  } catch (const nlohmann::json::exception& error) {
-    throw FileError(path.string() + " is not valid JSON (" + error.what() + ")");
-  }
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace
@@ -134,13 +125,8 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
     velocities.push_back({specs[i], state.velocities[i].data()});
   }
   write_safetensors(folder.path() / "optimizer.safetensors", velocities);
-  const nlohmann::json json = {{"format", kFormat},
-                               {"step", progress.step},
-                               {"epoch_loss", progress.epoch_loss},
-                               {"epoch_samples", progress.epoch_samples},
-                               {"data_hash", data_hash},
-                               {"recipe", to_json(recipe)}};
-  write_file_atomically(folder.path() / "state.json", json.dump(2) + "\n");
+  write_file_atomically(folder.path() / "state.json",
+                        format_state_json({recipe, progress, data_hash}));
   folder.commit();
 }
 
@@ -150,25 +136,7 @@ SavedState read_state(const fs::path& out) {
   const bool is_state = !fs::exists(out / "state/state.json") && fs::exists(out / "state.json");
   saved.folder = is_state ? out : out / "state";
   const fs::path path = saved.folder / "state.json";
-  const nlohmann::json json = read_json(path);
-  try {
-    if (json.at("format") != kFormat) {
-      throw FileError(path.string() + " was written by another version of Ringlet (format " +
-                      json.at("format").dump() + ", this one reads " + std::to_string(kFormat) +
-                      ")");
-    }
-    json.at("step").get_to(saved.progress.step);
-    if (saved.progress.step < 0) {
-      throw FileError(fmt::format("{} names step {}, which no run reaches", path.string(),
-                                  saved.progress.step));
-    }
-    json.at("epoch_loss").get_to(saved.progress.epoch_loss);
-    json.at("epoch_samples").get_to(saved.progress.epoch_samples);
-    json.at("data_hash").get_to(saved.data_hash);
-    saved.recipe = recipe_from_json(json.at("recipe"), path.string());
-  } catch (const nlohmann::json::exception& error) {
-    throw FileError(path.string() + " does not hold a state (" + error.what() + ")");
-  }
+  static_cast<StateJson&>(saved) = parse_state_json(path.string(), read_text(path));
   return saved;
 }
 

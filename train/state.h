@@ -17,15 +17,9 @@
 #include "nn/parameters.h"
 #include "train/model_info.h"
 #include "train/options.h"
+#include "train/state_json.h"
 
 namespace ringlet::train {
-
-/// How far a run has come. Sums are those of the epoch that is under way.
-struct Progress {
-  std::int64_t step = 0;  ///< optimiser steps done
-  double epoch_loss = 0;  ///< sum of the samples' losses
-  std::int64_t epoch_samples = 0;
-};
 
 /// A model's and optimiser's numbers in host memory, in the order of the registry.
 struct HostState {
@@ -35,10 +29,7 @@ struct HostState {
 };
 
 /// A state that was read from a folder.
-struct SavedState {
-  Recipe recipe;
-  Progress progress;
-  std::uint64_t data_hash = 0;
+struct SavedState : StateJson {
   std::filesystem::path folder;
 };
 

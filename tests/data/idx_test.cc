@@ -150,6 +150,53 @@ TEST_F(Idx, DoesNotAllocateWhatTheHeaderPromises) {
   EXPECT_TRUE(says(error(gzip(header + "x")), {"truncated: expected 274877890576", "found 17"}));
 }
 
+TEST_F(Idx, RefusesAGzipThatSwellsBeyondReason) {
+  constexpr std::uint32_t kMember = 1 << 22;
+  const std::string member = gzip(std::string(kMember, '\0'));  // 4 KiB, a thousandth
+  std::string bomb = gzip(idx_header(8, {1 << 13, 1 << 10, 1 << 10}));
+  for (int i = 0; i < 32; ++i) bomb += member;
+  EXPECT_TRUE(says(error(bomb), {path_.string(), "swell", "gunzip"}));
+  // As much is fine where it is not packed so tightly, and a little is always fine.
+  EXPECT_TRUE(
+      says(error(gzip(idx_header(8, {4, 1 << 10, 1 << 10})) + member + member), {"oversized"}));
+  EXPECT_EQ(read(gzip(idx_header(8, {4, 1 << 10, 1 << 10})) + member).values.size(), kMember);
+}
+
+TEST_F(Idx, ScansWhatItReads) {
+  const std::string raw = idx({300, 28, 28}, 251);  // two pieces
+  for (const std::string& bytes : {raw, gzip(raw)}) {
+    const std::span content(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    const auto source = open_bytes(content, "memory");
+    EXPECT_EQ(source->gzipped(), bytes != raw);
+    EXPECT_EQ(source->stored(), bytes.size());
+    std::vector<std::uint8_t> values;
+    int pieces = 0;
+    scan_idx(*source, "memory", [&](const auto& sizes, std::span<const std::uint8_t> piece) {
+      EXPECT_EQ(sizes, (std::vector<std::int64_t>{300, 28, 28}));
+      values.insert(values.end(), piece.begin(), piece.end());
+      ++pieces;
+    });
+    EXPECT_EQ(values, read(raw).values);
+    EXPECT_GT(pieces, 1);
+  }
+}
+
+TEST_F(Idx, ScansWithTheSameStrictness) {
+  const auto scan_error = [](const std::string& bytes) {
+    const std::span content(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    return message_of<DataError>(
+        [&] { scan_idx(*open_bytes(content, "memory"), "memory", [](auto&, auto) {}); });
+  };
+  const std::string raw = idx({2, 3});
+  for (std::size_t size = 0; size < raw.size(); ++size) {
+    EXPECT_TRUE(says(scan_error(raw.substr(0, size)), {"memory: truncated"})) << size;
+  }
+  EXPECT_TRUE(says(scan_error(raw + "x"), {"oversized"}));
+  EXPECT_TRUE(says(scan_error(idx_header(13, {2}) + "12345678"), {"f32", "only u8"}));
+  EXPECT_TRUE(says(scan_error("GIF89a.."), {"not an IDX file"}));
+  EXPECT_TRUE(says(scan_error(std::string("\0\0\x08\0", 4)), {"0 dimensions"}));
+}
+
 TEST_F(Idx, AcceptsAnEmptyArray) {
   EXPECT_TRUE(read(idx({0, 28, 28})).values.empty());
   EXPECT_TRUE(says(error(idx({0, 28, 28}) + "x"), {"oversized"}));

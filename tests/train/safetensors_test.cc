@@ -181,6 +181,10 @@ TEST_F(Safetensors, RefusesDeepNesting) {
   EXPECT_TRUE(says(error(file_of(R"({"a":)" + std::string(100'000, '['), "")), {"too deeply"}));
 }
 
+TEST_F(Safetensors, TellsOfNamesWithControlCharactersInOneLine) {
+  EXPECT_TRUE(says(error(file_of("{\"a\\n\\u001b[2J\":3}", "")), {"'a\\n\\x1b[2J'"}));
+}
+
 TEST_F(Safetensors, RefusesDuplicateNames) {
   const std::string tensor = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_TRUE(says(error(file_of(R"({"a":)" + tensor + R"(,"a":)" + tensor + "}", floats({1}))),

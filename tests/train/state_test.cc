@@ -115,6 +115,17 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
   EXPECT_TRUE(says(changed([](auto& j) { j["format"] = 99; }), {json.string(), "format 99"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["step"] = "seven"; }), {json.string()}));
   EXPECT_TRUE(says(changed([](auto& j) { j["step"] = -7; }), {json.string(), "-7"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["step"] = 1e300; }), {"'step'", "whole number"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["step"] = true; }), {"'step'", "whole number"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["epoch_samples"] = -1; }), {"-1 samples"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["epochs"] = 5'000'000'000; }),
+                   {json.string(), "'epochs'", "too large"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["exact"] = 1; }), {"'exact'", "true"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["a\nb"] = 1; }), {"no field a\\nb"}));
+  testing::write_file(json, std::string(1'000'000, '['));
+  EXPECT_TRUE(says(message(), {json.string(), "nested deeper"}));
+  testing::write_file(json, whole + std::string(1, '\0'));
+  EXPECT_TRUE(says(message(), {json.string(), "a zero byte"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"].erase("lr"); }), {json.string(), "'lr'"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["colour"] = 1; }), {json.string(), "colour"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosine"; }),

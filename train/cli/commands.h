@@ -32,6 +32,7 @@ void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+void add_inspect_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 /// Looks at the whole of `app` when it runs.
 void add_completion_command(CLI::App& app, Action& action);

@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   ringlet::train::add_eval_command(app, action);
   ringlet::train::add_predict_command(app, action);
   ringlet::train::add_bench_command(app, action);
+  ringlet::train::add_inspect_command(app, action);
   ringlet::train::add_devices_command(app, action);
   ringlet::train::add_completion_command(app, action);
   for (CLI::App* command : app.get_subcommands(nullptr)) command->group("Commands");

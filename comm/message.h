@@ -1,0 +1,46 @@
+// Message: what processes tell each other over a MessageSocket, and its bytes on the wire.
+//
+//   kind u8, 3 bytes of nothing, number i32, length of the key u32 | key | value
+//
+// Both ends run the same program on the same machine, so numbers are the machine's own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ringlet::comm {
+
+/// What the kinds mean says rendezvous.h.
+struct Message {
+  enum class Kind : std::uint8_t {
+    hello,
+    welcome,
+    set,
+    ask_status,
+    abort,
+    goodbye,
+    farewell,
+  };
+  Kind kind = Kind::hello;
+  std::int32_t number = 0;
+  std::string key{};
+  std::string value{};
+};
+
+/// What stands before key and value.
+struct MessageHeader {
+  Message::Kind kind;
+  std::int32_t number;
+  std::uint32_t key_bytes;
+};
+
+/// The header of `message`; its padding holds zeros.
+MessageHeader header_of(const Message& message);
+
+/// The message that the bytes of one packet are; nothing where they are none: too short, of no
+/// kind, or with a key that is longer than what came.
+std::optional<Message> parse_message(std::string_view bytes);
+
+}  // namespace ringlet::comm

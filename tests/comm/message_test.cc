@@ -1,0 +1,55 @@
+// Bytes that come over the socket: messages, plans, and what is neither.
+#include "comm/message.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "comm/plan_check.h"
+
+namespace ringlet::comm {
+namespace {
+
+std::string bytes_of(const Message& message) {
+  const MessageHeader header = header_of(message);
+  std::string bytes(sizeof header, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes + message.key + message.value;
+}
+
+TEST(Message, ComesBackAsItWasSent) {
+  const Message sent{.kind = Message::Kind::set, .number = -7, .key = "k", .value = {"\0v", 2}};
+  const auto got = parse_message(bytes_of(sent));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->kind, sent.kind);
+  EXPECT_EQ(got->number, sent.number);
+  EXPECT_EQ(got->key, sent.key);
+  EXPECT_EQ(got->value, sent.value);
+}
+
+TEST(Message, IsNothingWhereItsHeaderOrKeyIsCut) {
+  const std::string whole = bytes_of({.kind = Message::Kind::hello, .key = "key", .value = "v"});
+  for (std::size_t size = 0; size < whole.size() - 1; ++size) {
+    EXPECT_FALSE(parse_message(whole.substr(0, size))) << size;
+  }
+  std::string of_no_kind = whole;
+  of_no_kind[0] = 7;
+  EXPECT_FALSE(parse_message(of_no_kind));
+  std::string with_endless_key = whole;
+  with_endless_key[8] = with_endless_key[11] = '\x7f';
+  EXPECT_FALSE(parse_message(with_endless_key));
+}
+
+TEST(Plan, EndsWhereItsTextBreaksOff) {
+  const Plan plan{{"name", "value"}, {"", ""}, {"seed", "1"}};
+  const std::string whole = to_text(plan);
+  EXPECT_EQ(plan_of(whole), plan);
+  EXPECT_EQ(plan_of("name"), (Plan{{"name", ""}}));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_LE(plan_of(whole.substr(0, size)).size(), plan.size()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::comm
