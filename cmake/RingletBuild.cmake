@@ -19,15 +19,16 @@ option(RINGLET_WERROR "Treat warnings as errors" ON)
 set(RINGLET_SANITIZE "" CACHE STRING "Sanitizers to build with: address;undefined or thread")
 
 add_library(ringlet_build INTERFACE)
-target_include_directories(ringlet_build INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(ringlet_build INTERFACE $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>
+                                                   $<INSTALL_INTERFACE:include/ringlet>)
 target_compile_options(ringlet_build INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-psabi>>
   # constexpr functions of host code (Philox, the sampler) are taken as they are; -lineinfo is for profilers.
-  $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>)
+  $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -lineinfo -Xcompiler=-Wall,-Wextra>>)
 if(RINGLET_WERROR)
   target_compile_options(ringlet_build INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Werror>
-    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Werror>>
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>>)
 endif()
 foreach(sanitizer IN LISTS RINGLET_SANITIZE)
   target_compile_options(ringlet_build INTERFACE
@@ -42,15 +43,18 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
   target_compile_options(ringlet_build INTERFACE
-                         "SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/source_location.h")
+                         "$<BUILD_INTERFACE:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/source_location.h>")
 endif()
 
 find_package(Threads REQUIRED)
 target_link_libraries(ringlet_build INTERFACE Threads::Threads)
 
-# ringlet_library(NAME SOURCES... [LINK ...]): one room as a static library, `ringlet_NAME`.
+# ringlet_library(NAME SOURCES... [LINK ...]): one room as a static library, `ringlet_NAME`; for those who
+# build on Ringlet, here or installed, `ringlet::NAME`.
 function(ringlet_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(ringlet_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(ringlet_${name} PUBLIC ringlet_build ${ARG_LINK})
+  set_target_properties(ringlet_${name} PROPERTIES EXPORT_NAME ${name})
+  add_library(ringlet::${name} ALIAS ringlet_${name})
 endfunction()

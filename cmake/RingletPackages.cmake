@@ -29,8 +29,9 @@ if(NOT OPENBLAS_PTHREAD_LIBRARY OR NOT OPENBLAS_PTHREAD_INCLUDE_DIR)
                       "libopenblas-pthread-dev\n(scripts/setup installs everything that Ringlet needs.)")
 endif()
 add_library(ringlet_blas INTERFACE)
-target_include_directories(ringlet_blas SYSTEM INTERFACE ${OPENBLAS_PTHREAD_INCLUDE_DIR})
-target_link_libraries(ringlet_blas INTERFACE ${OPENBLAS_PTHREAD_LIBRARY})
+target_include_directories(ringlet_blas SYSTEM INTERFACE $<BUILD_INTERFACE:${OPENBLAS_PTHREAD_INCLUDE_DIR}>)
+target_link_libraries(ringlet_blas INTERFACE $<BUILD_INTERFACE:${OPENBLAS_PTHREAD_LIBRARY}>
+                                             $<INSTALL_INTERFACE:ringlet::openblas>)
 
 # Gloo carries data between processes (--processes). Without it all else is built. Its CMake package
 # names the machine that Debian built it on, so library and header are looked for by name.

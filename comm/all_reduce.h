@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -44,6 +45,10 @@ class AllReduce {
  private:
   Transport& transport_;
 };
+
+/// Makes a strategy on a rank's transport: how a strategy that Ringlet does not know is handed over.
+/// All ranks must make the same one.
+using MakeAllReduce = std::function<std::unique_ptr<AllReduce>(Transport& transport)>;
 
 /// "naive", "ring" or "doubling", and "nccl" or "library" where the transport has an engine. Throws
 /// ContractError naming these for any other name.

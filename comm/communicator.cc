@@ -24,7 +24,8 @@ ConstView bytes_at(const void* data, std::int64_t bytes) { return {data, {bytes}
 
 Communicator::Communicator(Transport& transport, const CommunicatorOptions& options)
     : transport_(transport),
-      all_reduce_(make_all_reduce(options.strategy, transport)),
+      all_reduce_(options.make_strategy ? options.make_strategy(transport)
+                                        : make_all_reduce(options.strategy, transport)),
       host_(open_device({}, {.threads = 1, .overlap = false})),
       hashes_(static_cast<std::size_t>(transport.size())) {
   transport_.set_timeout(options.timeout_seconds);

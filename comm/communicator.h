@@ -37,6 +37,7 @@ namespace ringlet::comm {
 struct CommunicatorOptions {
   std::string strategy = "ring";  ///< of all_reduce: see make_all_reduce()
   double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< longest wait for another rank
+  MakeAllReduce make_strategy = {};  ///< a strategy of one's own, in place of `strategy`
 };
 
 class Communicator {

@@ -18,8 +18,8 @@ int json_depth(std::string_view text);
 /// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth);
 
-/// `text` with control characters as \n, \t or \x1b: names from files do not break a message's one
-/// line, and do not command a terminal. The rest stays as it is.
+/// `text` with control characters as `\n`, `\t` or `\x1b`: names from files do not break a
+/// message's one line, and do not command a terminal. The rest stays as it is.
 std::string on_one_line(std::string_view text);
 
 }  // namespace ringlet::train

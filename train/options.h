@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/all_reduce.h"
 #include "kernels/device.h"
+#include "nn/models/model.h"
 #include "train/schedule.h"
 
 namespace ringlet::train {
@@ -40,14 +43,19 @@ struct Recipe {
 /// The recipe that `--model NAME` stands for. Throws ContractError for a model that is not known.
 Recipe default_recipe(const std::string& model);
 
+/// Makes a model for images of this kind, its parameters without memory. All ranks must make the
+/// same one; recipe.model is then only its name.
+using MakeModel = std::function<std::unique_ptr<nn::Layer>(const nn::ModelInput& input)>;
+
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
 enum class TransportChoice : std::uint8_t { automatic, local, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {
-  std::vector<DeviceId> devices{DeviceId{}};               ///< one a replica of this process
-  int threads = 1;                                         ///< CPU threads a replica
-  std::string sync = "ring";                               ///< strategy of all-reduce
+  std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
+  int threads = 1;                            ///< CPU threads a replica
+  std::string sync = "ring";                  ///< strategy of all-reduce
+  comm::MakeAllReduce make_sync{};         ///< a strategy of one's own, in place of `sync`
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   bool overlap = true;
@@ -63,7 +71,7 @@ struct Execution {
   /// Told then, on the thread that waits for them, what failed and which replicas have not ended.
   /// Their threads cannot be joined: it should end the process. If it returns, or is empty, they
   /// are waited for. Must not throw.
-  std::function<void(const std::string& message)> on_hang;
+  std::function<void(const std::string& message)> on_hang{};
 };
 
 /// Files that a run reads and writes; an empty path means: not.
@@ -80,8 +88,9 @@ struct Files {
 
 struct TrainOptions {
   Recipe recipe;
-  Execution execution;
-  Files files;
+  MakeModel make_model{};  ///< a model of one's own, in place of that named recipe.model
+  Execution execution{};
+  Files files{};
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never
   std::int64_t synthetic_train = 60000;
   std::int64_t synthetic_test = 10000;

@@ -23,13 +23,14 @@ nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
   return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
 }
 
-std::unique_ptr<nn::Layer> make(const ReplicaSpec& spec) {
-  auto model = nn::make_model(spec.recipe.model, spec.input);
+}  // namespace
+
+std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
+  auto model =
+      spec.make_model ? spec.make_model(spec.input) : nn::make_model(spec.recipe.model, spec.input);
   if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(spec.fuse);
   return model;
 }
-
-}  // namespace
 
 Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
                      std::int64_t samples_per_pass) {
@@ -43,7 +44,7 @@ Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKin
 Replica::Replica(Device& device, const ReplicaSpec& spec)
     : device_(device),
       spec_(spec),
-      model_(make(spec)),
+      model_(make_model(spec)),
       registry_(nn::register_model(*model_)),
       plan_(nn::plan_training(*model_, registry_, input_of(spec, spec.max_train_batch),
                               cross_entropy)) {

@@ -23,6 +23,7 @@ namespace ringlet::train {
 /// What a replica must be told to be built; equal on all ranks but for the device.
 struct ReplicaSpec {
   Recipe recipe;
+  MakeModel make_model = {};  ///< see TrainOptions
   nn::ModelInput input;
   Layout layout = Layout::nchw;
   std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
@@ -30,6 +31,9 @@ struct ReplicaSpec {
   int gradient_arenas = 1;
   bool fuse = true;
 };
+
+/// The model of `spec`, its parameters without memory.
+std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
 
 /// The layout that `choice` means for this model and device: batch-in-lanes for small images on the
 /// CPU when a pass has at least sixteen samples, else NCHW.

@@ -109,6 +109,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 
   const std::int64_t unit = largest_unit(setup.partition);
   setup.replica.recipe = recipe;
+  setup.replica.make_model = options.make_model;
   setup.replica.input = model_input(*data.train);
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");

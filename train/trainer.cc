@@ -60,8 +60,9 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
       host.set_timeout(execution.comm_timeout);
       const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
       try {
-        comm::Communicator communicator(over_nccl ? *over_nccl : host,
-                                        {execution.sync, execution.comm_timeout});
+        comm::Communicator communicator(
+            over_nccl ? *over_nccl : host,
+            {execution.sync, execution.comm_timeout, execution.make_sync});
         body(*device, communicator);
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         host.abort(message_of_current_exception());

@@ -26,12 +26,12 @@ using ReplicaBody = std::function<void(Device& device, comm::Communicator& commu
 /// was another process's. A replica that never ends can only be told to Execution::on_hang; without
 /// that it is waited for. `trace` may be null. `processes` has a rank for each device, or is null:
 /// the replicas are the world.
-void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace,
+void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace = nullptr,
                   comm::ProcessGroup* processes = nullptr);
 
 /// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
-RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners, TraceWriter* trace,
-                comm::ProcessGroup* processes = nullptr);
+RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
+                TraceWriter* trace = nullptr, comm::ProcessGroup* processes = nullptr);
 
 /// Evaluates a model's weights file on the test data.
 Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,

@@ -13,7 +13,7 @@ namespace {
 
 /// Floating-point operations of a training step for one sample.
 double flops_per_sample(const ReplicaSpec& spec, bool fuse) {
-  const auto model = nn::make_model(spec.recipe.model, spec.input);
+  const auto model = make_model(spec);
   if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(fuse);
   const nn::Registry registry = nn::register_model(*model);
   constexpr std::int64_t kSamples = kLanes;  // a full block, so that no lane is idle

@@ -25,8 +25,9 @@ bool is_plain(std::string_view word) {
   });
 }
 
-void add_word(const std::string& word, ValueSpec& value) {
-  if (word == "FILE") {
+void add_word(std::string word, ValueSpec& value) {
+  if (word.ends_with("...")) word.resize(word.size() - 3);
+  if (word == "FILE" || word == "IMAGE") {
     value.files = Files::files;
   } else if (word == "DIR" && value.files == Files::none) {
     value.files = Files::folders;

@@ -1,0 +1,73 @@
+# What `cmake --install BUILD --prefix PREFIX` brings, and where; PREFIX may be moved afterwards.
+#
+#   bin/ringlet                the program
+#   lib/libringlet_*.a         a static library a room
+#   lib/cmake/ringlet/         find_package(ringlet): ringlet::kernels, ::nn, ::comm, ::data, ::train, and
+#                              ringlet::ringlet for all
+#   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"
+#   share/                     completions for bash, zsh and fish
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(ringlet_all INTERFACE)
+target_link_libraries(ringlet_all INTERFACE ringlet_kernels ringlet_nn ringlet_comm ringlet_data ringlet_train)
+set_target_properties(ringlet_all PROPERTIES EXPORT_NAME ringlet)
+add_library(ringlet::ringlet ALIAS ringlet_all)
+
+# Objects lie in ringlet_kernels' archive; their targets come along for what they link to.
+set(targets ringlet_all ringlet_build ringlet_blas ringlet_lanes ringlet_kernels ringlet_nn ringlet_comm
+            ringlet_data ringlet_train)
+if(RINGLET_WITH_CUDA)
+  list(APPEND targets ringlet_cuda)
+endif()
+get_property(more GLOBAL PROPERTY RINGLET_INSTALLED)  # of ringlet_proto()
+install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
+# the command line.
+set(private kernels/dispatch.h comm/gloo_mesh.h comm/gloo_transport.h comm/nccl_communicator.h
+            comm/nccl_library.h)
+set(public "")
+foreach(room kernels kernels/reference nn nn/layers nn/models nn/ops comm data train)
+  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
+  list(APPEND public ${headers})
+endforeach()
+list(REMOVE_ITEM public ${private})
+foreach(header IN LISTS public)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/${folder})
+endforeach()
+install(FILES ${CMAKE_BINARY_DIR}/generated/train/version.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train)
+
+# Where a user's CMake looks first for what has no package of its own.
+get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)
+set(RINGLET_GLOO_HINT "")
+set(RINGLET_WITH_GLOO FALSE)
+if(GLOO_LIBRARY)
+  set(RINGLET_WITH_GLOO TRUE)
+  get_filename_component(RINGLET_GLOO_HINT ${GLOO_LIBRARY} DIRECTORY)
+endif()
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ringlet)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/ringletConfig.cmake.in
+                              ${CMAKE_BINARY_DIR}/ringletConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/ringletConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)  # below 1.0 a minor version may break
+install(FILES ${CMAKE_BINARY_DIR}/ringletConfig.cmake ${CMAKE_BINARY_DIR}/ringletConfigVersion.cmake
+        DESTINATION ${package})
+install(EXPORT ringletTargets NAMESPACE ringlet:: DESTINATION ${package})
+
+# install_completion(SHELL FILE): what the program prints for this shell.
+function(install_completion shell file)
+  install(CODE "
+    set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
+    get_filename_component(folder \${file} DIRECTORY)
+    file(MAKE_DIRECTORY \${folder})
+    message(STATUS \"Writing: \${file}\")
+    execute_process(COMMAND $<TARGET_FILE:ringlet> completion ${shell} OUTPUT_FILE \${file}
+                    COMMAND_ERROR_IS_FATAL ANY)")
+endfunction()
+install_completion(bash bash-completion/completions/ringlet)
+install_completion(zsh zsh/site-functions/_ringlet)
+install_completion(fish fish/vendor_completions.d/ringlet.fish)

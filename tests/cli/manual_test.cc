@@ -1,0 +1,72 @@
+// docs/command-line.md against the program: each section of a command names every flag that the
+// command has, and none that it has not.
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+using Names = std::set<std::string>;
+
+Names all_matches(const std::string& text, const std::regex& pattern) {
+  Names names;
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    names.insert((*match)[1]);
+  }
+  return names;
+}
+
+/// The flags that a row of --help begins with, but --help itself.
+Names flags_of(const std::string& help) {
+  static const std::regex kRow("\n  ((?:-h, )?--[a-z0-9-]+(?:, --[a-z0-9-]+)*)");
+  static const std::regex kFlag("(--[a-z0-9-]+)");
+  Names flags;
+  for (const std::string& row : all_matches(help, kRow)) flags.merge(all_matches(row, kFlag));
+  flags.erase("--help");
+  return flags;
+}
+
+/// The part of the page under "## TITLE", down to the next one; empty where there is none.
+std::string section_of(const std::string& page, const std::string& title) {
+  const auto begin = page.find("\n## " + title + "\n");
+  if (begin == std::string::npos) return "";
+  return page.substr(begin, page.find("\n## ", begin + 1) - begin);
+}
+
+/// The flags in the first cells of a section's tables.
+Names documented(const std::string& section) {
+  static const std::regex kCell("\n\\| (`--[^|]*) \\|");
+  static const std::regex kFlag("`(--[a-z0-9-]+)`");
+  Names flags;
+  for (const std::string& cell : all_matches(section, kCell)) flags.merge(all_matches(cell, kFlag));
+  return flags;
+}
+
+class Manual : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
+  const std::string page = read_file(RINGLET_MANUAL);
+  Arguments line;
+  std::istringstream words(GetParam());
+  for (std::string word; words >> word;) line.push_back(word);
+  const Outcome help = ringlet(line + Arguments{"--help"});
+  ASSERT_TRUE(succeeds(help));
+  const std::string section = section_of(page, "ringlet " + GetParam());
+  ASSERT_NE(section, "") << "docs/command-line.md has no section on it";
+  EXPECT_EQ(documented(section), flags_of(help.out));
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, Manual,
+                         ::testing::Values("train", "eval", "bench train", "devices", "completion"),
+                         [](const auto& command) {
+                           std::string name = command.param;
+                           for (char& c : name) c = c == ' ' ? '_' : c;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ringlet::testing
