@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
+#include <string>
+#include <system_error>
 
 #include "train/cli/config.h"
 
@@ -11,7 +11,7 @@ namespace ringlet::train {
 
 namespace {
 
-[[noreturn]] void fail(const std::filesystem::path& file, const char* why) {
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
   throw ConfigError(fmt::format("--config {} cannot be read ({})", file.string(), why));
 }
 
@@ -21,10 +21,10 @@ std::vector<ConfigEntry> read_config(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) fail(file, "it is a folder");
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) fail(file, std::strerror(errno));
+  if (!stream) fail(file, std::generic_category().message(errno));
   std::string text(kMaxConfigBytes + 1, '\0');  // one more than is taken: told apart, never loaded
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) fail(file, std::strerror(errno));
+  if (stream.bad()) fail(file, std::generic_category().message(errno));
   text.resize(static_cast<std::size_t>(stream.gcount()));
   return parse_config(text, file.string());
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,22 @@ bool is_kept(const CLI::App& command, const CLI::Option& option) {
   return can_be_set(option) && kActs.count(key) == 0 && !is_opposite;
 }
 
+/// `text` as comments of at most a hundred columns.
+std::string comment(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::string lines = "#";
+  std::size_t column = 1;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += 1 + word.size()) {
+    if (column > 1 && column + 1 + word.size() > kWidth) {
+      lines += "\n#";
+      column = 1;
+    }
+    lines += " " + word;
+  }
+  return lines + "\n";
+}
+
 /// "lr = 0.1\n", or a comment.
 std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
   const std::string key = key_of(option);
@@ -105,7 +122,7 @@ std::string effective_config(const CLI::App& command, const FlagValues& resolved
     std::string lines;
     for (const CLI::Option* option : command.get_options()) {
       if (option->get_group() != group || !is_kept(command, *option)) continue;
-      lines += fmt::format("\n# {}\n{}", option->get_description(), line_of(*option, resolved));
+      lines += "\n" + comment(option->get_description()) + line_of(*option, resolved);
     }
     if (!lines.empty()) text += fmt::format("\n\n#### {}\n{}", group, lines);
   }

@@ -17,11 +17,12 @@ namespace {
 
 constexpr std::string_view kPrefix = "RINGLET_";
 
-/// Variables that are no flag's: of data/fashion_mnist.h and comm/launch.h, and of the scripts.
+/// Variables that are no flag's: of the library (data/fashion_mnist.h, kernels/device.h,
+/// comm/launch.h) and of the scripts.
 const std::set<std::string>& other_variables() {
-  static const std::set<std::string> names{"RINGLET_CONFIG",  "RINGLET_DATA",
-                                           "RINGLET_PROCESS", "RINGLET_PROCESS_COUNT",
-                                           "RINGLET_RUN",     "RINGLET_JOBS"};
+  static const std::set<std::string> names{
+      "RINGLET_CONFIG",        "RINGLET_DATA", "RINGLET_ISA",  "RINGLET_PROCESS",
+      "RINGLET_PROCESS_COUNT", "RINGLET_RUN",  "RINGLET_JOBS", "RINGLET_LOG_LINES"};
   return names;
 }
 
