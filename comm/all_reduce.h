@@ -46,8 +46,8 @@ class AllReduce {
   Transport& transport_;
 };
 
-/// Makes a strategy on a rank's transport: how a strategy that Ringlet does not know is handed over.
-/// All ranks must make the same one.
+/// Makes a strategy on a rank's transport: how a strategy that Ringlet does not know is handed
+/// over. All ranks must make the same one.
 using MakeAllReduce = std::function<std::unique_ptr<AllReduce>(Transport& transport)>;
 
 /// "naive", "ring" or "doubling", and "nccl" or "library" where the transport has an engine. Throws

@@ -55,7 +55,7 @@ struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   int threads = 1;                            ///< CPU threads a replica
   std::string sync = "ring";                  ///< strategy of all-reduce
-  comm::MakeAllReduce make_sync{};         ///< a strategy of one's own, in place of `sync`
+  comm::MakeAllReduce make_sync{};            ///< a strategy of one's own, in place of `sync`
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   bool overlap = true;
