@@ -30,11 +30,13 @@ class Sequential : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
- private:
   struct Child {
     std::string name;
     std::unique_ptr<Layer> layer;
   };
+  const std::vector<Child>& children() const { return children_; }
+
+ private:
   /// The child at `index`, seen as an L, or null.
   template <class L>
   L* child_as(std::size_t index) const {

@@ -9,8 +9,8 @@ OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, those
 # that look at a page in a browser, and scripts/lib/python_tools.sh.
-DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-torch openmpi-bin
-           chromium python3-venv zsh fish doxygen)
+DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-onnx python3-torch
+           openmpi-bin chromium python3-venv zsh fish doxygen)
 
 # Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
 release_adjustments() {

@@ -134,13 +134,14 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   }
   write("many/notes.txt", "no image");
   const std::string single = write("1000.png", as_png(gradient_image(28, 28, 1)));
-  const json images =
-      predict_json({path("many"), single, "--save-input", path("seen")}).at("images");
+  const json images = predict_json({path("many"), single}).at("images");
   ASSERT_EQ(images.size(), 301u);
   EXPECT_TRUE(images[7].at("file").get<std::string>().ends_with("many/1007.pgm"));
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(images[i].at("classes"), images[i + 100].at("classes"));
   }
+  ASSERT_TRUE(succeeds(predict(
+      {path("many/1007.pgm"), path("many/1000.pgm"), single, "--save-input", path("seen")})));
   EXPECT_EQ(read_file(path("seen/1007.pgm")),
             "P5\n28 28\n255\n" + as_pnm(garment(7)).substr(as_pnm(garment(7)).size() - 784));
   EXPECT_TRUE(std::filesystem::exists(path("seen/1000-2.pgm")));

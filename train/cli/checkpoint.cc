@@ -6,6 +6,7 @@
 
 #include "nn/models/model.h"
 #include "train/cli/usage.h"
+#include "train/json_text.h"
 #include "train/safetensors.h"
 
 namespace ringlet::train {
@@ -51,6 +52,18 @@ std::string in_words(std::int64_t channels, std::int64_t height, std::int64_t wi
 
 }  // namespace
 
+std::string model_in_words(const fs::path& file, const ModelInfo& info, bool assumed) {
+  if (!assumed) {
+    return fmt::format("{}: {}, trained on {}", file.string(), info.model, on_one_line(info.data));
+  }
+  return fmt::format(
+      "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
+      "x {}, {}",
+      file.string(), info.model, info.channels, info.height, info.width,
+      info.mean == 0 ? "pixels / 255"
+                     : "pixels normalised as Fashion-MNIST's (--no-normalize for pixels / 255)");
+}
+
 CLI::Option* add_checkpoint_flag(CLI::App& app, fs::path& checkpoint) {
   return app
       .add_option("--checkpoint,--init", checkpoint,
@@ -58,6 +71,15 @@ CLI::Option* add_checkpoint_flag(CLI::App& app, fs::path& checkpoint) {
       ->required()
       ->type_name("FILE|DIR")
       ->group("Files");
+}
+
+void add_no_normalize_flag(CLI::App& app, RawFlags& flags) {
+  app.get_option("--model")->description("which network [as the file says, else lenet]");
+  app.add_flag_function(
+         "--no-normalize", [&flags](std::int64_t on) { flags.recipe["normalize"] = on <= 0; },
+         "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
+      ->disable_flag_override()
+      ->group(kModelGroup);
 }
 
 Checkpoint open_checkpoint(const fs::path& named) {

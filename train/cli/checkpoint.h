@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "data/dataset.h"
 #include "train/cli/flags.h"
@@ -19,6 +20,9 @@ struct Checkpoint {
 
 /// Adds --checkpoint.
 CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoint);
+
+/// Adds --no-normalize; says of it and of --model, which is there, that the file counts.
+void add_no_normalize_flag(CLI::App& app, RawFlags& flags);
 
 /// Finds and reads it: a folder stands for the model of the run in it, or, where that has not come
 /// to its end, of its last saved state. Throws FileError.
@@ -36,5 +40,9 @@ ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
 
 /// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);
+
+/// "FILE: lenet, trained on fashion-mnist", or what is assumed of it. `assumed`: `info` is not the
+/// file's own word.
+std::string model_in_words(const std::filesystem::path& file, const ModelInfo& info, bool assumed);
 
 }  // namespace ringlet::train

@@ -57,16 +57,10 @@ void add_eval_command(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "loss and accuracy of a model's weights on the test data");
   add_checkpoint_flag(*command, *checkpoint);
   add_data_flags(*command, *flags);
-  command->get_option("--model")->description("which network [as the file says, else lenet]");
   command->get_option("--data")->description(
       "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [as the file says, else "
       "fashion-mnist]");
-  command
-      ->add_flag_function(
-          "--no-normalize", [flags](std::int64_t on) { flags->recipe["normalize"] = on <= 0; },
-          "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
-      ->disable_flag_override()
-      ->group("Model and data");
+  add_no_normalize_flag(*command, *flags);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);

@@ -126,15 +126,19 @@ std::string as_flag(const std::string& field, const nlohmann::json& value) {
 
 }  // namespace
 
-void add_data_flags(CLI::App& app, RawFlags& flags) {
-  const char* group = "Model and data";
+void add_model_flag(CLI::App& app, RawFlags& flags) {
   app.add_option_function<std::string>(
          "--model",
          [&flags](const std::string& name) { flags.recipe["model"] = flags.model = name; },
          fmt::format("which network and recipe [{}]", flags.model))
       ->check(one_of(nn::model_names()))
       ->type_name(fmt::format("{}", fmt::join(nn::model_names(), "|")))
-      ->group(group);
+      ->group(kModelGroup);
+}
+
+void add_data_flags(CLI::App& app, RawFlags& flags) {
+  const char* group = kModelGroup;
+  add_model_flag(app, flags);
   const Recipe defaults = default_recipe(flags.model);
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },

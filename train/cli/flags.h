@@ -14,6 +14,7 @@ namespace ringlet::train {
 
 /// The group of flags that a run's state keeps, so that --resume need not repeat them.
 inline constexpr const char* kRecipeGroup = "Recipe";
+inline constexpr const char* kModelGroup = "Model and data";
 
 /// What the user wrote, before the model's defaults and a resumed run's recipe are known.
 struct RawFlags {
@@ -32,6 +33,8 @@ struct RawFlags {
   TrainOptions options;  ///< fields that stand for themselves
 };
 
+/// Adds --model.
+void add_model_flag(CLI::App& app, RawFlags& flags);
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);
 /// Adds the flags of the recipe: what decides what is learnt.

@@ -119,16 +119,10 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
 
 void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
   add_data_flags(command, flags.raw);
-  command.get_option("--model")->description("which network [as the file says, else lenet]");
   command.get_option("--data")->description(
       "instead of images: fashion-mnist, synthetic, or a folder of IDX files");
-  const char* group = "Model and data";
-  command
-      .add_flag_function(
-          "--no-normalize", [&flags](std::int64_t on) { flags.raw.recipe["normalize"] = on <= 0; },
-          "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
-      ->disable_flag_override()
-      ->group(group);
+  add_no_normalize_flag(command, flags.raw);
+  const char* group = kModelGroup;
   command.add_option("--split", flags.split, "which half of it")
       ->check(one_of({"test", "train"}))
       ->type_name("test|train")

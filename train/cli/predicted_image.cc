@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/atomic_file.h"
-#include "train/json_text.h"
+#include "train/cli/checkpoint.h"
 
 namespace ringlet::train {
 
@@ -17,18 +17,6 @@ namespace fs = std::filesystem;
 
 const std::string& class_of(const ModelInfo& info, const Guess& guess) {
   return info.classes[static_cast<std::size_t>(guess.index)];
-}
-
-std::string model_in_words(const fs::path& model, const ModelInfo& info, bool assumed) {
-  if (!assumed) {
-    return fmt::format("{}: {}, trained on {}", model.string(), info.model, on_one_line(info.data));
-  }
-  return fmt::format(
-      "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
-      "x {}, {}",
-      model.string(), info.model, info.channels, info.height, info.width,
-      info.mean == 0 ? "pixels / 255"
-                     : "pixels normalised as Fashion-MNIST's (--no-normalize for pixels / 255)");
 }
 
 }  // namespace
