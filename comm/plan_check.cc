@@ -49,8 +49,11 @@ bool all_equal(const std::vector<std::string>& values) {
 std::string find_difference(const std::vector<std::string>& text_of_rank) {
   if (all_equal(text_of_rank)) return "";
   std::vector<Plan> plans;
-  for (const std::string& text : text_of_rank) plans.push_back(plan_of(text));
-  for (std::size_t i = 0;; ++i) {
+  std::size_t longest = 0;
+  for (const std::string& text : text_of_rank) {
+    longest = std::max(longest, plans.emplace_back(plan_of(text)).size());
+  }
+  for (std::size_t i = 0; i < longest; ++i) {
     const auto names =
         column(plans, i, [](const auto& entry) { return "\"" + entry.first + "\""; });
     if (!all_equal(names)) {
@@ -62,6 +65,7 @@ std::string find_difference(const std::vector<std::string>& text_of_rank) {
       return "the ranks' plans differ in " + names[0] + ": " + text_of_values(values);
     }
   }
+  return "the ranks' plans differ where one of them breaks off";
 }
 
 }  // namespace ringlet::comm

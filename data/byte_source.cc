@@ -55,7 +55,8 @@ class FileSource final : public PlainSource {
 
  private:
   [[noreturn]] void fail(const char* what, int code) const {
-    throw DataError(name_ + ": " + what + ": " + std::strerror(code));
+    throw DataError(name_ + ": " + what + ": " + std::strerror(code) +
+                    "; check the file and its permissions");
   }
 
   std::string name_;
@@ -183,8 +184,10 @@ std::unique_ptr<ByteSource> unpacked(std::unique_ptr<PlainSource> plain, std::st
 std::unique_ptr<ByteSource> open_bytes(const fs::path& file) {
   std::error_code error;
   const fs::file_status status = fs::status(file, error);
-  if (!fs::exists(status)) throw DataError(file.string() + ": there is no such file");
-  if (!fs::is_regular_file(status)) throw DataError(file.string() + ": is not a regular file");
+  if (!fs::exists(status))
+    throw DataError(file.string() + ": there is no such file; check the path");
+  if (!fs::is_regular_file(status))
+    throw DataError(file.string() + ": is not a regular file; name a file");
 
   return unpacked(std::make_unique<FileSource>(file), file.string());
 }

@@ -115,7 +115,8 @@ class IdxReader {
     const char* type = name_of_type(magic[2]);
     const std::string expected = "expected the magic number " + hex(wanted) + " (u8, " +
                                  std::to_string(dimensions) + " dimensions), found " + hex(magic);
-    if (magic[0] != 0 || magic[1] != 0 || type == nullptr) fail("not an IDX file: " + expected);
+    if (magic[0] != 0 || magic[1] != 0 || type == nullptr)
+      fail("not an IDX file: " + expected + "; name files in MNIST's format");
     fail(expected + " (" + type + ", " + std::to_string(magic[3]) + " dimensions)" +
          (magic[2] != kTypeU8 ? "; only u8 can be read" : "; are images and labels mixed up?"));
   }

@@ -40,7 +40,7 @@ RawSplit read_split(const IdxPair& files, const IdxRead& read) {
   if (raw.images.sizes[0] != raw.labels.sizes[0]) {
     throw DataError(files.labels.string() + ": expected " + std::to_string(raw.images.sizes[0]) +
                     " labels, one for each image of " + files.images.string() + ", found " +
-                    std::to_string(raw.labels.sizes[0]));
+                    std::to_string(raw.labels.sizes[0]) + "; are both of one data set?");
   }
   return raw;
 }
@@ -51,7 +51,8 @@ void require_same_image_size(const IdxFiles& files, const RawSplit& train, const
   };
   if (size(train.images) == size(test.images)) return;
   throw DataError(files.test.images.string() + ": expected images of " + size(train.images) +
-                  " as in " + files.train.images.string() + ", found " + size(test.images));
+                  " as in " + files.train.images.string() + ", found " + size(test.images) +
+                  "; are both of one data set?");
 }
 
 std::vector<std::string> numbered_classes(const std::vector<std::uint8_t>& labels) {
@@ -69,7 +70,7 @@ void require_labels_in_classes(const fs::path& file, const std::vector<std::uint
   if (outside == labels.end()) return;
   throw DataError(file.string() + ": label " + std::to_string(*outside) + " of sample " +
                   std::to_string(outside - labels.begin()) + " is outside the classes 0 to " +
-                  std::to_string(classes - 1));
+                  std::to_string(classes - 1) + "; correct the labels");
 }
 
 std::shared_ptr<const Dataset> make_dataset(std::string name, const IdxPair& files,
@@ -94,7 +95,7 @@ bool has_idx_files(const fs::path& directory) {
 IdxFiles find_idx_files(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
-    throw DataError(directory.string() + ": there is no such directory");
+    throw DataError(directory.string() + ": there is no such directory; check the path");
   }
   std::string missing;
   const auto find = [&](const std::string& name) {

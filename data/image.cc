@@ -98,13 +98,15 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
   const std::string name = path.string();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) fail(name, "there is no such file");
-  if (!fs::is_regular_file(status)) fail(name, "is not a regular file");
+  if (!fs::exists(status)) fail(name, "there is no such file; check the path");
+  if (!fs::is_regular_file(status)) fail(name, "is not a regular file; name a file");
   const std::uintmax_t size = fs::file_size(path, error);
   if (error) fail(name, "has no size: " + error.message());
   check_bytes(size, name, limits);
   std::ifstream stream(path, std::ios::binary);
-  if (!stream) fail(name, std::string("cannot be opened: ") + std::strerror(errno));
+  if (!stream)
+    fail(name,
+         std::string("cannot be opened: ") + std::strerror(errno) + "; check its permissions");
   std::vector<std::uint8_t> bytes(size);
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (static_cast<std::uintmax_t>(stream.gcount()) != size) fail(name, "cannot be read");

@@ -30,7 +30,7 @@ int json_depth(std::string_view text) {
 
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth) {
   const auto fail = [&](const std::string& why) {
-    throw FileError(fmt::format("{} is not valid JSON ({})", source, why));
+    throw FileError(fmt::format("{} is not valid JSON ({}); the file is damaged", source, why));
   };
   if (text.find('\0') != std::string_view::npos) fail("a zero byte");
   if (json_depth(text) > max_depth) fail(fmt::format("nested deeper than {}", max_depth));

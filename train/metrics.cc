@@ -64,7 +64,8 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t fir
   if (!is_device) write_file_atomically(path, kept);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) {
-    throw FileError("--metrics " + path.string() + " cannot be opened: " + std::strerror(errno));
+    throw FileError("--metrics " + path.string() + " cannot be opened: " + std::strerror(errno) +
+                    "; name another file");
   }
 }
 

@@ -108,7 +108,8 @@ class Reader {
 
   json object_of(const std::string& text) const {
     json object = parse_json_text(place(), text, kMaxDepth);
-    if (!object.is_object()) throw FileError(place() + " is not a JSON object");
+    if (!object.is_object())
+      throw FileError(place() + " is not a JSON object; this is no file of metrics");
     return object;
   }
 
@@ -149,8 +150,10 @@ class Reader {
 Metrics read_metrics(const std::filesystem::path& file) {
   std::error_code error;
   const std::string source = file.string();
-  if (!std::filesystem::exists(file, error)) throw FileError(source + ": there is no such file");
-  if (std::filesystem::is_directory(file, error)) throw FileError(source + " is a folder");
+  if (!std::filesystem::exists(file, error))
+    throw FileError(source + ": there is no such file; check the path");
+  if (std::filesystem::is_directory(file, error))
+    throw FileError(source + " is a folder; name the file in it");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw FileError(source + " cannot be opened; check its permissions");
   return Reader(stream, source).read();

@@ -31,6 +31,7 @@ const char* remedy(int code) {
       return "a part of the path is a file; choose another path";
     case ENOENT:
       return "make the folder first";
+    case EBUSY:
     case EISDIR:
     case ENOTEMPTY:
     case EEXIST:

@@ -47,12 +47,14 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
   } catch (const std::exception& error) {
-    throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) + ")");
+    throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
+                    "); it is damaged, or another version's");
   }
   const nlohmann::json known = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
     if (!known.contains(name)) {
-      throw FileError(source + ": the recipe has no field " + on_one_line(name));
+      throw FileError(source + ": the recipe has no field " + on_one_line(name) +
+                      "; it is damaged, or another version's");
     }
   }
   return recipe;

@@ -134,7 +134,7 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
     }
   }
   if (problems.empty()) return;
-  throw FileError(fmt::format("{} does not fit: {}", path_.string(),
+  throw FileError(fmt::format("{} does not fit: {}; name weights of the same model", path_.string(),
                               on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
 }
 

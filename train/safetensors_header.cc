@@ -55,7 +55,8 @@ class HeaderParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
-    throw FileError(file_ + ": " + on_one_line(fmt::format(format, std::forward<Args>(args)...)));
+    const std::string what = fmt::format(format, std::forward<Args>(args)...);
+    throw FileError(file_ + ": " + on_one_line(what) + "; fetch or save the file again");
   }
 
   /// The JSON library keeps the last of equal names and says nothing, so names are watched as they

@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 
 SafetensorsStream::SafetensorsStream(const fs::path& path) : name_(path.string()) {
   std::error_code error;
-  if (!fs::exists(path, error)) fail("there is no such file");
-  if (!fs::is_regular_file(path, error)) fail("is not a regular file");
+  if (!fs::exists(path, error)) fail("there is no such file; check the path");
+  if (!fs::is_regular_file(path, error)) fail("is not a regular file; name a file of weights");
   remaining_ = fs::file_size(path, error);
   stream_ = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (error || !*stream_) fail("cannot be opened; check its permissions");
@@ -34,7 +34,8 @@ void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
 /// What stands between the length and the tensors.
 void SafetensorsStream::read_header() {
   std::uint64_t length = 0;
-  if (remaining_ < sizeof length) fail("truncated: there is no header");
+  if (remaining_ < sizeof length)
+    fail("truncated: there is no header; fetch or save the file again");
   read(&length, sizeof length);
   if (length > kMaxSafetensorsHeader) {
     fail(
@@ -43,7 +44,10 @@ void SafetensorsStream::read_header() {
                     length, kMaxSafetensorsHeader));
   }
   if (length > remaining_) {
-    fail(fmt::format("truncated: the header is {} bytes long, {} follow", length, remaining_));
+    fail(
+        fmt::format("truncated: the header is {} bytes long, {} follow; fetch or save the "
+                    "file again",
+                    length, remaining_));
   }
   std::string text(length, '\0');
   read(text.data(), length);

@@ -18,7 +18,7 @@ constexpr int kMaxDepth = 8;  // ours has two levels
 
 void require_format(const std::string& source, const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("format")) {
-    throw FileError(source + " does not hold a state ('format' is missing)");
+    throw FileError(source + " does not hold a state ('format' is missing); the file is damaged");
   }
   const nlohmann::json& format = json["format"];
   if (format.is_number_integer() && format == kFormat) return;
@@ -31,11 +31,12 @@ void require_format(const std::string& source, const nlohmann::json& json) {
 /// Counts may not be negative, sums not be anything but numbers.
 void require_possible(const std::string& source, const Progress& progress) {
   if (progress.step < 0) {
-    throw FileError(fmt::format("{} names step {}, which no run reaches", source, progress.step));
+    throw FileError(fmt::format("{} names step {}, which no run reaches; the file is damaged",
+                                source, progress.step));
   }
   if (progress.epoch_samples < 0) {
-    throw FileError(
-        fmt::format("{} counts {} samples, which no run sees", source, progress.epoch_samples));
+    throw FileError(fmt::format("{} counts {} samples, which no run sees; the file is damaged",
+                                source, progress.epoch_samples));
   }
 }
 
@@ -62,7 +63,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "data_hash", state.data_hash);
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
   } catch (const std::exception& error) {
-    throw FileError(source + " does not hold a state (" + error.what() + ")");
+    throw FileError(source + " does not hold a state (" + error.what() + "); the file is damaged");
   }
   require_possible(source, state.progress);
   state.recipe = recipe_from_json(json["recipe"], source);

@@ -93,8 +93,8 @@ class Handler final : public nlohmann::json_sax<json> {
   }
 
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
-    throw FileError(fmt::format("{}: event {}: not valid JSON ({})", source_, events_ + 1,
-                                on_one_line(error.what())));
+    throw FileError(fmt::format("{}: event {}: not valid JSON ({}); the file is damaged", source_,
+                                events_ + 1, on_one_line(error.what())));
   }
 
  private:
@@ -103,8 +103,8 @@ class Handler final : public nlohmann::json_sax<json> {
 
   [[noreturn]] void fail(const std::string& what) const { throw FileError(source_ + ": " + what); }
   [[noreturn]] void fail_event(const char* field, const char* why) const {
-    fail(fmt::format("event {} '{}': '{}' {}", events_ + 1, on_one_line(event_.name.value_or("")),
-                     field, why));
+    fail(fmt::format("event {} '{}': '{}' {}; the file is damaged", events_ + 1,
+                     on_one_line(event_.name.value_or("")), field, why));
   }
 
   bool enter() {
@@ -174,8 +174,10 @@ class Handler final : public nlohmann::json_sax<json> {
 TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit) {
   std::error_code error;
   const std::string source = file.string();
-  if (!std::filesystem::exists(file, error)) throw FileError(source + ": there is no such file");
-  if (std::filesystem::is_directory(file, error)) throw FileError(source + " is a folder");
+  if (!std::filesystem::exists(file, error))
+    throw FileError(source + ": there is no such file; check the path");
+  if (std::filesystem::is_directory(file, error))
+    throw FileError(source + " is a folder; name the file in it");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw FileError(source + " cannot be opened; check its permissions");
   Handler handler(source, visit);

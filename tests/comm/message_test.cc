@@ -51,5 +51,10 @@ TEST(Plan, EndsWhereItsTextBreaksOff) {
   }
 }
 
+TEST(Plan, DiffersAlsoWhereOnlyTheEndIsCut) {
+  const std::string whole = to_text({{"seed", "1"}});
+  EXPECT_NE(find_difference({whole, whole.substr(0, whole.size() - 1)}), "");
+}
+
 }  // namespace
 }  // namespace ringlet::comm

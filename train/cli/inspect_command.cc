@@ -55,7 +55,7 @@ void add_inspect_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("inspect", "what is in a file or a run's folder, recognised by content");
   command
-      ->add_option("paths", flags->paths,
+      ->add_option("FILE", flags->paths,
                    "weights (safetensors), images and labels (IDX), traces, metrics, states, runs")
       ->required()
       ->type_name("FILE|DIR...")

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,9 @@ int main(int argc, char** argv) {
   } catch (const ringlet::train::UsageError& error) {
     print_error(error.what());
     return kUsage;
+  } catch (const std::bad_alloc&) {
+    print_error(
+        "the machine's memory is used up; use a smaller batch, fewer replicas or less data");
   } catch (const std::exception& error) {
     print_error(error.what());
   } catch (...) {

@@ -164,9 +164,9 @@ int Family::exit_code() const {
   if (failed != 0) return failed;  // who exits with a code has told why
   if (killed == nullptr) return interrupted;
   if (killed->signal == passed_on_) return kSignalled + passed_on_;
-  throw comm::CommError(fmt::format("process {} (pid {}) was ended by signal {} ({})",
-                                    killed - children_.data(), killed->pid, killed->signal,
-                                    strsignal(killed->signal)));
+  throw comm::CommError(fmt::format(
+      "process {} (pid {}) was ended by signal {} ({}); the system's log may say why (dmesg)",
+      killed - children_.data(), killed->pid, killed->signal, strsignal(killed->signal)));
 }
 
 }  // namespace

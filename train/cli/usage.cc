@@ -84,6 +84,9 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
       message.find("subcommand") != std::string::npos) {
     return explain_missing_command(command);
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return fmt::format("{} {}", message, pointer_to_help(command));
+  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_count(message);
   return replaced(message, " excludes ", " cannot be combined with ");
 }

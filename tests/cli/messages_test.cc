@@ -1,0 +1,443 @@
+// Every message that a user can get, provoked with the program itself, and docs/troubleshooting.md,
+// which explains them: each heading `...` of the page is a message. Each provocation here has to
+// end in exactly one of them, word for word, and each of them has to be provoked.
+//
+// In a message, <n> stands for a number, <word> for something without blanks, <command> for the
+// program's command so far, <text> for anything.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <regex>
+#include <thread>
+
+#include "tests/cli/program.h"
+#include "tests/data/idx_files.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using Environment = std::map<std::string, std::string>;
+
+constexpr const char* kTrainImages = "train-images-idx3-ubyte";
+constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
+constexpr const char* kTestImages = "t10k-images-idx3-ubyte";
+constexpr const char* kTestLabels = "t10k-labels-idx1-ubyte";
+
+/// Where a provocation may leave its files.
+class Stage {
+ public:
+  std::string operator/(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::string file(const std::string& name, const std::string& bytes) const {
+    write_file(folder_ / name, bytes);
+    return folder_ / name;
+  }
+
+  /// Trains on a good data set, of which `name` holds `bytes` instead.
+  Outcome train_on(const char* name, const std::string& bytes) const {
+    write_small_set(folder_.path());
+    file(name, bytes);
+    return ringlet({"train", "--model", "mlp", "--data", folder_.path(), "--epochs", "1"});
+  }
+
+  /// Takes the weights from a file that holds `bytes`.
+  Outcome init_from(const std::string& bytes) const {
+    return ringlet(quick_train({"--init", file("w.safetensors", bytes)}));
+  }
+
+  /// A run of four steps in OUT.
+  std::string run(const Arguments& changes = {}) const {
+    EXPECT_TRUE(succeeds(ringlet(quick_train(Arguments{"--out", *this / "out"} + changes))));
+    return *this / "out";
+  }
+
+  /// Resumes a run in whose state.json `what` was replaced.
+  Outcome resume_with(const std::string& what, const std::string& by) const {
+    const std::string json = run() + "/state/state.json";
+    std::string text = read_file(json);
+    const auto at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    write_file(json, text.replace(at, what.size(), by));
+    return resume();
+  }
+  Outcome resume(const Arguments& more = {}, const char* samples = "256") const {
+    return ringlet(Arguments{"train", "--resume", *this / "out", "--synthetic-train", samples,
+                             "--synthetic-test", "64"} +
+                   more);
+  }
+
+  Outcome configured(const std::string& toml) const {
+    return ringlet(quick_train({"--config", file("c.toml", toml)}));
+  }
+
+ private:
+  TemporaryDirectory folder_;
+};
+
+std::string safetensors(const std::string& header, const std::string& data = "") {
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  length[1] = static_cast<char>(header.size() >> 8);
+  return length + header + data;
+}
+
+std::string tensor(const std::string& fields) {
+  return safetensors(R"({"a":{)" + fields + "}}", "1234");
+}
+
+Outcome quick(const Arguments& changes, const Environment& environment = {}) {
+  return ringlet(quick_train(changes), {.environment = environment});
+}
+
+Outcome in_place(const Environment& environment) {
+  return quick({"--processes", "--comm-timeout", "1"}, environment);
+}
+
+struct Provocation {
+  int code;
+  std::function<Outcome(const Stage&)> provoke;
+};
+
+/// Of the first of two processes.
+const Environment kPlace{{"RANK", "0"},
+                         {"WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", std::to_string(::getpid())}};
+
+/// Process 0 of a run of two whose process 1 is killed while they train.
+Outcome outlive_the_other(const Stage&) {
+  const Arguments line{"train", "--data",   "synthetic", "--synthetic-train",
+                       "6400",  "--epochs", "1000",      "--batch-size",
+                       "64",    "--model",  "mlp",       "--processes"};
+  Environment second_place = kPlace;
+  second_place["RANK"] = "1";
+  Program first(line, {.environment = kPlace}), second(line, {.environment = second_place});
+  EXPECT_TRUE(first.wait_for("\n    1 "));
+  second.send(SIGKILL);
+  (void)second.wait();
+  return first.wait();
+}
+
+/// Two that both say that they are process 0.
+Outcome come_twice(const Stage&) {
+  const ProgramOptions place{.environment = kPlace};
+  const Arguments line = quick_train({"--processes", "--comm-timeout", "3"});
+  Program first(line, place);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const Outcome second = ringlet(line, place);
+  (void)first.wait();
+  return second;
+}
+
+Provocation usage(const Arguments& arguments) {
+  return {2, [=](const Stage&) { return ringlet(arguments); }};
+}
+Provocation usage_of_train(const Arguments& changes, const Environment& environment = {}) {
+  return {2, [=](const Stage&) { return quick(changes, environment); }};
+}
+Provocation misplaced(const Environment& environment) {
+  return {2, [=](const Stage&) { return in_place(environment); }};
+}
+Provocation config(const std::string& toml) {
+  return {2, [=](const Stage& stage) { return stage.configured(toml); }};
+}
+Provocation data(const char* file, const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return stage.train_on(file, bytes); }};
+}
+Provocation weights(const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return stage.init_from(bytes); }};
+}
+Provocation state(const std::string& what, const std::string& by) {
+  return {1, [=](const Stage& stage) { return stage.resume_with(what, by); }};
+}
+Provocation inspected(const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return ringlet({"inspect", stage.file("f", bytes)}); }};
+}
+
+/// 32 members of 4 MiB of zeros, each packed into 4 KiB.
+std::string bomb() {
+  const std::string member = gzip(std::string(1 << 22, '\0'));
+  std::string bytes = gzip(idx_header(8, {1 << 13, 1 << 10, 1 << 10}));
+  for (int i = 0; i < 32; ++i) bytes += member;
+  return bytes;
+}
+
+const std::string kStep = R"({"kind":"step","epoch":1,"step":1,"loss":2,"lr":1,"samples":8})";
+
+std::vector<Provocation> provocations() {
+  const std::string images = idx({20, 4, 5}), labels = idx({20}, 10);
+  const std::string scalar = R"("dtype":"F32","shape":[],"data_offsets":)";
+  return {
+      // The command line.
+      usage({}),
+      usage({"trian"}),
+      usage({"train", "--xyzzy-plugh"}),
+      usage({"train", "--sync", "rign"}),
+      usage({"train", "--epochs", "1.5"}),
+      usage({"train", "--lr", "nan"}),
+      usage({"train", "--momentum", "2"}),
+      usage({"train", "--epochs"}),
+      usage({"train", "--epochs", "1", "--epochs", "2"}),
+      usage({"train", "--exact=5"}),
+      usage({"train", "--devices", "gpu"}),
+      usage({"train", "--device", "meta"}),
+      usage({"train", "--resume", "a", "--init", "b"}),
+      usage({"train", "--data", "/no/such"}),
+      usage({"inspect"}),
+      usage_of_train({"--save-every", "1"}),
+      usage_of_train({"--exact", "--replicas", "3"}),
+      usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
+      usage_of_train({"--replicas", "4", "--shards", "2"}),
+      usage_of_train({"--transport", "nccl"}),
+      usage_of_train({"--transport", "local", "--sync", "nccl"}),
+      usage({"train", "--devices", "cpu,cuda:0"}),
+      {2,
+       [](const Stage& stage) {
+         return quick({"--out", stage.run()});
+       }},
+      {2,
+       [](const Stage& stage) {
+         stage.run();
+         return stage.resume({"--lr", "7"});
+       }},
+      // Configurations and variables.
+      usage_of_train({"--config", "/no/such"}),
+      config("batch-size = [[1]]\n"),
+      config("batch-size = \n"),
+      config("[table]\na = 1\n"),
+      config("bach-size = 7\n"),
+      config("exact = 5\n"),
+      config("momentum = [1, 2]\n"),
+      config("lr = 'x'\n"),
+      config("schedule = \"a\\u0000b\"\n"),
+      config(std::string(70'000, '#')),
+      config(std::string(5'000, '.')),
+      usage_of_train({}, {{"RINGLET_EXACT", "perhaps"}}),
+      // Places of processes.
+      usage_of_train({"--processes"}),
+      usage_of_train({"--processes", "2"}, kPlace),
+      misplaced({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+      misplaced({{"RANK", "0"}}),
+      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+      misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+      misplaced(
+          {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
+      // Data.
+      {1,
+       [](const Stage& stage) {
+         return quick({"--data", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "fashion-mnist", "--data-dir", "/no/such"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         write_small_set(stage / ".");
+         return ringlet({"train", "--data", "fashion-mnist", "--data-dir", stage / "."});
+       }},
+      data(kTrainImages, images.substr(0, 40)),
+      data(kTrainImages, images + "x"),
+      data(kTrainImages, gzip(images + "x")),
+      data(kTrainImages, "hello, this is no IDX file"),
+      data(kTrainImages, idx_header(13, {20, 4, 5}) + std::string(1600, '\0')),
+      data(kTrainImages, labels),
+      data(kTrainImages, idx_header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})),
+      data(kTrainImages, gzip(images).substr(0, 20)),
+      data(kTrainImages, gzip(images).replace(gzip(images).size() - 8, 4, "????")),
+      data(kTrainImages, gzip(images) + "x"),
+      data(kTrainImages, bomb()),
+      data(kTrainLabels, idx({19}, 10)),
+      data(kTestImages, idx({10, 5, 5})),
+      data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
+      // Weights.
+      {1,
+       [](const Stage&) {
+         return quick({"--init", "/no/such"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--init", "/dev/null"});
+       }},
+      weights("short"),
+      weights(std::string(16, '\xff')),
+      weights(std::string(1, '\x7f') + std::string(7, '\0') + "{}"),
+      weights(safetensors("[]")),
+      weights(safetensors("{\"a\":")),
+      weights(safetensors(R"({"a":1,"a":2})")),
+      weights(safetensors("{\"a\":" + std::string(100, '['))),
+      weights(safetensors(R"({"__metadata__":7})")),
+      weights(safetensors(R"({"__metadata__":{"k":7}})")),
+      weights(safetensors(R"({"a":3})")),
+      weights(tensor(R"("dtype":"F32","shape":[])")),
+      weights(tensor(scalar + R"([0,4],"more":1)")),
+      weights(tensor(R"("dtype":"F3","shape":[],"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":3,"shape":[],"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":"F32","shape":3,"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])")),
+      weights(tensor(scalar + "[4,0]")),
+      weights(tensor(scalar + "[0,3]")),
+      weights(tensor(R"("dtype":"F32","shape":[4611686018427387904,2],"data_offsets":[0,4])")),
+      weights(tensor(scalar + "[1,5]")),
+      weights(tensor(scalar + R"([0,4]},"b":{)" + scalar + "[2,6]")),
+      weights(tensor(scalar + "[0,4]") + "5"),
+      weights(safetensors(R"({"a":{)" + scalar + "[0,4]}}", "123")),
+      weights(tensor(scalar + "[0,4]")),
+      {1,
+       [](const Stage& stage) {
+         const std::string header = R"({"__metadata__":{"ringlet.model":"lenet"}})";
+         return ringlet({"eval", "--checkpoint", stage.file("w", safetensors(header))});
+       }},
+      // States.
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"train", "--resume", stage / "."});
+       }},
+      state("{", "{{"),
+      state("\"format\": 1", "\"format\": 99"),
+      state("\"format\"", "\"former\""),
+      state("\"step\": 4", "\"step\": -4"),
+      state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
+      state("\"lr\"", "\"rate\""),
+      state("\"lr\"", "\"more\": 1, \"lr\""),
+      {1,
+       [](const Stage& stage) {
+         stage.run();
+         return stage.resume({}, "512");
+       }},
+      // What is written.
+      {1,
+       [](const Stage& stage) {
+         return ringlet(quick_train({"--out", stage / "o"}), {.file_size_limit = 1000});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--out", stage.file("f", "") + "/o"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--metrics", stage / "none/m"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--metrics", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--metrics", "/dev/full"});
+       }},
+      // Devices and runs.
+      {1,
+       [](const Stage&) {
+         return quick({"--devices", "cpu:7"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--lr", "1e30", "--epochs", "3"});
+       }},
+      {1, [](const Stage&) { return in_place(kPlace); }},
+      {1, outlive_the_other},
+      {1, come_twice},
+      // ringlet inspect.
+      inspected("\x89PNG"),
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"inspect", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"inspect", "/dev/null"});
+       }},
+      inspected(kStep + "\n{\"kind\"\n\n"),
+      inspected(kStep + "\n[1]\n"),
+      inspected("{\"kind\":\"step\"}\n"),
+      inspected("{\"kind\":\"epoch\",\"epoch\":\"1\"}\n"),
+      inspected(kStep + "\n" + std::string(70'000, ' ') + "\n"),
+      inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1}]})"),
+      inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1,"dur":-1}]})"),
+      inspected(R"({"traceEvents":[{"ph")"),
+      inspected(R"({"a":"traceEvents","traceEvents":7})"),
+      inspected(R"({"traceEvents":)" + std::string(100, '[')),
+  };
+}
+
+/// The messages that the page explains: headings that are one piece of code.
+std::vector<std::string> messages_of_page() {
+  std::vector<std::string> messages;
+  std::ifstream page(RINGLET_TROUBLESHOOTING);
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("### `") && line.ends_with("`")) {
+      messages.push_back(line.substr(5, line.size() - 6));
+    }
+  }
+  return messages;
+}
+
+/// The regular expression that a message is, placeholders and all.
+std::regex pattern_of(const std::string& message) {
+  static const std::regex kSpecial(R"([.^$|()\[\]{}*+?\\])");
+  std::string text = std::regex_replace(message, kSpecial, R"(\$&)");
+  for (const auto& [placeholder, meaning] :
+       std::map<std::string, std::string>{{"<n>", R"(-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?)"},
+                                          {"<word>", "[^ ']+"},
+                                          {"<command>", "ringlet(?: [a-z]+)*"},
+                                          {"<text>", ".+"}}) {
+    for (auto at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder)) {
+      text.replace(at, placeholder.size(), meaning);
+    }
+  }
+  return std::regex(text);
+}
+
+/// Why a build without this package cannot be asked; empty where it is there.
+std::string lacking(const std::string& err) {
+  for (const char* package : {"libtomlplusplus-dev", "libgloo-dev"}) {
+    if (err.find(package) != std::string::npos) return package;
+  }
+  return "";
+}
+
+TEST(Messages, AreThoseThatTroubleshootingExplains) {
+  const std::vector<std::string> messages = messages_of_page();
+  ASSERT_GT(messages.size(), 50u);
+  std::map<std::string, std::string> provoked;  // by message: the line
+  std::string missing;                          // a package that this build does without
+  for (const Provocation& provocation : provocations()) {
+    const Stage stage;
+    const Outcome outcome = provocation.provoke(stage);
+    if (const std::string package = lacking(outcome.err); !package.empty()) {
+      missing = package;
+      continue;
+    }
+    EXPECT_TRUE(fails_with(provocation.code, outcome, {}));
+    const std::string prefix = "ringlet: error: ";
+    if (outcome.err.size() <= prefix.size()) continue;
+    const std::string line =
+        outcome.err.substr(prefix.size(), outcome.err.find('\n') - prefix.size());
+    std::vector<std::string> fitting;
+    for (const std::string& message : messages) {
+      if (std::regex_match(line, pattern_of(message))) fitting.push_back(message);
+    }
+    ASSERT_LE(fitting.size(), 2u);
+    if (fitting.empty()) ADD_FAILURE() << "docs/troubleshooting.md does not explain: " << line;
+    if (fitting.size() == 2)
+      ADD_FAILURE() << line << "\nfits " << fitting[0] << "\nand  " << fitting[1];
+    if (!fitting.empty() && !provoked.emplace(fitting[0], line).second) {
+      ADD_FAILURE() << "provoked twice: " << line;
+    }
+  }
+  if (!missing.empty()) GTEST_SKIP() << "this build is without " << missing << "; the rest held";
+  for (const std::string& message : messages) {
+    EXPECT_EQ(provoked.count(message), 1u) << "nothing provokes: " << message;
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::testing
