@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <string_view>
 
+#include "comm/launch.h"
 #include "train/cli/config.h"
 #include "train/cli/suggest.h"
 
@@ -26,10 +26,9 @@ const std::set<std::string>& other_variables() {
   return names;
 }
 
-/// The value of a variable that is set and not empty.
-const char* environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value == nullptr || *value == '\0' ? nullptr : value;
+/// The value of a variable; empty where it is not set.
+std::string environment(const std::string& name) {
+  return comm::environment_variable(name).value_or("");
 }
 
 bool takes_list(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
@@ -129,8 +128,7 @@ void Settings::apply(std::vector<std::string>& warnings) {
   command_ = chosen_command(app_);
   if (settable_flags(*command_).empty()) return;
   apply(from_environment());
-  const char* named = environment("RINGLET_CONFIG");
-  if (file_.empty() && named != nullptr) file_ = named;
+  if (file_.empty()) file_ = environment("RINGLET_CONFIG");
   if (!file_.empty()) apply(from_file(file_));
   for (CLI::Option* option : settable_flags(*command_)) {
     if (required_.count(option) > 0 && option->count() == 0) {
@@ -144,8 +142,8 @@ std::vector<Settings::Setting> Settings::from_environment() const {
   std::vector<Setting> settings;
   for (CLI::Option* option : settable_flags(*command_)) {
     const std::string name = variable_of(key_of(*option));
-    const char* text = environment(name);
-    if (text == nullptr) continue;
+    const std::string text = environment(name);
+    if (text.empty()) continue;
     std::string value = text;
     if (is_switch(*option)) {
       value = truth(value);
@@ -211,7 +209,7 @@ void Settings::apply(const std::vector<Setting>& level) {
 }
 
 std::vector<std::string> Settings::suspicious_variables() const {
-  if (environment("RINGLET_PROCESS") != nullptr) return {};  // who started us has said it
+  if (!environment("RINGLET_PROCESS").empty()) return {};  // who started us has said it
   std::vector<std::string> known(other_variables().begin(), other_variables().end());
   for (const std::string& key : keys_) known.push_back(variable_of(key));
   std::vector<std::string> warnings;
