@@ -57,12 +57,13 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
   ASSERT_TRUE(succeeds(help));
   const std::string section = section_of(page, "ringlet " + GetParam());
   ASSERT_NE(section, "") << "docs/command-line.md has no section on it";
-  EXPECT_EQ(documented(section), flags_of(help.out));
+  EXPECT_EQ(documented(section), flags_of(help.out))
+      << "each flag needs a row in docs/command-line.md, in the section of its command";
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
-                         ::testing::Values("train", "eval", "predict", "inspect", "bench train",
-                                           "devices", "completion"),
+                         ::testing::Values("train", "eval", "predict", "export", "inspect",
+                                           "bench train", "devices", "completion"),
                          [](const auto& command) {
                            std::string name = command.param;
                            for (char& c : name) c = c == ' ' ? '_' : c;
