@@ -13,6 +13,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/error.h"
 #include "kernels/gather_batch.h"
+#include "kernels/l2_norm.h"
 #include "kernels/linear.h"
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
@@ -205,6 +206,11 @@ std::vector<Violation> others() {
        [](Fixture& f) {
          sgd_update(f.stream(), {}, f.f32({1}), f.f32({5}), f.f32({5}), f.f32({5}));
        }},
+      {"l2_norm", "rank",
+       [](Fixture& f) {
+         l2_norm(f.stream(), f.f32({2, 3}), f.f32({1}));
+       }},
+      {"l2_norm", "norm", [](Fixture& f) { l2_norm(f.stream(), f.f32({5}), f.f32({2})); }},
       {"normalize_forward", "type",
        [](Fixture& f) {
          normalize_forward(f.stream(), {}, f.f32({1, 1, 2, 2}), f.f32({1, 1, 2, 2}));

@@ -13,6 +13,7 @@
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/gather_batch.h"
+#include "kernels/grid/l2_norm.h"
 #include "kernels/grid/normalize.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/relu.h"
@@ -21,6 +22,7 @@
 #include "kernels/reference/bias.h"
 #include "kernels/reference/classify.h"
 #include "kernels/reference/dropout.h"
+#include "kernels/reference/l2_norm.h"
 #include "kernels/reference/normalize.h"
 #include "kernels/reference/pool2d.h"
 #include "kernels/reference/relu.h"
@@ -383,6 +385,18 @@ TEST_P(Grid, GatherBatchShowsPositionsBeyondTheDataSet) {
     const auto read_labels = read<std::int32_t>(labels);
     EXPECT_EQ(read_labels[static_cast<std::size_t>(outside)], -1);
     EXPECT_GE(read_labels[static_cast<std::size_t>(1 - outside)], 0);
+  }
+}
+
+TEST_P(Grid, L2Norm) {
+  constexpr std::int64_t kPart = grid::SquareSums::kPart;
+  for (const std::int64_t n : {std::int64_t{0}, std::int64_t{1}, std::int64_t{3},
+                               std::int64_t{1027}, kPart - 1, kPart, kPart + 5, 3 * kPart + 2}) {
+    const auto x = random_floats(n, 1);
+    const View norm = blank({1});
+    grid::l2_norm(grid_, put({n}, x), norm);
+    const double expected = reference::l2_norm(to_double(x));
+    EXPECT_NEAR(static_cast<double>(read(norm)[0]), expected, 1e-7 * expected) << n;
   }
 }
 

@@ -1,0 +1,19 @@
+#include "kernels/l2_norm.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/l2_norm.h"
+#include "kernels/cuda/l2_norm.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+void l2_norm(Stream& stream, ConstView x, View norm) {
+  constexpr const char* kName = "l2_norm";
+  require_rank(kName, x, 1);
+  require_dense(kName, x, x.shape());
+  require_dense(kName, norm, Shape{1});
+  const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, norm)};
+  dispatch(stream, work, [&](auto& concrete) { impl::l2_norm(concrete, x, norm); });
+}
+
+}  // namespace ringlet
