@@ -84,12 +84,17 @@ nlohmann::json as_json(const CudaDeviceInfo& gpu, std::size_t index) {
 
 }  // namespace
 
-DeviceReport survey_devices() {
+DeviceReport survey_processor() {
   return {.processor = processor_name(),
           .cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-          .instruction_set = name_of(detect_instruction_set()),
-          .cuda = survey_cuda(),
-          .nccl = comm::nccl_version()};
+          .instruction_set = name_of(detect_instruction_set())};
+}
+
+DeviceReport survey_devices() {
+  DeviceReport report = survey_processor();
+  report.cuda = survey_cuda();
+  report.nccl = comm::nccl_version();
+  return report;
 }
 
 std::string to_text(const DeviceReport& report) {

@@ -18,6 +18,8 @@ struct DeviceReport {
 
 /// Asks the system. Never throws for what is not there.
 DeviceReport survey_devices();
+/// The processor alone: opens none of CUDA's libraries.
+DeviceReport survey_processor();
 
 /// Lines for people, each with its end. Without a GPU they say why, and what to do.
 std::string to_text(const DeviceReport& report);

@@ -121,9 +121,8 @@ class Reader {
 
   void add_step(const Line& line) {
     StepColumns& steps = metrics_.steps;
-    const std::optional<double> norm = line.number_if_any("grad_norm");
-    if (norm) steps.grad_norm.resize(steps.size(), kNaN);
-    if (norm || !steps.grad_norm.empty()) steps.grad_norm.push_back(norm.value_or(kNaN));
+    add_if_any(line, "grad_norm", steps.grad_norm);
+    add_if_any(line, "seconds", steps.seconds);
     steps.epoch.push_back(line.whole("epoch"));
     steps.step.push_back(line.whole("step"));
     steps.loss.push_back(line.number("loss"));
@@ -131,11 +130,25 @@ class Reader {
     steps.samples.push_back(line.whole("samples"));
   }
 
+  /// Before the line's own columns have grown.
+  void add_if_any(const Line& line, const char* field, std::vector<double>& column) const {
+    const std::optional<double> value = line.number_if_any(field);
+    if (value) column.resize(metrics_.steps.size(), kNaN);
+    if (value || !column.empty()) column.push_back(value.value_or(kNaN));
+  }
+
   void add_epoch(const Line& line) {
     const auto number = [&](const char* field) { return line.number_if_any(field).value_or(kNaN); };
-    metrics_.epochs.push_back({line.whole("epoch"), number("train_loss"), number("test_loss"),
-                               number("test_accuracy"), number("seconds"),
-                               number("samples_per_second"), number("sync_share")});
+    metrics_.epochs.push_back(
+        {line.whole("epoch"),
+         number("train_loss"),
+         number("test_loss"),
+         number("test_accuracy"),
+         number("seconds"),
+         number("samples_per_second"),
+         number("sync_share"),
+         {number("data_seconds"), number("forward_seconds"), number("backward_seconds"),
+          number("sync_seconds"), number("update_seconds")}});
   }
 
   std::istream& stream_;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "train/reports.h"
+
 namespace ringlet::train {
 
 /// One entry a step in each column, in the file's order. Numbers that JSON has no word for (NaN,
@@ -22,6 +24,8 @@ struct StepColumns {
   std::vector<double> lr;
   std::vector<std::int64_t> samples;
   std::vector<double> grad_norm;  ///< empty where no line has one; NaN for lines without
+
+  std::vector<double> seconds;  ///< the same
 
   std::size_t size() const { return step.size(); }
 };
@@ -35,6 +39,7 @@ struct EpochMetrics {
   double seconds = 0;
   double samples_per_second = 0;
   double sync_share = 0;  ///< from 0 to 1
+  PhaseSeconds phases;
 };
 
 struct Metrics {

@@ -80,7 +80,8 @@ struct Files {
   std::filesystem::path init;
   std::filesystem::path out;
   std::filesystem::path resume;
-  std::filesystem::path metrics;
+  std::filesystem::path metrics;      ///< besides out / "metrics.jsonl"
+  std::filesystem::path tensorboard;  ///< a folder
   std::filesystem::path trace;
   int save_every = 0;  ///< steps between saved states; 0: at the end of each epoch
   bool force = false;  ///< write into a folder that holds another run

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -50,15 +51,19 @@ struct StepReport {
   double lr = 0;
   std::int64_t samples = 0;  ///< of the whole world
   double seconds = 0;
+  /// L2 norm of the gradient that the optimiser took; NaN where nobody asked for it.
+  double grad_norm = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct EpochReport {
   std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< done by its end, over the whole run
   double train_loss = 0;
   Evaluation test;
   double seconds = 0;  ///< of training, without the evaluation
   double samples_per_second = 0;
   double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
+  PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
 };
 
 /// How a run was set up, told once before the first step.
@@ -81,11 +86,15 @@ struct StartReport {
 class RunListener {
  public:
   virtual ~RunListener() = default;
+  /// Whether StepReport::grad_norm is looked at. Asked once.
+  virtual bool wants_grad_norm() const { return false; }
   virtual void started(const StartReport&) {}
   virtual void step_done(const StepReport&) {}
   virtual void epoch_done(const EpochReport&) {}
   /// A state or the finished model was written.
   virtual void saved(const std::string& path) { (void)path; }
+  /// The last step was reported, be it the planned one or one after which somebody asked to stop.
+  virtual void ended() {}
 };
 
 }  // namespace ringlet::train

@@ -1,5 +1,6 @@
 #include "train/train_loop.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "kernels/l2_norm.h"
 #include "train/diagnose.h"
 #include "train/failure.h"
 #include "train/plan_entries.h"
@@ -16,8 +18,13 @@ namespace ringlet::train {
 
 namespace {
 
-/// What rides behind the gradients; sums over the ranks.
-enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStopWishes = 2 };
+/// What rides behind the gradients: sums over the ranks, and behind those what a rank computes of
+/// the summed gradient for itself.
+enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStopWishes = 2, kGradNorm = 3 };
+
+View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0) {
+  return parameters.statistics(arena).slice(which, which + 1);
+}
 
 data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
   return [&setup, rank, units = setup.partition.units(rank)](
@@ -57,6 +64,9 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       device_(device),
       communicator_(communicator),
       listeners_(listeners.begin(), listeners.end()),
+      wants_grad_norm_(
+          std::any_of(listeners.begin(), listeners.end(),
+                      [](const RunListener* listener) { return listener->wants_grad_norm(); })),
       replica_(device, setup.replica),
       tree_(setup.partition.exact
                 ? static_cast<int>(setup.partition.shards_of(communicator.rank()).size())
@@ -133,6 +143,7 @@ RunResult TrainLoop::run() {
   result_.finished = progress_.step == setup_.last_step;
   if (result_.finished && progress_.epoch_samples > 0) end_epoch();
   save_if_due(true);
+  for (RunListener* listener : listeners_) listener->ended();
   return result_;
 }
 
@@ -198,6 +209,7 @@ void TrainLoop::take_statistics(std::size_t in_flight) {
     require(static_cast<std::int64_t>(sums[kSamples]) == step.samples, "step",
             "the ranks' samples do not add up to the global batch");
     step.loss_sum = static_cast<double>(sums[kLossSum]);
+    step.grad_norm = static_cast<double>(sums[kGradNorm]);
     check_loss(step.loss_sum, step.step - 1);
     progress_.epoch_loss += step.loss_sum;
     progress_.epoch_samples += step.samples;
@@ -232,6 +244,11 @@ void TrainLoop::compute_gradients() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
+  if (wants_grad_norm_) {
+    const nn::Parameters& parameters = replica_.parameters();
+    l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements),
+            statistic(parameters, kGradNorm));
+  }
 }
 
 void TrainLoop::run_unit(std::int64_t unit, bool last) {
@@ -257,7 +274,7 @@ void TrainLoop::run_unit(std::int64_t unit, bool last) {
   {
     const PhaseTimer timer(phases_.forward, nullptr, nullptr);
     replica_.forward(*batch, batches_->position());
-    replica_.add_loss_to(replica_.parameters().statistics(arena).slice(kLossSum, kLossSum + 1));
+    replica_.add_loss_to(statistic(replica_.parameters(), kLossSum, arena));
   }
   if (last) {
     copy(compute, inputs_.counts(),
@@ -292,6 +309,7 @@ void TrainLoop::report_step(const Pending& step, double seconds) {
   report.lr = step.lr;
   report.samples = step.samples;
   report.seconds = seconds;
+  if (wants_grad_norm_) report.grad_norm = step.grad_norm;
   for (RunListener* listener : listeners_) listener->step_done(report);
 }
 
@@ -318,9 +336,11 @@ void TrainLoop::end_epoch() {
   communicator_.set_activity("evaluation");
   result_.test = report.test = evaluator_.run();
   report.epoch = setup_.partition.epoch_of(progress_.step - 1) + 1;
+  report.step = progress_.step;
   report.train_loss = progress_.epoch_loss / static_cast<double>(progress_.epoch_samples);
   report.samples_per_second = static_cast<double>(trained_samples_) / report.seconds;
-  report.sync_share = phases_.since(phases_at_epoch_).sync / report.seconds;
+  report.phases = phases_.since(phases_at_epoch_);
+  report.sync_share = report.phases.sync / report.seconds;
   for (RunListener* listener : listeners_) listener->epoch_done(report);
   const bool whole = progress_.step % setup_.partition.steps_per_epoch() == 0;
   if (whole) progress_ = {.step = progress_.step};

@@ -58,6 +58,7 @@ class TrainLoop {
     std::int64_t samples = 0;
     double lr = 0;
     double loss_sum = 0;
+    double grad_norm = 0;
   };
 
   bool run_step();
@@ -82,6 +83,7 @@ class TrainLoop {
   Device& device_;
   comm::Communicator& communicator_;
   std::vector<RunListener*> listeners_;
+  bool wants_grad_norm_;  // some listener does
   Replica replica_;
   ShardTree tree_;
   GradientSync sync_;

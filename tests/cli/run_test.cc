@@ -91,12 +91,16 @@ TEST(Metrics, AreALineAStepAndALineAnEpoch) {
     if (is_epoch) {
       EXPECT_EQ(keys_of(line),
                 (std::set<std::string>{"kind", "epoch", "train_loss", "test_loss", "test_accuracy",
-                                       "seconds", "samples_per_second", "sync_share"}));
+                                       "seconds", "samples_per_second", "sync_share",
+                                       "data_seconds", "forward_seconds", "backward_seconds",
+                                       "sync_seconds", "update_seconds"}));
+      EXPECT_GT(line.at("backward_seconds"), 0);
       EXPECT_GE(line.at("test_accuracy").get<double>(), 0);
       EXPECT_LE(line.at("test_accuracy").get<double>(), 1);
     } else {
-      EXPECT_EQ(keys_of(line),
-                (std::set<std::string>{"kind", "epoch", "step", "loss", "lr", "samples"}));
+      EXPECT_EQ(keys_of(line), (std::set<std::string>{"kind", "epoch", "step", "loss", "lr",
+                                                      "samples", "grad_norm", "seconds"}));
+      EXPECT_GT(line.at("grad_norm"), 0);
       EXPECT_EQ(line.at("step"), i - i / 5 + 1);
       EXPECT_EQ(line.at("samples"), 64);
     }

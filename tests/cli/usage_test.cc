@@ -121,6 +121,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--save-every N",
                            "--resume ",
                            "--metrics ",
+                           "--tensorboard ",
                            "--check-replicas N",
                            "--comm-timeout X",
                            "--trace ",

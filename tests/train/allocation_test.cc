@@ -5,6 +5,7 @@
 #include <barrier>
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <string>
 
 #include "tests/support/gpu.h"
@@ -81,6 +82,7 @@ namespace {
 struct Case {
   std::string name;
   TrainOptions options;
+  bool watched = false;  // somebody asks for the gradient's norm
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -105,6 +107,9 @@ std::vector<Case> cases() {
   all.push_back(all[1]);
   all.back().name = "accumulate";
   all.back().options.recipe.accumulate = 2;
+  all.push_back(all[1]);
+  all.back().name = "watched";
+  all.back().watched = true;
   return all;
 }
 
@@ -113,6 +118,7 @@ std::vector<Case> cuda_cases() {
   std::vector<Case> all;
   for (const bool graph : {false, true}) {
     all.push_back(with(graph ? "graph" : "eager", plain_options(1), LayoutChoice::nchw));
+    all.back().watched = true;
     all.back().options.execution.graph = graph;
   }
   all.push_back(with("ring", plain_options(2, "ring"), LayoutChoice::nchw));
@@ -122,6 +128,11 @@ std::vector<Case> cuda_cases() {
   }
   return all;
 }
+
+class Watcher : public RunListener {
+ public:
+  bool wants_grad_norm() const override { return true; }
+};
 
 class SteadyState : public ::testing::TestWithParam<Case> {};
 
@@ -138,7 +149,10 @@ TEST_P(SteadyState, AllocatesNothing) {
   run_replicas(
       options.execution,
       [&](Device& device, comm::Communicator& communicator) {
-        TrainLoop loop(setup, device, communicator, {});
+        Watcher watcher;
+        RunListener* const listeners[] = {&watcher};
+        TrainLoop loop(setup, device, communicator,
+                       std::span(listeners).first(GetParam().watched ? 1 : 0));
         for (int step = 0; step < kWarmUp; ++step) loop.step();
         const std::int64_t before = device.allocations();
         together.arrive_and_wait();

@@ -30,12 +30,13 @@ std::string error(const std::string& text) {
 TEST(MetricsReader, ReadsWhatTheWriterWrote) {
   const testing::TemporaryDirectory folder;
   MetricsWriter writer(folder / "m.jsonl", 0, 2);
-  StepReport step{.epoch = 1, .step = 1, .loss = 0.1, .lr = 1e-30, .samples = 64};
+  StepReport step{.epoch = 1, .step = 1, .loss = 0.1, .lr = 1e-30, .samples = 64, .seconds = 2};
   writer.step_done(step);
   step.step = 2;
   step.loss = 1.0 / 3;
   writer.step_done(step);
   EpochReport epoch;
+  epoch.phases = {.data = 0.5, .forward = 1, .backward = 2, .sync = 0.25, .update = 0.125};
   epoch.epoch = 1;
   epoch.train_loss = NAN;
   epoch.test = {.loss = 0.3, .samples = 4, .right = 3, .classes = {}};
@@ -48,7 +49,10 @@ TEST(MetricsReader, ReadsWhatTheWriterWrote) {
   EXPECT_EQ(metrics.steps.loss, (std::vector<double>{0.1, 1.0 / 3}));
   EXPECT_EQ(metrics.steps.lr, (std::vector<double>{1e-30, 1e-30}));
   EXPECT_EQ(metrics.steps.samples, (std::vector<std::int64_t>{64, 64}));
+  EXPECT_EQ(metrics.steps.seconds, (std::vector<double>{2, 2}));
   ASSERT_EQ(metrics.epochs.size(), 1u);
+  EXPECT_EQ(metrics.epochs[0].phases.total(), epoch.phases.total());
+  EXPECT_EQ(metrics.epochs[0].phases.sync, 0.25);
   EXPECT_TRUE(std::isnan(metrics.epochs[0].train_loss));
   EXPECT_EQ(metrics.epochs[0].test_loss, 0.3);
   EXPECT_EQ(metrics.epochs[0].test_accuracy, 0.75);

@@ -58,10 +58,13 @@ TEST(Metrics, HaveALineAStepAndALineAnEpoch) {
   const Outcome outcome = run(options, formula_splits(150), {&metrics});  // 64, 64, 22
   const auto lines = lines_of(folder / "m.jsonl");
   ASSERT_EQ(lines.size(), 8u);
-  const std::set<std::string> step_keys{"kind", "epoch", "step", "loss", "lr", "samples"};
+  const std::set<std::string> step_keys{"kind", "epoch",   "step",      "loss",
+                                        "lr",   "samples", "grad_norm", "seconds"};
   const std::set<std::string> epoch_keys{
-      "kind",          "epoch",   "train_loss",         "test_loss",
-      "test_accuracy", "seconds", "samples_per_second", "sync_share"};
+      "kind",          "epoch",           "train_loss",         "test_loss",
+      "test_accuracy", "seconds",         "samples_per_second", "sync_share",
+      "data_seconds",  "forward_seconds", "backward_seconds",   "sync_seconds",
+      "update_seconds"};
   double sum = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(keys_of(lines[i]), step_keys);
@@ -71,6 +74,8 @@ TEST(Metrics, HaveALineAStepAndALineAnEpoch) {
     EXPECT_EQ(lines[i].at("lr"), 0.05);
     EXPECT_EQ(lines[i].at("samples"), i < 2 ? 64 : 22);
     EXPECT_EQ(lines[i].at("loss"), outcome.steps[i].loss);
+    EXPECT_EQ(lines[i].at("grad_norm"), outcome.steps[i].grad_norm);
+    EXPECT_EQ(lines[i].at("seconds"), outcome.steps[i].seconds);
     sum += lines[i].at("loss").get<double>() * lines[i].at("samples").get<double>();
   }
   EXPECT_EQ(lines[4].at("step"), 4);

@@ -24,7 +24,7 @@
 #include "train/cli/signals.h"
 #include "train/cli/usage.h"
 #include "train/console.h"
-#include "train/metrics.h"
+#include "train/run_files.h"
 #include "train/trainer.h"
 
 namespace ringlet::train {
@@ -51,7 +51,8 @@ void add_file_flags(CLI::App& app, TrainOptions& options) {
   app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--out", files.out, "folder for the model and the states to resume from")
+  app.add_option("--out", files.out,
+                 "folder for the model, the states to resume from, metrics.jsonl and epochs.csv")
       ->type_name("DIR")
       ->group(group);
   app.add_option("--save-every", files.save_every,
@@ -66,6 +67,10 @@ void add_file_flags(CLI::App& app, TrainOptions& options) {
   app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
       ->type_name("FILE")
+      ->group(group);
+  app.add_option("--tensorboard", files.tensorboard,
+                 "write event files for TensorBoard into this folder")
+      ->type_name("DIR")
       ->group(group);
   app.add_option("--trace", files.trace,
                  "write a timeline (Chrome trace; open it in Perfetto); process N > 0 writes its "
@@ -223,11 +228,10 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<RunListener*> listeners{&notes, &console};
-  std::unique_ptr<MetricsWriter> metrics;
-  if (!files.metrics.empty() && speaks) {
-    metrics = std::make_unique<MetricsWriter>(files.metrics, setup.first_step,
-                                              setup.partition.steps_per_epoch());
-    listeners.push_back(metrics.get());
+  std::optional<RunFiles> written;
+  if (speaks) {
+    written.emplace(setup);
+    for (RunListener* file : written->listeners()) listeners.push_back(file);
   }
   std::unique_ptr<TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();

@@ -1,0 +1,133 @@
+// What a run leaves in its folder for others: the table of epochs, and where it ran.
+#include "train/run_files.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/files.h"
+#include "tests/train/runs.h"
+#include "train/epoch_table.h"
+
+namespace ringlet::train {
+namespace {
+
+constexpr const char* kHead =
+    "epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,"
+    "forward_seconds,backward_seconds,sync_seconds,update_seconds";
+
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::vector<std::string> lines;
+  std::istringstream text(testing::read_file(path));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+std::vector<double> cells_of(const std::string& line) {
+  std::vector<double> cells;
+  std::istringstream text(line);
+  for (std::string cell; std::getline(text, cell, ',');) cells.push_back(std::stod(cell));
+  return cells;
+}
+
+TrainOptions options_into(const std::filesystem::path& out) {
+  TrainOptions options = plain_options(2);
+  options.recipe.model = "mlp";
+  options.recipe.epochs = 3;
+  options.files.out = out;
+  return options;
+}
+
+Outcome run_with_files(const RunSetup& setup) {
+  const RunFiles files(setup);
+  return run(setup, files.listeners());
+}
+
+TEST(RunFiles, HaveALineAnEpochWithWhatTheListenersHear) {
+  const testing::TemporaryDirectory folder;
+  const RunSetup setup = make_run_setup(options_into(folder.path()), formula_splits(100), 2);
+  const Outcome outcome = run_with_files(setup);
+  const auto lines = lines_of(folder / "epochs.csv");
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], kHead);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const EpochReport& told = outcome.epochs[i];
+    const PhaseSeconds& phases = told.phases;
+    EXPECT_EQ(cells_of(lines[i + 1]),
+              (std::vector<double>{static_cast<double>(i + 1), told.train_loss, told.test.loss,
+                                   told.test.accuracy(), told.seconds, told.samples_per_second,
+                                   told.sync_share, phases.data, phases.forward, phases.backward,
+                                   phases.sync, phases.update}));
+    EXPECT_GT(phases.forward, 0);
+    EXPECT_GT(phases.backward, 0);
+    EXPECT_LE(phases.total(), told.seconds);
+  }
+}
+
+TEST(RunFiles, GoOnWhereAResumedRunDoes) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.max_steps = 3;  // the second epoch ends early, and is reported so
+  run_with_files(make_run_setup(options, formula_splits(100), 2));
+  EXPECT_EQ(lines_of(folder / "epochs.csv").size(), 3u);
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 5u);
+  testing::write_file(folder / "epochs.csv",
+                      testing::read_file(folder / "epochs.csv") + "not ours\n7");  // killed
+  options.max_steps = -1;
+  run_with_files(make_run_setup(options, formula_splits(100), 2, read_state(folder.path())));
+  const auto lines = lines_of(folder / "epochs.csv");
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], kHead);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(cells_of(lines[i])[0], static_cast<double>(i));
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 6u + 3u);
+}
+
+TEST(RunFiles, ANumberThatIsNoneIsAnEmptyCell) {
+  const testing::TemporaryDirectory folder;
+  EpochTable table(folder / "e.csv", 0, 1);
+  EpochReport report;
+  report.epoch = 1;
+  report.train_loss = NAN;
+  report.samples_per_second = INFINITY;
+  table.epoch_done(report);
+  EXPECT_EQ(lines_of(folder / "e.csv")[1], "1,,0,0,0,,0,0,0,0,0,0");
+}
+
+TEST(RunFiles, SayOnWhatARunRan) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.files.data_dir = "somewhere";
+  run_with_files(make_run_setup(options, formula_splits(100), 2));
+  const auto record = nlohmann::json::parse(testing::read_file(folder / "run.json"));
+  EXPECT_EQ(record.at("data").at("name"), "formula");
+  EXPECT_EQ(record.at("data").at("directory"),
+            (std::filesystem::current_path() / "somewhere").string());
+  EXPECT_EQ(record.at("model").at("name"), "mlp");
+  EXPECT_GT(record.at("model").at("parameters"), 1000);
+  EXPECT_EQ(record.at("run").at("planned_steps"), 6);
+  EXPECT_EQ(record.at("run").at("batch_of_rank"), (std::vector<int>{32, 32}));
+  EXPECT_EQ(record.at("run").at("devices"), (std::vector<std::string>{"cpu:0", "cpu:0"}));
+  EXPECT_GE(record.at("machine").at("cpu").at("cores"), 1);
+  EXPECT_GT(record.at("machine").at("memory_bytes"), 0);
+  EXPECT_FALSE(record.at("machine").contains("gpus"));
+}
+
+TEST(RunFiles, OneFileThatIsNamedTwiceIsWrittenOnce) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = options_into(folder.path());
+  options.files.metrics = folder.path() / "." / "metrics.jsonl";
+  run_with_files(make_run_setup(options, formula_splits(100), 2));
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl").size(), 6u + 3u);
+  options.files.metrics = folder / "more.jsonl";
+  options.files.force = true;
+  run_with_files(make_run_setup(options, formula_splits(100), 2));
+  EXPECT_EQ(lines_of(folder / "more.jsonl").size(), 6u + 3u);
+  EXPECT_EQ(testing::read_file(folder / "more.jsonl"),
+            testing::read_file(folder / "metrics.jsonl"));
+}
+
+}  // namespace
+}  // namespace ringlet::train

@@ -1,0 +1,35 @@
+// RunRecord: OUT/run.json, which says of a run what its numbers do not: on which data and machine
+// it ran and how it was cut. `ringlet report` reads it. Written when the run starts, and anew when
+// it is resumed: it tells of the last start.
+//
+//   {"ringlet": "0.1.0", "started": "2026-11-21T17:30:00Z",
+//    "data": {"name", "description", "directory", "synthetic_train", "synthetic_test"},
+//    "model": {"name", "parameters", "flops_per_sample"},
+//    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
+//            "shards", "devices": [..], "processes", "threads", "layout", "sync"},
+//    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}
+//
+// "gpus" and "versions" (of CUDA's libraries) are there where a replica is on a GPU.
+#pragma once
+
+#include <filesystem>
+
+#include "train/reports.h"
+#include "train/run_setup.h"
+
+namespace ringlet::train {
+
+class RunRecord : public RunListener {
+ public:
+  /// `setup` must outlive it.
+  RunRecord(std::filesystem::path file, const RunSetup& setup);
+
+  /// Writes the file. Throws FileError.
+  void started(const StartReport& report) override;
+
+ private:
+  std::filesystem::path file_;
+  const RunSetup& setup_;
+};
+
+}  // namespace ringlet::train
