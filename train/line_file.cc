@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "train/atomic_file.h"
@@ -39,7 +39,8 @@ LineFile::LineFile(fs::path path, std::string what, const Keep& keep)
   empty_ = kept.empty();
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) {
-    throw FileError(what_ + " cannot be opened: " + std::strerror(errno));
+    throw FileError(what_ + " cannot be opened: " + std::generic_category().message(errno) +
+                    "; name another file");
   }
 }
 
@@ -53,7 +54,7 @@ void LineFile::append(std::string_view text) {
     const ssize_t written = ::write(descriptor_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      throw FileError(what_ + " cannot be written: " + std::strerror(errno) +
+      throw FileError(what_ + " cannot be written: " + std::generic_category().message(errno) +
                       "; free some space or name another file");
     }
     text.remove_prefix(static_cast<std::size_t>(written));

@@ -62,8 +62,8 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
-                         ::testing::Values("train", "eval", "predict", "export", "inspect",
-                                           "bench train", "devices", "completion"),
+                         ::testing::Values("train", "eval", "predict", "export", "report",
+                                           "inspect", "bench train", "devices", "completion"),
                          [](const auto& command) {
                            std::string name = command.param;
                            for (char& c : name) c = c == ' ' ? '_' : c;

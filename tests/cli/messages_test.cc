@@ -206,6 +206,11 @@ std::vector<Provocation> provocations() {
          stage.run();
          return stage.resume({"--lr", "7"});
        }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / ".", "--out", stage.file("page", "")});
+       }},
+      {2, [](const Stage&) { return ringlet(Arguments{"report"} + Arguments(9, "run")); }},
       // Configurations and variables.
       usage_of_train({"--config", "/no/such"}),
       config("batch-size = [[1]]\n"),
@@ -345,6 +350,15 @@ std::vector<Provocation> provocations() {
       {1, [](const Stage&) { return in_place(kPlace); }},
       {1, outlive_the_other},
       {1, come_twice},
+      // Reports.
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / "none", "--out", stage / "page"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / ".", "--out", stage / "page"});
+       }},
       // ringlet inspect.
       inspected("\x89PNG"),
       {1,

@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
   ringlet::train::add_eval_command(app, action);
   ringlet::train::add_predict_command(app, action);
   ringlet::train::add_export_command(app, action);
+  ringlet::train::add_report_command(app, action);
   ringlet::train::add_bench_command(app, action);
   ringlet::train::add_inspect_command(app, action);
   ringlet::train::add_devices_command(app, action);

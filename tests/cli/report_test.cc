@@ -1,0 +1,187 @@
+// `ringlet report`: the page stands alone, holds every plot, works in a browser, and says what it
+// could not have.
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/cli/browser.h"
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kPlots{"train-loss", "epoch-loss", "test-accuracy", "learning-rate",
+                                      "grad-norm",  "speed",      "time",          "confusion"};
+
+/// One run for all tests that only read it.
+class Report : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryDirectory;
+    ASSERT_TRUE(
+        succeeds(ringlet(quick_train({"--epochs", "3", "--replicas", "2", "--out", run()}))));
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string run() { return *folder_ / "run"; }
+
+  /// The page of these runs, or "" and a failure.
+  std::string page_of(const Arguments& runs) {
+    const Outcome outcome =
+        ringlet(Arguments{"report"} + runs + Arguments{"--out", page(), "--force"});
+    EXPECT_TRUE(succeeds(outcome));
+    return read_file(page());
+  }
+  std::string page() const { return own_ / "page.html"; }
+  /// A copy of the run to take something away from.
+  fs::path copy_of_run() {
+    const fs::path copy = own_ / "copy";
+    fs::copy(run(), copy, fs::copy_options::recursive);
+    return copy;
+  }
+
+  TemporaryDirectory own_;
+
+ private:
+  static TemporaryDirectory* folder_;
+};
+
+TemporaryDirectory* Report::folder_ = nullptr;
+
+bool has_id(const std::string& html, const std::string& id) {
+  return html.find(" id=\"" + id + "\"") != std::string::npos;
+}
+
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) {
+    found.push_back((*it)[1]);
+  }
+  return found;
+}
+
+TEST_F(Report, HoldsEveryPartAndAsksNothingOfTheNetwork) {
+  const std::string html = page_of({run()});
+  for (const std::string& id : kPlots) EXPECT_TRUE(has_id(html, id)) << id;
+  EXPECT_TRUE(has_id(html, "mistakes"));
+  EXPECT_TRUE(holds(html, {"mlp on synthetic", "3 epochs", "Ankle boot", "data:image/png;base64,",
+                           "Test accuracy"}));
+  for (const std::string& address : matches(html, "(https?://[^'\"\\s]+)")) {
+    EXPECT_EQ(address, "http://www.w3.org/2000/svg");  // a name that the script has to say
+  }
+  for (const std::string& address : matches(html, "(?:src|href)=\"([^\"]{0,12})")) {
+    EXPECT_TRUE(address.starts_with("data:")) << address;
+  }
+  EXPECT_EQ(html.find("url("), std::string::npos);
+  EXPECT_EQ(html.find("@import"), std::string::npos);
+  EXPECT_LT(html.size(), std::size_t{1} << 20);
+}
+
+// Leaves each plot's size, what its read-out says under the pointer, and whether the page
+// overflows.
+constexpr const char* kProbe = R"js(
+  for (const figure of document.querySelectorAll('figure.plot')) {
+    const svg = figure.querySelector('svg'), area = svg.getBoundingClientRect();
+    figure.dataset.probe = Math.round(area.width) + ' by ' + Math.round(area.height);
+    if (!svg.dataset.box) continue;
+    svg.dispatchEvent(new PointerEvent('pointermove',
+        {clientX: area.left + area.width * 0.6, clientY: area.top + 40, bubbles: true}));
+    figure.dataset.readout = document.getElementById('readout').textContent;
+  }
+  const root = document.documentElement;
+  root.dataset.overflow = root.scrollWidth > root.clientWidth ? 'yes' : 'no';
+)js";
+
+TEST_F(Report, WorksInABrowserWideAndNarrow) {
+  page_of({run(), run()});
+  for (const int width : {1280, 500}) {
+    const Opened opened = open_in_browser(page(), kProbe, width);
+    if (!opened.could) GTEST_SKIP() << opened.why;
+    EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
+    EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    for (const std::string& id : kPlots) {
+      const auto size =
+          matches(opened.dom, "id=\"" + id + "\"[^>]* data-probe=\"([0-9]+) by [0-9]+\"");
+      ASSERT_EQ(size.size(), 1u) << id;
+      EXPECT_GT(std::stoi(size[0]), 300) << id << " at " << width;
+    }
+    const auto told = matches(opened.dom, "id=\"train-loss\"[^>]* data-readout=\"([^\"]*)\"");
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_TRUE(std::regex_search(told[0], std::regex("^step [0-9]+"))) << told[0];
+    EXPECT_GE(matches(told[0], "([0-9]\\.[0-9]+)").size(), 1u) << told[0];
+  }
+}
+
+TEST_F(Report, ComparesSeveralRuns) {
+  const fs::path other = copy_of_run();
+  const std::string html = page_of({run(), other.string()});
+  EXPECT_TRUE(has_id(html, "runs"));
+  EXPECT_TRUE(has_id(html, "confusion"));
+  EXPECT_TRUE(has_id(html, "confusion-2"));
+  EXPECT_EQ(matches(html, "data-name=\"(copy)\"").size(), 5u);  // loss, accuracy, rate, norm, speed
+  EXPECT_EQ(matches(html, "data-name=\"(copy, test)\"").size(), 1u);
+}
+
+TEST_F(Report, ARunThatHasNotEndedIsShownByItsState) {
+  const fs::path copy = copy_of_run();
+  fs::remove(copy / "model.safetensors");
+  const std::string lines = read_file(copy / "metrics.jsonl");
+  const std::size_t cut = lines.find('\n', lines.size() / 2) - 3;  // within a line
+  write_file(copy / "metrics.jsonl", lines.substr(0, cut));
+  const std::string html = page_of({copy.string()});
+  EXPECT_TRUE(holds(html, {"stopped after step ", "the last line breaks off"}));
+  EXPECT_TRUE(has_id(html, "confusion"));
+}
+
+TEST_F(Report, SaysWhatItCouldNotHave) {
+  const fs::path copy = copy_of_run();
+  fs::remove(copy / "run.json");
+  fs::remove(copy / "config.toml");
+  const std::string html = page_of({copy.string()});
+  EXPECT_TRUE(has_id(html, "no-test"));
+  EXPECT_TRUE(has_id(html, "train-loss"));
+  EXPECT_TRUE(holds(html, {"run.json is missing", "Not known here: ", "weight_decay"}));
+  fs::remove_all(copy / "state");
+  fs::remove(copy / "model.safetensors");
+  EXPECT_TRUE(holds(page_of({copy.string()}), {"holds neither model.safetensors nor a state"}));
+}
+
+TEST_F(Report, NamesAreTextAndNotMarkup) {
+  const fs::path odd = own_ / "<b>&\"run'";
+  fs::copy(run(), odd, fs::copy_options::recursive);
+  const std::string html = page_of({odd.string(), run()});
+  EXPECT_EQ(html.find("<b>&\""), std::string::npos);
+  EXPECT_TRUE(holds(html, {"&lt;b&gt;&amp;&quot;run&#39;"}));
+}
+
+TEST_F(Report, WhatIsNoRunIsSaidInOneLine) {
+  const std::string nothing = own_ / "nothing";
+  EXPECT_TRUE(
+      fails_with(1, ringlet({"report", nothing, "--out", page()}), {nothing, "not a folder"}));
+  fs::create_directory(nothing);
+  EXPECT_TRUE(fails_with(1, ringlet({"report", nothing, "--out", page()}),
+                         {nothing, "holds no metrics.jsonl", "--out of a run"}));
+  write_file(fs::path(nothing) / "metrics.jsonl", "{\"kind\":\"step\"}\n");
+  EXPECT_TRUE(fails_with(1, ringlet({"report", nothing, "--out", page()}),
+                         {"metrics.jsonl: line 1", "'epoch'"}));
+  EXPECT_FALSE(fs::exists(page()));
+  EXPECT_TRUE(fails_with(2, ringlet({"report"}), {"RUN"}));
+  EXPECT_TRUE(
+      fails_with(2, ringlet(Arguments{"report"} + Arguments(9, run())), {"8 runs at most"}));
+}
+
+TEST_F(Report, APageThatIsThereStays) {
+  write_file(page(), "mine");
+  EXPECT_TRUE(fails_with(2, ringlet({"report", run(), "--out", page()}), {page(), "--force"}));
+  EXPECT_EQ(read_file(page()), "mine");
+}
+
+}  // namespace
+}  // namespace ringlet::testing

@@ -1,0 +1,63 @@
+// An axis of a plot: from numbers to places, and the numbers worth a mark.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ringlet::report {
+
+/// How a number is written beside a mark: "0.25", "1500", "15k", "2.5M", "1e-5".
+std::string short_number(double value);
+/// 0.915 as "91.5 %".
+std::string percent(double value);
+
+struct AxisSpec {
+  std::string title;   ///< what is counted, and its unit; may be empty
+  bool log = false;    ///< logarithmic; numbers that are not positive cannot be shown
+  bool round = false;  ///< begins and ends at a mark, instead of at the data's ends
+  /// The least that it shows, beside the data: an axis that has to begin at 0 includes 0. Infinite
+  /// bounds ask for nothing.
+  double include_low = std::numeric_limits<double>::infinity();
+  double include_high = -std::numeric_limits<double>::infinity();
+  bool percent = false;  ///< shares of 1, shown as percentages
+  /// How a mark is named; empty: short_number(), or percent().
+  std::function<std::string(double)> label{};
+  std::string name_of(double value) const {
+    if (label) return label(value);
+    return percent ? report::percent(value) : short_number(value);
+  }
+};
+
+class Axis {
+ public:
+  struct Mark {
+    double value;
+    std::string label;  ///< empty: a mark without a word
+  };
+
+  /// Shows [low, high] of the data between the places `begin` and `end`, with about `marks` marks.
+  /// Numbers that are not finite, or an empty range, make an axis from 0 to 1 (log: 1 to 10).
+  Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks);
+
+  /// Whether a number has a place.
+  bool shows(double value) const;
+  double at(double value) const;
+  double low() const { return low_; }
+  double high() const { return high_; }
+  const std::vector<Mark>& marks() const { return marks_; }
+
+ private:
+  void set_range(const AxisSpec& spec, double low, double high);
+  void mark_evenly(const AxisSpec& spec, int marks);
+  void mark_decades(const AxisSpec& spec, int marks);
+  double fraction(double value) const;
+
+  bool log_;
+  double low_ = 0, high_ = 1;
+  double begin_, end_;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace ringlet::report

@@ -1,0 +1,16 @@
+// Pieces of HTML.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ringlet::report {
+
+/// Text as it stands between tags or in an attribute's quotes. Control characters, which no page
+/// may hold, become blanks, and bytes that are not UTF-8 question marks.
+std::string escaped(std::string_view text);
+
+/// "data:TYPE;base64,...": the bytes inside the page.
+std::string data_uri(std::string_view type, std::string_view bytes);
+
+}  // namespace ringlet::report

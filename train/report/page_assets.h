@@ -1,0 +1,9 @@
+// The style and the script that every page holds.
+#pragma once
+
+namespace ringlet::report {
+
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
+}  // namespace ringlet::report

@@ -1,0 +1,22 @@
+// `ringlet report`: one page that tells of one run or of several (docs/reports.md).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ringlet::report {
+
+/// The most runs of a page: as many as there are colours.
+inline constexpr std::size_t kMaxRuns = 8;
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> runs;  ///< folders; 1 to kMaxRuns
+  std::string data_dir;                     ///< where the data lies now; empty: where it lay then
+};
+
+/// The page. What cannot be had (the data, the model, the machine) is said in its place. Throws
+/// FileError where a folder is no run, or its metrics are broken.
+std::string report_page(const ReportOptions& options);
+
+}  // namespace ringlet::report
