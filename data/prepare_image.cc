@@ -81,10 +81,39 @@ std::uint8_t border_median(const Image& image, int c) {
   return *middle;
 }
 
-bool is_light(const Image& image) {
+/// The border's median over all channels, from 0 to 1.
+double ground_of(const Image& image) {
   double sum = 0;
   for (int c = 0; c < image.channels; ++c) sum += border_median(image, c);
-  return sum / image.channels / kWhite > kMiddle;
+  return sum / image.channels / kWhite;
+}
+
+/// Whether a ground lies away from the background by more than the data set's own images do, on the
+/// side of what is shown.
+bool is_off(double ground, double background) {
+  constexpr double kNoticeable = 0.08;
+  return background > kMiddle ? ground < background - kNoticeable
+                              : ground > background + kNoticeable;
+}
+
+/// Maps `ground` (0 to 1) to 0 and the 99.5th percentile to 1; the other way round where `light`.
+void stretch_levels(std::vector<std::uint8_t>& pixels, double ground, bool light) {
+  constexpr double kTop = 0.995;      // a few pixels that glare do not count
+  constexpr double kLeastRange = 32;  // so that noise on an empty picture stays small
+  const auto flip = [=](std::uint8_t value) {
+    return light ? static_cast<std::uint8_t>(kWhite - value) : value;
+  };
+  std::vector<std::uint8_t> levels(pixels);
+  for (std::uint8_t& level : levels) level = flip(level);
+  const auto top =
+      levels.begin() + static_cast<std::ptrdiff_t>(kTop * static_cast<double>(levels.size() - 1));
+  std::nth_element(levels.begin(), top, levels.end());
+  const double bottom = kWhite * (light ? 1 - ground : ground);
+  const double scale = kWhite / std::max(*top - bottom, kLeastRange);
+  for (std::uint8_t& pixel : pixels) {
+    const double level = std::clamp((flip(pixel) - bottom) * scale, 0.0, double{kWhite});
+    pixel = flip(static_cast<std::uint8_t>(std::lround(level)));
+  }
 }
 
 bool is_whole_alpha(const Image& image) {
@@ -145,14 +174,15 @@ Image with_channels(Image image, const ImageTarget& target, std::vector<std::str
 
 }  // namespace
 
-PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Invert invert) {
+PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Invert invert,
+                            bool stretch) {
   if (target.channels != 1 && target.channels != 3) {
     throw DataError("a model for images of " + std::to_string(target.channels) +
                     " channels cannot be shown a picture, which has 1 or 3");
   }
   PreparedImage result;
   Image image = with_channels(picture, target, result.steps);
-  const bool light = is_light(image), model_light = target.background > kMiddle;
+  const bool light = ground_of(image) > kMiddle, model_light = target.background > kMiddle;
   result.inverted = invert == Invert::on || (invert == Invert::automatic && light != model_light);
   if (result.inverted) {
     const std::string why = light ? " (it is dark on light, the training images light on dark)"
@@ -165,6 +195,13 @@ PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Inv
     result.steps.push_back("padded to " + size_of(target.width, target.height));
   }
   result.pixels = placed(image, target);
+  const double ground = ground_of(image);
+  const bool scaled = picture.width != image.width || picture.height != image.height;
+  if (stretch && scaled && is_off(ground, target.background)) {
+    stretch_levels(result.pixels, ground, model_light);
+    result.steps.push_back(std::string("levels stretched (its ground is not as ") +
+                           (model_light ? "light" : "dark") + " as that of the training images)");
+  }
   return result;
 }
 

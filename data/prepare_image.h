@@ -2,8 +2,10 @@
 // where its training images were dark.
 //
 //   alpha over white -> colour to grey by luma -> inverted, if need be -> scaled to fit, the shape
-//   kept -> padded in the border's own brightness
+//   kept -> padded in the border's own brightness -> levels stretched, if need be
 //
+// A photograph's ground is hardly ever as dark as that of the training images, and a model takes it
+// for a thing that fills the picture. Stretching makes the ground black and the brightest white.
 // A picture that has the model's size and channels already comes through bit for bit.
 #pragma once
 
@@ -32,8 +34,10 @@ struct PreparedImage {
 };
 
 /// `automatic` inverts where one of the picture's border and the target's background is lighter
-/// than middle grey and the other is not; the border counts by its median. Throws DataError for a
-/// target of other than 1 or 3 channels.
-PreparedImage prepare_image(const Image& image, const ImageTarget& target, Invert invert);
+/// than middle grey and the other is not; the border counts by its median. `stretch`: the levels of
+/// a picture that was scaled and whose border is lighter than the background by far (darker, for a
+/// model of light ones). Throws DataError for a target of other than 1 or 3 channels.
+PreparedImage prepare_image(const Image& image, const ImageTarget& target, Invert invert,
+                            bool stretch = true);
 
 }  // namespace ringlet::data

@@ -127,6 +127,14 @@ TEST_F(Predict, OfADarkDrawingIsThatOfTheLightOne) {
             json::array({"inverted as told"}));
 }
 
+TEST_F(Predict, StretchesLevelsUnlessItIsToldNotTo) {
+  data::Image grey = gradient_image(100, 100, 1);
+  std::fill(grey.pixels.begin(), grey.pixels.end(), 90);
+  const std::string file = write("grey.png", as_png(grey));
+  EXPECT_TRUE(holds(predict({file}).out, {"scaled to 28 x 28, levels stretched"}));
+  EXPECT_TRUE(holds(predict({file, "--levels", "off"}).out, {"scaled to 28 x 28\n"}));
+}
+
 TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   std::filesystem::create_directories(*folder_ / "many/deeper");
   for (int i = 0; i < 300; ++i) {

@@ -102,7 +102,7 @@ TEST(PrepareImage, KeepsTheShapeAndPadsWithTheBorder) {
   for (int y = 20; y < 36; ++y) {
     for (int x = 5; x < 15; ++x) tall.pixels[static_cast<std::size_t>(y * 20 + x)] = 240;
   }
-  const PreparedImage prepared = prepare_image(tall, kDark, Invert::off);
+  const PreparedImage prepared = prepare_image(tall, kDark, Invert::off, false);
   EXPECT_EQ(words(prepared), "scaled to 10 x 28;padded to 28 x 28;");
   for (int y = 0; y < 28; ++y) {
     for (const int x : {0, 8, 9, 18, 19, 27}) {
@@ -118,7 +118,7 @@ TEST(PrepareImage, ScalesBothWaysByAveraging) {
     for (int y = 0; y < 280; ++y) {
       for (int x = 0; x < 280; ++x) image.pixels.push_back((x + y) % 2 == 0 ? 0 : 200);
     }
-    return prepare_image(image, kDark, Invert::off);
+    return prepare_image(image, kDark, Invert::off, false);
   }();
   for (const std::uint8_t value : checks.pixels) ASSERT_NEAR(value, 100, 2);
 
@@ -128,8 +128,33 @@ TEST(PrepareImage, ScalesBothWaysByAveraging) {
 }
 
 TEST(PrepareImage, OfOnePixelWidthStillHasOne) {
-  const PreparedImage prepared = prepare_image(flat(1, 5000, {90}), kDark, Invert::off);
+  const PreparedImage prepared = prepare_image(flat(1, 5000, {90}), kDark, Invert::off, false);
   EXPECT_EQ(prepared.pixels, std::vector<std::uint8_t>(784, 90));
+}
+
+TEST(PrepareImage, StretchesTheLevelsOfAPhotograph) {
+  const PreparedImage photo = prepare_image(framed(280, 190, 90), kDark, Invert::automatic);
+  EXPECT_EQ(photo.pixels[0], 0);
+  EXPECT_NEAR(photo.pixels[14 * 28 + 14], 255, 5);
+  EXPECT_NE(words(photo).find("levels stretched"), std::string::npos) << words(photo);
+
+  ImageTarget light = kDark;
+  light.background = 0.95;
+  const PreparedImage drawing = prepare_image(framed(280, 190, 90), light, Invert::automatic);
+  EXPECT_EQ(drawing.pixels[0], 255);
+  EXPECT_NEAR(drawing.pixels[14 * 28 + 14], 0, 5);
+}
+
+TEST(PrepareImage, LeavesLevelsThatAreRight) {
+  const PreparedImage dark = prepare_image(framed(280, 15, 90), kDark, Invert::automatic);
+  EXPECT_EQ(words(dark), "scaled to 28 x 28;");
+  EXPECT_EQ(words(prepare_image(framed(280, 90, 200), kDark, Invert::off, false)),
+            "scaled to 28 x 28;");
+  EXPECT_EQ(words(prepare_image(framed(28, 90, 200), kDark, Invert::automatic)), "")
+      << "an image of the model's size is the data set's own";
+  for (const std::uint8_t value : prepare_image(flat(99, 99, {120}), kDark, Invert::off).pixels) {
+    ASSERT_EQ(value, 0) << "an empty picture stays empty";
+  }
 }
 
 TEST(PrepareImage, GivesAColourModelItsPlanes) {

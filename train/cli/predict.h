@@ -19,6 +19,7 @@ struct PredictImages {
   std::vector<std::filesystem::path> files;  ///< images, and folders of images
   std::size_t top = 3;
   data::Invert invert = data::Invert::automatic;
+  bool stretch = true;  ///< levels, see data/prepare_image.h
   bool json = false;
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };

@@ -26,6 +26,7 @@ struct PredictFlags {
   std::filesystem::path checkpoint;
   PredictImages images;
   std::string invert = "auto";
+  std::string levels = "auto";
   std::string split = "test";
   std::filesystem::path out;
 };
@@ -47,6 +48,7 @@ int predict_of_images(const PredictFlags& flags) {
       assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
   PredictImages request = flags.images;
   request.invert = invert_of(flags.invert);
+  request.stretch = flags.levels == "auto";
   const auto device = open_predictors_device(raw);
   predict_images(*device, checkpoint.file, info, assumed, request);
   return 0;
@@ -80,7 +82,7 @@ void keep_apart(CLI::App& command) {
        {"--data", "--split", "--out", "--data-dir", "--synthetic-train", "--synthetic-test"}) {
     images->excludes(command.get_option(flag));
   }
-  for (const char* flag : {"--json", "--top", "--invert", "--save-input"}) {
+  for (const char* flag : {"--json", "--top", "--invert", "--levels", "--save-input"}) {
     data->excludes(command.get_option(flag));
   }
 }
@@ -107,6 +109,14 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
                   "training images dark, or the other way round")
       ->check(one_of({"auto", "on", "off"}))
       ->type_name("auto|on|off")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--levels", flags.levels,
+                  "auto: make the ground of a picture that had to be scaled as dark as that of the "
+                  "training images")
+      ->check(one_of({"auto", "off"}))
+      ->type_name("auto|off")
       ->capture_default_str()
       ->group(group);
   command.add_flag("--json", flags.images.json, "one JSON document, for programs")->group(group);

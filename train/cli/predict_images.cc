@@ -56,11 +56,12 @@ std::vector<PredictedImage> prepare_all(const ModelInfo& info, const PredictImag
   std::vector<PredictedImage> images;
   for (const fs::path& file : expanded(request.files)) {
     const data::Image image = data::load_image(file);
-    images.push_back({.file = file,
-                      .width = image.width,
-                      .height = image.height,
-                      .prepared = data::prepare_image(image, target, request.invert),
-                      .guesses = {}});
+    images.push_back(
+        {.file = file,
+         .width = image.width,
+         .height = image.height,
+         .prepared = data::prepare_image(image, target, request.invert, request.stretch),
+         .guesses = {}});
   }
   return images;
 }
