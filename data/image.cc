@@ -4,9 +4,9 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <limits>
+#include <system_error>
 
 #include "data/error.h"
 #include "data/image_format.h"
@@ -104,9 +104,10 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
   if (error) fail(name, "has no size: " + error.message());
   check_bytes(size, name, limits);
   std::ifstream stream(path, std::ios::binary);
-  if (!stream)
+  if (!stream) {
     fail(name,
-         std::string("cannot be opened: ") + std::strerror(errno) + "; check its permissions");
+         "cannot be opened: " + std::generic_category().message(errno) + "; check its permissions");
+  }
   std::vector<std::uint8_t> bytes(size);
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (static_cast<std::uintmax_t>(stream.gcount()) != size) fail(name, "cannot be read");
