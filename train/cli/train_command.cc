@@ -123,7 +123,7 @@ fs::path trace_file(const fs::path& file, const comm::ProcessGroup* processes) {
 
 /// Whether a line on `descriptor` can be written over.
 bool can_renew_lines(int descriptor) {
-  const char* kind = std::getenv("TERM");
+  const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
   return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
