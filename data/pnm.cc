@@ -8,7 +8,7 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-constexpr int kWhite = 255;
+constexpr int kMaximum = 255;
 constexpr int kLargestMaximum = 65535;
 
 void pass_blanks(Bytes file, std::size_t& at) {
@@ -53,7 +53,7 @@ const char* pnm_decode(Bytes file, const PnmHeader& header, Image& image) {
   const std::size_t samples = static_cast<std::size_t>(header.width) *
                               static_cast<std::size_t>(header.height) *
                               static_cast<std::size_t>(header.channels);
-  const std::size_t bytes = header.maximum > kWhite ? 2 : 1;
+  const std::size_t bytes = header.maximum > kMaximum ? 2 : 1;
   if (header.begin > file.size() || (file.size() - header.begin) / bytes < samples) {
     return "bytes are missing at its end";
   }
@@ -63,7 +63,7 @@ const char* pnm_decode(Bytes file, const PnmHeader& header, Image& image) {
     const int sample = bytes == 1 ? raw[i] : raw[2 * i] << 8 | raw[2 * i + 1];
     if (sample > header.maximum) return "a pixel is above the header's maximum";
     image.pixels[i] =
-        static_cast<std::uint8_t>((sample * kWhite + header.maximum / 2) / header.maximum);
+        static_cast<std::uint8_t>((sample * kMaximum + header.maximum / 2) / header.maximum);
   }
   return nullptr;
 }

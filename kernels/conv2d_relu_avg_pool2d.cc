@@ -11,7 +11,7 @@ namespace ringlet {
 
 namespace {
 
-Shape output_shape(const char* operation, const Conv2dSpec& spec, const Shape& x, const Shape& w) {
+Shape pooled_shape(const char* operation, const Conv2dSpec& spec, const Shape& x, const Shape& w) {
   const Shape full = conv2d_output_shape(spec, x, w);
   if (full[2] < 2 || full[3] < 2) {
     throw ContractError(std::string(operation) + ": the convolution's result " + full.to_string() +
@@ -26,7 +26,7 @@ Work require_all(const char* operation, const Conv2dSpec& spec, const ConstView&
   require_f32(operation, x, y);
   require_layout(operation, x, Layout::lanes);
   require_layout(operation, y, Layout::lanes);
-  require_shape(operation, y, output_shape(operation, spec, x.shape(), w.shape()));
+  require_shape(operation, y, pooled_shape(operation, spec, x.shape(), w.shape()));
   require_dense(operation, w, w.shape());
   require_dtype(operation, mask, DType::u8);
   require_layout(operation, mask, Layout::nchw);
@@ -43,7 +43,7 @@ bool conv2d_relu_avg_pool2d_supported(DeviceKind device, Layout layout, const Co
 }
 
 Shape conv2d_relu_avg_pool2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w) {
-  return output_shape("conv2d_relu_avg_pool2d_output_shape", spec, x, w);
+  return pooled_shape("conv2d_relu_avg_pool2d_output_shape", spec, x, w);
 }
 
 Shape conv2d_relu_avg_pool2d_mask_shape(const Shape& y) {

@@ -21,9 +21,10 @@ constexpr int kLargestSide = 1 << 14;  // pixels; beyond it a file is broken rat
 constexpr std::size_t kMostClasses = 1 << 16;
 
 /// Takes the texts of one file apart; every complaint names the file and the text.
-class Reader {
+class MetadataReader {
  public:
-  Reader(const fs::path& file, const Metadata& metadata) : file_(file), metadata_(metadata) {}
+  MetadataReader(const fs::path& file, const Metadata& metadata)
+      : file_(file), metadata_(metadata) {}
 
   const std::string& text(const std::string& key) const {
     const auto found = metadata_.find(key);
@@ -66,7 +67,7 @@ class Reader {
   const Metadata& metadata_;
 };
 
-void read_input(const Reader& reader, ModelInfo& info) {
+void read_input(const MetadataReader& reader, ModelInfo& info) {
   const char* key = "ringlet.input";
   const std::string wanted =
       fmt::format("[channels,height,width], each a whole number from 1 to {}", kLargestSide);
@@ -81,7 +82,7 @@ void read_input(const Reader& reader, ModelInfo& info) {
   info.width = extents[2].get<int>();
 }
 
-void read_classes(const Reader& reader, ModelInfo& info) {
+void read_classes(const MetadataReader& reader, ModelInfo& info) {
   const char* key = "ringlet.classes";
   const std::string wanted = fmt::format("a list of 1 to {} names", kMostClasses);
   const nlohmann::json names = reader.list(key, wanted.c_str());
@@ -101,7 +102,7 @@ std::string utf8(const std::string& text) {
   return nlohmann::json::parse(as_json(text)).get<std::string>();
 }
 
-void check_model(const Reader& reader, const std::string& model) {
+void check_model(const MetadataReader& reader, const std::string& model) {
   const std::vector<std::string> known = nn::model_names();
   if (std::find(known.begin(), known.end(), model) != known.end()) return;
   reader.fail("ringlet.model",
@@ -130,7 +131,7 @@ Metadata to_metadata(const ModelInfo& info) {
 
 std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& metadata) {
   if (!metadata.contains("ringlet.model")) return {};
-  const Reader reader(file, metadata);
+  const MetadataReader reader(file, metadata);
   ModelInfo info;
   info.model = reader.text("ringlet.model");
   check_model(reader, info.model);

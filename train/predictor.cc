@@ -28,10 +28,6 @@ ModelInfo require_info(const fs::path& file) {
                   " does not say what model it holds: it was not written by Ringlet's train");
 }
 
-nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& labels) {
-  return nn::softmax_cross_entropy(logits, labels);
-}
-
 /// Passes over the whole set, in its order.
 data::BatchSchedule in_order(std::int64_t samples, std::int64_t batch) {
   return [=](std::int64_t k) -> std::optional<data::BatchRequest> {
@@ -70,7 +66,10 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
   const HostState weights = load_model(file, registry);  // before memory for them is asked for
   const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_};
   const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_};
-  const nn::Plan plan = nn::plan_training(*model_, registry, one, cross_entropy);
+  const nn::Plan plan = nn::plan_training(
+      *model_, registry, one, [](const nn::Variable& logits, const nn::Variable& labels) {
+        return nn::softmax_cross_entropy(logits, labels);
+      });
   const std::int64_t bytes =
       nn::plan_evaluation(*model_, registry, pass,
                           [](const nn::Variable& logits, const nn::Variable&) { return logits; });

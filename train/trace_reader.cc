@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 /// One event while its fields come in.
-struct Event {
+struct TraceEvent {
   std::string phase;
   std::string label;  // "args":{"name":..}: what a process or thread is called
   std::optional<std::string> name;
@@ -66,7 +66,7 @@ class Handler final : public nlohmann::json_sax<json> {
 
   bool start_object(std::size_t) override {
     if (depth_ == kInEvent && in_events_) in_args_ = key_ == "args";
-    if (depth_ == kInList && in_events_) event_ = Event();
+    if (depth_ == kInList && in_events_) event_ = TraceEvent();
     return enter();
   }
 
@@ -162,7 +162,7 @@ class Handler final : public nlohmann::json_sax<json> {
   const std::string& source_;
   const TraceVisit& visit_;
   TraceNames names_;
-  Event event_;
+  TraceEvent event_;
   std::string key_;
   std::int64_t events_ = 0;  // that ended
   int depth_ = 0;

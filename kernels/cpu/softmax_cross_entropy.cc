@@ -12,7 +12,7 @@ namespace ringlet::impl {
 namespace {
 
 /// Where a sample's classes lie: class k at offset(n) + k * stride.
-struct Rows {
+struct LogitRows {
   std::int64_t samples;
   std::int64_t classes;
   bool lanes;
@@ -22,11 +22,11 @@ struct Rows {
   }
 };
 
-Rows rows_of(const char* operation, const ConstView& view) {
+LogitRows rows_of(const char* operation, const ConstView& view) {
   return {view.shape()[0], view.shape()[1], in_lanes(operation, view)};
 }
 
-void check_labels(const char* operation, const std::int32_t* labels, const Rows& rows) {
+void check_labels(const char* operation, const std::int32_t* labels, const LogitRows& rows) {
   for (std::int64_t n = 0; n < rows.samples; ++n) {
     if (0 <= labels[n] && labels[n] < rows.classes) continue;
     throw ContractError(std::string(operation) + ": sample " + std::to_string(n) +
@@ -54,7 +54,7 @@ double softmax_row(const float* logits, std::int64_t classes, std::int64_t strid
 }
 
 /// In lanes layout, the lanes beyond the batch become 0.
-void clear_padding(const Rows& rows, float* values) {
+void clear_padding(const LogitRows& rows, float* values) {
   if (!rows.lanes || rows.samples == 0) return;
   float* block = values + (lane_blocks(rows.samples) - 1) * kLanes * rows.classes;
   const std::int64_t used = rows.samples - (lane_blocks(rows.samples) - 1) * kLanes;
@@ -69,7 +69,7 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
                                    const ConstView& labels_view, const View& probabilities_view,
                                    const View& loss) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
-  const Rows rows = rows_of(kName, logits_view);
+  const LogitRows rows = rows_of(kName, logits_view);
   const auto* labels = labels_view.as<std::int32_t>();
   check_labels(kName, labels, rows);
   const float* logits = logits_view.f32();
@@ -89,7 +89,7 @@ void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabil
                                     const ConstView& labels_view, const ConstView& dloss_view,
                                     float beta, const View& dlogits_view) {
   constexpr const char* kName = "softmax_cross_entropy_backward";
-  const Rows rows = rows_of(kName, probabilities_view);
+  const LogitRows rows = rows_of(kName, probabilities_view);
   const auto* labels = labels_view.as<std::int32_t>();
   const float* probabilities = probabilities_view.f32();
   const float dloss = *dloss_view.f32();
