@@ -14,9 +14,9 @@ std::string short_number(double value);
 std::string percent(double value);
 
 struct AxisSpec {
-  std::string title;   ///< what is counted, and its unit; may be empty
-  bool log = false;    ///< logarithmic; numbers that are not positive cannot be shown
-  bool round = false;  ///< begins and ends at a mark, instead of at the data's ends
+  std::string title{};  ///< what is counted, and its unit; may be empty
+  bool log = false;     ///< logarithmic; numbers that are not positive cannot be shown
+  bool round = false;   ///< begins and ends at a mark, instead of at the data's ends
   /// The least that it shows, beside the data: an axis that has to begin at 0 includes 0. Infinite
   /// bounds ask for nothing.
   double include_low = std::numeric_limits<double>::infinity();

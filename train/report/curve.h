@@ -8,7 +8,7 @@ namespace ringlet::report {
 
 /// y over x, of the same length. A y that is not finite is a gap.
 struct Curve {
-  std::vector<double> x, y;
+  std::vector<double> x{}, y{};
   std::size_t size() const { return x.size(); }
   void add(double at, double value) {
     x.push_back(at);

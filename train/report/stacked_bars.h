@@ -15,13 +15,13 @@ struct StackedBars {
     int color = 0;
     std::vector<double> values;
   };
-  std::string id;
-  std::string title;
-  std::string note;
-  std::string x_title;
-  AxisSpec y;
-  std::vector<std::string> labels;  ///< of the bars
-  std::vector<Part> parts;
+  std::string id{};
+  std::string title{};
+  std::string note{};
+  std::string x_title{};
+  AxisSpec y{};
+  std::vector<std::string> labels{};  ///< of the bars
+  std::vector<Part> parts{};
 };
 
 std::string figure_of(const StackedBars& bars);

@@ -25,18 +25,18 @@ enum class Look {
 };
 
 struct Series {
-  std::string name;
-  Curve curve;
+  std::string name{};
+  Curve curve{};
   int color = 0;
   Look look = Look::line;
 };
 
 struct Plot {
-  std::string id;  ///< of the figure in the page
-  std::string title;
-  std::string note;  ///< beside the title, in small; may be empty
-  AxisSpec x, y;
-  std::vector<Series> series;
+  std::string id{};  ///< of the figure in the page
+  std::string title{};
+  std::string note{};  ///< beside the title, in small; may be empty
+  AxisSpec x{}, y{};
+  std::vector<Series> series{};
 };
 
 /// <figure id="ID" class="plot">. A plot without a point that can be shown says so.
