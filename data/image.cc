@@ -49,8 +49,15 @@ std::size_t memory_for(const StbHeader& header) {
          kSlack;
 }
 
+/// stb names parts of the file as they stand there, whatever their bytes are.
+std::string printable(std::string text) {
+  const auto is_odd = [](unsigned char c) { return c < ' ' || c > '~'; };
+  std::replace_if(text.begin(), text.end(), is_odd, '?');
+  return text;
+}
+
 std::string damaged(ImageFormat format, const std::string& why) {
-  return std::string("the ") + name_of(format) + " file is cut off or damaged (" + why +
+  return std::string("the ") + name_of(format) + " file is cut off or damaged (" + printable(why) +
          "); fetch or save it again";
 }
 

@@ -24,23 +24,48 @@ constexpr std::array<std::uint8_t, 2> kColour{'P', '6'};
 
 constexpr const char* kBreaksOff = "bytes are missing at its end";
 
-/// Tables of a class, sixteen counts of codes by their length, and a byte for each code.
-bool huffman_tables_are_sound(Bytes segment) {
-  constexpr std::size_t kCounts = 16, kMostCodes = 256;
-  while (segment.size() > kCounts) {
-    const Bytes counts = segment.subspan(1, kCounts);
-    const auto codes = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
-    if (codes > kMostCodes || 1 + kCounts + codes > segment.size()) return false;
-    segment = segment.subspan(1 + kCounts + codes);
+/// The Huffman tables that a JPEG has defined so far. stb takes whatever lies in memory for one
+/// that was not.
+class HuffmanTables {
+ public:
+  /// Tables of a class and number, sixteen counts of codes by their length, a byte for each code.
+  bool define(Bytes segment) {
+    constexpr std::size_t kCounts = 16, kMostCodes = 256;
+    while (segment.size() > kCounts) {
+      const Bytes counts = segment.subspan(1, kCounts);
+      const auto codes = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+      if (codes > kMostCodes || 1 + kCounts + codes > segment.size()) return false;
+      known_[segment[0] % known_.size()] = true;
+      segment = segment.subspan(1 + kCounts + codes);
+    }
+    return segment.empty();
   }
-  return segment.empty();
-}
+
+  /// A scan's header: the number of components, for each its number and its tables (DC's and AC's),
+  /// then the first and the last coefficient.
+  bool has_those_of(Bytes scan) const {
+    constexpr std::size_t kRest = 3;
+    constexpr unsigned kOfAc = 0x10, kLow = 0x0F;
+    if (scan.empty() || scan.size() < 1 + std::size_t{2} * scan[0] + kRest) return false;
+    const std::uint8_t first = scan[1 + 2 * scan[0]], last = scan[2 + 2 * scan[0]];
+    for (std::size_t i = 0; i < scan[0]; ++i) {
+      const unsigned tables = scan[2 + 2 * i];
+      if (first == 0 && !known_[tables >> 4]) return false;
+      if (last > 0 && !known_[kOfAc | (tables & kLow)]) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::array<bool, 32> known_{};  // by class (16: AC) and number
+};
 
 /// Walks the markers (ITU-T T.81, annex B): in coded data a byte FF stands before 00 or before one
 /// of the restart markers; any other marker ends it.
 const char* jpeg_defect(Bytes file) {
   constexpr std::uint8_t kHuffman = 0xC4, kStartOfScan = 0xDA, kEnd = 0xD9;
   constexpr std::uint8_t kFirstRestart = 0xD0, kLastRestart = 0xD7;
+  HuffmanTables tables;
   bool coded = false;
   for (std::size_t at = 2; at + 1 < file.size();) {
     const std::uint8_t marker = file[at + 1];
@@ -58,8 +83,10 @@ const char* jpeg_defect(Bytes file) {
     const std::size_t length = std::size_t{file[at + 2]} << 8 | file[at + 3];  // counts itself
     if (length < 2) return "a segment has no length";
     if (at + 2 + length > file.size()) return kBreaksOff;
-    if (marker == kHuffman && !huffman_tables_are_sound(file.subspan(at + 4, length - 2))) {
-      return "a Huffman table has too many codes";
+    const Bytes segment = file.subspan(at + 4, length - 2);
+    if (marker == kHuffman && !tables.define(segment)) return "a Huffman table has too many codes";
+    if (marker == kStartOfScan && !tables.has_those_of(segment)) {
+      return "a scan has no Huffman table";
     }
     coded = marker == kStartOfScan;
     at += 2 + length;

@@ -42,22 +42,4 @@ nlohmann::json parse_json_text(const std::string& source, std::string_view text,
   return {};
 }
 
-std::string on_one_line(std::string_view text) {
-  constexpr unsigned char kDelete = 0x7F;
-  std::string line;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      line += "\\n";
-    } else if (c == '\t') {
-      line += "\\t";
-    } else if (byte < ' ' || byte == kDelete) {
-      line += fmt::format("\\x{:02x}", byte);
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
-
 }  // namespace ringlet::train

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/one_line.h"
+
 namespace ringlet::train {
 
 /// How deep objects and lists are nested in `text`: 2 for {"a":[1]}. Does not check the syntax.
@@ -17,9 +19,5 @@ int json_depth(std::string_view text);
 /// Parses `text`, which `source` (a file, "m.jsonl: line 3") holds. Throws FileError
 /// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth);
-
-/// `text` with control characters as `\n`, `\t` or `\x1b`: names from files do not break a
-/// message's one line, and do not command a terminal. The rest stays as it is.
-std::string on_one_line(std::string_view text);
 
 }  // namespace ringlet::train

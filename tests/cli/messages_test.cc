@@ -216,6 +216,8 @@ std::vector<Provocation> provocations() {
       config("batch-size = [[1]]\n"),
       config("batch-size = \n"),
       config("[table]\na = 1\n"),
+      config("lr = \u01ab\n"),
+      config("model = '''lenet'''\n"),
       config("bach-size = 7\n"),
       config("exact = 5\n"),
       config("momentum = [1, 2]\n"),

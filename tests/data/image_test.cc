@@ -107,6 +107,16 @@ TEST(Image, WhoseHuffmanTableIsTooLongIsRefused) {
   EXPECT_TRUE(says(message_of(file), {"it.png", "Huffman"}));
 }
 
+TEST(Image, WhoseScanNamesAHuffmanTableThatIsNotThereIsRefused) {
+  std::string file = as_jpeg(gradient_image(16, 16, 1));
+  const auto scan = file.find("\xff\xda");
+  ASSERT_NE(scan, std::string::npos);
+  for (const char tables : {'\x02', '\x20', '\x3f'}) {
+    file[scan + 6] = tables;
+    EXPECT_TRUE(says(message_of(file), {"it.png", "no Huffman table"})) << int{tables};
+  }
+}
+
 TEST(Image, WhoseJpegHasAThumbnailIsNotTakenForWholeByItsEnd) {
   const std::string whole = as_jpeg(gradient_image(64, 64, 3));
   const std::string thumbnail = as_jpeg(gradient_image(8, 8, 3));
@@ -135,6 +145,14 @@ std::string png_of(std::uint32_t width, std::uint32_t height, std::size_t bytes)
          chunk("IHDR" + testing::big_endian(width) + testing::big_endian(height) +
                std::string("\x08\x00\x00\x00\x00", 5)) +
          chunk("IDAT" + packed) + chunk("IEND");
+}
+
+TEST(Image, WhosePartsHaveOddNamesIsToldOfInOneLine) {
+  std::string file = png_of(3, 2, 8);
+  file.replace(file.find("IDAT"), 4, "P\n5\x1b");
+  const std::string message = message_of(file);
+  EXPECT_TRUE(says(message, {"PNG", "P?5?"}));
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
 }
 
 TEST(Image, OfManyPixelsIsRefusedByItsHeader) {

@@ -66,11 +66,31 @@ TEST_F(Config, NamesTheLineOfWhatIsWrong) {
                {"a.b = 1\n", "run.toml:1: 'a' is a table"},
                {"lr = 1979-05-27\n", "run.toml:1: lr: "},
                {"devices = [[\"cpu\"]]\n", "run.toml:1: devices: "},
-               {"out = \"a\\u0000b\"\n", "run.toml:1: out: the text holds a zero byte"}};
+               {"out = \"a\\u0000b\"\n", "run.toml:1: out: the text holds a zero byte"},
+               {"\"a\\nb\" = 1979-05-27\n", "run.toml:1: a\\nb: "},
+               {"a = 1\nb = \u01ab 1\n", "run.toml:2: not TOML: letters"},
+               {"\u00e9 = 1\n", "run.toml:1: not TOML: letters"},
+               {"# 'quoted\na = \"\\\"\" \u00e9\n", "run.toml:2: not TOML: letters"},
+               {"a = \"\"\"x\\\n\u00e9\"\"\"\n", "run.toml:1: texts of several lines"},
+               {"[(a]\n", "run.toml:1: not TOML"},
+               {"f= 1s=e:'\u01ab'\n", "run.toml:1: not TOML: letters"},
+               {"f= [\n1s='\u01ab'\n", "run.toml:2: not TOML: letters"},
+               {"f= 1'\u01ab'\n", "run.toml:1: not TOML: letters"},
+               {"a = '''x'''\n", "run.toml:1: texts of several lines"}};
   for (const auto& [text, error] : wrong) {
     EXPECT_TRUE(error_of(text).starts_with(error)) << error_of(text);
     EXPECT_EQ(error_of(text).find('\n'), std::string::npos) << "one line";
   }
+}
+
+TEST_F(Config, TakesAnyLetterInTextsAndComments) {
+  const auto entries = parse_config(
+      "\xEF\xBB\xBF# gr\u00f6\u00dfe \"\na = \"\\\"gr\u00f6\u00dfe#\" # \u01ab\nb = '\\\u00e9'\n",
+      "f");
+  EXPECT_EQ(parse_config("c = [\"\u01ab\",\n  '\u01ab']\n", "f")[0].values.size(), 2u);
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].values[0], "\"gr\u00f6\u00dfe#");
+  EXPECT_EQ(entries[1].values[0], "\\\u00e9");
 }
 
 TEST_F(Config, SurvivesWhatNobodyWouldWrite) {

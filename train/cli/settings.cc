@@ -10,6 +10,7 @@
 #include "comm/launch.h"
 #include "train/cli/config.h"
 #include "train/cli/suggest.h"
+#include "train/one_line.h"
 
 namespace ringlet::train {
 
@@ -163,7 +164,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
       throw ConfigError(fmt::format(
-          "{}'{}' is the name of no flag{}", place, entry.key,
+          "{}'{}' is the name of no flag{}", place, on_one_line(entry.key),
           meant.empty() ? " (without its dashes)" : fmt::format("; did you mean {}?", meant)));
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
