@@ -40,11 +40,10 @@ class Export : public ::testing::TestWithParam<std::string> {
     const Outcome outcome =
         ringlet({"export", "--checkpoint", path("run"), "--onnx", path("model.onnx")});
     ASSERT_TRUE(succeeds(outcome));
-    EXPECT_TRUE(holds(outcome.out, {GetParam() + ", trained on synthetic",
-                                    "saved " + path("model.onnx"), "operator set 13",
-                                    "image   float [N, 1, 28, 28], pixels from 0 to "
-                                    "255",
-                                    "logits  float [N, 10]: T-shirt/top, "}));
+    EXPECT_TRUE(
+        holds(outcome.out, {GetParam() + ", trained on synthetic", "saved " + path("model.onnx"),
+                            "operator set 13", "image   float [N, 1, 28, 28], pixels from 0 to 255",
+                            "logits  float [N, 10]: T-shirt/top, "}));
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
