@@ -25,6 +25,12 @@ std::vector<std::string> labels_of(const Axis& axis) {
 
 using Words = std::vector<std::string>;
 
+TEST(LinearAxis, CountsInWholeNumbers) {
+  EXPECT_EQ(labels_of(Axis({}, 1, 2, 0, 100, 5)).size(), 6U);  // 1, 1.2, ...
+  EXPECT_EQ(labels_of(Axis({.whole = true}, 1, 2, 0, 100, 5)), (Words{"1", "2"}));
+  EXPECT_EQ(labels_of(Axis({.whole = true}, 1, 10, 0, 100, 4)), (Words{"3", "6", "9"}));
+}
+
 TEST(ShortNumber, IsShort) {
   EXPECT_EQ(short_number(0), "0");
   EXPECT_EQ(short_number(0.25), "0.25");

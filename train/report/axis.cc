@@ -64,7 +64,8 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
 }
 
 void Axis::mark_evenly(const AxisSpec& spec, int marks) {
-  const double step = nice_step((high_ - low_) / marks);
+  const double nice = nice_step((high_ - low_) / marks);
+  const double step = spec.whole ? std::ceil(nice) : nice;
   if (spec.round) {
     low_ = step * std::floor(low_ / step + 1e-9);
     high_ = step * std::ceil(high_ / step - 1e-9);

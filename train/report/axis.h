@@ -17,6 +17,7 @@ struct AxisSpec {
   std::string title{};  ///< what is counted, and its unit; may be empty
   bool log = false;     ///< logarithmic; numbers that are not positive cannot be shown
   bool round = false;   ///< begins and ends at a mark, instead of at the data's ends
+  bool whole = false;   ///< counts something: marks at whole numbers only
   /// The least that it shows, beside the data: an axis that has to begin at 0 includes 0. Infinite
   /// bounds ask for nothing.
   double include_low = std::numeric_limits<double>::infinity();

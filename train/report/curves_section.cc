@@ -57,9 +57,11 @@ Curve over_epochs(const RunFolder& run, double EpochMetrics::*field) {
   return curve;
 }
 
+/// Of steps or epochs.
 AxisSpec axis(const char* title) {
   AxisSpec spec;
   spec.title = title;
+  spec.whole = true;
   return spec;
 }
 
