@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -155,6 +156,33 @@ Provocation weights(const std::string& bytes) {
 }
 Provocation state(const std::string& what, const std::string& by) {
   return {1, [=](const Stage& stage) { return stage.resume_with(what, by); }};
+}
+/// A picture that is shown to a model.
+Provocation shown(const std::string& picture) {
+  return {1, [=](const Stage& stage) {
+            return ringlet({"predict", "--checkpoint", stage.run(), stage.file("p", picture)});
+          }};
+}
+/// What follows the checkpoint of a run on drawn garments.
+Outcome with_model(const Stage& stage, const char* command, const Arguments& more) {
+  return ringlet(Arguments{command, "--checkpoint", stage.run()} + more);
+}
+/// The run's model in a file of its own, with each of its numbers NaN.
+std::string broken_model(const Stage& stage) {
+  std::string bytes = read_file(stage.run() + "/model.safetensors");
+  const std::size_t header = 8 + static_cast<unsigned char>(bytes[0]) +
+                             (std::size_t{static_cast<unsigned char>(bytes[1])} << 8);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), '\xff');
+  return stage.file("nan", bytes);
+}
+/// A model that was trained on a folder of small images.
+std::string trained_on_a_folder(const Stage& stage, const std::string& folder) {
+  fs::create_directory(folder);
+  write_small_set(folder);
+  const std::string out = stage / "small";
+  EXPECT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--data", folder, "--epochs", "1",
+                                "--batch-size", "10", "--out", out})));
+  return out;
 }
 Provocation inspected(const std::string& bytes) {
   return {1, [=](const Stage& stage) { return ringlet({"inspect", stage.file("f", bytes)}); }};
@@ -352,6 +380,49 @@ std::vector<Provocation> provocations() {
       {1, [](const Stage&) { return in_place(kPlace); }},
       {1, outlive_the_other},
       {1, come_twice},
+      // Models that are asked.
+      usage({"predict", "--checkpoint", "a"}),
+      usage({"predict", "--checkpoint", "a", "b", "--data", "synthetic"}),
+      {2,
+       [](const Stage& stage) {
+         return with_model(stage, "eval", {"--model", "lenet"});
+       }},
+      {2, [](const Stage& stage) { return with_model(stage, "eval", {"--no-normalize"}); }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = trained_on_a_folder(stage, stage / "images");
+         return ringlet({"eval", "--checkpoint", model, "--data", "synthetic"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = trained_on_a_folder(stage, stage / "images");
+         fs::remove_all(stage / "images");
+         return ringlet({"eval", "--checkpoint", model});
+       }},
+      {1,
+       [](const Stage& stage) {
+         std::string bytes = read_file(stage.run() + "/model.safetensors");
+         const std::string mean = R"("ringlet.mean":")";
+         bytes[bytes.find(mean) + mean.size()] = '?';
+         return ringlet({"eval", "--checkpoint", stage.file("w", bytes)});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"predict", "--checkpoint", broken_model(stage),
+                         stage.file("p.pgm", "P5 1 1 255\n7")});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"predict", "--checkpoint", broken_model(stage), "--data", "synthetic",
+                         "--synthetic-test", "8"});
+       }},
+      // Pictures.
+      {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "none"}); }},
+      {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
+      shown(""),
+      shown("hello"),
+      shown("P5 4 4 255\nab"),
+      shown("P5 99999 99999 255\nab"),
       // Reports.
       {1,
        [](const Stage& stage) {
