@@ -16,8 +16,12 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
 endif()
 
 # Several files of a room as one: reading headers is a third of the compiler's work. For builds that are
-# made from scratch (CI's sanitizers); files that cannot stand together say so where they are listed.
-option(RINGLET_UNITY "Compile the rooms' files a few at a time" OFF)
+# made from scratch (the sanitizers', and all of CI's but the fuzzers'); files that cannot stand together say so where they are listed.
+set(unity OFF)
+if(DEFINED ENV{RINGLET_UNITY})  # CI's builds, which start from nothing
+  set(unity $ENV{RINGLET_UNITY})
+endif()
+option(RINGLET_UNITY "Compile the rooms' files a few at a time" ${unity})
 option(RINGLET_WERROR "Treat warnings as errors" ON)
 set(RINGLET_SANITIZE "" CACHE STRING "Sanitizers to build with: address;undefined or thread")
 
