@@ -6,7 +6,7 @@
 
 namespace ringlet::train {
 
-/// `text` with control characters as \n, \t or \x1b: names from files do not break a message's one
+/// `text` with control characters written as in C: names from files do not break a message's one
 /// line, and do not command a terminal. The rest stays as it is.
 inline std::string on_one_line(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
