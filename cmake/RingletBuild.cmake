@@ -18,8 +18,8 @@ endif()
 # Several files of a room as one: reading headers is a third of the compiler's work. For builds that are
 # made from scratch (the sanitizers', and all of CI's but the fuzzers'); files that cannot stand together say so where they are listed.
 set(unity OFF)
-if(DEFINED ENV{RINGLET_UNITY})  # CI's builds, which start from nothing
-  set(unity $ENV{RINGLET_UNITY})
+if(DEFINED ENV{UNITY_BUILD})  # CI's builds, which start from nothing
+  set(unity $ENV{UNITY_BUILD})
 endif()
 option(RINGLET_UNITY "Compile the rooms' files a few at a time" ${unity})
 option(RINGLET_WERROR "Treat warnings as errors" ON)
