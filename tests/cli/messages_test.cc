@@ -131,7 +131,7 @@ Outcome come_twice(const Stage&) {
   const Arguments line = quick_train({"--processes", "--comm-timeout", "3"});
   Program first(line, place);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  const Outcome second = ringlet(line, place);
+  Outcome second = ringlet(line, place);
   (void)first.wait();
   return second;
 }
@@ -179,7 +179,7 @@ std::string broken_model(const Stage& stage) {
 std::string trained_on_a_folder(const Stage& stage, const std::string& folder) {
   fs::create_directory(folder);
   write_small_set(folder);
-  const std::string out = stage / "small";
+  std::string out = stage / "small";
   EXPECT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--data", folder, "--epochs", "1",
                                 "--batch-size", "10", "--out", out})));
   return out;
