@@ -417,7 +417,6 @@ std::vector<Provocation> provocations() {
                          "--synthetic-test", "8"});
        }},
       // Pictures.
-      {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "none"}); }},
       {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
       shown(""),
       shown("hello"),
