@@ -15,8 +15,9 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Several files of a room as one: reading headers is a third of the compiler's work. For builds that are
-# made from scratch (the sanitizers', and all of CI's but the fuzzers'); files that cannot stand together say so where they are listed.
+# Several files of a room as one: most of what a small file costs is reading headers. For builds that are
+# made from scratch (the sanitizers', and all of CI's but the fuzzers'); files that cannot stand together
+# say so where they are listed.
 set(unity OFF)
 if(DEFINED ENV{UNITY_BUILD})  # CI's builds, which start from nothing
   set(unity $ENV{UNITY_BUILD})
