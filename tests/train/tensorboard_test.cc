@@ -1,6 +1,7 @@
 // Event files, byte by byte: checksums against published vectors, records against the format.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -79,6 +80,17 @@ TEST(EventWriter, BeginsWithTheVersionAndWhereTheRunGoesOn) {
   EXPECT_GT(events[0].wall_time(), 1.7e9);
   EXPECT_EQ(events[1].session().status(), Session::START);
   EXPECT_EQ(events[1].step(), 8);
+}
+
+TEST(EventWriter, FilesAreNamedInTheOrderInWhichTheyBegan) {
+  const testing::TemporaryDirectory folder;
+  std::vector<std::string> names;
+  for (int i = 0; i < 12; ++i) {
+    const auto file = folder / std::to_string(i);
+    { EventWriter writer(file, 0); }
+    names.push_back(only_file(file).filename().string());
+  }
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end())) << ::testing::PrintToString(names);
 }
 
 TEST(EventWriter, HasAnEventAStepAndAnEpochAndLeavesOutWhatIsNoNumber) {

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <ctime>
 
 #include "train/atomic_file.h"
 #include "train/posix_file.h"
@@ -33,14 +32,16 @@ std::string host_name() {
   return host;
 }
 
-std::string file_name() {
-  static std::atomic<int> number{0};
-  return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", std::time(nullptr), host_name(),
-                     getpid(), number++);
-}
-
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// TensorBoard reads a folder's files in the order of their names: with whole seconds alone, a run
+/// that is resumed at once could come before its beginning.
+std::string file_name() {
+  static std::atomic<int> number{0};
+  return fmt::format("events.out.tfevents.{:017.6f}.{}.{}.{}", now(), host_name(), getpid(),
+                     number++);
 }
 
 template <class Number>

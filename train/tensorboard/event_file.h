@@ -3,8 +3,8 @@
 //   u64 length | u32 masked CRC-32C of those 8 bytes | the event | u32 masked CRC-32C of the event
 //
 // in little-endian, and an event a protocol buffer (event.proto). The file's name is
-// "events.out.tfevents.SECONDS.HOST.PROCESS.NUMBER"; every run has files of its own, and
-// TensorBoard reads all that lie in a folder one after another.
+// "events.out.tfevents.SECONDS.MICROSECONDS.HOST.PROCESS.NUMBER"; every run has files of its own,
+// and TensorBoard reads all that lie in a folder in the order of their names.
 #pragma once
 
 #include <cstdint>
