@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -246,7 +245,7 @@ class Launchers : public ProcessesRun {
     return Program(ShellLine{line}).wait(60);
   }
   static bool installed(const std::string& test) {
-    return std::system((test + " >/dev/null 2>&1").c_str()) == 0;
+    return Program(ShellLine{"exec " + test}).wait(60).code == 0;
   }
 };
 
