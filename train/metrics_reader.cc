@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "train/atomic_file.h"
+#include "train/input_file.h"
 #include "train/json_text.h"
 
 namespace ringlet::train {
@@ -161,14 +161,8 @@ class Reader {
 }  // namespace
 
 Metrics read_metrics(const std::filesystem::path& file) {
-  std::error_code error;
   const std::string source = file.string();
-  if (!std::filesystem::exists(file, error))
-    throw FileError(source + ": there is no such file; check the path");
-  if (std::filesystem::is_directory(file, error))
-    throw FileError(source + " is a folder; name the file in it");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw FileError(source + " cannot be opened; check its permissions");
+  std::ifstream stream = open_input(file);
   return Reader(stream, source).read();
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "train/atomic_file.h"
+#include "train/input_file.h"
 #include "train/json_text.h"
 
 namespace ringlet::train {
@@ -172,14 +172,8 @@ class Handler final : public nlohmann::json_sax<json> {
 }  // namespace
 
 TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit) {
-  std::error_code error;
   const std::string source = file.string();
-  if (!std::filesystem::exists(file, error))
-    throw FileError(source + ": there is no such file; check the path");
-  if (std::filesystem::is_directory(file, error))
-    throw FileError(source + " is a folder; name the file in it");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw FileError(source + " cannot be opened; check its permissions");
+  std::ifstream stream = open_input(file);
   Handler handler(source, visit);
   json::sax_parse(stream, &handler);
   return handler.finish();
