@@ -99,7 +99,11 @@ void add_state(Document& document, const fs::path& folder) {
   };
   add("steps done", progress.step);
   add("samples of the epoch under way", progress.epoch_samples);
-  add("their loss", progress.epoch_samples > 0 ? Value(progress.epoch_loss / samples) : Value());
+  if (progress.epoch_samples > 0) {
+    add("their loss", progress.epoch_loss / samples);
+  } else {
+    add("their loss", {});
+  }
   add("data hash", fmt::format("{:016x}", state.data_hash));
   add("broken numbers", weights.broken);
   add("can be resumed", weights.problem.empty());
