@@ -74,7 +74,7 @@ struct ConvBlock {
   Pair x, w, b, a, y;  // a: the rectified result of the convolution
   View mask;
   std::string name;
-  double flops;
+  double flops = 0;
 };
 
 ConvBlock conv_block(Builder& b, const char* name, const Pair& x, const Shape& w, const Shape& y) {
@@ -135,8 +135,8 @@ void add_backward(Builder& b, const ConvBlock& c, bool with_data) {
 struct LinearBlock {
   Pair x, w, b, y;
   std::string name;
-  Activation act;
-  double flops;
+  Activation act{};
+  double flops = 0;
 };
 
 LinearBlock linear_block(Builder& b, const char* name, const Pair& x, std::int64_t outputs,

@@ -238,7 +238,10 @@ void GlooTransport::wait(int peer, Wait wait) {
 
 void GlooTransport::fail_with_gloo(int peer, const std::string& error) {
   if (group_.await_explanation()) throw Aborted(*group_.root_cause());
-  fail<CommError>(fmt::format("Gloo failed between rank {} and rank {}: {}", rank(), peer, error));
+  fail<CommError>(
+      fmt::format("Gloo failed between rank {} and rank {}: {}; look whether the loopback is "
+                  "blocked, or use --replicas in one process",
+                  rank(), peer, error));
 }
 
 template <class Failure>
@@ -263,7 +266,10 @@ std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double
     throw;
   } catch (const std::exception& error) {
     if (group.await_explanation()) throw Aborted(*group.root_cause());
-    throw CommError(fmt::format("Gloo cannot connect the processes: {}", error.what()));
+    throw CommError(
+        fmt::format("Gloo cannot connect the processes: {}; look whether the loopback is blocked, "
+                    "or use --replicas in one process",
+                    error.what()));
   }
   connecting->store(false);
   if (group.aborted()) throw Aborted(*group.root_cause());

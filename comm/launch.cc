@@ -100,14 +100,16 @@ void require_one_machine(const Environment& environment, const Launcher& launche
                                 launcher.local_size, *local_size));
   }
   if (local_size && *local_size > place.processes) {
-    throw ContractError(fmt::format("{} is {} but {} is only {}", launcher.local_size, *local_size,
-                                    launcher.size, place.processes));
+    throw ContractError(
+        fmt::format("{} is {} but {} is only {}; let one launcher set both, or unset the first",
+                    launcher.local_size, *local_size, launcher.size, place.processes));
   }
   const std::optional<int> local_rank = environment.number(launcher.local_rank);
   if (local_rank && *local_rank != place.process) {
-    throw ContractError(fmt::format("{} is {} but {} is {}; on one machine they are equal",
-                                    launcher.local_rank, *local_rank, launcher.rank,
-                                    place.process));
+    throw ContractError(
+        fmt::format("{} is {} but {} is {}; on one machine they are equal: let one launcher set "
+                    "both, or unset the first",
+                    launcher.local_rank, *local_rank, launcher.rank, place.process));
   }
   if (launcher.name == "Slurm") {
     const std::string name =
@@ -137,7 +139,7 @@ std::string run_of(const Environment& environment, const Launcher& launcher) {
 }  // namespace
 
 std::optional<std::string> environment_variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never written
   if (value == nullptr) return {};
   return value;
 }

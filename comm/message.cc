@@ -5,12 +5,7 @@
 namespace ringlet::comm {
 
 MessageHeader header_of(const Message& message) {
-  MessageHeader header;
-  std::memset(&header, 0, sizeof header);  // padding as well: it leaves this process
-  header.kind = message.kind;
-  header.number = message.number;
-  header.key_bytes = static_cast<std::uint32_t>(message.key.size());
-  return header;
+  return {message.kind, {}, message.number, static_cast<std::uint32_t>(message.key.size())};
 }
 
 std::optional<Message> parse_message(std::string_view bytes) {

@@ -9,7 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "comm/errors.h"
@@ -33,8 +33,8 @@ Address abstract_address(const std::string& name) {
 }
 
 [[noreturn]] void fail(const char* call) {
-  throw CommError(
-      fmt::format("the socket between the processes failed: {}: {}", call, std::strerror(errno)));
+  throw CommError(fmt::format("the socket between the processes failed: {}: {}", call,
+                              std::generic_category().message(errno)));
 }
 
 MessageSocket make_socket() {

@@ -55,9 +55,10 @@ void NcclCommunicator::settle(const char* what, ncclResult_t result) {
     rank_.throw_if_aborted();
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (waited.count() > rank_.timeout_seconds()) {
-      throw TimeoutError(fmt::format("rank {} ({}) waited {:g} s in {} for the other ranks",
-                                     rank_.world.rank, rank_.device, rank_.timeout_seconds(),
-                                     what));
+      throw TimeoutError(
+          fmt::format("rank {} ({}) waited {:g} s in {} for the other ranks; look for what keeps "
+                      "them, or allow more time with --comm-timeout SECONDS",
+                      rank_.world.rank, rank_.device, rank_.timeout_seconds(), what));
     }
     pause(asked);
     const ncclResult_t asking =
@@ -70,8 +71,9 @@ void NcclCommunicator::settle(const char* what, ncclResult_t result) {
 void NcclCommunicator::fail(const char* what, ncclResult_t result) {
   rank_.throw_if_aborted();  // then this failure follows from that one
   const std::lock_guard lock(mutex_);
-  throw CommError(fmt::format("{} failed on rank {} ({}): {}", what, rank_.world.rank, rank_.device,
-                              explain(result, handle_)));
+  throw CommError(fmt::format(
+      "{} failed on rank {} ({}): {}; NCCL_DEBUG=INFO in the environment makes NCCL say more", what,
+      rank_.world.rank, rank_.device, explain(result, handle_)));
 }
 
 void NcclCommunicator::throw_closed() const {

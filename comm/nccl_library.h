@@ -27,7 +27,7 @@ namespace ringlet::comm {
   F(ncclBroadcast)
 
 struct NcclFunctions {
-#define RINGLET_DECLARE(name) decltype(&::name) name;
+#define RINGLET_DECLARE(name) decltype(&::name) name;  // NOLINT: a member has no parentheses
   RINGLET_NCCL_FUNCTIONS(RINGLET_DECLARE)
 #undef RINGLET_DECLARE
 };

@@ -29,7 +29,8 @@ ncclUniqueId share_unique_id(Transport& host) {
   if (host.rank() == 0) {
     const ncclResult_t result = nccl().ncclGetUniqueId(&id);
     if (result != ncclSuccess) {
-      throw CommError("ncclGetUniqueId failed on rank 0: " + explain(result, nullptr));
+      throw CommError("ncclGetUniqueId failed on rank 0: " + explain(result, nullptr) +
+                      "; NCCL_DEBUG=INFO in the environment makes NCCL say more");
     }
   }
   const auto device = open_device({}, {.threads = 1, .overlap = false});

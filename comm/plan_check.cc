@@ -10,7 +10,9 @@ namespace ringlet::comm {
 
 std::string to_text(const Plan& plan) {
   std::string text;
-  for (const auto& [name, value] : plan) text += name + '\0' + value + '\0';
+  for (const auto& [name, value] : plan) {
+    text.append(name).append(1, '\0').append(value).append(1, '\0');
+  }
   return text;
 }
 

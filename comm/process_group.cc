@@ -76,7 +76,7 @@ void ProcessGroup::stop_ranks(const RootCause& cause) noexcept {
   wake_all();
 }
 
-void ProcessGroup::on_abort(std::function<void()> wake) {
+void ProcessGroup::on_abort(const std::function<void()>& wake) {
   {
     const std::lock_guard lock(wakers_mutex_);
     wakers_.push_back(wake);

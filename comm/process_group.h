@@ -62,7 +62,7 @@ class ProcessGroup {
   std::optional<RootCause> root_cause() const { return local_.root_cause(); }
   /// `wake` gets this process's threads out of waits that know nothing of the group. Called on any
   /// thread once the group is aborted; at once if it is already.
-  void on_abort(std::function<void()> wake);
+  void on_abort(const std::function<void()>& wake);
 
   /// For an error that may well follow from another one which is still on its way here: waits a few
   /// seconds for that; true if the group is aborted then.

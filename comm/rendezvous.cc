@@ -81,8 +81,10 @@ MessageSocket Rendezvous::find_hub(const std::string& name) {
   while (true) {
     if (MessageSocket socket = MessageSocket::connect(name); socket.open()) return socket;
     if (Clock::now() >= deadline) {
-      throw TimeoutError(fmt::format("process 0 never came (process {} waited {:g} s; {})",
-                                     place_.process, options_.timeout_seconds, place_.run));
+      throw TimeoutError(
+          fmt::format("process 0 never came (process {} waited {:g} s; {}); start it, "
+                      "with the same run's variables as the others",
+                      place_.process, options_.timeout_seconds, place_.run));
     }
     constexpr std::chrono::milliseconds kPause(5);
     std::this_thread::sleep_for(kPause);

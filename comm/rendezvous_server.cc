@@ -21,8 +21,10 @@ std::string difference(const std::string& first_text, int process, const std::st
   const Plan first = plan_of(first_text), mine = plan_of(text);
   for (std::size_t i = 0; i < std::min(first.size(), mine.size()); ++i) {
     if (first[i] == mine[i]) continue;
-    return fmt::format("the processes do not agree on {}: process {} has {}, process {} has {}",
-                       first[i].first, kHub, first[i].second, process, mine[i].second);
+    return fmt::format(
+        "the processes do not agree on {}: process {} has {}, process {} has {}; "
+        "start all with the same flags",
+        first[i].first, kHub, first[i].second, process, mine[i].second);
   }
   return "";
 }
@@ -32,7 +34,8 @@ std::string difference(const std::string& first_text, int process, const std::st
 std::string obituary(int process, pid_t pid, int replicas) {
   std::vector<int> ranks;
   for (int i = 0; i < replicas; ++i) ranks.push_back(process * replicas + i);
-  return fmt::format("process {} (pid {}, {}) died", process, pid, text_of(ranks));
+  return fmt::format("process {} (pid {}, {}) died; the system's log may say why (dmesg)", process,
+                     pid, text_of(ranks));
 }
 
 RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener, int processes,

@@ -16,6 +16,9 @@ double seconds_since(std::int64_t time_ns) {
   return static_cast<double>(now_ns() - time_ns) * 1e-9;
 }
 
+constexpr const char* kRemedy =
+    "; look for what keeps it, or allow more time with --comm-timeout SECONDS";
+
 /// Where a rank is that has not come.
 std::string whereabouts(int rank, const std::optional<RankStatus>& status) {
   if (!status) return fmt::format("nothing is known of rank {}", rank);
@@ -98,17 +101,17 @@ std::string explain_collective(Transport& transport, const CollectiveRecord& min
 
 std::string explain_timeout(Transport& transport, int peer) {
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  if (!mine || !mine->inside()) return explain_exchange(transport, peer);
-  return explain_collective(transport, *mine,
-                            fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
-                                        transport.timeout_seconds(), peer));
+  if (!mine || !mine->inside()) return explain_exchange(transport, peer) + kRemedy;
+  const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
+                                       transport.timeout_seconds(), peer);
+  return explain_collective(transport, *mine, lead) + kRemedy;
 }
 
 std::string explain_unfinished(Transport& transport) {
   const std::string lead = fmt::format("rank {} waited {:g} s for its device", transport.rank(),
                                        transport.timeout_seconds());
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  return mine ? explain_collective(transport, *mine, lead) : lead;
+  return (mine ? explain_collective(transport, *mine, lead) : lead) + kRemedy;
 }
 
 }  // namespace ringlet::comm

@@ -84,25 +84,29 @@ TEST(Communicator, ComparesPlansAndNamesWhatDiffers) {
       communicator.require_equal(device->communication(), plans[static_cast<std::size_t>(rank)]);
     });
   };
+  const std::string remedy = "; start every process with the same program, flags and data";
   EXPECT_EQ(compare({plan, plan, plan}), std::vector<std::string>(3));
   Plan other = plan;
   other[2].second = "128";
   EXPECT_EQ(compare({plan, plan, other, plan}),
             std::vector<std::string>(4,
                                      "the ranks' plans differ in \"global batch\": ranks 0, 1 and "
-                                     "3 have 64, rank 2 has 128"));
+                                     "3 have 64, rank 2 has 128" +
+                                         remedy));
   other = plan;
   other[1].first = "fc1.weights";
   EXPECT_EQ(compare({plan, other}),
             std::vector<std::string>(2,
                                      "the ranks' plans differ in entry 2: rank 0 has "
-                                     "\"fc1.weight\", rank 1 has \"fc1.weights\""));
+                                     "\"fc1.weight\", rank 1 has \"fc1.weights\"" +
+                                         remedy));
   other = plan;
   other.pop_back();
   EXPECT_EQ(compare({plan, other}),
             std::vector<std::string>(2,
                                      "the ranks' plans differ in entry 3: rank 0 has \"global "
-                                     "batch\", rank 1 has no such entry"));
+                                     "batch\", rank 1 has no such entry" +
+                                         remedy));
 }
 
 TEST(Communicator, FindsAReplicaThatHasDrifted) {

@@ -111,9 +111,11 @@ TEST(Launch, NamesWhatIsMissingOrWrong) {
 
 TEST(Launch, NamesContradictions) {
   EXPECT_EQ(refusal_of(kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "3"}}),
-            "LOCAL_RANK is 0 but RANK is 1; on one machine they are equal");
+            "LOCAL_RANK is 0 but RANK is 1; on one machine they are equal: let one launcher set "
+            "both, or unset the first");
   EXPECT_EQ(refusal_of(kByHand + Variables{{"LOCAL_WORLD_SIZE", "4"}}),
-            "LOCAL_WORLD_SIZE is 4 but WORLD_SIZE is only 3");
+            "LOCAL_WORLD_SIZE is 4 but WORLD_SIZE is only 3; let one launcher set both, or unset "
+            "the first");
 }
 
 TEST(Launch, RefusesSeveralMachines) {

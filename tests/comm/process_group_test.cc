@@ -260,7 +260,7 @@ TEST_F(ProcessesTest, MustHaveTheSameNumberOfReplicas) {
   });
   EXPECT_EQ(messages[0],
             "the processes do not agree on the replicas of a process: process 0 has 1, process 1 "
-            "has 2");
+            "has 2; start all with the same flags");
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ TEST(Rendezvous, NamesAProcessThatDiesAndProcess0TellsOfIt) {
       EXPECT_EQ(cause->rank, rank);
       EXPECT_EQ(cause->message, "process " + std::to_string(victim) + " (pid " +
                                     std::to_string(::getpid()) + ", ranks " + std::to_string(rank) +
-                                    " and " + std::to_string(rank + 1) + ") died");
+                                    " and " + std::to_string(rank + 1) +
+                                    ") died; the system's log may say why (dmesg)");
       EXPECT_EQ(one->tells_user(), one == all[0]);
     }
     EXPECT_LT(seconds_since(begin), 1);
@@ -179,7 +180,8 @@ TEST(Rendezvous, RefusesProcessesThatDoNotAgree) {
     Rendezvous rendezvous({process, 2, run, "test"}, options);
   });
   EXPECT_EQ(messages[0],
-            "the processes do not agree on --replicas: process 0 has 1, process 1 has 2");
+            "the processes do not agree on --replicas: process 0 has 1, process 1 has 2; "
+            "start all with the same flags");
   EXPECT_EQ(messages[1], "stopped, because rank 0 failed: " + messages[0]);
 }
 
