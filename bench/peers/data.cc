@@ -1,0 +1,45 @@
+#include "bench/peers/data.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace ringlet::peers {
+
+void write_input(std::span<float> data, int rank, int call) {
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    data[i] = input(rank, call, static_cast<std::int64_t>(i));
+  }
+}
+
+std::int64_t count_wrong(std::span<const float> data, int ranks, int call) {
+  constexpr std::size_t kBlock = 1024;  // a block at a time, rank by rank, in loops that vectorise
+  std::array<float, kBlock> expected{};
+  std::int64_t wrong = 0;
+  for (std::size_t begin = 0; begin < data.size(); begin += kBlock) {
+    const std::span block = data.subspan(begin, std::min(kBlock, data.size() - begin));
+    expected.fill(0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        expected[i] += input(rank, call, static_cast<std::int64_t>(begin + i));
+      }
+    }
+    for (std::size_t i = 0; i < block.size(); ++i) wrong += block[i] == expected[i] ? 0 : 1;
+  }
+  return wrong;
+}
+
+float read_all(std::span<const float> data) {
+  constexpr std::size_t kLanes = 64;  // independent sums, which the compiler makes vectors of
+  std::array<float, kLanes> lanes{};
+  std::size_t i = 0;
+  for (; i + kLanes <= data.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += data[i + lane];
+  }
+  for (; i < data.size(); ++i) lanes[i % kLanes] += data[i];
+  float sum = 0;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace ringlet::peers

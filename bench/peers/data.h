@@ -1,0 +1,28 @@
+// What the ranks sum, and whether the sum is right. Inputs are whole numbers from 0 to 255 that
+// depend on rank, call and element, so a float holds every sum exactly, and a chunk that is
+// missing, counted twice, left from the call before or in the wrong place does not go unseen.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace ringlet::peers {
+
+/// Element `index` of what `rank` brings to call number `call`.
+constexpr float input(int rank, int call, std::int64_t index) {
+  const auto mixed = static_cast<std::uint32_t>(index) + 0x85ebca6bU * static_cast<unsigned>(rank) +
+                     0xc2b2ae35U * static_cast<unsigned>(call);
+  return static_cast<float>((mixed * 0x9e3779b1U) >>
+                            24);  // the product's upper bits mix all of its lower
+}
+
+/// Overwrites `data` with what `rank` brings to the call.
+void write_input(std::span<float> data, int rank, int call);
+
+/// How many elements are not exactly the sum over `ranks` ranks.
+std::int64_t count_wrong(std::span<const float> data, int ranks, int call);
+
+/// Sum over all elements, as fast as memory gives them: reading the result is part of a timed call.
+float read_all(std::span<const float> data);
+
+}  // namespace ringlet::peers

@@ -1,0 +1,30 @@
+// Ranks as processes that the program forks itself, with memory that all of them share.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace ringlet::peers {
+
+/// Zeroed memory that this process and those it forks afterwards share. Throws std::system_error.
+class ForkedMemory {
+ public:
+  explicit ForkedMemory(std::size_t bytes);
+  ~ForkedMemory();
+  ForkedMemory(const ForkedMemory&) = delete;
+  ForkedMemory& operator=(const ForkedMemory&) = delete;
+
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+  std::size_t bytes_;
+};
+
+/// Runs `run(rank)` in `ranks` processes and waits for all. Throws std::runtime_error with the rank
+/// and the words of the first that failed; the others, which would wait for it for ever, are
+/// killed. They die with this process, too. Call it while this process has one thread and nothing
+/// unwritten on stdout.
+void run_forked(int ranks, const std::function<void(int rank)>& run);
+
+}  // namespace ringlet::peers

@@ -1,0 +1,120 @@
+// Gloo's all-reduce between processes of one machine, timed as Ringlet times its own
+// (measurement.h): a line of JSON for each transport, algorithm and size. It forks its ranks
+// itself; they meet through files in a temporary folder and talk over the loopback.
+//
+//   gloo_all_reduce --ranks 2 --sizes 4K,512K --strategies ring,halving-doubling
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <stdexcept>
+
+#include "bench/peers/forked_ranks.h"
+#include "bench/peers/gloo_algorithms.h"
+#include "bench/peers/options.h"
+
+namespace ringlet::peers {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+struct GlooOptions {
+  Options common;
+  int ranks = 2;
+  Names transports = gloo_transports();
+  Names strategies = gloo_strategies();
+};
+
+/// A folder of our own under TMPDIR, gone with the object.
+class Folder {
+ public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "gloo_all_reduce.XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error(path_ +
+                               " cannot be made; is TMPDIR a folder that you may write to?");
+    }
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// All strategies and sizes on one transport.
+void measure_on(const std::string& transport, const GlooOptions& options, Meeting& meeting,
+                const std::string& folder) {
+  const auto context = connect_gloo(transport, meeting.rank(), meeting.ranks(), folder);
+  for (const std::string& strategy : options.strategies) {
+    if (!runs_on(strategy, transport)) continue;
+    for (const std::int64_t bytes : sizes_of(options.common)) {
+      Floats floats(bytes);
+      const Calls& calls = options.common.calls;
+      const Measurement measurement =
+          measure(meeting, floats.span(), calls, gloo_all_reduce(strategy, context, floats.span()));
+      if (meeting.rank() != 0) continue;
+      const Engine engine{"gloo", transport, strategy};
+      fmt::print("{}\n", json_line(engine, meeting.ranks(), bytes, calls, measurement));
+      std::fflush(stdout);
+    }
+  }
+}
+
+void run(const GlooOptions& options) {
+  sizes_of(options.common);  // refused here, once, rather than in every rank
+  const int iterations = options.common.calls.timed;
+  const ForkedMemory memory(Meeting::bytes(options.ranks, iterations));
+  const Folder folder;
+  run_forked(options.ranks, [&](int rank) {
+    Meeting meeting(memory.data(), rank, options.ranks, iterations);
+    for (const std::string& transport : options.transports) {
+      measure_on(transport, options, meeting, folder.path());
+    }
+  });
+}
+
+void add_gloo_options(CLI::App& app, GlooOptions& options) {
+  constexpr int kMostRanks = 64;
+  add_options(app, options.common);
+  app.add_option("--ranks", options.ranks, "processes [2]")
+      ->check(CLI::Range(2, kMostRanks).description(""))
+      ->type_name("N");
+  app.add_option("--transports", options.transports, "how bytes go [all]")
+      ->delimiter(',')
+      ->check(CLI::IsMember(gloo_transports()))
+      ->type_name("LIST");
+  app.add_option("--strategies", options.strategies, "which algorithms sum [all]")
+      ->delimiter(',')
+      ->check(CLI::IsMember(gloo_strategies()))
+      ->type_name("LIST");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Times Gloo's all-reduce (f32, sum, in place) between processes of this machine.",
+               "gloo_all_reduce");
+  GlooOptions options;
+  add_gloo_options(app, options);
+  return run_program(app, argc, argv, true, [&] { run(options); });
+}
+
+}  // namespace
+
+}  // namespace ringlet::peers
+
+int main(int argc, char** argv) {
+  try {
+    return ringlet::peers::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gloo_all_reduce: error: %s\n", error.what());
+    return 1;
+  }
+}

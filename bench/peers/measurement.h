@@ -1,0 +1,58 @@
+// One all-reduce timed over its calls, and the line of JSON that says so.
+//
+// Before each call every rank rewrites its input and all meet in a barrier. A rank's time runs from
+// there until it has read its whole result; the call's time is the longest of the ranks'. The
+// result is compared with the exact one outside of the timed part: after every call up to 4 MiB,
+// after the first and the last above that. `ringlet bench all-reduce` times and writes the same, so
+// rows compare.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/peers/meeting.h"
+
+namespace ringlet::peers {
+
+/// Who sums, and how.
+struct Engine {
+  std::string name;       ///< openmpi, gloo
+  std::string transport;  ///< how bytes go: vader, ucx, tcp, ...
+  std::string strategy;   ///< the algorithm
+};
+
+/// How often.
+struct Calls {
+  int timed = 200;
+  int warm_up = 20;
+};
+
+struct Times {
+  double median = 0, min = 0, p99 = 0;  ///< seconds
+};
+
+/// Of at least one call; p99 is the smallest that 99 % of the calls do not exceed.
+Times times_of(std::vector<double> seconds);
+
+/// What came out, on rank 0; the others have nothing.
+struct Measurement {
+  Times times;
+  std::int64_t wrong = 0;  ///< elements, over all ranks and calls that were checked
+};
+
+/// Runs `all_reduce`, which sums `data` over the ranks in place, warm-up first. Collective: all
+/// ranks call it alike, with calls.timed no more than meeting.iterations(). `settle` runs before
+/// the barrier (an engine may have to make progress of its own there); may be empty.
+Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
+                    const std::function<void()>& all_reduce,
+                    const std::function<void()>& settle = {});
+
+/// One line without its end: a JSON object with the names that `ringlet bench all-reduce --json`
+/// uses.
+std::string json_line(const Engine& engine, int ranks, std::int64_t bytes, const Calls& calls,
+                      const Measurement& measurement);
+
+}  // namespace ringlet::peers

@@ -1,0 +1,42 @@
+// Where the ranks of one machine meet before each call, and leave their times after it: memory that
+// their processes share. Both peers use it, so both are timed from the same barrier; a barrier of
+// their own (MPI_Barrier, gloo::barrier) lets ranks go some microseconds apart, which would count
+// as theirs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ringlet::peers {
+
+/// One rank's view. The memory belongs to the caller and outlives it.
+class Meeting {
+ public:
+  /// Bytes that `ranks` ranks share to note `iterations` calls.
+  static std::size_t bytes(int ranks, int iterations);
+  /// `memory`: so many bytes, aligned to 64 and zero before the first rank waits.
+  Meeting(void* memory, int rank, int ranks, int iterations);
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  int iterations() const { return iterations_; }
+
+  /// Returns when every rank has called it as often as this one. Spins, and lets others run where
+  /// ranks outnumber processors. What a rank wrote before, all see afterwards.
+  void wait();
+
+  /// Seconds that a rank took for a call; it writes its own and reads all after wait().
+  double& seconds(int rank, int iteration);
+  /// Wrong elements that a rank saw in all of its results of a case.
+  std::int64_t& wrong(int rank);
+
+ private:
+  struct Head;
+  Head& head() const;
+
+  std::byte* memory_;
+  int rank_, ranks_, iterations_;
+};
+
+}  // namespace ringlet::peers

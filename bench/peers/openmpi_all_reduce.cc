@@ -1,0 +1,125 @@
+// MPI_Allreduce between processes of one machine, timed as Ringlet times its own (measurement.h): a
+// line of JSON a size.
+//
+//   mpirun -n 2 --mca pml ob1 --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1
+//     --mca coll_tuned_allreduce_algorithm 4 openmpi_all_reduce --sizes 4K,512K
+//
+// mpirun chooses how bytes go and which algorithm sums; the rows say what Open MPI's own variables
+// hold then (MPI_T), not what somebody meant to ask for. bench/peers/all_reduce starts it with all
+// that count.
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "bench/peers/measurement.h"
+#include "bench/peers/openmpi_variables.h"
+#include "bench/peers/options.h"
+
+namespace ringlet::peers {
+
+namespace {
+
+void check(int code, const char* call) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw std::runtime_error(fmt::format("{} failed: {}", call, text.data()));
+}
+
+/// From MPI_Init to MPI_Finalize.
+class Mpi {
+ public:
+  Mpi(int& argc, char**& argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  }
+  ~Mpi() { MPI_Finalize(); }
+  Mpi(const Mpi&) = delete;
+  Mpi& operator=(const Mpi&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+ private:
+  int rank_ = 0, size_ = 0;
+};
+
+/// Zeroed memory of rank 0 that all ranks see.
+class SharedMemory {
+ public:
+  SharedMemory(int rank, std::size_t bytes) {
+    const MPI_Aint own = rank == 0 ? static_cast<MPI_Aint>(bytes) : 0;
+    check(MPI_Win_allocate_shared(own, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory_, &window_),
+          "MPI_Win_allocate_shared (are all ranks on one machine?)");
+    MPI_Aint size = 0;
+    int unit = 0;
+    check(MPI_Win_shared_query(window_, 0, &size, &unit, &memory_), "MPI_Win_shared_query");
+    if (rank == 0) std::fill_n(static_cast<std::byte*>(memory_), bytes, std::byte{0});
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+  }
+  ~SharedMemory() { MPI_Win_free(&window_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  void* data() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+  MPI_Win window_ = MPI_WIN_NULL;
+};
+
+void run(const Mpi& mpi, const Options& options) {
+  const std::vector<std::int64_t> sizes = sizes_of(options);
+  const Engine engine{"openmpi", openmpi_transport(), openmpi_strategy()};
+  const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), options.calls.timed));
+  Meeting meeting(memory.data(), mpi.rank(), mpi.size(), options.calls.timed);
+  for (const std::int64_t bytes : sizes) {
+    Floats floats(bytes);
+    const std::span<float> data = floats.span();
+    const auto all_reduce = [&] {
+      check(MPI_Allreduce(MPI_IN_PLACE, data.data(), static_cast<int>(data.size()), MPI_FLOAT,
+                          MPI_SUM, MPI_COMM_WORLD),
+            "MPI_Allreduce");
+    };
+    // MPI makes progress only inside of its calls: nothing of the last call may wait in a rank that
+    // spins.
+    const auto settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); };
+    const Measurement measurement = measure(meeting, data, options.calls, all_reduce, settle);
+    if (mpi.rank() != 0) continue;
+    fmt::print("{}\n", json_line(engine, mpi.size(), bytes, options.calls, measurement));
+    std::fflush(stdout);
+  }
+}
+
+int run(int argc, char** argv) {
+  const Mpi mpi(argc, argv);
+  CLI::App app(
+      "Times Open MPI's MPI_Allreduce (f32, sum, in place): mpirun -n RANKS openmpi_all_reduce",
+      "openmpi_all_reduce");
+  Options options;
+  add_options(app, options);
+  return run_program(app, argc, argv, mpi.rank() == 0, [&] { run(mpi, options); });
+}
+
+}  // namespace
+
+}  // namespace ringlet::peers
+
+int main(int argc, char** argv) {
+  try {
+    return ringlet::peers::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "openmpi_all_reduce: error: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,182 @@
+// What both peers share: a wrong sum is seen whatever is wrong with it, the slowest rank's time
+// counts, and every rank of a case meets every other before each call.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+
+#include "bench/peers/data.h"
+#include "bench/peers/forked_ranks.h"
+#include "bench/peers/measurement.h"
+#include "bench/peers/options.h"
+
+namespace ringlet::peers {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr std::size_t kCount = 5000;
+
+std::vector<float> sum_of_inputs(int call) {
+  std::vector<float> sum(kCount), part(kCount);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    write_input(part, rank, call);
+    for (std::size_t i = 0; i < kCount; ++i) sum[i] += part[i];
+  }
+  return sum;
+}
+
+TEST(PeersData, TheSumIsRightAndNothingElseIs) {
+  const std::vector<float> right = sum_of_inputs(7);
+  EXPECT_EQ(count_wrong(right, kRanks, 7), 0);
+
+  std::vector<float> one_off = right;
+  one_off[4999] += 1;
+  EXPECT_EQ(count_wrong(one_off, kRanks, 7), 1);
+
+  constexpr std::int64_t kMost = 9 * kCount / 10;  // some elements agree by chance
+  EXPECT_GT(count_wrong(right, kRanks, 8), kMost) << "left from the call before";
+  std::vector<float> input(kCount);
+  write_input(input, 0, 7);
+  EXPECT_GT(count_wrong(input, kRanks, 7), kMost) << "never summed";
+  std::vector<float> twice = right;
+  for (std::size_t i = 0; i < kCount; ++i) twice[i] += input[i];
+  EXPECT_GT(count_wrong(twice, kRanks, 7), kMost) << "rank 0 counted twice";
+}
+
+TEST(PeersData, AChunkInTheWrongPlaceIsSeen) {
+  const std::vector<float> right = sum_of_inputs(0);
+  for (std::size_t shift = 1; shift < kCount; shift *= 2) {
+    std::vector<float> shifted = right;
+    std::rotate(shifted.begin(), shifted.begin() + static_cast<std::ptrdiff_t>(shift),
+                shifted.end());
+    EXPECT_GT(count_wrong(shifted, kRanks, 0), static_cast<std::int64_t>(kCount) / 2) << shift;
+  }
+}
+
+TEST(PeersData, ReadingReadsEveryElement) {
+  for (const std::size_t count : {1, 63, 64, 65, 1000}) {
+    std::vector<float> data(count, 1);
+    EXPECT_EQ(read_all(data), static_cast<float>(count));
+  }
+}
+
+TEST(PeersTimes, AreMedianLeastAndNinetyNinthPercentile) {
+  std::vector<double> seconds(200);
+  std::iota(seconds.rbegin(), seconds.rend(), 1);  // 200 ... 1
+  const Times times = times_of(seconds);
+  EXPECT_EQ(times.median, 100.5);
+  EXPECT_EQ(times.min, 1);
+  EXPECT_EQ(times.p99, 198);
+  const Times single = times_of({4});
+  EXPECT_EQ(single.median, 4);
+  EXPECT_EQ(single.p99, 4);
+}
+
+/// Runs `body` with a meeting on each of kRanks threads.
+template <class Body>
+void on_ranks(int iterations, Body body) {
+  const ForkedMemory memory(Meeting::bytes(kRanks, iterations));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Meeting meeting(memory.data(), rank, kRanks, iterations);
+      body(meeting);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(PeersMeeting, NobodyLeavesBeforeAllHaveCome) {
+  constexpr int kRounds = 200;
+  std::atomic<int> arrived{0}, early{0};
+  on_ranks(1, [&](Meeting& meeting) {
+    for (int round = 1; round <= kRounds; ++round) {
+      ++arrived;
+      meeting.wait();
+      if (arrived.load() < round * kRanks) ++early;
+      meeting.wait();
+    }
+  });
+  EXPECT_EQ(early, 0);
+  EXPECT_EQ(arrived, kRounds * kRanks);
+}
+
+/// Rank 0's measurement where each rank's all-reduce is `all_reduce(rank, data, call)`.
+template <class AllReduce>
+Measurement measure_threads(const Calls& calls, std::size_t count, AllReduce all_reduce) {
+  Measurement measurement;
+  on_ranks(calls.timed, [&](Meeting& meeting) {
+    std::vector<float> data(count);
+    int call = -calls.warm_up;
+    const Measurement mine =
+        measure(meeting, data, calls, [&] { all_reduce(meeting.rank(), std::span(data), call++); });
+    if (meeting.rank() == 0) measurement = mine;
+  });
+  return measurement;
+}
+
+void sum_exactly(std::span<float> data, int call) {
+  const std::vector<float> sum = sum_of_inputs(call);
+  std::copy_n(sum.begin(), data.size(), data.begin());
+}
+
+TEST(PeersMeasurement, CountsWrongElementsOfEveryRank) {
+  const Calls calls{.timed = 4, .warm_up = 1};
+  const auto right = [](int, std::span<float> data, int call) { sum_exactly(data, call); };
+  EXPECT_EQ(measure_threads(calls, kCount, right).wrong, 0);
+  const auto once = [](int rank, std::span<float> data, int call) {
+    sum_exactly(data, call);
+    if (rank == 2 && call == 2) data[17] += 1;
+  };
+  EXPECT_EQ(measure_threads(calls, kCount, once).wrong, 1);
+}
+
+TEST(PeersMeasurement, TakesTheSlowestRanksTime) {
+  const Calls calls{.timed = 3, .warm_up = 0};
+  const auto measurement = measure_threads(calls, 16, [](int rank, std::span<float>, int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rank == 1 ? 20 : 0));
+  });
+  EXPECT_GE(measurement.times.min, 0.02);
+}
+
+TEST(PeersMeasurement, IsOneObjectWithBandwidths) {
+  const Measurement measurement{.times = {.median = 1e-3, .min = 5e-4, .p99 = 2e-3}, .wrong = 3};
+  const std::string line =
+      json_line({"gloo", "tcp", "ring"}, 4, 4'000'000, {.timed = 9}, measurement);
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const nlohmann::json expected{
+      {"engine", "gloo"}, {"ranks_as", "processes"}, {"transport", "tcp"}, {"strategy", "ring"},
+      {"ranks", 4},       {"bytes", 4'000'000},      {"count", 1'000'000}, {"type", "f32"},
+      {"op", "sum"},      {"in_place", true},        {"iterations", 9},    {"median_us", 1000.0},
+      {"min_us", 500.0},  {"p99_us", 2000.0},        {"algbw_gbs", 4.0},   {"busbw_gbs", 6.0},
+      {"wrong", 3}};
+  EXPECT_EQ(nlohmann::json::parse(line), expected);
+}
+
+TEST(PeersSizes, GoFromBeginToEndOrAreListed) {
+  EXPECT_EQ(sizes_of({.begin = 4, .end = 70, .factor = 4}), (std::vector<std::int64_t>{4, 16, 64}));
+  EXPECT_EQ(sizes_of({.sizes = {8, 4}}), (std::vector<std::int64_t>{8, 4}));
+  EXPECT_THROW(sizes_of({.sizes = {6}}), std::invalid_argument);
+  EXPECT_THROW(sizes_of({.begin = 0}), std::invalid_argument);
+  EXPECT_THROW(sizes_of({.begin = 8, .end = 4}), std::invalid_argument);
+}
+
+TEST(PeersRanks, OneThatFailsEndsAllAndSaysWhy) {
+  try {
+    run_forked(kRanks, [](int rank) {
+      if (rank == 1) throw std::runtime_error("the net is torn");
+      std::this_thread::sleep_for(std::chrono::minutes(5));
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "rank 1: the net is torn");
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::peers

@@ -1,0 +1,127 @@
+// The peers as they are started: what they print is right, and what they refuse they refuse in a
+// line.
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace ringlet::testing {
+namespace {
+
+Outcome run(const std::string& line) { return Program(ShellLine{line}).wait(60); }
+
+std::vector<nlohmann::json> rows_of(const Outcome& outcome) {
+  std::istringstream text(outcome.out);
+  std::vector<nlohmann::json> rows;
+  for (std::string line; std::getline(text, line);) rows.push_back(nlohmann::json::parse(line));
+  return rows;
+}
+
+void expect_sound(const nlohmann::json& row) {
+  EXPECT_EQ(row.at("wrong"), 0) << row;
+  EXPECT_EQ(row.at("ranks"), 2) << row;
+  EXPECT_EQ(row.at("iterations"), 3) << row;
+  EXPECT_GT(row.at("min_us"), 0.0) << row;
+  EXPECT_LE(row.at("min_us"), row.at("median_us")) << row;
+  EXPECT_LE(row.at("median_us"), row.at("p99_us")) << row;
+}
+
+/// Not a word on stdout, one line on stderr.
+void expect_refused(const Outcome& outcome, const std::string& program) {
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with(program + ": error: ")) << outcome.err;
+  EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+}
+
+const std::string kTiny = " --sizes 4,24,4000,40K --iterations 3 --warmup 1";
+
+class GlooPeer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (program_.empty()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  }
+  const std::string program_ = RINGLET_GLOO_PEER;
+};
+
+TEST_F(GlooPeer, SumsRightlyByEveryAlgorithm) {
+  const Outcome outcome = run(program_ + kTiny);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = rows_of(outcome);
+  EXPECT_EQ(rows.size(),
+            4U * (6 + 4 + 4));  // gloo::allreduce() has only one of the three transports
+  std::set<std::string> strategies;
+  for (const auto& row : rows) {
+    expect_sound(row);
+    EXPECT_EQ(row.at("engine"), "gloo");
+    strategies.insert(row.at("strategy"));
+  }
+  EXPECT_EQ(strategies.size(), 6U);
+}
+
+TEST_F(GlooPeer, TakesMoreRanksThanProcessors) {
+  const Outcome outcome =
+      run(program_ + " --ranks 5 --sizes 4000 -n 2 -w 0 --strategies ring,halving-doubling" +
+          " --transports tcp");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const auto& row : rows_of(outcome)) EXPECT_EQ(row.at("wrong"), 0) << row;
+}
+
+TEST_F(GlooPeer, RefusesWhatItDoesNotKnow) {
+  for (const std::string flags : {"--ranks 1", "--sizes 6", "--strategies rign", "--iterations 0",
+                                  "--rank 2", "--sizes 4X", "--begin 64 --end 8"}) {
+    SCOPED_TRACE(flags);
+    expect_refused(run(program_ + " " + flags), "gloo_all_reduce");
+  }
+}
+
+TEST_F(GlooPeer, ExplainsItsFlags) {
+  const Outcome outcome = run(program_ + " --help");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(holds(outcome.out, {"--sizes", "--ranks", "--strategies", "halving-doubling"}));
+}
+
+class OpenMpiPeer : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (program_.empty()) GTEST_SKIP() << "built without Open MPI (libopenmpi-dev)";
+    if (run("mpirun --version").code != 0) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
+  }
+  /// Two ranks; `how`: flags of mpirun.
+  Outcome mpirun(const std::string& how, const std::string& flags) const {
+    return run(
+        "mpirun --allow-run-as-root --oversubscribe -n 2 --mca pml ob1 --mca btl self,vader " +
+        how + " " + program_ + flags);
+  }
+  const std::string program_ = RINGLET_OPENMPI_PEER;
+};
+
+TEST_F(OpenMpiPeer, SumsRightlyAndSaysWhichAlgorithmRan) {
+  const Outcome outcome =
+      mpirun("--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 4", kTiny);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = rows_of(outcome);
+  EXPECT_EQ(rows.size(), 4U);
+  for (const auto& row : rows) {
+    expect_sound(row);
+    EXPECT_EQ(row.at("engine"), "openmpi");
+    EXPECT_EQ(row.at("strategy"), "ring");
+    EXPECT_TRUE(row.at("transport").get<std::string>().starts_with("vader")) << row;
+  }
+}
+
+TEST_F(OpenMpiPeer, NamesWhatMpirunLeftToIt) {
+  const Outcome outcome = mpirun("--mca coll_tuned_allreduce_algorithm 4", " --sizes 64 -n 3 -w 0");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(rows_of(outcome).at(0).at("strategy"), "default");  // the rules that look at it are off
+}
+
+TEST_F(OpenMpiPeer, RefusesAWrongFlagOnce) {
+  const Outcome outcome =
+      run(program_ + " --size 4");  // a world of one, without mpirun's own complaint
+  expect_refused(outcome, "openmpi_all_reduce");
+}
+
+}  // namespace
+}  // namespace ringlet::testing
