@@ -18,6 +18,7 @@
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
+#include "kernels/reduce.h"
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
@@ -254,6 +255,15 @@ std::vector<Violation> others() {
       {"fill", "type", [](Fixture& f) { fill(f.stream(), 1, f.u8({2})); }},
       {"copy", "kinds", [](Fixture& f) { copy(f.stream(), f.f32({2}), f.i32({2})); }},
       {"accumulate", "type", [](Fixture& f) { accumulate(f.stream(), f.i32({2}), f.i32({2})); }},
+      {"reduce", "kinds",
+       [](Fixture& f) { reduce_into(f.stream(), ReduceOp::sum, f.f32({2}), f.i32({2})); }},
+      {"reduce", "type",
+       [](Fixture& f) { reduce_into(f.stream(), ReduceOp::sum, f.u8({2}), f.u8({2})); }},
+      {"reduce", "sources",
+       [](Fixture& f) {
+         const View y = f.f32({2});
+         reduce(f.stream(), ReduceOp::sum, {}, {&y, 1});
+       }},
       {"add", "shapes", [](Fixture& f) { add(f.stream(), f.f32({2}), f.f32({3}), f.f32({2})); }},
       {"scale", "shapes", [](Fixture& f) { scale(f.stream(), 1, f.f32({2}), 0, f.f32({3})); }},
   };

@@ -16,6 +16,7 @@
 #include "kernels/grid/l2_norm.h"
 #include "kernels/grid/normalize.h"
 #include "kernels/grid/pool2d.h"
+#include "kernels/grid/reduce.h"
 #include "kernels/grid/relu.h"
 #include "kernels/grid/sgd.h"
 #include "kernels/grid/softmax_cross_entropy.h"
@@ -107,6 +108,33 @@ TEST_P(Grid, Elementwise) {
     const View whole = filled<std::int32_t>({n}, -1);
     grid::fill(grid_, 7, whole);
     EXPECT_EQ(read<std::int32_t>(whole), std::vector<std::int32_t>(a.size(), 7));
+  }
+}
+
+TEST_P(Grid, Reduce) {
+  for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
+    const auto a = random_floats(n, 1), b = random_floats(n, 2), c = random_floats(n, 3);
+    std::vector<float> mean(a.size()), least(a.size());
+    std::vector<BFloat16> narrow(a.size()), twice(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      mean[i] = (a[i] + b[i] + c[i]) / 3.0F;
+      least[i] = std::min(a[i], mean[i]);
+      narrow[i] = to_bfloat16(a[i]);
+      twice[i] = to_bfloat16(2 * widen(narrow[i]));
+    }
+    const ConstView xs[] = {put({n}, a), put({n}, b), put({n}, c)};
+    const View ys[] = {blank({n}), blank({n})};
+    grid::reduce(grid_, ReduceOp::mean, xs, ys, {.divisor = 3});
+    EXPECT_EQ(read(ys[0]), mean);
+    EXPECT_EQ(read(ys[1]), mean);
+    const ConstView both[] = {ys[0], xs[0]};
+    grid::reduce(grid_, ReduceOp::min, both, {ys, 1}, {});
+    EXPECT_EQ(read(ys[0]), least);
+    const View brain = put({n}, narrow);
+    const ConstView same[] = {brain, brain};
+    grid::reduce(grid_, ReduceOp::sum, same, {&brain, 1}, {});
+    const auto sums = read<BFloat16>(brain);
+    for (std::size_t i = 0; i < sums.size(); ++i) EXPECT_EQ(sums[i].bits, twice[i].bits);
   }
 }
 

@@ -1,0 +1,107 @@
+// The loops of a reduction, as templates over an instruction set's streaming stores:
+//
+//   static void line(std::byte* to, const std::byte* from)   to[0, 64) = from[0, 64), past the
+//                                                            caches; `to` begins a line
+//   static void end()                                        orders them before what follows
+//
+// portable.cc, avx2.cc and avx512.cc compile them with the options of their instruction set.
+//
+// Elements are taken a block at a time: the block's results stand in the first-level cache until
+// they are written to all targets, so every source is read once and every target written once,
+// however many there are, and it does not matter which of them are the same memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/reduction/table.h"
+#include "kernels/reduction.h"
+
+namespace ringlet::impl {
+
+inline constexpr std::size_t kLine = 64;
+
+/// Writes whole lines to `to`, which begins one, past the caches; what is left over as usual.
+template <class Streaming>
+void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t whole = bytes / kLine * kLine;
+  for (std::size_t i = 0; i < whole; i += kLine) Streaming::line(to + i, from + i);
+  std::memcpy(to + whole, from + whole, bytes - whole);
+}
+
+template <class Streaming, class T>
+void store(const T* results, std::int64_t count, T* to, bool streaming) {
+  const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
+  if (streaming && reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+    stream_bytes<Streaming>(reinterpret_cast<std::byte*>(to),
+                            reinterpret_cast<const std::byte*>(results), bytes);
+  } else {
+    std::memcpy(to, results, bytes);
+  }
+}
+
+/// sum = combine(x_0, x_1, ...) of the elements [at, at + count).
+template <class Streaming, class T, class Combine>
+void combine_block(const ReduceArguments& a, std::int64_t at, std::int64_t count,
+                   reduction::Accumulator<T>* __restrict sum) {
+  constexpr Combine kCombine;
+  const auto source = [&a, at](int k) { return static_cast<const T*>(a.xs[k]) + at; };
+  const T* first = source(0);
+  if (a.sources == 1) {
+    for (std::int64_t i = 0; i < count; ++i) sum[i] = reduction::load(first[i]);
+  } else {
+    const T* second = source(1);
+    for (std::int64_t i = 0; i < count; ++i) {
+      sum[i] = kCombine(reduction::load(first[i]), reduction::load(second[i]));
+    }
+  }
+  for (int k = 2; k < a.sources; ++k) {
+    const T* next = source(k);
+    for (std::int64_t i = 0; i < count; ++i) sum[i] = kCombine(sum[i], reduction::load(next[i]));
+  }
+  if (a.divisor > 1) {
+    const auto divisor = static_cast<reduction::Accumulator<T>>(a.divisor);
+    for (std::int64_t i = 0; i < count; ++i) sum[i] /= divisor;
+  }
+}
+
+template <class Streaming, class T, class Combine>
+void reduce_range(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kBlock = 512;
+  using Accumulator = reduction::Accumulator<T>;
+  alignas(kLine) Accumulator sum[kBlock];
+  alignas(kLine) T results[kBlock];
+  std::int64_t count = kBlock;
+  for (std::int64_t at = begin; at < end; at += count) {
+    count = std::min(kBlock, end - at);
+    const auto past_line = reinterpret_cast<std::uintptr_t>(static_cast<T*>(a.ys[0]) + at) % kLine;
+    if (a.streaming && past_line % sizeof(T) == 0 && past_line != 0) {  // up to the next line
+      count = std::min(count, static_cast<std::int64_t>((kLine - past_line) / sizeof(T)));
+    }
+    combine_block<Streaming, T, Combine>(a, at, count, sum);
+    const T* rounded = results;
+    if constexpr (std::is_same_v<T, Accumulator>) {
+      rounded = sum;
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) results[i] = reduction::round_to<T>(sum[i]);
+    }
+    for (int k = 0; k < a.targets; ++k) {
+      store<Streaming>(rounded, count, static_cast<T*>(a.ys[k]) + at, a.streaming);
+    }
+  }
+  if (a.streaming) Streaming::end();
+}
+
+/// The function of an instruction set.
+template <class Streaming>
+ReduceFunction find_reduction(ReduceOp op, DType dtype) {
+  ReduceFunction function = nullptr;
+  reduction::visit(op, dtype, [&]<class T, class Combine>(T, Combine) {
+    function = &reduce_range<Streaming, T, Combine>;
+  });
+  return function;
+}
+
+}  // namespace ringlet::impl

@@ -1,0 +1,11 @@
+#include "kernels/cpu/reduction/table.h"
+
+namespace ringlet::impl {
+
+ReduceFunction reduction_for(InstructionSet isa, ReduceOp op, DType dtype) {
+  if (isa == InstructionSet::avx512) return avx512_reduction(op, dtype);
+  if (isa == InstructionSet::avx2) return avx2_reduction(op, dtype);
+  return portable_reduction(op, dtype);
+}
+
+}  // namespace ringlet::impl

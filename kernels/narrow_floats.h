@@ -1,0 +1,61 @@
+// The two sixteen-bit floats, as bits, and the way to f32 and back. Shared by the loops of every
+// device, and free of branches so that a vector loop can have them.
+//
+//   Half      IEEE 754 binary16: sign, 5 exponent bits, 10 of mantissa; up to 65504, steps of 2^-11
+//   BFloat16  the upper half of an f32: its range, and 8 bits of precision
+//
+// To narrow rounds to nearest, ties to even; what is too large becomes infinite, a NaN stays one.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/host_device.h"
+
+namespace ringlet {
+
+struct Half {
+  std::uint16_t bits = 0;
+};
+
+struct BFloat16 {
+  std::uint16_t bits = 0;
+};
+
+RINGLET_HOST_DEVICE constexpr float widen(BFloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16U);
+}
+
+RINGLET_HOST_DEVICE constexpr float widen(Half x) {
+  // The exponent moves to f32's place by a product, which makes subnormal numbers normal as well.
+  const std::uint32_t magnitude = (x.bits & 0x7FFFU) << 13U;
+  const bool is_finite = (x.bits & 0x7C00U) != 0x7C00U;
+  const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+  const std::uint32_t sign = (x.bits & 0x8000U) << 16U;
+  return std::bit_cast<float>((is_finite ? scaled : magnitude | 0x7F800000U) | sign);
+}
+
+RINGLET_HOST_DEVICE constexpr BFloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const bool is_nan = (bits & 0x7FFFFFFFU) > 0x7F800000U;
+  const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
+  const std::uint32_t quiet = (bits >> 16U) | 0x40U;
+  return {static_cast<std::uint16_t>(is_nan ? quiet : rounded)};
+}
+
+RINGLET_HOST_DEVICE constexpr Half to_half(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  const std::uint32_t sign = (bits >> 16U) & 0x8000U;
+  // Below 2^-14 the steps are those of an f32 in [0.5, 1): adding 0.5 rounds to them.
+  const std::uint32_t subnormal =
+      std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000U;
+  const std::uint32_t normal =
+      (magnitude + 0xFFFU + ((magnitude >> 13U) & 1U) - 0x38000000U) >> 13U;
+  const std::uint32_t finite = magnitude < 0x38800000U ? subnormal : normal;
+  const std::uint32_t bounded = magnitude >= 0x47800000U ? 0x7C00U : finite;
+  const std::uint32_t result = magnitude > 0x7F800000U ? 0x7E00U : bounded;
+  return {static_cast<std::uint16_t>(result | sign)};
+}
+
+}  // namespace ringlet

@@ -1,0 +1,33 @@
+#include "kernels/reduce.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/reduce.h"
+#include "kernels/cuda/reduce.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
+            const ReduceOptions& options) {
+  constexpr const char* kName = "reduce";
+  constexpr std::size_t kMost = kMaxReduced;
+  require(!xs.empty() && !ys.empty() && xs.size() <= kMost && ys.size() <= kMost, kName,
+          "reads and writes 1 to 64 arrays");
+  require(ys[0].dtype() != DType::u8, kName, "takes f32, f16, bf16 and i32, not u8");
+  require(options.divisor >= 1, kName, "divides by a positive number");
+  double bytes = 0;
+  for (const ConstView& x : xs) {
+    require_same_kind(kName, x, ys[0]);
+    bytes += total_bytes(x);
+  }
+  for (const View& y : ys) {
+    require_same_kind(kName, y, ys[0]);
+    bytes += total_bytes(y);
+  }
+  const double additions =
+      static_cast<double>(xs.size() - 1) * static_cast<double>(ys[0].storage());
+  const Work work{kName, additions, bytes};
+  dispatch(stream, work, [&](auto& concrete) { impl::reduce(concrete, op, xs, ys, options); });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,39 @@
+// Reduction: several arrays become one, element by element. What collectives add with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/reduce_op.h"
+#include "kernels/stream.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+/// The most arrays that one call reads or writes.
+inline constexpr int kMaxReduced = 64;
+
+/// How results are stored. `streaming` writes past the caches, which pays where the line lies in
+/// another core's cache or is not read again soon; a hint, of which GPUs need none.
+enum class Stores : std::uint8_t { cached, streaming };
+
+struct ReduceOptions {
+  int divisor = 1;  ///< with ReduceOp::mean: what the sum is divided by
+  Stores stores = Stores::cached;
+};
+
+/// Every one of `ys` = op(xs[0], xs[1], ...), taken from left to right; f32, f16, bf16 or i32, all
+/// of the same kind. Narrow floats are reduced in f32 and rounded once. i32 wraps around, and its
+/// mean is rounded towards zero. A NaN gives a NaN, in min and max as well. Any of `ys` may be any
+/// of `xs`; otherwise nothing overlaps. 1 to kMaxReduced of each.
+void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
+            const ReduceOptions& options = {});
+
+/// y = op(y, x).
+inline void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y) {
+  const ConstView xs[] = {y, x};
+  const View ys[] = {y};
+  reduce(stream, op, xs, ys);
+}
+
+}  // namespace ringlet

@@ -1,0 +1,37 @@
+// ReduceOp: how several numbers become one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ringlet {
+
+enum class ReduceOp : std::uint8_t { sum, mean, min, max };
+
+inline constexpr ReduceOp kReduceOps[] = {ReduceOp::sum, ReduceOp::mean, ReduceOp::min,
+                                          ReduceOp::max};
+
+constexpr const char* name_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return "sum";
+    case ReduceOp::mean:
+      return "mean";
+    case ReduceOp::min:
+      return "min";
+    case ReduceOp::max:
+      return "max";
+  }
+  return "?";
+}
+
+/// Nothing for a name that is none.
+constexpr std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
+  for (const ReduceOp op : kReduceOps) {
+    if (name == name_of(op)) return op;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ringlet

@@ -1,0 +1,95 @@
+// The arithmetic of a reduction, one element at a time, for the loops of every device. Narrow
+// floats are widened, reduced in f32 and rounded once; integers wrap around.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/error.h"
+#include "kernels/host_device.h"
+#include "kernels/narrow_floats.h"
+#include "kernels/reduce_op.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+template <>
+struct DTypeOf<Half> {
+  static constexpr DType value = DType::f16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::bf16;
+};
+
+namespace reduction {
+
+/// What elements of type T are reduced in.
+template <class T>
+using Accumulator = std::conditional_t<std::is_same_v<T, std::int32_t>, std::int32_t, float>;
+
+RINGLET_HOST_DEVICE constexpr float load(float x) { return x; }
+RINGLET_HOST_DEVICE constexpr std::int32_t load(std::int32_t x) { return x; }
+RINGLET_HOST_DEVICE constexpr float load(Half x) { return widen(x); }
+RINGLET_HOST_DEVICE constexpr float load(BFloat16 x) { return widen(x); }
+
+template <class T>
+RINGLET_HOST_DEVICE constexpr T round_to(Accumulator<T> x) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return to_half(x);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return to_bfloat16(x);
+  } else {
+    return x;
+  }
+}
+
+struct Sum {
+  RINGLET_HOST_DEVICE constexpr float operator()(float a, float b) const { return a + b; }
+  RINGLET_HOST_DEVICE constexpr std::int32_t operator()(std::int32_t a, std::int32_t b) const {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+  }
+};
+
+// A NaN on either side gives a NaN, so that a broken number stays visible. (With | and not ||,
+// since a vector loop has no branches.)
+
+struct Min {
+  template <class T>
+  RINGLET_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return ((b < a) | (b != b)) ? b : a;
+  }
+};
+
+struct Max {
+  template <class T>
+  RINGLET_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return ((b > a) | (b != b)) ? b : a;
+  }
+};
+
+/// visit(T{}, Combine{}) for the types that `dtype` and `op` stand for; ReduceOp::mean adds.
+template <class Visitor>
+void visit(ReduceOp op, DType dtype, Visitor&& visitor) {
+  const auto with_type = [&](auto element) {
+    if (op == ReduceOp::min) return visitor(element, Min{});
+    if (op == ReduceOp::max) return visitor(element, Max{});
+    return visitor(element, Sum{});
+  };
+  switch (dtype) {
+    case DType::f32:
+      return with_type(float{});
+    case DType::f16:
+      return with_type(Half{});
+    case DType::bf16:
+      return with_type(BFloat16{});
+    case DType::i32:
+      return with_type(std::int32_t{});
+    case DType::u8:
+      break;
+  }
+  throw ContractError("reduce: there is no such element type");
+}
+
+}  // namespace reduction
+}  // namespace ringlet
