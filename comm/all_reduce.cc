@@ -3,10 +3,14 @@
 #include <array>
 #include <string>
 
+#include "comm/collectives.h"
+#include "comm/direct_all_reduce.h"
 #include "comm/doubling_all_reduce.h"
+#include "comm/halving_doubling_all_reduce.h"
 #include "comm/library_all_reduce.h"
 #include "comm/naive_all_reduce.h"
 #include "comm/ring_all_reduce.h"
+#include "comm/tree_all_reduce.h"
 #include "kernels/error.h"
 
 namespace ringlet::comm {
@@ -26,12 +30,28 @@ constexpr Strategy strategy() {
 }
 
 constexpr std::array kStrategies = {
-    strategy<NaiveAllReduce>(),           strategy<RingAllReduce>(),
-    strategy<DoublingAllReduce>(),        strategy<NcclAllReduce>(),
+    strategy<NaiveAllReduce>(),
+    strategy<TreeAllReduce>(),
+    strategy<RingAllReduce>(),
+    strategy<HalvingDoublingAllReduce>(),
+    strategy<DoublingAllReduce>(),
+    strategy<OneShotAllReduce>(),
+    strategy<TwoShotAllReduce>(),
+    strategy<NcclAllReduce>(),
     strategy<ReduceBroadcastAllReduce>(),
 };
 
 }  // namespace
+
+void AllReduce::finish(Stream& stream, View part, ReduceOp op) const {
+  finish_reduction(stream, part, op, size());
+}
+
+std::optional<std::int64_t> AllReduce::bytes_sent(std::int64_t count, DType dtype) const {
+  const auto elements = elements_sent(count);
+  if (!elements) return std::nullopt;
+  return *elements * size_of(dtype);
+}
 
 std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport& transport) {
   std::string known;
@@ -45,6 +65,10 @@ std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport&
 
 bool needs_engine(std::string_view strategy) {
   return strategy == NcclAllReduce::kName || strategy == ReduceBroadcastAllReduce::kName;
+}
+
+bool needs_peer_access(std::string_view strategy) {
+  return strategy == OneShotAllReduce::kName || strategy == TwoShotAllReduce::kName;
 }
 
 std::vector<std::string_view> all_reduce_strategies() {

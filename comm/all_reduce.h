@@ -1,13 +1,20 @@
-// AllReduce: a strategy by which every rank gets the sum over all ranks, written on Transport
-// alone (but for library_all_reduce.h).
+// AllReduce: a strategy by which every rank gets the sum (or mean, minimum, maximum) over all
+// ranks, written on Transport alone (but for library_all_reduce.h).
 //
 // Notation: p ranks, n bytes on each. What each strategy sends, and in which order it adds:
-//   naive     star through rank 0     rank 0 (p-1) n, others n      ((x0 + x1) + x2) + ...
-//   ring      2 (p-1) steps           2 n (p-1)/p                   each chunk in another rotation
-//   doubling  ceil(log2 p) steps      n log2 p                      ((x0 + x1) + (x2 + x3)) + ...
-//   nccl, library                     the library's own             the library's own
-// At p = 2 all give the same bits, since a + b = b + a. On every rank the result has the same
-// bytes.
+//   naive             star through rank 0   rank 0 (p-1) n, others n    ((x0 + x1) + x2) + ...
+//   tree              2 log2 p steps        at most n log2 p            as doubling, in rank 0
+//   ring              2 (p-1) steps         2 n (p-1)/p                 each chunk in another
+//   rotation halving-doubling  2 log2 p steps        2 n (p-1)/p                 (x0 + x4) + (x2 +
+//   x6) + ... doubling          log2 p steps          n log2 p                    ((x0 + x1) + (x2
+//   + x3)) + ... one-shot          a meeting             reads n (p-1)               ((x0 + x1) +
+//   x2) + ... two-shot          two meetings          reads and writes            ((x0 + x1) + x2)
+//   + ...
+//                                           n (p-1)/p each
+//   nccl, library                           the library's own           the library's own
+// At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
+// same bytes. Narrow floats are added in f32 and rounded: by one-shot and two-shot once, by the
+// others each time that a message arrives.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +37,20 @@ class AllReduce {
 
   virtual const char* name() const = 0;
 
-  /// data = sum of data over all ranks, in place; f32 [count], the same count on every rank. Called
-  /// on the thread that runs `stream`, stream-ordered like Transport::exchange.
-  virtual void sum(Stream& stream, View data) = 0;
+  /// data = op of data over all ranks, in place; f32, f16, bf16 or i32 [count], the same count on
+  /// every rank. Called on the thread that runs `stream`, stream-ordered like Transport::exchange.
+  virtual void run(Stream& stream, View data, ReduceOp op) = 0;
 
-  /// Bytes that sum() sends from this rank for f32 [count]; nothing where a library decides.
-  virtual std::optional<std::int64_t> bytes_sent(std::int64_t count) const = 0;
+  /// Elements that run() sends from this rank, or moves between its own memory and others', for
+  /// data of [count]; nothing where a library decides.
+  virtual std::optional<std::int64_t> elements_sent(std::int64_t count) const = 0;
+  /// The same in bytes.
+  std::optional<std::int64_t> bytes_sent(std::int64_t count, DType dtype = DType::f32) const;
 
  protected:
+  /// What is left of `op` when a part's values from all ranks are combined: mean's division. To be
+  /// done once for each part, on the rank that has it first.
+  void finish(Stream& stream, View part, ReduceOp op) const;
   Transport& transport() const { return transport_; }
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
@@ -50,12 +63,14 @@ class AllReduce {
 /// over. All ranks must make the same one.
 using MakeAllReduce = std::function<std::unique_ptr<AllReduce>(Transport& transport)>;
 
-/// "naive", "ring" or "doubling", and "nccl" or "library" where the transport has an engine. Throws
-/// ContractError naming these for any other name.
+/// One of all_reduce_strategies(). Throws ContractError naming these for any other name, and saying
+/// what is missing where the transport lacks what the strategy needs.
 std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport& transport);
 
 /// Whether the strategy is an engine's (Transport::engine).
 bool needs_engine(std::string_view strategy);
+/// Whether the strategy reads other ranks' memory (Transport::peer_access).
+bool needs_peer_access(std::string_view strategy);
 
 /// The names that make_all_reduce knows.
 std::vector<std::string_view> all_reduce_strategies();

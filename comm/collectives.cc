@@ -1,7 +1,9 @@
 #include "comm/collectives.h"
 
+#include "comm/parts.h"
 #include "kernels/elementwise.h"
 #include "kernels/error.h"
+#include "kernels/reduce.h"
 
 namespace ringlet::comm {
 
@@ -19,6 +21,44 @@ void broadcast(Transport& transport, Stream& stream, int root, View data) {
   }
 }
 
+void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks) {
+  if (op != ReduceOp::mean || ranks == 1) return;
+  const ConstView xs[] = {data};
+  ringlet::reduce(stream, op, xs, {&data, 1}, {.divisor = ranks});
+}
+
+void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
+  const int p = transport.size();
+  require(0 <= root && root < p, "reduce", "the root is a rank of the world");
+  const int place = (transport.rank() - root + p) % p;  // in the tree, whose root has place 0
+  const auto rank_at = [root, p](int other_place) { return (other_place + root) % p; };
+
+  int bit = 1;
+  for (; bit < p && (place & bit) == 0; bit *= 2) {
+    if (place + bit < p) transport.receive(stream, rank_at(place + bit), data, combine_of(op));
+  }
+  if (place != 0) {
+    transport.send(stream, rank_at(place - bit), data);
+  } else {
+    finish_reduction(stream, data, op, p);
+  }
+}
+
+void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op) {
+  const int p = transport.size();
+  const int next = (transport.rank() + 1) % p;
+  const int previous = (transport.rank() + p - 1) % p;
+  const auto part = [&data, p](int of) {
+    const int index = (of % p + p) % p;
+    return data.slice(part_begin(data.count(), p, index), part_begin(data.count(), p, index + 1));
+  };
+  for (int step = 1; step < p; ++step) {  // each part ends at the rank whose it is
+    transport.exchange(stream, next, part(transport.rank() - step), previous,
+                       part(transport.rank() - step - 1), combine_of(op));
+  }
+  finish_reduction(stream, part(transport.rank()), op, p);
+}
+
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) {
   const int p = transport.size();
   const int rank = transport.rank();
@@ -31,6 +71,23 @@ void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) 
     const int above = (rank + step) % p;
     const int below = (rank + p - step) % p;
     transport.exchange(stream, above, mine, below, part(below));
+  }
+}
+
+void all_to_all(Transport& transport, Stream& stream, ConstView out, View in) {
+  const int p = transport.size();
+  const int rank = transport.rank();
+  require(out.count() == in.count() && out.dtype() == in.dtype() && out.count() % p == 0,
+          "all_to_all", "both have the same type and length, a multiple of the ranks");
+  const std::int64_t count = out.count() / p;
+  const auto part = [count](const auto& of, int index) {
+    return of.slice(index * count, (index + 1) * count);
+  };
+  copy(stream, part(out, rank), part(in, rank));
+  for (int step = 1; step < p; ++step) {
+    const int above = (rank + step) % p;
+    const int below = (rank + p - step) % p;
+    transport.exchange(stream, above, part(out, above), below, part(in, below));
   }
 }
 

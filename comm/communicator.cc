@@ -20,6 +20,20 @@ namespace {
 View bytes_at(void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
 ConstView bytes_at(const void* data, std::int64_t bytes) { return {data, {bytes}, DType::u8}; }
 
+/// All that a view stores as one row, small enough to be captured by a Task.
+struct Flat {
+  void* data;
+  std::int64_t count;
+  DType dtype;
+  View view() const { return {data, {count}, dtype}; }
+};
+Flat flat(const View& data) { return {data.data(), data.storage(), data.dtype()}; }
+
+void require_reducible(const char* operation, const View& data) {
+  require(data.dtype() != DType::u8, operation,
+          "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
+}
+
 }  // namespace
 
 Communicator::Communicator(Transport& transport, const CommunicatorOptions& options)
@@ -62,12 +76,37 @@ void Communicator::require_alive() const {
 
 // The tasks capture addresses and lengths rather than views, to stay within a Task's 64 bytes.
 
-void Communicator::all_reduce(Stream& stream, View data, std::string_view name) {
-  require_dtype("all_reduce", data, DType::f32);
-  stream.run([this, &stream, values = data.f32(), count = data.storage(), name] {
-    const View flat(values, {count});
-    collective(stream, CollectiveKind::all_reduce, flat.bytes(), name,
-               [&] { all_reduce_->sum(stream, flat); });
+void Communicator::all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op) {
+  require_reducible("all_reduce", data);
+  stream.run([this, &stream, to = flat(data), name, op] {
+    collective(stream, CollectiveKind::all_reduce, to.view().bytes(), name,
+               [&] { all_reduce_->run(stream, to.view(), op); });
+  });
+}
+
+void Communicator::reduce(Stream& stream, int root, View data, std::string_view name, ReduceOp op) {
+  require_reducible("reduce", data);
+  stream.run([this, &stream, to = flat(data), name, root, op] {
+    collective(stream, CollectiveKind::reduce, to.view().bytes(), name,
+               [&] { comm::reduce(transport_, stream, root, to.view(), op); });
+  });
+}
+
+void Communicator::reduce_scatter(Stream& stream, View data, std::string_view name, ReduceOp op) {
+  require_reducible("reduce_scatter", data);
+  stream.run([this, &stream, to = flat(data), name, op] {
+    collective(stream, CollectiveKind::reduce_scatter, to.view().bytes(), name,
+               [&] { comm::reduce_scatter(transport_, stream, to.view(), op); });
+  });
+}
+
+void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::string_view name) {
+  require(out.bytes() == in.bytes() && out.bytes() % size() == 0, "all_to_all",
+          "both have the same bytes, a multiple of the ranks");
+  stream.run([this, &stream, from = out.data(), bytes = in.bytes(), into = in.data(), name] {
+    collective(stream, CollectiveKind::all_to_all, bytes, name, [&] {
+      comm::all_to_all(transport_, stream, bytes_at(from, bytes), bytes_at(into, bytes));
+    });
   });
 }
 

@@ -4,13 +4,12 @@
 // size and a name, which all ranks must agree on (flight_recorder.h) and which errors show.
 //
 // Two kinds of calls:
-//   all_reduce, broadcast, all_gather    stream-ordered: they are handed to the stream and return;
-//                                        what they throw comes out of Stream::synchronize() (or
-//                                        of the call itself, where the stream runs in place).
+//   all_reduce, reduce,                  stream-ordered: they are handed to the stream and return;
+//   reduce_scatter, all_gather,          what they throw comes out of Stream::synchronize() (or
+//   broadcast, all_to_all                of the call itself, where the stream runs in place).
 //                                        Data, name and communicator must live until then.
 //   barrier, require_*, gather_text      the host waits until `stream` is idle and then runs them
-//   on
-//                                        the calling thread, between host memories whatever the
+//                                        on the calling thread, between host memories whatever the
 //                                        stream's device; it gets the error.
 // All calls of one communicator must be ordered among themselves: made from one stream, or with a
 // synchronize() between two streams. Collectives that shall run side by side need a communicator
@@ -52,9 +51,19 @@ class Communicator {
   const char* strategy() const { return all_reduce_->name(); }
   Transport& transport() const { return transport_; }
 
-  /// data = sum of data over all ranks, the same bytes on every rank. f32; any shape and layout,
-  /// every stored element counts.
-  void all_reduce(Stream& stream, View data, std::string_view name);
+  /// data = op of data over all ranks, the same bytes on every rank. f32, f16, bf16 or i32; any
+  /// shape and layout, every stored element counts.
+  void all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op = ReduceOp::sum);
+  /// data = op of data over all ranks, on rank `root`; what the others' hold is unspecified then.
+  void reduce(Stream& stream, int root, View data, std::string_view name,
+              ReduceOp op = ReduceOp::sum);
+  /// Part r of data (parts.h) = op of part r over all ranks, on rank r; what the rest of data holds
+  /// is unspecified then.
+  void reduce_scatter(Stream& stream, View data, std::string_view name,
+                      ReduceOp op = ReduceOp::sum);
+  /// Part r of `in` = part `rank` of rank r's `out`. Any type; both have the same bytes, which p
+  /// equal parts make up.
+  void all_to_all(Stream& stream, ConstView out, View in, std::string_view name);
   /// data = rank `root`'s data. Any type.
   void broadcast(Stream& stream, int root, View data, std::string_view name);
   /// all = mine of rank 0, of rank 1, ... one after the other. Any type; `all` has size() times the

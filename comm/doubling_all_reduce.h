@@ -21,9 +21,9 @@ class DoublingAllReduce final : public AllReduce {
 
   explicit DoublingAllReduce(Transport& transport);
   const char* name() const override { return kName; }
-  void sum(Stream& stream, View data) override;
+  void run(Stream& stream, View data, ReduceOp op) override;
   /// n log2 q, and n more for a rank that folds in or sends a sum back.
-  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override;
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
   bool folds_in() const { return rank() >= power_; }

@@ -14,10 +14,16 @@ const char* name_of(CollectiveKind kind) {
       return "exchange";
     case CollectiveKind::all_reduce:
       return "all_reduce";
+    case CollectiveKind::reduce:
+      return "reduce";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
     case CollectiveKind::broadcast:
       return "broadcast";
     case CollectiveKind::all_gather:
       return "all_gather";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
     case CollectiveKind::barrier:
       return "barrier";
   }

@@ -19,7 +19,16 @@
 
 namespace ringlet::comm {
 
-enum class CollectiveKind : std::uint8_t { none, all_reduce, broadcast, all_gather, barrier };
+enum class CollectiveKind : std::uint8_t {
+  none,
+  all_reduce,
+  reduce,
+  reduce_scatter,
+  broadcast,
+  all_gather,
+  all_to_all,
+  barrier
+};
 
 const char* name_of(CollectiveKind kind);
 

@@ -17,6 +17,7 @@
 #include "comm/peer_memory.h"
 #include "comm/process_group.h"
 #include "comm/timeout_report.h"
+#include "kernels/reduce.h"
 
 namespace ringlet::comm {
 
@@ -106,7 +107,7 @@ class GlooTransport final : public Transport {
   bool is_remote(int peer) const { return peer != kNobody && !group_.holds(peer); }
   void start_sending(int to, const ConstView& out);
   void start_receiving(int from);
-  void finish_receiving(int from, const View& in, Combine combine);
+  void finish_receiving(Stream& stream, int from, const View& in, Combine combine);
   void finish_sending(int to, const ConstView& out);
   void check(int from, const Header& header, std::int64_t bytes);
   std::uint64_t slot(int from, int to, Part part) const {
@@ -141,7 +142,7 @@ void GlooTransport::do_exchange(Stream& stream, int to, ConstView out, int from,
     if (is_remote(to)) start_sending(to, out);
     forward_exchange(local_, stream, is_remote(to) ? kNobody : to, out,
                      is_remote(from) ? kNobody : from, in, combine);
-    if (is_remote(from)) finish_receiving(from, in, combine);
+    if (is_remote(from)) finish_receiving(stream, from, in, combine);
     if (is_remote(to)) finish_sending(to, out);
   } catch (const std::exception& error) {
     group_.abort(rank(), error.what());  // the local half tells only this process
@@ -173,7 +174,7 @@ void GlooTransport::start_receiving(int from) {
   });
 }
 
-void GlooTransport::finish_receiving(int from, const View& in, Combine combine) {
+void GlooTransport::finish_receiving(Stream& stream, int from, const View& in, Combine combine) {
   wait(from, [&](auto timeout) { return header_in_.wait_received(timeout); });
   Header header;
   std::memcpy(&header, header_in_.data(), sizeof header);
@@ -189,7 +190,8 @@ void GlooTransport::finish_receiving(int from, const View& in, Combine combine) 
   if (combine == Combine::copy) {
     std::memcpy(in.data(), data_in_.data(), bytes);
   } else {
-    add_across(in.f32(), reinterpret_cast<const float*>(data_in_.data()), in.storage());
+    reduce_into(stream, operation_of(combine), ConstView(data_in_.data(), in.shape(), in.dtype()),
+                in);
   }
 }
 

@@ -18,13 +18,15 @@ CollectiveEngine& engine_of(Transport& transport, const char* strategy) {
 NcclAllReduce::NcclAllReduce(Transport& transport)
     : AllReduce(transport), engine_(engine_of(transport, kName)) {}
 
-void NcclAllReduce::sum(Stream& stream, View data) { engine_.all_reduce(stream, data); }
+void NcclAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  engine_.all_reduce(stream, data, op);
+}
 
 ReduceBroadcastAllReduce::ReduceBroadcastAllReduce(Transport& transport)
     : AllReduce(transport), engine_(engine_of(transport, kName)) {}
 
-void ReduceBroadcastAllReduce::sum(Stream& stream, View data) {
-  engine_.reduce_and_broadcast(stream, data);
+void ReduceBroadcastAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  engine_.reduce_and_broadcast(stream, data, op);
 }
 
 }  // namespace ringlet::comm

@@ -20,8 +20,8 @@ class NcclAllReduce final : public AllReduce {
 
   explicit NcclAllReduce(Transport& transport);
   const char* name() const override { return kName; }
-  void sum(Stream& stream, View data) override;
-  std::optional<std::int64_t> bytes_sent(std::int64_t) const override { return std::nullopt; }
+  void run(Stream& stream, View data, ReduceOp op) override;
+  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
 
  private:
   CollectiveEngine& engine_;
@@ -33,8 +33,8 @@ class ReduceBroadcastAllReduce final : public AllReduce {
 
   explicit ReduceBroadcastAllReduce(Transport& transport);
   const char* name() const override { return kName; }
-  void sum(Stream& stream, View data) override;
-  std::optional<std::int64_t> bytes_sent(std::int64_t) const override { return std::nullopt; }
+  void run(Stream& stream, View data, ReduceOp op) override;
+  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
 
  private:
   CollectiveEngine& engine_;

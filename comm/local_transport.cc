@@ -7,21 +7,23 @@
 #include <new>
 #include <thread>
 
+#include "comm/local_peer_access.h"
+#include "comm/local_wait.h"
 #include "comm/mismatch_report.h"
 #include "comm/peer_memory.h"
-#include "comm/timeout_report.h"
 #include "kernels/error.h"
+#include "kernels/reduce.h"
 
 namespace ringlet::comm {
 
 namespace {
 
-/// in = arriving, or in = in + arriving, in one pass over the peer's memory.
-void take(const void* arriving, const View& in, Combine combine) {
+/// in = arriving, or in = op(in, arriving), in one pass over the peer's memory.
+void take(Stream& stream, const void* arriving, const View& in, Combine combine) {
   if (combine == Combine::copy) {
     copy_across(in.data(), arriving, in.bytes());
   } else {
-    add_across(in.f32(), static_cast<const float*>(arriving), in.storage());
+    reduce_into(stream, operation_of(combine), ConstView(arriving, in.shape(), in.dtype()), in);
   }
 }
 
@@ -40,7 +42,8 @@ std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
 /// One rank's end of the group.
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(LocalGroup& group, const World& world) : Transport(world), group_(group) {}
+  LocalTransport(LocalGroup& group, const World& world)
+      : Transport(world), group_(group), waiting_(group, *this), peers_(group, *this) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
@@ -50,6 +53,7 @@ class LocalTransport final : public Transport {
     const FlightRecorder& recorder = group_.transport(other).recorder();
     return RankStatus{recorder.latest(), recorder.activity()};
   }
+  PeerAccess* peer_access() override { return group_.size() == size() ? &peers_ : nullptr; }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -62,20 +66,17 @@ class LocalTransport final : public Transport {
   void receive_posted(Stream& stream, int from, const View& in, Combine combine);
   void launch_taking(Stream& stream, const Mailbox& box, const View& in, Combine combine);
   void take_back(Mailbox& box) noexcept;
-  template <class Ready>
-  void wait(int peer, Ready ready);
-  void throw_if_aborted() const;
   void check_message(const Stream& stream, int from, const Mailbox& box, std::int64_t bytes);
-  template <class Failure>
-  [[noreturn]] void fail(const std::string& message);
 
   LocalGroup& group_;
   FlightRecorder recorder_;
+  LocalWait waiting_;
+  LocalPeerAccess peers_;
 };
 
 void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                                  Combine combine) {
-  throw_if_aborted();
+  waiting_.throw_if_aborted();
   if (to == kNobody) {
     if (from != kNobody) receive_posted(stream, from, in, combine);
     return;
@@ -85,7 +86,7 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   try {
     post(stream, to, in_place ? staged(stream, out) : out);
     if (from != kNobody) receive_posted(stream, from, in, combine);
-    wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
+    waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
     if (!stream.in_order_with_host()) sent.taken.hold(stream);
   } catch (const std::exception& error) {
     group_.abort(rank(),
@@ -128,10 +129,10 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
 
 void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
   Mailbox& box = group_.mailbox(from, rank());
-  wait(from, [&box] { return box.state.load() == Mailbox::posted; });
+  waiting_.wait(from, [&box] { return box.state.load() == Mailbox::posted; });
   int expected = Mailbox::posted;
   if (!box.state.compare_exchange_strong(expected, Mailbox::reading)) {
-    throw_if_aborted();  // the sender took its message back, which it does only then
+    waiting_.throw_if_aborted();  // the sender took its message back, which it does only then
   }
   const struct Emptying {  // also when the message is refused: the sender may be waiting for it
     Mailbox& box;
@@ -143,7 +144,7 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
   } emptying{box, group_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
   if (stream.in_order_with_host()) {
-    take(box.data, in, combine);
+    take(stream, box.data, in, combine);
     return;
   }
   box.sent.hold(stream);
@@ -162,10 +163,11 @@ void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const Vie
     if (in_reach) return operations.copy(stream, arriving, in);
     return operations.copy_from(stream, box.device, arriving, in);
   }
-  if (in_reach) return operations.accumulate(stream, arriving, in);
+  const ReduceOp op = operation_of(combine);
+  if (in_reach) return operations.reduce_into(stream, op, arriving, in);
   const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
   operations.copy_from(stream, box.device, arriving, near);
-  operations.accumulate(stream, near, in);
+  operations.reduce_into(stream, op, near, in);
 }
 
 void LocalTransport::take_back(Mailbox& box) noexcept {
@@ -178,38 +180,18 @@ void LocalTransport::take_back(Mailbox& box) noexcept {
   }
 }
 
-template <class Ready>
-void LocalTransport::wait(int peer, Ready ready) {
-  constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
-  const std::chrono::nanoseconds timeout(
-      static_cast<std::int64_t>(std::min(timeout_seconds(), kLongest) * 1e9));
-  const bool in_time = group_.doorbell(rank()).wait(
-      [this, &ready] { return ready() || group_.aborted(); }, group_.spin_, timeout);
-  throw_if_aborted();
-  if (!in_time) fail<TimeoutError>(explain_timeout(*this, peer));
-}
-
-void LocalTransport::throw_if_aborted() const {
-  if (group_.aborted()) throw Aborted(*group_.root_cause());
-}
-
 void LocalTransport::check_message(const Stream& stream, int from, const Mailbox& box,
                                    std::int64_t bytes) {
   if (box.in_order_with_host != stream.in_order_with_host()) {
-    fail<MismatchError>(fmt::format(
+    waiting_.fail<MismatchError>(fmt::format(
         "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
         "kind",
         from, box.device.to_string(), rank(), stream.device().id().to_string()));
   }
   if (box.bytes == bytes && box.tag == recorder_.current()) return;
-  fail<MismatchError>(explain_mismatch(from, box.bytes, group_.transport(from).recorder().latest(),
-                                       rank(), bytes, recorder_.latest()));
-}
-
-template <class Failure>
-void LocalTransport::fail(const std::string& message) {
-  if (group_.abort(rank(), message)) throw Failure(message);
-  throw Aborted(*group_.root_cause());
+  waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes,
+                                                group_.transport(from).recorder().latest(), rank(),
+                                                bytes, recorder_.latest()));
 }
 
 LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
@@ -217,12 +199,14 @@ LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
       first_(options.first_rank),
       look_elsewhere_(options.look_elsewhere),
       spin_(spin_time(std::max(size, options.world_size), options)),
+      stream_from_(options.stream_from),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(size >= 1, "LocalGroup", "a group has at least one rank");
   const int world_size = std::max(size, options.world_size);
   const auto count = static_cast<std::size_t>(size);
   mailboxes_ = std::make_unique<Mailbox[]>(count * count);
   doorbells_ = std::make_unique<Doorbell[]>(count);
+  boards_ = std::make_unique<PeerBoard[]>(count);
   for (int i = 0; i < size; ++i) {
     transports_.push_back(
         std::make_unique<LocalTransport>(*this, World{first_ + i, world_size, i, size}));

@@ -54,6 +54,8 @@ struct LocalGroupOptions {
   double spin_microseconds = -1;
   /// Moves data of devices, and outlives the group; null: Ringlet's kernels.
   const MemoryOperations* operations = nullptr;
+  /// Bytes from which a reduction into everybody's memory writes past the caches.
+  std::int64_t stream_from = 1 << 20;
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
@@ -62,7 +64,9 @@ struct LocalGroupOptions {
   };
 };
 
+class LocalPeerAccess;
 class LocalTransport;
+class LocalWait;
 
 /// One message at a time on its way between two ranks.
 struct alignas(64) Mailbox {
@@ -76,6 +80,26 @@ struct alignas(64) Mailbox {
   bool in_order_with_host = true;  ///< the sender's stream
   LazyEvent sent;                  ///< recorded by the sender's stream
   LazyEvent taken;                 ///< recorded by the receiver's stream
+};
+
+/// What a rank shows the others (local_peer_access.h). Sessions are numbered 1, 2, 3, ...; all
+/// ranks open the same ones.
+struct PeerBoard {
+  /// What is shown in one session. A rank comes to session n + 2 only when everybody has come to
+  /// n + 1 and has therefore read what was shown in n: two of these are enough.
+  struct alignas(64) Shown {
+    std::atomic<std::uint64_t> session{0};  ///< written last
+    void* data = nullptr;
+    std::int64_t bytes = 0;
+    CollectiveTag tag;
+    DeviceId device;
+  };
+  Shown shown[2];
+  LazyEvent arrived[2];  ///< recorded by the rank's stream when it came
+  /// 2n - 1 from before the rank shows itself in session n, 2n when it has done with others'
+  /// memory.
+  alignas(64) std::atomic<std::uint64_t> progress{0};
+  LazyEvent done;  ///< recorded by the rank's stream then
 };
 
 /// Shared by the threads of a process. Made before them, outlives them and the transports' users.
@@ -96,23 +120,28 @@ class LocalGroup {
   std::optional<RootCause> root_cause() const;
 
  private:
+  friend class LocalPeerAccess;
   friend class LocalTransport;
+  friend class LocalWait;
 
   std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_); }
   Mailbox& mailbox(int from, int to) {
     return mailboxes_[place(from) * static_cast<std::size_t>(size_) + place(to)];
   }
   Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
+  PeerBoard& board(int rank) { return boards_[place(rank)]; }
 
   int size_;
   int first_;
   std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
   std::chrono::nanoseconds spin_;
+  std::int64_t stream_from_;
   const MemoryOperations kernels_{};
   const MemoryOperations* operations_;
   std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place
   std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to], places
   std::unique_ptr<Doorbell[]> doorbells_;                    // by place
+  std::unique_ptr<PeerBoard[]> boards_;                      // by place
   std::atomic<bool> aborted_{false};
   mutable std::mutex cause_mutex_;
   std::optional<RootCause> cause_;

@@ -13,8 +13,9 @@ void MemoryOperations::copy_from(Stream& stream, DeviceId from, ConstView x, Vie
   copy_from_device(stream, from, x, y);
 }
 
-void MemoryOperations::accumulate(Stream& stream, ConstView x, View y) const {
-  ringlet::accumulate(stream, x, y);
+void MemoryOperations::reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
+                              std::span<const View> ys, const ReduceOptions& options) const {
+  ringlet::reduce(stream, op, xs, ys, options);
 }
 
 }  // namespace ringlet::comm

@@ -2,7 +2,10 @@
 // order of the receiver's stream. Virtual, so that tests can put a device of their own beneath.
 #pragma once
 
+#include <span>
+
 #include "kernels/device.h"
+#include "kernels/reduce.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::comm {
@@ -16,8 +19,15 @@ class MemoryOperations {
   virtual void copy(Stream& stream, ConstView x, View y) const;
   /// y = x, which lies on device `from`.
   virtual void copy_from(Stream& stream, DeviceId from, ConstView x, View y) const;
-  /// y += x, f32. The stream's device reads x's memory in place.
-  virtual void accumulate(Stream& stream, ConstView x, View y) const;
+  /// ringlet::reduce(). The stream's device reads and writes all of the memory in place.
+  virtual void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
+                      std::span<const View> ys, const ReduceOptions& options) const;
+  /// y = op(y, x).
+  void reduce_into(Stream& stream, ReduceOp op, const ConstView& x, const View& y) const {
+    const ConstView xs[] = {y, x};
+    const View ys[] = {y};
+    reduce(stream, op, xs, ys, {});
+  }
 };
 
 }  // namespace ringlet::comm

@@ -13,9 +13,9 @@ class NaiveAllReduce final : public AllReduce {
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
-  void sum(Stream& stream, View data) override;
+  void run(Stream& stream, View data, ReduceOp op) override;
   /// Rank 0: (p-1) n, the others n.
-  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override;
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 };
 
 }  // namespace ringlet::comm

@@ -15,7 +15,7 @@
 #include "comm/nccl_library.h"
 #include "comm/timeout_report.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/elementwise.h"
+#include "kernels/reduce.h"
 
 namespace ringlet::comm {
 
@@ -36,6 +36,36 @@ ncclUniqueId share_unique_id(Transport& host) {
   const auto device = open_device({}, {.threads = 1, .overlap = false});
   broadcast(host, device->communication(), 0, View(&id, {sizeof id}, DType::u8));
   return id;
+}
+
+ncclDataType_t nccl_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f16:
+      return ncclFloat16;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::i32:
+      return ncclInt32;
+    case DType::u8:
+      break;
+  }
+  throw ContractError("NCCL is not asked to reduce bytes");
+}
+
+ncclRedOp_t nccl_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::mean:
+      return ncclAvg;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+  }
+  throw ContractError("NCCL knows no such operation");
 }
 
 class NcclTransport final : public Transport, public CollectiveEngine {
@@ -63,8 +93,8 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
   CollectiveEngine* engine() override { return this; }
 
-  void all_reduce(Stream& stream, View data) override;
-  void reduce_and_broadcast(Stream& stream, View data) override;
+  void all_reduce(Stream& stream, View data, ReduceOp op) override;
+  void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override;
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -121,8 +151,8 @@ void NcclTransport::do_exchange(Stream& stream, int to, ConstView out, int from,
   const bool sends = to != kNobody && out.bytes() > 0;
   const bool receives = from != kNobody && in.bytes() > 0;
   if (!sends && !receives) return;
-  const bool adds = receives && combine == Combine::add;
-  const View arriving = adds ? View(stream.workspace(in.bytes()), in.shape(), in.dtype()) : in;
+  const bool reduces = receives && combine != Combine::copy;
+  const View arriving = reduces ? View(stream.workspace(in.bytes()), in.shape(), in.dtype()) : in;
   enqueue("ncclSend and ncclRecv", stream, [&](ncclComm_t communicator) {
     ncclResult_t result = ncclSuccess;
     if (sends) {
@@ -135,27 +165,27 @@ void NcclTransport::do_exchange(Stream& stream, int to, ConstView out, int from,
     }
     return result;
   });
-  if (adds) accumulate(stream, arriving, in);
+  if (reduces) reduce_into(stream, operation_of(combine), arriving, in);
 }
 
-void NcclTransport::all_reduce(Stream& stream, View data) {
+void NcclTransport::all_reduce(Stream& stream, View data, ReduceOp op) {
   if (data.bytes() == 0) return;
   enqueue("ncclAllReduce", stream, [&](ncclComm_t communicator) {
     return nccl().ncclAllReduce(data.data(), data.data(), static_cast<std::size_t>(data.count()),
-                                ncclFloat32, ncclSum, communicator, handle_);
+                                nccl_type(data.dtype()), nccl_op(op), communicator, handle_);
   });
 }
 
-void NcclTransport::reduce_and_broadcast(Stream& stream, View data) {
+void NcclTransport::reduce_and_broadcast(Stream& stream, View data, ReduceOp op) {
   if (data.bytes() == 0) return;
   const auto count = static_cast<std::size_t>(data.count());
+  const ncclDataType_t type = nccl_type(data.dtype());
   enqueue("ncclReduce", stream, [&](ncclComm_t communicator) {
-    return nccl().ncclReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, 0, communicator,
+    return nccl().ncclReduce(data.data(), data.data(), count, type, nccl_op(op), 0, communicator,
                              handle_);
   });
   enqueue("ncclBroadcast", stream, [&](ncclComm_t communicator) {
-    return nccl().ncclBroadcast(data.data(), data.data(), count, ncclFloat32, 0, communicator,
-                                handle_);
+    return nccl().ncclBroadcast(data.data(), data.data(), count, type, 0, communicator, handle_);
   });
 }
 

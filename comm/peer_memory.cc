@@ -52,10 +52,4 @@ void copy_across(void* to, const void* from, std::int64_t bytes) {
   }
 }
 
-void add_across(float* sum, const float* addend, std::int64_t count) {
-  float* __restrict to = sum;
-  const float* __restrict from = addend;
-  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
 }  // namespace ringlet::comm

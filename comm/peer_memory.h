@@ -1,11 +1,11 @@
-// Copying and adding between the memory of two threads.
+// Copying between the memory of two threads.
 //
 // A cache line that another core has read is shared, and the next plain store to it must first take
 // it back from there, line by line: between distant cores this makes the store several times slower
 // than the load of the peer's line. A streaming store writes the whole line past the caches
 // instead. Collectives write mostly what a peer has just read, so copies of more than a few KiB
-// stream; adding loads its own lines first, which takes them back in passing, so it stores as
-// usual.
+// stream. (A reduction into one's own memory loads its lines first, which takes them back in
+// passing, so it stores as usual.)
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,5 @@ namespace ringlet::comm {
 /// to[0, bytes) = from[0, bytes). The ranges do not overlap. What was written is visible to others
 /// after the next release or sequentially consistent store of this thread.
 void copy_across(void* to, const void* from, std::int64_t bytes);
-
-/// sum[i] = sum[i] + addend[i] for 0 <= i < count. The ranges do not overlap.
-void add_across(float* sum, const float* addend, std::int64_t count);
 
 }  // namespace ringlet::comm

@@ -1,38 +1,35 @@
 #include "comm/ring_all_reduce.h"
 
-#include <algorithm>
+#include "comm/parts.h"
 
 namespace ringlet::comm {
 
-void RingAllReduce::sum(Stream& stream, View data) {
+void RingAllReduce::run(Stream& stream, View data, ReduceOp op) {
   const int r = rank();
   const int next = (r + 1) % size();
   const int previous = (r + size() - 1) % size();
   for (int step = 0; step < size() - 1; ++step) {  // reduce-scatter
     transport().exchange(stream, next, chunk(data, r - step), previous, chunk(data, r - step - 1),
-                         Combine::add);
+                         combine_of(op));
   }
+  finish(stream, chunk(data, r + 1), op);
   for (int step = 0; step < size() - 1; ++step) {  // all-gather
     transport().exchange(stream, next, chunk(data, r + 1 - step), previous, chunk(data, r - step));
   }
 }
 
-std::int64_t RingAllReduce::border(std::int64_t count, int index) const {
-  return index * (count / size()) + std::min<std::int64_t>(index, count % size());
-}
-
 View RingAllReduce::chunk(const View& data, int index) const {
   const int c = (index % size() + size()) % size();
-  return data.slice(border(data.count(), c), border(data.count(), c + 1));
+  return data.slice(part_begin(data.count(), size(), c), part_begin(data.count(), size(), c + 1));
 }
 
-std::optional<std::int64_t> RingAllReduce::bytes_sent(std::int64_t count) const {
+std::optional<std::int64_t> RingAllReduce::elements_sent(std::int64_t count) const {
   if (size() == 1) return 0;
   const auto length = [this, count](int index) {
     const int c = index % size();
-    return border(count, c + 1) - border(count, c);
+    return part_begin(count, size(), c + 1) - part_begin(count, size(), c);
   };
-  return (2 * count - length(rank() + 1) - length(rank() + 2)) * size_of(DType::f32);
+  return 2 * count - length(rank() + 1) - length(rank() + 2);
 }
 
 }  // namespace ringlet::comm

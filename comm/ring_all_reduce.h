@@ -17,16 +17,13 @@ class RingAllReduce final : public AllReduce {
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
-  void sum(Stream& stream, View data) override;
+  void run(Stream& stream, View data, ReduceOp op) override;
   /// All chunks but r + 1, then all but r + 2.
-  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override;
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
-  /// Chunk `index` (modulo p, may be negative) of `data`. The chunks tile the data; their lengths
-  /// differ by one at most, and are 0 where there are fewer elements than ranks.
+  /// Chunk `index` (modulo p, may be negative) of `data`; see parts.h.
   View chunk(const View& data, int index) const;
-  /// Where chunk `index`, 0 <= index <= p, begins in `count` elements.
-  std::int64_t border(std::int64_t count, int index) const;
 };
 
 }  // namespace ringlet::comm

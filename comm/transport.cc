@@ -19,15 +19,27 @@ bool overlap(const ConstView& a, const ConstView& b) {
 
 }  // namespace
 
+Combine combine_of(ReduceOp op) {
+  if (op == ReduceOp::min) return Combine::min;
+  if (op == ReduceOp::max) return Combine::max;
+  return Combine::add;
+}
+
+ReduceOp operation_of(Combine combine) {
+  if (combine == Combine::min) return ReduceOp::min;
+  if (combine == Combine::max) return ReduceOp::max;
+  return ReduceOp::sum;
+}
+
 void Transport::exchange(Stream& stream, int to, ConstView out, int from, View in,
                          Combine combine) {
   const auto is_peer = [this](int other) {
     return other == kNobody || (0 <= other && other < size() && other != rank());
   };
   require(is_peer(to) && is_peer(from), "exchange", "a peer is another rank of the world");
-  require(from == kNobody || combine == Combine::copy || in.dtype() == DType::f32, "exchange",
-          "only f32 can be added");
-  const bool in_place = combine == Combine::add && in.data() == out.data();
+  require(from == kNobody || combine == Combine::copy || in.dtype() != DType::u8, "exchange",
+          "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
+  const bool in_place = combine != Combine::copy && in.data() == out.data();
   require(to == kNobody || from == kNobody || in_place || !overlap(out, in), "exchange",
           "what is sent and what is received overlap");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();

@@ -27,7 +27,9 @@
 
 #include "comm/errors.h"
 #include "comm/flight_recorder.h"
+#include "comm/peer_access.h"
 #include "comm/world.h"
+#include "kernels/reduce_op.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 
@@ -36,11 +38,19 @@ namespace ringlet::comm {
 /// In place of a rank: this side of the exchange is left out.
 inline constexpr int kNobody = -1;
 
-/// What happens to what arrives.
+/// What happens to what arrives. All but `copy` spare the scratch buffer and the pass of a separate
+/// operation; they are for f32, f16, bf16 and i32 (kernels/reduce.h says how each is reduced).
 enum class Combine : std::uint8_t {
   copy,  ///< in = arriving
-  add    ///< in = in + arriving, f32: spares the scratch buffer and the pass of a separate addition
+  add,   ///< in = in + arriving
+  min,   ///< in = min(in, arriving)
+  max    ///< in = max(in, arriving)
 };
+
+/// What reduces by `op` as data arrive; with ReduceOp::mean the sum is left to be divided.
+Combine combine_of(ReduceOp op);
+/// The operation of a Combine that is not `copy`.
+ReduceOp operation_of(Combine combine);
 
 /// What is known of a rank from outside.
 struct RankStatus {
@@ -49,14 +59,14 @@ struct RankStatus {
 };
 
 /// Collectives that a transport's library brings along. Called as Transport::exchange is, stream-
-/// ordered like it; data is f32 [count] of the stream's device, the same count on every rank.
+/// ordered like it; data is rank-1 of the stream's device, the same count on every rank.
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;
-  /// data = sum of data over all ranks.
-  virtual void all_reduce(Stream& stream, View data) = 0;
-  /// The same as two calls: the sum goes to rank 0, and from there to all.
-  virtual void reduce_and_broadcast(Stream& stream, View data) = 0;
+  /// data = op of data over all ranks.
+  virtual void all_reduce(Stream& stream, View data, ReduceOp op) = 0;
+  /// The same as two calls: the result goes to rank 0, and from there to all.
+  virtual void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) = 0;
 };
 
 class Transport {
@@ -73,8 +83,8 @@ class Transport {
   int size() const { return world_.size; }
 
   /// See above. `out` and `in` are rank-1 (empty is legal, and still meets the peer) and are
-  /// ignored on a side that is kNobody. They must not overlap, except that with Combine::add, which
-  /// needs f32, `in` may be `out`: the peer then gets what was there before. Throws TimeoutError or
+  /// ignored on a side that is kNobody. They must not overlap, except that `in` may be `out` unless
+  /// it is to be copied to: the peer then gets what was there before. Throws TimeoutError or
   /// MismatchError (after having aborted the transport), Aborted when another rank failed,
   /// ContractError for a rank that does not exist or is this one.
   void exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -85,7 +95,8 @@ class Transport {
     exchange(stream, kNobody, {}, from, in, combine);
   }
 
-  /// Bytes that this rank has sent so far, without headers.
+  /// Bytes that this rank has sent so far, without headers, or moved between its own memory and
+  /// others'.
   std::int64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
   /// The longest that an exchange may wait for its peers. Set before the first exchange.
@@ -99,11 +110,16 @@ class Transport {
 
   /// What the library beneath can do by itself; null where there is none.
   virtual CollectiveEngine* engine() { return nullptr; }
+  /// Other ranks' memory, where every rank of the world is in reach; else null.
+  virtual PeerAccess* peer_access() { return nullptr; }
 
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;
   /// What `rank` did last, or nothing where the transport cannot know.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
+
+  /// For a PeerAccess.
+  void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
  protected:
   /// `exchange` with the contract checked, traced and counted.

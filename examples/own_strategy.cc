@@ -20,15 +20,16 @@
 
 using namespace ringlet;
 
-class TreeAllReduce : public comm::AllReduce {
+class BinaryTree : public comm::AllReduce {
  public:
   using AllReduce::AllReduce;
-  const char* name() const override { return "tree"; }
+  const char* name() const override { return "binary-tree"; }
 
-  void sum(Stream& stream, View data) override {
+  void run(Stream& stream, View data, ReduceOp op) override {
     for (const int child : {2 * rank() + 1, 2 * rank() + 2}) {
-      if (child < size()) transport().receive(stream, child, data, comm::Combine::add);
+      if (child < size()) transport().receive(stream, child, data, comm::combine_of(op));
     }
+    if (rank() == 0) finish(stream, data, op);
     if (rank() > 0) {
       transport().send(stream, parent(), data);
       transport().receive(stream, parent(), data);
@@ -38,10 +39,10 @@ class TreeAllReduce : public comm::AllReduce {
     }
   }
 
-  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override {
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
     int messages = rank() > 0 ? 1 : 0;
     for (const int child : {2 * rank() + 1, 2 * rank() + 2}) messages += child < size() ? 1 : 0;
-    return messages * count * size_of(DType::f32);
+    return messages * count;
   }
 
  private:
@@ -49,7 +50,7 @@ class TreeAllReduce : public comm::AllReduce {
 };
 
 std::unique_ptr<comm::AllReduce> make_tree(comm::Transport& transport) {
-  return std::make_unique<TreeAllReduce>(transport);
+  return std::make_unique<BinaryTree>(transport);
 }
 
 /// Every rank's sum of whole numbers, which floats add without rounding in any order.

@@ -18,6 +18,21 @@ namespace {
 
 using Values = std::vector<float>;
 
+/// What runs between threads.
+std::vector<std::string> strategies_of_threads() {
+  std::vector<std::string> names;
+  for (const std::string_view name : all_reduce_strategies()) {
+    if (!needs_engine(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
+/// As a part of a test's name.
+std::string identifier(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 /// What every rank holds after one all-reduce of inputs[rank], and what each has sent.
 struct Outcome {
   std::vector<Values> values;
@@ -35,7 +50,7 @@ Outcome all_reduce(const std::string& strategy, const std::vector<Values>& input
     const auto device = in_place_device();
     group.transport(rank).set_timeout(20);
     const auto reduce = make_all_reduce(strategy, group.transport(rank));
-    reduce->sum(device->communication(), view_of(outcome.values[r]));
+    reduce->run(device->communication(), view_of(outcome.values[r]), ReduceOp::sum);
     outcome.sent[r] = group.transport(rank).bytes_sent();
     outcome.formula[r] = reduce->bytes_sent(static_cast<std::int64_t>(inputs[r].size())).value();
   });
@@ -107,10 +122,10 @@ TEST_P(AllReduceTest, SendsWhatTheFormulaSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Strategies, AllReduceTest,
-                         testing::Combine(testing::Values("naive", "ring", "doubling"),
+                         testing::Combine(testing::ValuesIn(strategies_of_threads()),
                                           testing::Values(1, 2, 3, 4, 5, 7, 8, 16)),
                          [](const auto& test) {
-                           return std::get<0>(test.param) + "_" +
+                           return identifier(std::get<0>(test.param)) + "_" +
                                   std::to_string(std::get<1>(test.param));
                          });
 
@@ -126,6 +141,16 @@ TEST(AllReduceBytes, AreThoseOfTheTextbook) {
     for (std::size_t r = 1; r < naive.size(); ++r) EXPECT_EQ(naive[r], kBytes);
     ASSERT_FALSE(HasFailure()) << "with " << p << " ranks";  // more would take a time-out each
   }
+  for (const int p : {2, 4, 8}) {
+    for (const std::string strategy : {"halving-doubling", "two-shot"}) {
+      for (const std::int64_t sent : all_reduce(strategy, exact_inputs(p, kCount)).sent) {
+        EXPECT_EQ(sent, 2 * kBytes * (p - 1) / p) << strategy;
+      }
+    }
+    for (const std::int64_t sent : all_reduce("one-shot", exact_inputs(p, kCount)).sent) {
+      EXPECT_EQ(sent, kBytes * (p - 1));
+    }
+  }
   for (const auto& [p, steps] : std::map<int, int>{{2, 1}, {4, 2}, {8, 3}}) {
     const Outcome outcome = all_reduce("doubling", exact_inputs(p, kCount));
     for (const std::int64_t sent : outcome.sent) EXPECT_EQ(sent, steps * kBytes);
@@ -135,13 +160,16 @@ TEST(AllReduceBytes, AreThoseOfTheTextbook) {
 TEST(AllReduceBits, AreThoseOfEveryStrategyAtTwoRanks) {
   const auto inputs = random_inputs(2, 10001);
   const Values naive = all_reduce("naive", inputs).values[0];
-  EXPECT_TRUE(same_bits(naive, all_reduce("ring", inputs).values[0]));
-  EXPECT_TRUE(same_bits(naive, all_reduce("doubling", inputs).values[0]));
+  for (const std::string& strategy : strategies_of_threads()) {
+    EXPECT_TRUE(same_bits(naive, all_reduce(strategy, inputs).values[0])) << strategy;
+  }
 }
 
-TEST(NaiveAllReduceBits, AreThoseOfTheSumInRankOrder) {
+TEST(AllReduceBits, AreThoseOfTheSumInRankOrder) {
   const auto inputs = random_inputs(5, 1001);
-  EXPECT_TRUE(same_bits(all_reduce("naive", inputs).values[0], exact_sum(inputs)));
+  for (const std::string strategy : {"naive", "one-shot", "two-shot"}) {
+    EXPECT_TRUE(same_bits(all_reduce(strategy, inputs).values[0], exact_sum(inputs))) << strategy;
+  }
 }
 
 /// The binary tree over [begin, end) that exact mode continues.
@@ -152,18 +180,22 @@ float tree_sum(const std::vector<Values>& inputs, std::size_t i, std::size_t beg
   return tree_sum(inputs, i, begin, middle) + tree_sum(inputs, i, middle, end);
 }
 
-TEST(DoublingAllReduceBits, AreThoseOfTheBinaryTree) {
+class BinaryTreeBits : public testing::TestWithParam<std::string> {};
+
+TEST_P(BinaryTreeBits, AreThoseOfTheStrategy) {
   for (const int p : {2, 4, 8, 16}) {
     const auto inputs = random_inputs(p, 1001);
     Values expected(inputs[0].size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       expected[i] = tree_sum(inputs, i, 0, inputs.size());
     }
-    for (const Values& values : all_reduce("doubling", inputs).values) {
+    for (const Values& values : all_reduce(GetParam(), inputs).values) {
       EXPECT_TRUE(same_bits(values, expected)) << p;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, BinaryTreeBits, testing::Values("doubling", "tree"));
 
 TEST(MakeAllReduce, NamesTheKnownStrategies) {
   LocalGroup group(1);
@@ -176,8 +208,8 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
     FAIL();
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),
-                 "\"rign\" is no all-reduce strategy; known are: naive, ring, doubling, "
-                 "nccl, library");
+                 "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, "
+                 "halving-doubling, doubling, one-shot, two-shot, nccl, library");
   }
 }
 
@@ -189,11 +221,11 @@ class EngineTransport final : public Transport, public CollectiveEngine {
   std::string asked;
 
   CollectiveEngine* engine() override { return this; }
-  void all_reduce(Stream&, View data) override {
-    asked += "all_reduce " + std::to_string(data.count());
+  void all_reduce(Stream&, View data, ReduceOp op) override {
+    asked += "all_reduce " + std::to_string(data.count()) + " " + name_of(op);
   }
-  void reduce_and_broadcast(Stream&, View data) override {
-    asked += "reduce_and_broadcast " + std::to_string(data.count());
+  void reduce_and_broadcast(Stream&, View data, ReduceOp op) override {
+    asked += "reduce_and_broadcast " + std::to_string(data.count()) + " " + name_of(op);
   }
   void abort(const std::string&) noexcept override {}
   std::optional<RootCause> root_cause() const override { return {}; }
@@ -210,13 +242,13 @@ class EngineTransport final : public Transport, public CollectiveEngine {
 TEST(MakeAllReduce, LeavesToTheEngineWhatIsTheEngines) {
   const auto device = in_place_device();
   Values data(3);
-  for (const auto& [strategy, call] :
-       {std::pair{"nccl", "all_reduce 3"}, std::pair{"library", "reduce_and_broadcast 3"}}) {
+  for (const auto& [strategy, call] : {std::pair{"nccl", "all_reduce 3 max"},
+                                       std::pair{"library", "reduce_and_broadcast 3 max"}}) {
     EngineTransport transport;
     const auto reduce = make_all_reduce(strategy, transport);
     EXPECT_STREQ(reduce->name(), strategy);
     EXPECT_EQ(reduce->bytes_sent(3), std::nullopt);
-    reduce->sum(device->communication(), view_of(data));
+    reduce->run(device->communication(), view_of(data), ReduceOp::max);
     EXPECT_EQ(transport.asked, call);
   }
 }

@@ -43,14 +43,13 @@ TEST(Communicator, SumsEveryStoredElementOfAnyLayout) {
   });
 }
 
-TEST(Communicator, RefusesWhatIsNotF32AndUnknownStrategies) {
+TEST(Communicator, RefusesBytesAndUnknownStrategies) {
   LocalGroup group(1);
   const auto device = in_place_device();
   Communicator communicator(group.transport(0));
-  std::int32_t integer = 1;
-  EXPECT_THROW(
-      communicator.all_reduce(device->communication(), View(&integer, {1}, DType::i32), ""),
-      ContractError);
+  std::uint8_t byte = 1;
+  EXPECT_THROW(communicator.all_reduce(device->communication(), View(&byte, {1}, DType::u8), ""),
+               ContractError);
   EXPECT_THROW(Communicator(group.transport(0), {.strategy = "star"}), ContractError);
 }
 
@@ -234,7 +233,7 @@ TEST(Communicator, StandsManySmallCollectivesBackToBack) {
   }
 }
 
-TEST(Communicator, TracesEachCollectiveAroundItsExchanges) {
+TEST(Communicator, TracesEachCollectiveAroundItsExchangesAndSums) {
   LocalGroup group(2);
   run_ranks(2, [&](int rank) {
     const auto device = open_device({});
@@ -244,12 +243,15 @@ TEST(Communicator, TracesEachCollectiveAroundItsExchanges) {
     std::vector<float> data(100);
     communicator.all_reduce(device->communication(), view_of(data), "bucket 7");
     device->communication().synchronize();
-    ASSERT_EQ(tracer.spans().size(), 3U);
-    const Span& whole = tracer.spans()[2];
+    ASSERT_EQ(tracer.spans().size(), 4U);
+    const Span& sum = tracer.spans()[0];
+    EXPECT_STREQ(sum.name.data(), "reduce");
+    EXPECT_STREQ(sum.category, "kernel");
+    const Span& whole = tracer.spans()[3];
     EXPECT_STREQ(whole.name.data(), "bucket 7");
     EXPECT_STREQ(whole.category, "collective");
     EXPECT_EQ(whole.bytes, 400);
-    for (const Span& exchange : {tracer.spans()[0], tracer.spans()[1]}) {
+    for (const Span& exchange : {tracer.spans()[1], tracer.spans()[2]}) {
       EXPECT_STREQ(exchange.category, "exchange");
       EXPECT_GE(exchange.begin_ns, whole.begin_ns);
       EXPECT_LE(exchange.end_ns, whole.end_ns);

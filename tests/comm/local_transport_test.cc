@@ -113,7 +113,7 @@ TEST(LocalTransport, ChecksTheContract) {
                                   view_of(longer).slice(4, 9), Combine::add),
                ContractError);
   EXPECT_THROW(transport.exchange(stream, 1, view_of(longer), 1, view_of(longer)), ContractError);
-  EXPECT_THROW(transport.receive(stream, 1, View(&integer, {1}, DType::i32), Combine::add),
+  EXPECT_THROW(transport.receive(stream, 1, View(&integer, {1}, DType::u8), Combine::add),
                ContractError);
 }
 

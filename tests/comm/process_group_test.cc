@@ -72,7 +72,7 @@ TEST_P(SplitTest, AllReduceSumsExactlyAndSendsWhatTheFormulaSays) {
         const auto reduce = make_all_reduce(strategy, world.transport(rank));
         Values values = input_of(rank, count);
         const std::int64_t before = world.transport(rank).bytes_sent();
-        reduce->sum(device->communication(), view_of(values));
+        reduce->run(device->communication(), view_of(values), ReduceOp::sum);
         EXPECT_EQ(values, expected) << strategy << " " << count << " rank " << rank;
         EXPECT_EQ(world.transport(rank).bytes_sent() - before,
                   reduce->bytes_sent(static_cast<std::int64_t>(count)));
@@ -92,9 +92,10 @@ TEST_P(SplitTest, SumsHaveTheBitsOfOneProcess) {
         here[i] = 1.0F / static_cast<float>(i + 3 * static_cast<std::size_t>(rank) + 1);
       }
       there = here;
-      make_all_reduce(strategy, group.transport(rank))->sum(device->communication(), view_of(here));
+      make_all_reduce(strategy, group.transport(rank))
+          ->run(device->communication(), view_of(here), ReduceOp::sum);
       make_all_reduce(strategy, world.transport(rank))
-          ->sum(device->communication(), view_of(there));
+          ->run(device->communication(), view_of(there), ReduceOp::sum);
       EXPECT_EQ(std::memcmp(here.data(), there.data(), here.size() * sizeof(float)), 0);
     });
   }
