@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -114,6 +115,17 @@ ForkedMemory::ForkedMemory(std::size_t bytes)
 }
 
 ForkedMemory::~ForkedMemory() { ::munmap(data_, bytes_); }
+
+void bind_to_processor(int rank) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) fail("sched_getaffinity");
+  int skip = rank % CPU_COUNT(&allowed), processor = 0;
+  while (!CPU_ISSET(processor, &allowed) || skip-- > 0) ++processor;
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  CPU_SET(processor, &own);
+  if (::sched_setaffinity(0, sizeof own, &own) != 0) fail("sched_setaffinity");
+}
 
 void run_forked(int ranks, const std::function<void(int rank)>& run) {
   const pid_t parent = ::getpid();

@@ -21,6 +21,10 @@ class ForkedMemory {
   std::size_t bytes_;
 };
 
+/// Keeps this thread and those that it starts on one of the processors that it may use: rank 0 on
+/// the first, and so on, from the start again where ranks outnumber them.
+void bind_to_processor(int rank);
+
 /// Runs `run(rank)` in `ranks` processes and waits for all. Throws std::runtime_error with the rank
 /// and the words of the first that failed; the others, which would wait for it for ever, are
 /// killed. They die with this process, too. Call it while this process has one thread and nothing

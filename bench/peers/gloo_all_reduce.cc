@@ -24,6 +24,7 @@ using Names = std::vector<std::string>;
 struct GlooOptions {
   Options common;
   int ranks = 2;
+  bool bind = false;
   Names transports = gloo_transports();
   Names strategies = gloo_strategies();
 };
@@ -63,7 +64,7 @@ void measure_on(const std::string& transport, const GlooOptions& options, Meetin
           measure(meeting, floats.span(), calls, gloo_all_reduce(strategy, context, floats.span()));
       if (meeting.rank() != 0) continue;
       const Engine engine{"gloo", transport, strategy};
-      fmt::print("{}\n", json_line(engine, meeting.ranks(), bytes, calls, measurement));
+      fmt::print("{}\n", json_line(engine, meeting.ranks(), bytes, measurement));
       std::fflush(stdout);
     }
   }
@@ -71,10 +72,11 @@ void measure_on(const std::string& transport, const GlooOptions& options, Meetin
 
 void run(const GlooOptions& options) {
   sizes_of(options.common);  // refused here, once, rather than in every rank
-  const int iterations = options.common.calls.timed;
+  const int iterations = most_timed(options.common.calls);
   const ForkedMemory memory(Meeting::bytes(options.ranks, iterations));
   const Folder folder;
   run_forked(options.ranks, [&](int rank) {
+    if (options.bind) bind_to_processor(rank);
     Meeting meeting(memory.data(), rank, options.ranks, iterations);
     for (const std::string& transport : options.transports) {
       measure_on(transport, options, meeting, folder.path());
@@ -88,6 +90,7 @@ void add_gloo_options(CLI::App& app, GlooOptions& options) {
   app.add_option("--ranks", options.ranks, "processes [2]")
       ->check(CLI::Range(2, kMostRanks).description(""))
       ->type_name("N");
+  app.add_flag("--bind", options.bind, "each rank and its threads on one processor, in turn");
   app.add_option("--transports", options.transports, "how bytes go [all]")
       ->delimiter(',')
       ->check(CLI::IsMember(gloo_transports()))

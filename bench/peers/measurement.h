@@ -26,9 +26,13 @@ struct Engine {
 
 /// How often.
 struct Calls {
-  int timed = 200;
-  int warm_up = 20;
+  int timed = 0;  ///< 0: as many as take 0.2 s with all that belongs to them, 5 to 1000
+  int warm_up = 5;
 };
+inline constexpr int kMostChosen = 1000;
+
+/// How many calls a meeting must have room for.
+inline int most_timed(const Calls& calls) { return calls.timed > 0 ? calls.timed : kMostChosen; }
 
 struct Times {
   double median = 0, min = 0, p99 = 0;  ///< seconds
@@ -40,19 +44,20 @@ Times times_of(std::vector<double> seconds);
 /// What came out, on rank 0; the others have nothing.
 struct Measurement {
   Times times;
+  int iterations = 0;      ///< timed calls
   std::int64_t wrong = 0;  ///< elements, over all ranks and calls that were checked
 };
 
 /// Runs `all_reduce`, which sums `data` over the ranks in place, warm-up first. Collective: all
-/// ranks call it alike, with calls.timed no more than meeting.iterations(). `settle` runs before
-/// the barrier (an engine may have to make progress of its own there); may be empty.
+/// ranks call it alike; the meeting has room for most_timed(calls). `settle` runs before the
+/// barrier (an engine may have to make progress of its own there); may be empty.
 Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& all_reduce,
                     const std::function<void()>& settle = {});
 
 /// One line without its end: a JSON object with the names that `ringlet bench all-reduce --json`
 /// uses.
-std::string json_line(const Engine& engine, int ranks, std::int64_t bytes, const Calls& calls,
+std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
                       const Measurement& measurement);
 
 }  // namespace ringlet::peers

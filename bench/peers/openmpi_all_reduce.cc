@@ -81,8 +81,9 @@ class SharedMemory {
 void run(const Mpi& mpi, const Options& options) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
   const Engine engine{"openmpi", openmpi_transport(), openmpi_strategy()};
-  const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), options.calls.timed));
-  Meeting meeting(memory.data(), mpi.rank(), mpi.size(), options.calls.timed);
+  const int iterations = most_timed(options.calls);
+  const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), iterations));
+  Meeting meeting(memory.data(), mpi.rank(), mpi.size(), iterations);
   for (const std::int64_t bytes : sizes) {
     Floats floats(bytes);
     const std::span<float> data = floats.span();
@@ -96,7 +97,7 @@ void run(const Mpi& mpi, const Options& options) {
     const auto settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); };
     const Measurement measurement = measure(meeting, data, options.calls, all_reduce, settle);
     if (mpi.rank() != 0) continue;
-    fmt::print("{}\n", json_line(engine, mpi.size(), bytes, options.calls, measurement));
+    fmt::print("{}\n", json_line(engine, mpi.size(), bytes, measurement));
     std::fflush(stdout);
   }
 }

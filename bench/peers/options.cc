@@ -52,11 +52,12 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-f,--factor", options.factor, "each size is so many times the one before [4]")
       ->check(count(2))
       ->type_name("N");
-  app.add_option("-n,--iterations", options.calls.timed, "timed calls of each size [200]")
+  app.add_option("-n,--iterations", options.calls.timed,
+                 "timed calls of each size [as many as take 0.2 s, 5 to 1000]")
       ->check(count(1))
       ->type_name("N");
-  app.add_option("-w,--warmup", options.calls.warm_up, "calls before them [20]")
-      ->check(count(0))
+  app.add_option("-w,--warmup", options.calls.warm_up, "calls before them [5]")
+      ->check(count(1))
       ->type_name("N");
 }
 

@@ -110,7 +110,7 @@ TEST(PeersMeeting, NobodyLeavesBeforeAllHaveCome) {
 template <class AllReduce>
 Measurement measure_threads(const Calls& calls, std::size_t count, AllReduce all_reduce) {
   Measurement measurement;
-  on_ranks(calls.timed, [&](Meeting& meeting) {
+  on_ranks(most_timed(calls), [&](Meeting& meeting) {
     std::vector<float> data(count);
     int call = -calls.warm_up;
     const Measurement mine =
@@ -137,17 +137,25 @@ TEST(PeersMeasurement, CountsWrongElementsOfEveryRank) {
 }
 
 TEST(PeersMeasurement, TakesTheSlowestRanksTime) {
-  const Calls calls{.timed = 3, .warm_up = 0};
+  const Calls calls{.timed = 3, .warm_up = 1};
   const auto measurement = measure_threads(calls, 16, [](int rank, std::span<float>, int) {
     std::this_thread::sleep_for(std::chrono::milliseconds(rank == 1 ? 20 : 0));
   });
   EXPECT_GE(measurement.times.min, 0.02);
 }
 
+TEST(PeersMeasurement, ChoosesHowOftenByTheSlowestRank) {
+  const auto measurement = measure_threads({.warm_up = 1}, 16, [](int rank, std::span<float>, int) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(rank == 1 ? 10 : 0));
+  });
+  EXPECT_GE(measurement.iterations, 5);
+  EXPECT_LE(measurement.iterations, 20);
+}
+
 TEST(PeersMeasurement, IsOneObjectWithBandwidths) {
-  const Measurement measurement{.times = {.median = 1e-3, .min = 5e-4, .p99 = 2e-3}, .wrong = 3};
-  const std::string line =
-      json_line({"gloo", "tcp", "ring"}, 4, 4'000'000, {.timed = 9}, measurement);
+  const Measurement measurement{
+      .times = {.median = 1e-3, .min = 5e-4, .p99 = 2e-3}, .iterations = 9, .wrong = 3};
+  const std::string line = json_line({"gloo", "tcp", "ring"}, 4, 4'000'000, measurement);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const nlohmann::json expected{
       {"engine", "gloo"}, {"ranks_as", "processes"}, {"transport", "tcp"}, {"strategy", "ring"},

@@ -62,7 +62,7 @@ TEST_F(GlooPeer, SumsRightlyByEveryAlgorithm) {
 
 TEST_F(GlooPeer, TakesMoreRanksThanProcessors) {
   const Outcome outcome =
-      run(program_ + " --ranks 5 --sizes 4000 -n 2 -w 0 --strategies ring,halving-doubling" +
+      run(program_ + " --ranks 5 --sizes 4000 -n 2 -w 1 --strategies ring,halving-doubling" +
           " --transports tcp");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   for (const auto& row : rows_of(outcome)) EXPECT_EQ(row.at("wrong"), 0) << row;
@@ -112,7 +112,7 @@ TEST_F(OpenMpiPeer, SumsRightlyAndSaysWhichAlgorithmRan) {
 }
 
 TEST_F(OpenMpiPeer, NamesWhatMpirunLeftToIt) {
-  const Outcome outcome = mpirun("--mca coll_tuned_allreduce_algorithm 4", " --sizes 64 -n 3 -w 0");
+  const Outcome outcome = mpirun("--mca coll_tuned_allreduce_algorithm 4", " --sizes 64 -n 3 -w 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(rows_of(outcome).at(0).at("strategy"), "default");  // the rules that look at it are off
 }

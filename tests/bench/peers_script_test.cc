@@ -1,0 +1,117 @@
+// bench/peers/all_reduce on programs that only pretend to measure: which figures it puts together
+// is known then to the digit.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What both pretenders print: a row with $1 as engine, $2 as ranks, $3 bytes, $4 us and $5 wrong
+/// elements.
+constexpr const char* kRow = R"(row() {
+  printf '{"engine":"%s","ranks_as":"%s","transport":"local","strategy":"ring","ranks":2,"bytes":%s,' "$1" "$2" "$3"
+  printf '"iterations":7,"median_us":%s,"min_us":1,"p99_us":99,"wrong":%s}' "$4" "$5"
+}
+calls=$(wc -l <"$LOG")
+)";
+
+/// Ringlet: 10, 20, 40 us in rounds 1, 2, 3 as threads; twice that as processes.
+constexpr const char* kRinglet = R"(
+[ "$3" = --help ] && exit 0
+as=threads us=$((10 << calls / 3))
+while [ $# -gt 0 ]; do
+  case $1 in --processes) as=processes us=$((2 * us)) ;; --begin) size=$2 ;; --json) file=$2 ;; esac
+  shift
+done
+{ printf '{"machine":{"processor":"pretended"},"rows":['; row ringlet $as $size $us 0; printf ']}'; } >"$file"
+echo "$as" >>"$LOG"
+)";
+
+/// Gloo: 30, 30, 200 us.
+constexpr const char* kGloo = R"(
+while [ $# -gt 0 ]; do [ "$1" = --sizes ] && size=$2; shift; done
+row gloo processes $size $([ "$calls" -lt 8 ] && echo 30 || echo 200) ${WRONG:-0}; echo
+echo gloo >>"$LOG"
+)";
+
+class PeersScript : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Program(ShellLine{"python3 -c 0"}).wait().code != 0) {
+      GTEST_SKIP() << "python3 is not installed";
+    }
+    write_file(folder_ / "log", "");
+    pretend("bin", "ringlet", kRinglet);
+    pretend("bench/peers", "gloo_all_reduce", kGloo);
+  }
+  void pretend(const std::string& where, const std::string& name, const std::string& what) {
+    fs::create_directories(folder_ / where);
+    const fs::path program = folder_ / (where + "/" + name);
+    write_file(program, "#!/bin/sh\n" + std::string(kRow) + what);
+    fs::permissions(program, fs::perms::owner_all);
+  }
+  Outcome run(const std::string& flags, const std::string& environment = "") const {
+    return Program(ShellLine{"LOG=" + (folder_ / "log").string() + " " + environment + " " +
+                             RINGLET_PEERS_SCRIPT " --build " + folder_.path().string() + " " +
+                             flags})
+        .wait(60);
+  }
+
+  const TemporaryDirectory folder_;
+};
+
+TEST_F(PeersScript, AlternatesAndTakesRatiosWithinARound) {
+  const Outcome outcome =
+      run("--sizes 4K --rounds 3 --only ringlet,gloo --out " + (folder_ / "out.json").string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string once = "threads\nprocesses\ngloo\n";
+  EXPECT_EQ(read_file(folder_ / "log"), once + once + once);
+
+  const auto json = nlohmann::json::parse(read_file(folder_ / "out.json"));
+  EXPECT_EQ(json.at("machine").at("processor"), "pretended");
+  ASSERT_EQ(json.at("rows").size(), 3U);
+  const auto& threads = json.at("rows").at(0);
+  EXPECT_EQ(threads.at("median_us"), 20);
+  EXPECT_EQ(threads.at("rounds_us"), (nlohmann::json{10, 20, 40}));
+  EXPECT_NEAR(threads.at("busbw_gbs"), 4096 / 20e3, 1e-9);
+  ASSERT_EQ(json.at("ratios").size(), 2U);
+  EXPECT_EQ(json.at("ratios").at(0).at("rounds"), (nlohmann::json{3.0, 1.5, 5.0}));
+  EXPECT_EQ(json.at("ratios").at(0).at("ratio"), 3.0);  // of the medians it would be 1.5
+  EXPECT_EQ(json.at("ratios").at(1).at("ratio"), 1.5);
+  EXPECT_TRUE(holds(outcome.out, {"ringlet threads local ring", "gloo local ring", "30.0*",
+                                  "4K: 3.00 times as fast as the best peer"}));
+}
+
+TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
+  const Outcome outcome = run("--sizes 4K,8K --rounds 1 --only gloo", "WRONG=3");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(
+      holds(outcome.err, {"error: gloo processes local ring at 8192 bytes: 3 wrong elements"}));
+}
+
+TEST_F(PeersScript, NamesAndPassesOverWhatIsAbsentOrFails) {
+  pretend("bin", "ringlet",
+          "[ \"$3\" = --help ] && exit 0; echo 'ringlet: error: no luck' >&2; exit 1");
+  const Outcome outcome = run("--sizes 4K --rounds 2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.err, {"Open MPI's program is not built",
+                                  "ringlet, threads: ringlet: error: no luck; passed over"}));
+  EXPECT_TRUE(holds(outcome.out, {"gloo local ring"}));
+}
+
+TEST_F(PeersScript, RefusesWhatItDoesNotKnowInALine) {
+  for (const std::string flags : {"--sizes 6", "--ranks 1", "--rounds 0", "--only nccl",
+                                  "--round 3x", "--out /no/such/folder/file"}) {
+    const Outcome outcome = run(flags);
+    EXPECT_EQ(outcome.code, 2) << flags;
+    EXPECT_TRUE(outcome.err.starts_with("all_reduce: error: ")) << outcome.err;
+    EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::testing
