@@ -23,9 +23,17 @@ TraceWriter::Recording::~Recording() {
   drain(device_.communication());
   device_.compute().set_tracer(nullptr);
   device_.communication().set_tracer(nullptr);
-  const std::lock_guard lock(writer_->mutex_);
-  writer_->streams_.push_back({rank_, 1, "compute", compute_.spans()});
-  writer_->streams_.push_back({rank_, 2, "communication", communication_.spans()});
+  writer_->add(rank_, 1, "compute", compute_.spans());
+  writer_->add(rank_, 2, "communication", communication_.spans());
+}
+
+void TraceWriter::add(int rank, int tid, const char* name, const std::vector<Span>& spans) {
+  const std::lock_guard lock(mutex_);
+  auto same = std::find_if(streams_.begin(), streams_.end(), [=](const Stream& stream) {
+    return stream.rank == rank && stream.tid == tid;
+  });
+  if (same == streams_.end()) same = streams_.insert(same, {rank, tid, name, {}});
+  same->spans.insert(same->spans.end(), spans.begin(), spans.end());
 }
 
 namespace {

@@ -17,7 +17,7 @@ namespace ringlet::train {
 class TraceWriter {
  public:
   /// While it lives, the streams of `device` are traced as those of `rank`. A null writer traces
-  /// nothing.
+  /// nothing. A rank may be recorded several times, one after the other.
   class Recording {
    public:
     Recording(TraceWriter* writer, int rank, Device& device);
@@ -42,6 +42,8 @@ class TraceWriter {
     std::string name;
     std::vector<Span> spans;
   };
+  void add(int rank, int tid, const char* name, const std::vector<Span>& spans);
+
   std::mutex mutex_;
   std::vector<Stream> streams_;
 };

@@ -51,7 +51,8 @@ const std::vector<Question>& questions() {
       {"ringlet train --data s", {"synthetic"}, {"weights"}},
       {"ringlet train --out r", {"runs"}, {"weights"}},
       {"ringlet train --init w", {"weights.safetensors"}, {"runs"}},
-      {"ringlet bench ", {"train"}, {"eval"}},
+      {"ringlet bench ", {"train", "all-reduce"}, {"eval"}},
+      {"ringlet bench all-reduce --strategies d", {"doubling"}, {"ring"}},
       {"ringlet bench train --js", {"--json"}, {"--init"}},
       {"ringlet completion ", {"bash", "zsh", "fish"}, {}},
   };

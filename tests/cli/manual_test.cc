@@ -22,7 +22,7 @@ Names all_matches(const std::string& text, const std::regex& pattern) {
 
 /// The flags that a row of --help begins with, but --help itself.
 Names flags_of(const std::string& help) {
-  static const std::regex kRow("\n  ((?:-h, )?--[a-z0-9-]+(?:, --[a-z0-9-]+)*)");
+  static const std::regex kRow("\n  ((?:-[a-z], )?--[a-z0-9-]+(?:, --[a-z0-9-]+)*)");
   static const std::regex kFlag("(--[a-z0-9-]+)");
   Names flags;
   for (const std::string& row : all_matches(help, kRow)) flags.merge(all_matches(row, kFlag));
@@ -63,10 +63,11 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
                          ::testing::Values("train", "eval", "predict", "export", "report",
-                                           "inspect", "bench train", "devices", "completion"),
+                                           "inspect", "bench train", "bench all-reduce", "devices",
+                                           "completion"),
                          [](const auto& command) {
                            std::string name = command.param;
-                           for (char& c : name) c = c == ' ' ? '_' : c;
+                           for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;
                            return name;
                          });
 

@@ -100,7 +100,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--device ",
                            "--devices ",
                            "--threads N",
-                           "--sync naive|ring|doubling|nccl|library",
+                           "--sync naive|tree|ring|",
                            "--transport auto|local|nccl",
                            "--shards N",
                            "--exact ",

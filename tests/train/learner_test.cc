@@ -118,12 +118,12 @@ class Counted : public comm::AllReduce {
   Counted(comm::Transport& transport, std::atomic<int>& calls)
       : AllReduce(transport), naive_(transport), calls_(calls) {}
   const char* name() const override { return "counted"; }
-  void sum(Stream& stream, View data) override {
+  void run(Stream& stream, View data, ReduceOp op) override {
     ++calls_;
-    naive_.sum(stream, data);
+    naive_.run(stream, data, op);
   }
-  std::optional<std::int64_t> bytes_sent(std::int64_t count) const override {
-    return naive_.bytes_sent(count);
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
+    return naive_.elements_sent(count);
   }
 
  private:

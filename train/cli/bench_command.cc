@@ -184,6 +184,7 @@ void add_bench_command(CLI::App& app, Action& action) {
     action = {[flags] { return run(*flags); },
               [flags] { return values_of(resolve(flags->train)); }};
   });
+  add_bench_all_reduce_command(*bench, action);
 }
 
 }  // namespace ringlet::train

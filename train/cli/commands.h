@@ -34,6 +34,8 @@ void add_predict_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
+/// Below `ringlet bench`.
+void add_bench_all_reduce_command(CLI::App& bench, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 /// Looks at the whole of `app` when it runs.

@@ -49,14 +49,16 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
   std::rethrow_exception(failure);
 }
 
-int run_as(const comm::ProcessPlace& place, const TrainOptions& options,
-           const std::function<int(comm::ProcessGroup*)>& body) {
+}  // namespace
+
+int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+                   const std::function<int(comm::ProcessGroup*)>& body) {
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(place, comm::ProcessGroupOptions{
-                             .replicas = static_cast<int>(options.execution.devices.size()),
-                             .timeout_seconds = options.execution.comm_timeout,
-                             .agreed = {{"ringlet's version", kVersion}}});
+    group.emplace(place,
+                  comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
+                                            .timeout_seconds = execution.comm_timeout,
+                                            .agreed = {{"ringlet's version", kVersion}}});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
@@ -69,13 +71,20 @@ int run_as(const comm::ProcessPlace& place, const TrainOptions& options,
   }
 }
 
-}  // namespace
-
 int run_in_processes(const RawFlags& flags,
                      const std::function<int(comm::ProcessGroup* processes)>& body) {
   if (!flags.in_processes) return body(nullptr);
-  if (const auto place = place_of(flags)) return run_as(*place, resolve(flags), body);
+  if (const auto place = place_of(flags))
+    return run_as_process(*place, resolve(flags).execution, body);
   return *flags.processes == 1 ? body(nullptr) : start_processes(*flags.processes);
+}
+
+std::filesystem::path file_of_process(const std::filesystem::path& file,
+                                      const comm::ProcessGroup* processes) {
+  if (processes == nullptr || processes->process() == 0) return file;
+  std::filesystem::path own = file;
+  return own.replace_filename(fmt::format("{}.p{}{}", file.stem().string(), processes->process(),
+                                          file.extension().string()));
 }
 
 int ranks_of(const Execution& execution, const comm::ProcessGroup* processes) {

@@ -1,6 +1,7 @@
 // --processes: a command's work in one of several processes.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 
 #include "comm/process_group.h"
@@ -24,6 +25,15 @@ class ToldElsewhere : public Error {
 /// Throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
 int run_in_processes(const RawFlags& flags,
                      const std::function<int(comm::ProcessGroup* processes)>& body);
+
+/// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
+int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+                   const std::function<int(comm::ProcessGroup* processes)>& body);
+
+/// What this process writes of a file that each writes its part of: "trace.json", in process 2
+/// "trace.p2.json". `processes` may be null.
+std::filesystem::path file_of_process(const std::filesystem::path& file,
+                                      const comm::ProcessGroup* processes);
 
 /// Ranks in the whole world: one a device, in each of the processes.
 int ranks_of(const Execution& execution, const comm::ProcessGroup* processes);

@@ -113,14 +113,6 @@ void check_outputs(const Files& files) {
   require_writable_directory(files.out);
 }
 
-/// What this process writes of the timeline: "trace.json", in process 2 "trace.p2.json".
-fs::path trace_file(const fs::path& file, const comm::ProcessGroup* processes) {
-  if (processes == nullptr || processes->process() == 0) return file;
-  fs::path own = file;
-  return own.replace_filename(fmt::format("{}.p{}{}", file.stem().string(), processes->process(),
-                                          file.extension().string()));
-}
-
 /// Whether a line on `descriptor` can be written over.
 bool can_renew_lines(int descriptor) {
   const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
@@ -237,7 +229,7 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();
 
   const RunResult result = train(setup, listeners, trace.get(), processes);
-  if (trace) trace->write(trace_file(files.trace, processes));
+  if (trace) trace->write(file_of_process(files.trace, processes));
   const int code = result.interrupted ? kInterrupted + stop_signal(processes) : 0;
   if (!speaks) return code;
   console.finish();

@@ -1,0 +1,114 @@
+// CostModel: the formulas of each strategy, what a fit finds again, and where two strategies meet.
+#include "comm/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "comm/all_reduce.h"
+
+namespace ringlet::comm {
+namespace {
+
+constexpr CostModel kMachine{2e-6, 1e-10, 3e-11};
+
+void expect_path(const char* strategy, int ranks, const PathCost& expected) {
+  const PathCost path = path_cost(strategy, ranks, 1);
+  EXPECT_DOUBLE_EQ(path.steps, expected.steps) << strategy << " of " << ranks;
+  EXPECT_DOUBLE_EQ(path.bytes, expected.bytes) << strategy << " of " << ranks;
+  EXPECT_DOUBLE_EQ(path.reduced_bytes, expected.reduced_bytes) << strategy << " of " << ranks;
+}
+
+TEST(CostModel, HasTheTextbooksFormulas) {
+  expect_path("naive", 8, {14, 14, 7});
+  expect_path("tree", 8, {6, 6, 3});
+  expect_path("tree", 5, {6, 6, 3});
+  expect_path("ring", 8, {14, 1.75, 0.875});
+  expect_path("halving-doubling", 8, {6, 1.75, 0.875});
+  expect_path("doubling", 8, {3, 3, 3});
+  expect_path("one-shot", 8, {1, 7, 7});
+  expect_path("two-shot", 8, {2, 1.75, 0.875});
+}
+
+TEST(CostModel, FoldsInTheRanksBeyondAPowerOfTwo) {
+  expect_path("doubling", 6, {2 + 2, 2 + 2, 2 + 1});
+  expect_path("halving-doubling", 6, {4 + 2, 1.5 + 2, 0.75 + 1});
+}
+
+TEST(CostModel, TakesNothingForOneRank) {
+  for (const auto name : all_reduce_strategies()) {
+    EXPECT_EQ(predicted_seconds(name, 1, 1 << 20, kMachine), 0) << name;
+  }
+}
+
+TEST(CostModel, AddsLatencyBytesAndReduction) {
+  EXPECT_DOUBLE_EQ(predicted_seconds("ring", 4, 1e6, kMachine),
+                   6 * 2e-6 + 1.5e6 * 1e-10 + 0.75e6 * 3e-11);
+}
+
+std::vector<CostPoint> points_of(const char* strategy, int ranks, const CostModel& model) {
+  std::vector<CostPoint> points;
+  for (double bytes = 4096; bytes <= 64 << 20; bytes *= 4) {
+    points.push_back({ranks, bytes, predicted_seconds(strategy, ranks, bytes, model)});
+  }
+  return points;
+}
+
+TEST(CostFit, FindsTheMachineAgainAndFoldsReductionIntoTheBytes) {
+  const auto fit = fit_cost_model("ring", points_of("ring", 4, kMachine));
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->model.latency_s, 2e-6, 1e-12);
+  EXPECT_NEAR(fit->model.seconds_per_byte, 1e-10 + 3e-11 / 2, 1e-16);
+  EXPECT_LT(fit->worst_error, 1e-9);
+}
+
+TEST(CostFit, PredictsOtherNumbersOfRanks) {
+  const auto fit = fit_cost_model("doubling", points_of("doubling", 2, kMachine));
+  ASSERT_TRUE(fit);
+  const double expected = predicted_seconds("doubling", 16, 1 << 20, kMachine);
+  EXPECT_NEAR(predicted_seconds("doubling", 16, 1 << 20, fit->model), expected, 1e-9 * expected);
+}
+
+TEST(CostFit, CountsSmallSizesAsMuchAsLargeOnes) {
+  std::vector<CostPoint> points = points_of("ring", 2, kMachine);
+  points.back().seconds *=
+      1.5;  // 64 MiB outweighs 4 KiB ten-thousandfold where errors are absolute
+  const auto fit = fit_cost_model("ring", points);
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(fit->model.latency_s, 2e-6, 2e-7);
+  EXPECT_GT(fit->worst_error, 0.2);
+  EXPECT_LT(fit->median_error, 0.1);
+}
+
+TEST(CostFit, KeepsBothNumbersFromBecomingNegative) {
+  const CostPoint falling[] = {{2, 1e3, 2e-5}, {2, 1e6, 1e-5}};
+  const auto flat = fit_cost_model("ring", falling);
+  ASSERT_TRUE(flat);
+  EXPECT_EQ(flat->model.seconds_per_byte, 0);
+  EXPECT_GT(flat->model.latency_s, 0);
+  const CostPoint steep[] = {{2, 1e3, 1e-9}, {2, 1e6, 1e-3}};
+  const auto line = fit_cost_model("ring", steep);
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->model.latency_s, 0);
+  EXPECT_GT(line->model.seconds_per_byte, 0);
+}
+
+TEST(CostFit, NeedsTwoSizes) {
+  EXPECT_FALSE(fit_cost_model("ring", {}));
+  const CostPoint same[] = {{2, 4096, 1e-5}, {2, 4096, 2e-5}};
+  EXPECT_FALSE(fit_cost_model("ring", same));
+}
+
+TEST(Crossover, IsWhereBothTakeEquallyLong) {
+  const ModeledStrategy doubling{"doubling", kMachine}, ring{"ring", kMachine};
+  const auto bytes = crossover_bytes(doubling, ring, 8);
+  ASSERT_TRUE(bytes);
+  EXPECT_NEAR(predicted_seconds("doubling", 8, *bytes, kMachine),
+              predicted_seconds("ring", 8, *bytes, kMachine), 1e-15);
+  EXPECT_FALSE(crossover_bytes(ring, doubling, 8));
+  EXPECT_FALSE(crossover_bytes(ring, ring, 8));
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,29 @@
+// How fast the machine copies memory: what no all-reduce of large buffers can be faster than.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace ringlet::train {
+
+/// Bytes copied a second, in GB (1e9); each copied byte is read once and written once. The best of
+/// several passes.
+struct CopyRate {
+  double memcpy_gbs = 0;
+  std::optional<double> streaming_gbs{};  ///< with stores past the caches; where there are such
+};
+
+struct CopyBandwidth {
+  std::int64_t buffer_bytes = 0;  ///< copied in a pass, by all threads together
+  int threads = 1;                ///< of `all`: as many as processors
+  CopyRate one{};                 ///< one thread alone
+  CopyRate all{};
+};
+
+/// Copies a buffer far larger than the caches, for about a second.
+CopyBandwidth measure_copy_bandwidth();
+
+/// Bytes of the largest cache, as the system tells; 0 where it does not.
+std::int64_t largest_cache_bytes();
+
+}  // namespace ringlet::train

@@ -1,0 +1,67 @@
+#include "train/all_reduce_bench/machine.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "train/device_report.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+namespace {
+
+nlohmann::json to_json(const CopyRate& rate) {
+  nlohmann::json json = {{"memcpy_gbs", rate.memcpy_gbs}, {"streaming_gbs", nullptr}};
+  if (rate.streaming_gbs) json["streaming_gbs"] = *rate.streaming_gbs;
+  return json;
+}
+
+}  // namespace
+
+std::vector<double> load_average() {
+  std::array<double, 3> load{};
+  const int known = getloadavg(load.data(), static_cast<int>(load.size()));
+  return known < 0 ? std::vector<double>()
+                   : std::vector<double>(load.begin(), load.begin() + known);
+}
+
+MachineRecord survey_machine() {
+  const DeviceReport processor = survey_processor();
+  MachineRecord machine;
+  machine.processor = processor.processor;
+  machine.cores = processor.cores;
+  machine.instruction_set = processor.instruction_set;
+  machine.cache_bytes = largest_cache_bytes();
+  machine.load_average = load_average();
+  machine.copy = measure_copy_bandwidth();
+  machine.ringlet = kVersion;
+  machine.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return machine;
+}
+
+nlohmann::json to_json(const MachineRecord& machine) {
+  nlohmann::json distances = nlohmann::json::array();
+  for (const CoreDistance& distance : machine.distances) {
+    distances.push_back({{"nanoseconds", distance.nanoseconds}, {"word", distance.word()}});
+  }
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"instruction_set", machine.instruction_set},
+          {"cache_bytes", machine.cache_bytes},
+          {"load_average", machine.load_average},
+          {"core_distances", distances},
+          {"copy",
+           {{"buffer_bytes", machine.copy.buffer_bytes},
+            {"threads", machine.copy.threads},
+            {"one_thread", to_json(machine.copy.one)},
+            {"all_threads", to_json(machine.copy.all)}}},
+          {"ringlet", machine.ringlet},
+          {"started", machine.started}};
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,57 @@
+// Measurement: what one all-reduce of one size took; a row of the benchmark's table, an object of
+// its JSON, a line of its CSV. Other engines' programs write the same objects, one a line.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+struct Measurement {
+  std::string engine = "ringlet";
+  std::string ranks_as = "threads";  ///< or "processes"
+  std::string transport = "local";
+  std::string strategy;
+  int ranks = 0;
+  std::int64_t bytes = 0;  ///< on each rank
+  std::int64_t count = 0;  ///< elements
+  std::string type = "f32";
+  std::string op = "sum";
+  bool in_place = true;
+  std::int64_t iterations = 0;  ///< timed
+  // Of a call, which takes as long as its slowest rank.
+  double median_us = 0;
+  double min_us = 0;
+  double p99_us = 0;
+  bool checked = true;
+  std::int64_t wrong = 0;             ///< elements, over all ranks and compared iterations
+  std::vector<std::string> hashes{};  ///< of each rank's last result
+
+  /// Bytes / median, in GB/s (1e9).
+  double algbw_gbs() const;
+  /// algbw 2 (p-1)/p: what each rank has to send and receive at least, whatever p is.
+  double busbw_gbs() const;
+  bool ranks_differ() const;
+  /// Every rank got the exact result, as far as that was looked at.
+  bool right() const { return wrong == 0 && !ranks_differ(); }
+};
+
+/// Sets median, min and p99 from the seconds of each call; at least one.
+void set_times(Measurement& measurement, std::vector<double> seconds);
+
+nlohmann::json to_json(const Measurement& measurement);
+/// What a file written by --json (an object with "rows") or by another engine's program (an object
+/// a line) holds. Throws FileError naming the file, and the row and field that are not right.
+std::vector<Measurement> read_measurements(const std::filesystem::path& file);
+
+/// A heading and a line for each, as comma-separated values.
+std::string to_csv(const std::vector<Measurement>& measurements);
+
+/// The table's heading, and a row of it; each ends its line.
+std::string table_heading();
+std::string table_row(const Measurement& measurement);
+
+}  // namespace ringlet::train

@@ -1,0 +1,30 @@
+// The sizes that a benchmark goes through, and how they are written: 4096 is 4K.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ringlet::train {
+
+/// "4096", "4K", "64M", "1G": powers of 1024, with or without B or iB behind. Nothing for anything
+/// else, and for what 62 bits cannot count.
+std::optional<std::int64_t> parse_size(std::string_view text);
+
+/// 4096 as "4K", 1000 as "1000".
+std::string size_text(std::int64_t bytes);
+
+/// From `begin` on, each the former times `factor` or, where `step` is not 0, plus `step`, as long
+/// as `end` is not passed; rounded down to whole elements, without repetition. Throws ContractError
+/// for an empty range, a factor below 2, and elements larger than `begin`.
+struct SizeRange {
+  std::int64_t begin = 4096;
+  std::int64_t end = 64 << 20;
+  std::int64_t factor = 2;
+  std::int64_t step = 0;
+};
+std::vector<std::int64_t> sizes_of(const SizeRange& range, std::int64_t element_bytes);
+
+}  // namespace ringlet::train

@@ -1,0 +1,297 @@
+#include "train/cli/all_reduce_bench_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "comm/all_reduce.h"
+#include "train/all_reduce_bench/test_pattern.h"
+#include "train/cli/checks.h"
+#include "train/cli/error_exit.h"
+#include "train/cli/usage.h"
+#include "train/transport_choice.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr DType kReducedTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i32};
+
+template <class Values>
+std::vector<std::string> names_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(name_of(value));
+  return names;
+}
+
+template <class Values>
+auto value_named(const std::string& name, const Values& values) {
+  return *std::find_if(std::begin(values), std::end(values),
+                       [&](auto value) { return name == name_of(value); });
+}
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const auto name : comm::all_reduce_strategies()) names.emplace_back(name);
+  return names;
+}
+
+std::string alternatives(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, "|"));
+}
+
+/// 4096, 4K, 64M, 1G; the text becomes a number.
+CLI::Validator size_in_bytes() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const auto size = parse_size(text);
+        if (!size || *size < 1) return fmt::format("'{}' is no size such as 4096, 4K or 64M", text);
+        text = fmt::format("{}", *size);
+        return {};
+      },
+      "");
+}
+
+void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "What is reduced";
+  command.add_option("-b,--begin", flags.range.begin, "smallest size in bytes: 4096, 4K, 64M")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->default_str(size_text(flags.range.begin))
+      ->group(group);
+  command.add_option("-e,--end", flags.range.end, "largest size")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->default_str(size_text(flags.range.end))
+      ->group(group);
+  auto* factor =
+      command
+          .add_option("-f,--factor", flags.range.factor, "each size is the one before times this")
+          ->check(whole_number(2))
+          ->capture_default_str()
+          ->group(group);
+  command.add_option("-i,--step", flags.range.step, "instead: the one before and so many bytes")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->excludes(factor)
+      ->group(group);
+  const std::vector<std::string> types = names_of(kReducedTypes), ops = names_of(kReduceOps);
+  command.add_option("-d,--type", flags.type, "of the elements")
+      ->check(one_of(types))
+      ->type_name(alternatives(types))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("-o,--op", flags.op, "how they are reduced")
+      ->check(one_of(ops))
+      ->type_name(alternatives(ops))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_flag("--out-of-place", flags.out_of_place,
+                "keep the input: copy it to where the result will be, in the timed part; the "
+                "collectives themselves are in place")
+      ->group(group);
+}
+
+void add_rank_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Ranks";
+  constexpr int kMost = 1024;
+  command.add_option("--ranks", flags.ranks, "how many; several numbers are measured in turn [2]")
+      ->delimiter(',')
+      ->check(whole_number(2, kMost))
+      ->type_name("N,N,...")
+      ->group(group);
+  std::vector<std::string> strategies = strategy_names();
+  strategies.insert(strategies.begin(), "all");
+  command
+      .add_option("--strategies", flags.strategies,
+                  "a list of them, or all that can run there [all]")
+      ->delimiter(',')
+      ->check(one_of(strategies))
+      ->type_name(alternatives(strategies))
+      ->group(group);
+  command
+      .add_option("--transport", flags.transport,
+                  "local copies between threads, or NCCL with a GPU each; auto takes NCCL where "
+                  "it can be had")
+      ->check(one_of({"auto", "local", "nccl"}))
+      ->type_name("auto|local|nccl")
+      ->capture_default_str()
+      ->group(group);
+  auto* device = command
+                     .add_option("--device", flags.device,
+                                 "where all of them are; cuda: on a GPU each, from cuda:0 on")
+                     ->check(device_name())
+                     ->type_name("DEVICE")
+                     ->capture_default_str()
+                     ->group(group);
+  command.add_option("--devices", flags.devices, "instead: a device for each rank")
+      ->delimiter(',')
+      ->check(device_name())
+      ->type_name("cpu:0,cpu:0,...")
+      ->excludes(device)
+      ->group(group);
+  command
+      .add_flag("--processes", flags.processes,
+                "each rank a process of its own, over Gloo (or NCCL), instead of a thread: "
+                "started here, or by torchrun, mpirun or srun")
+      ->group(group);
+}
+
+void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Measurement";
+  constexpr double kShortestTimeout = 0.01;  // seconds
+  command
+      .add_option("-n,--iterations", flags.iterations,
+                  fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
+                              kSecondsOfASize, kFewestIterations, kMostIterations))
+      ->check(whole_number(1))
+      ->group(group);
+  command.add_option("-w,--warmup", flags.warm_up, "calls before those")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--timeout", flags.timeout,
+                  "seconds that a rank waits for another before it names it and stops")
+      ->check(number(kShortestTimeout))
+      ->capture_default_str()
+      ->group(group);
+  command.add_flag("--no-check", flags.no_check, "do not compare the results with the exact ones")
+      ->group(group);
+}
+
+void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Files";
+  command.add_option("--json", flags.json, "write the figures, the models and the machine")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--csv", flags.csv, "write the figures as comma-separated values")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--trace", flags.trace,
+                  fmt::format("write a timeline of {} more calls of each size and strategy "
+                              "(Chrome trace; open it in Perfetto); process N > 0 writes its "
+                              "own, with .pN before the extension",
+                              kTracedCalls))
+      ->type_name("FILE")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_work_flags(command, flags);
+  add_rank_flags(command, flags);
+  add_measurement_flags(command, flags);
+  add_output_flags(command, flags);
+}
+
+namespace {
+
+std::vector<DeviceId> devices_for(const AllReduceFlags& flags, int ranks) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (devices.empty()) {
+    devices.assign(static_cast<std::size_t>(ranks), DeviceId::parse(flags.device));
+    for (int rank = 0; flags.device == "cuda" && rank < ranks; ++rank) {
+      devices[static_cast<std::size_t>(rank)].index = rank;
+    }
+  }
+  if (devices.size() != static_cast<std::size_t>(ranks)) {
+    throw UsageError(fmt::format("--devices names {} devices for {} ranks; give --ranks {}",
+                                 devices.size(), ranks, devices.size()));
+  }
+  return devices;
+}
+
+bool all_strategies(const AllReduceFlags& flags) {
+  return std::find(flags.strategies.begin(), flags.strategies.end(), "all") !=
+         flags.strategies.end();
+}
+
+bool is_engines(const std::string& strategy) {
+  return strategy != "all" && comm::needs_engine(strategy);
+}
+
+Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
+  Execution execution;
+  execution.devices = std::move(devices);
+  execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
+  execution.comm_timeout = flags.timeout;
+  execution.on_hang = end_despite_running_threads;
+  execution.transport = flags.transport == "nccl"    ? TransportChoice::nccl
+                        : flags.transport == "local" ? TransportChoice::local
+                                                     : TransportChoice::automatic;
+  const bool automatic = execution.transport == TransportChoice::automatic;
+  if (automatic && std::any_of(flags.strategies.begin(), flags.strategies.end(), is_engines)) {
+    execution.transport = TransportChoice::nccl;
+  }
+  execution.transport = checked([&] { return choose_transport(execution, flags.processes); });
+  return execution;
+}
+
+/// What the strategy needs and has not; "" if it can run.
+std::string need_of(const std::string& strategy, const Execution& execution, bool in_processes) {
+  if (comm::needs_engine(strategy) && execution.transport != TransportChoice::nccl) {
+    return "--transport nccl";
+  }
+  const bool share_memory = execution.transport == TransportChoice::local && !in_processes;
+  if (comm::needs_peer_access(strategy) && !share_memory) return "ranks that share memory";
+  return "";
+}
+
+void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
+  const bool all = all_strategies(flags);
+  std::map<std::string, std::vector<std::string>> names_by_need;
+  for (const std::string& name : all ? strategy_names() : flags.strategies) {
+    const std::string need = need_of(name, block.options.execution, flags.processes);
+    if (need.empty()) {
+      block.options.strategies.push_back(name);
+    } else if (all) {
+      names_by_need[need].push_back(name);
+    } else {
+      throw UsageError(fmt::format("--strategies {} needs {}", name, need));
+    }
+  }
+  for (const auto& [need, names] : names_by_need) {
+    block.left_out += fmt::format("{}{} (without {})", block.left_out.empty() ? "" : "; ",
+                                  fmt::join(names, ", "), need);
+  }
+}
+
+AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<DeviceId> devices) {
+  AllReduceBlock block{.ranks = ranks};
+  AllReduceBenchOptions& options = block.options;
+  options.type = value_named(flags.type, kReducedTypes);
+  options.op = value_named(flags.op, kReduceOps);
+  options.in_place = !flags.out_of_place;
+  options.warm_up = flags.warm_up;
+  options.iterations = flags.iterations;
+  options.check = !flags.no_check;
+  options.execution = execution_for(flags, std::move(devices));
+  options.sizes = checked([&] { return sizes_of(flags.range, size_of(options.type)); });
+  checked([&] { return TestPattern(options.type, options.op, 0, ranks); });
+  choose_strategies(flags, block);
+  return block;
+}
+
+}  // namespace
+
+std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
+  std::vector<AllReduceBlock> blocks;
+  for (const int ranks : flags.ranks) {
+    blocks.push_back(block_for(flags, ranks, devices_for(flags, ranks)));
+  }
+  return blocks;
+}
+
+AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
+  const std::vector<DeviceId> devices = devices_for(flags, place.processes);
+  return block_for(flags, place.processes, {devices[static_cast<std::size_t>(place.process)]});
+}
+
+}  // namespace ringlet::train
