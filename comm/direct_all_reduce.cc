@@ -34,9 +34,10 @@ void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (size() == 1) return;
   const View window = window_for(stream, data);
   peers_.copy(stream, data, window);
-  PeerSession session(peers_, stream, window);
-  peers_.reduce_into(stream, op, data);
-  session.leave();
+  with_peers(peers_, stream, window, [&] {
+    peers_.reduce_into(stream, op, data);
+    peers_.leave(stream);
+  });
 }
 
 /// The windows are used in turn. One that has become too small is kept: others may still read it.
@@ -59,10 +60,11 @@ TwoShotAllReduce::TwoShotAllReduce(Transport& transport)
 
 void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (size() == 1) return;
-  PeerSession session(peers_, stream, data);
-  peers_.reduce_for_all(stream, op, part_begin(data.count(), size(), rank()),
-                        part_begin(data.count(), size(), rank() + 1));
-  session.close();
+  with_peers(peers_, stream, data, [&] {
+    peers_.reduce_for_all(stream, op, part_begin(data.count(), size(), rank()),
+                          part_begin(data.count(), size(), rank() + 1));
+    peers_.close(stream);
+  });
 }
 
 std::optional<std::int64_t> TwoShotAllReduce::elements_sent(std::int64_t count) const {

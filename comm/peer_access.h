@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 
 #include "kernels/reduce.h"
 #include "kernels/stream.h"
@@ -46,33 +47,17 @@ class PeerAccess {
   virtual void reduce_into(Stream& stream, ReduceOp op, const View& mine) = 0;
 };
 
-/// A session that is abandoned where an exception ends it.
-class PeerSession {
- public:
-  PeerSession(PeerAccess& access, Stream& stream, const View& mine)
-      : access_(access), stream_(stream) {
-    access_.open(stream_, mine);
-    open_ = true;
+/// A session in which body() does what the strategy does, and which it ends with close() or
+/// leave(); abandoned where it throws.
+template <class Body>
+void with_peers(PeerAccess& peers, Stream& stream, const View& mine, Body body) {
+  try {
+    peers.open(stream, mine);  // whoever breaks off here has shown its memory already
+    body();
+  } catch (const std::exception& error) {
+    peers.abandon(stream, error.what());
+    throw;
   }
-  ~PeerSession() {
-    if (open_) access_.abandon(stream_, "a collective was broken off");
-  }
-  PeerSession(const PeerSession&) = delete;
-  PeerSession& operator=(const PeerSession&) = delete;
-
-  void close() {
-    access_.close(stream_);
-    open_ = false;
-  }
-  void leave() {
-    access_.leave(stream_);
-    open_ = false;
-  }
-
- private:
-  PeerAccess& access_;
-  Stream& stream_;
-  bool open_ = false;
-};
+}
 
 }  // namespace ringlet::comm

@@ -18,21 +18,6 @@ namespace {
 
 using Values = std::vector<float>;
 
-/// What runs between threads.
-std::vector<std::string> strategies_of_threads() {
-  std::vector<std::string> names;
-  for (const std::string_view name : all_reduce_strategies()) {
-    if (!needs_engine(name)) names.emplace_back(name);
-  }
-  return names;
-}
-
-/// As a part of a test's name.
-std::string identifier(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 /// What every rank holds after one all-reduce of inputs[rank], and what each has sent.
 struct Outcome {
   std::vector<Values> values;

@@ -41,8 +41,8 @@ TEST_P(AllocationTest, HappensInTheFirstStepOnly) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, AllocationTest, testing::Values("naive", "ring", "doubling"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Strategies, AllocationTest, testing::ValuesIn(strategies_of_threads()),
+                         [](const auto& test) { return identifier(test.param); });
 
 }  // namespace
 }  // namespace ringlet::comm

@@ -92,8 +92,8 @@ TEST_P(CudaTransport, SumsLocallyBetweenGpus) {
   sum_locally(GetParam(), cuda_device_count());
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, CudaTransport, testing::Values("naive", "ring", "doubling"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Strategies, CudaTransport, testing::ValuesIn(strategies_of_threads()),
+                         [](const auto& test) { return identifier(test.param); });
 
 class CudaNccl : public CudaTransport {
  protected:

@@ -1,7 +1,9 @@
-// A transport that fails on purpose: its k-th exchange throws instead of taking place.
+// A transport that fails on purpose: its k-th exchange, or the k-th thing that it is asked to do
+// with other ranks' memory, throws instead of taking place.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -9,13 +11,53 @@
 
 namespace ringlet::comm {
 
+/// Calls count() before whatever may take a while.
+class CountedPeerAccess final : public PeerAccess {
+ public:
+  CountedPeerAccess(PeerAccess& inner, std::function<void()> count)
+      : inner_(inner), count_(std::move(count)) {}
+
+  void open(Stream& stream, const View& mine) override {
+    count_();
+    inner_.open(stream, mine);
+  }
+  void close(Stream& stream) override {
+    count_();
+    inner_.close(stream);
+  }
+  void leave(Stream& stream) override { inner_.leave(stream); }
+  void abandon(Stream& stream, const char* reason) noexcept override {
+    inner_.abandon(stream, reason);
+  }
+  void settle() noexcept override { inner_.settle(); }
+  void copy(Stream& stream, const ConstView& x, const View& y) override {
+    inner_.copy(stream, x, y);
+  }
+  void reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override {
+    count_();
+    inner_.reduce_for_all(stream, op, begin, end);
+  }
+  void reduce_into(Stream& stream, ReduceOp op, const View& mine) override {
+    count_();
+    inner_.reduce_into(stream, op, mine);
+  }
+
+ private:
+  PeerAccess& inner_;
+  std::function<void()> count_;
+};
+
 class FailingTransport final : public Transport {
  public:
   /// Exchange number `fails_at` (from 0) throws; kNever for none.
   static constexpr int kNever = -1;
 
   FailingTransport(Transport& inner, int fails_at)
-      : Transport(inner.world()), inner_(inner), fails_at_(fails_at) {}
+      : Transport(inner.world()), inner_(inner), fails_at_(fails_at) {
+    if (PeerAccess* access = inner.peer_access()) {
+      peers_ = std::make_unique<CountedPeerAccess>(*access, [this] { count(); });
+    }
+  }
 
   int exchanges() const { return exchanges_; }
 
@@ -23,19 +65,25 @@ class FailingTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return inner_.root_cause(); }
   FlightRecorder& recorder() override { return inner_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return inner_.look_at(other); }
+  PeerAccess* peer_access() override { return peers_.get(); }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                    Combine combine) override {
-    if (exchanges_++ == fails_at_) throw std::runtime_error("the cable was cut");
-    inner_.set_timeout(timeout_seconds());
+    count();
     inner_.exchange(stream, to, out, from, in, combine);
   }
 
  private:
+  void count() {
+    if (exchanges_++ == fails_at_) throw std::runtime_error("the cable was cut");
+    inner_.set_timeout(timeout_seconds());
+  }
+
   Transport& inner_;
   int fails_at_;
   int exchanges_ = 0;
+  std::unique_ptr<PeerAccess> peers_;
 };
 
 }  // namespace ringlet::comm

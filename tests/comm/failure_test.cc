@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,6 +39,15 @@ const std::vector<FailureCase>& failure_cases() {
       {"naive", "naive", reduce},
       {"ring", "ring", reduce},
       {"doubling", "doubling", reduce},
+      {"tree", "tree", reduce},
+      {"halving_doubling", "halving-doubling", reduce},
+      {"one_shot", "one-shot", reduce},
+      {"two_shot", "two-shot", reduce},
+      {"reduce_scatter", "ring",
+       [](Communicator& communicator, Stream& stream, View data) {
+         communicator.reduce_scatter(stream, data, "shard");
+         stream.synchronize();
+       }},
       {"broadcast", "ring",
        [](Communicator& communicator, Stream& stream, View data) {
          communicator.broadcast(stream, 0, data, "weights");
@@ -156,6 +166,41 @@ TEST(Abort, CarriesItsCauseInTheSecondaryError) {
   } catch (const Aborted& error) {
     EXPECT_EQ(error.cause().rank, 1);
     EXPECT_EQ(error.cause().message, "out of memory");
+  }
+}
+
+// The same of memory that a session of peer access shows. Once the world is given up, at whatever
+// moment, each rank spoils its data as soon as it is let go.
+TEST(Abort, NeverLetsARankLeaveWhileItsMemoryIsReached) {
+  for (int round = 0; round < 25; ++round) {
+    LocalGroup group(3);
+    std::atomic<int> sums{0};
+    std::thread somebody([&group, &sums, round] {
+      while (sums < 3) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::microseconds(37 * round));
+      group.abort(1, "at some moment");
+    });
+    const auto messages = messages_of_ranks(3, [&](int rank) {
+      const auto device = in_place_device();
+      const auto reduce =
+          make_all_reduce(round % 2 == 0 ? "two-shot" : "one-shot", group.transport(rank));
+      while (true) {
+        std::vector<float> data(200000, 1.0F);  // given back each time: a sanitizer watches it
+        try {
+          reduce->run(device->communication(), view_of(data), ReduceOp::sum);
+        } catch (const Aborted&) {
+          std::fill(data.begin(), data.end(), std::numeric_limits<float>::quiet_NaN());
+          throw;
+        }
+        ++sums;
+        const bool right = std::all_of(data.begin(), data.end(), [](float x) { return x == 3; });
+        if (!right) throw std::runtime_error("a sum is wrong");
+      }
+    });
+    somebody.join();
+    for (const std::string& message : messages) {
+      EXPECT_EQ(message, "stopped, because rank 1 failed: at some moment") << "round " << round;
+    }
   }
 }
 

@@ -139,6 +139,7 @@ class LateAllReduce : public testing::TestWithParam<std::string> {};
 
 TEST_P(LateAllReduce, SumsInWhateverOrderTheStreamsRun) {
   for (const LateWorld& world : worlds()) {
+    if (needs_peer_access(GetParam()) && !world.reads_others) continue;
     for (const std::int64_t count : {1, 7, 1001}) {
       const auto results = run_late(
           world, GetParam(), count,
@@ -157,8 +158,24 @@ TEST_P(LateAllReduce, SumsInWhateverOrderTheStreamsRun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Strategies, LateAllReduce, testing::Values("naive", "ring", "doubling"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Strategies, LateAllReduce,
+                         testing::Values("naive", "ring", "doubling", "one-shot", "two-shot"),
+                         [](const auto& test) { return identifier(test.param); });
+
+TEST(LateAllReduce, NamesTheDeviceWhoseMemoryIsOutOfReach) {
+  LateMachine machine({});
+  const LateOperations operations;
+  LocalGroup group(2, {.operations = &operations});
+  const auto messages = messages_of_ranks(2, [&](int rank) {
+    LateRank replica(machine, rank, false, 10);
+    Communicator communicator(group.transport(rank),
+                              {.strategy = "two-shot", .timeout_seconds = 20});
+    communicator.all_reduce(replica.stream(), replica.data(), "gradients");
+    replica.finish();
+  });
+  EXPECT_TRUE(contains(messages[0] + messages[1], "does not reach the memory of meta:"))
+      << messages[0] << messages[1];
+}
 
 TEST(LateBroadcast, GivesTheRootsDataInWhateverOrderTheStreamsRun) {
   constexpr std::int64_t kCount = 100;
@@ -286,7 +303,8 @@ void fail_late(const std::string& strategy, const LateWorld& world, int failing,
     }
     replica.finish();
   });
-  EXPECT_EQ(machine.violation(), "") << text_of_world(world);
+  EXPECT_EQ(machine.violation(), "") << strategy << ", " << text_of_world(world) << ", rank "
+                                     << failing << " fails at " << fails_at;
   for (int rank = 0; rank < world.size; ++rank) {
     const std::string& message = messages[static_cast<std::size_t>(rank)];
     EXPECT_FALSE(contains(message, "hangs")) << message;
@@ -296,11 +314,14 @@ void fail_late(const std::string& strategy, const LateWorld& world, int failing,
 }
 
 TEST(LateTransport, ComesToRestWhereverARankFails) {
-  for (const std::string strategy : {"naive", "ring", "doubling"}) {
+  for (const std::string strategy : {"naive", "ring", "doubling", "one-shot", "two-shot"}) {
+    const bool direct = needs_peer_access(strategy);
     for (const int size : {2, 3, 4}) {
       for (const LateOrder order : {LateOrder{0, false}, LateOrder{1, false}, LateOrder{2, true}}) {
         for (int failing = 0; failing < size; ++failing) {
-          for (int at = 0; at < 2; ++at) fail_late(strategy, {size, at == 0, order}, failing, at);
+          for (int at = 0; at < 2; ++at) {
+            fail_late(strategy, {size, direct || at == 0, order}, failing, at);
+          }
         }
       }
     }

@@ -3,14 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "comm/all_reduce.h"
 #include "comm/local_transport.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
@@ -43,6 +46,21 @@ void run_ranks(int size, Body body) {
   for (int rank = 0; rank < size; ++rank) {
     EXPECT_EQ(messages[static_cast<std::size_t>(rank)], "") << "rank " << rank << " threw";
   }
+}
+
+/// The strategies that run between threads.
+inline std::vector<std::string> strategies_of_threads() {
+  std::vector<std::string> names;
+  for (const std::string_view name : all_reduce_strategies()) {
+    if (!needs_engine(name)) names.emplace_back(name);
+  }
+  return names;
+}
+
+/// A strategy's name as a part of a test's.
+inline std::string identifier(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 /// A device whose communication stream runs in place.
