@@ -4,7 +4,7 @@
 #   lib/libringlet_*.a         a static library a room
 #   lib/cmake/ringlet/         find_package(ringlet): ringlet::kernels, ::nn, ::comm, ::data, ::train, and
 #                              ringlet::ringlet for all
-#   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"
+#   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
 #   share/                     completions for bash, zsh and fish
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -38,6 +38,7 @@ foreach(header IN LISTS public)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/${folder})
 endforeach()
+install(FILES ${CMAKE_SOURCE_DIR}/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet)
 install(FILES ${CMAKE_BINARY_DIR}/generated/train/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train)
 

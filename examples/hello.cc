@@ -1,17 +1,8 @@
 // A model and a training loop of one's own, on two replicas: each takes half of every batch, and
 // their gradients become one. Prints the loss of the whole batch as it falls.
 #include <cstdio>
-#include <memory>
-#include <optional>
 
-#include "data/loader.h"
-#include "data/synthetic.h"
-#include "nn/layers/conv2d.h"
-#include "nn/layers/linear.h"
-#include "nn/layers/sequential.h"
-#include "nn/layers/stateless.h"
-#include "train/learner.h"
-#include "train/trainer.h"
+#include "ringlet.h"
 
 using namespace ringlet;
 
@@ -26,27 +17,18 @@ std::unique_ptr<nn::Layer> make_net(const nn::ModelInput& input) {
 }
 
 int main() {
-  constexpr int kReplicas = 2;
-  constexpr std::int64_t kBatch = 64, kShare = kBatch / kReplicas, kSteps = 60;
-  const data::Splits garments = data::make_synthetic({.train = kBatch * kSteps, .test = 500});
+  const data::Splits garments = data::make_synthetic({.train = 4000, .test = 500});
 
-  // One thread a replica runs this, on a device of its own.
+  // Each replica is a thread that runs this, on a device of its own.
   const auto replica = [&](Device& device, comm::Communicator& all) {
-    train::Learner learner(device, all, make_net, {.max_batch = kShare});
-    const auto my_share = [&](std::int64_t step) -> std::optional<data::BatchRequest> {
-      if (step == kSteps) return {};
-      const std::int64_t begin = step * kBatch + all.rank() * kShare;
-      return data::BatchRequest{.epoch = 0, .begin = begin, .end = begin + kShare};
-    };
-    data::Loader batches(garments.train, data::Sampler(garments.train->size(), /*seed=*/1),
-                         my_share, {.max_batch = kShare});
-    double sum = 0;
-    for (std::int64_t step = 1; const data::Batch* batch = batches.next(); ++step) {
-      sum += learner.step(*batch, kBatch, {.lr = 0.05, .momentum = 0.9});
-      if (step % 10 != 0) continue;
-      if (all.rank() == 0) std::printf("steps %2ld to %2ld  loss %.4f\n", step - 9, step, sum / 10);
-      sum = 0;
+    train::BatchShares batches(garments.train, all.world(), {.batch_size = 64});
+    train::Learner learner(device, all, make_net, {.max_batch = batches.largest()});
+    while (const data::Batch* share = batches.next()) {
+      const double loss = learner.step(*share, batches.world_samples(), {.lr = 0.05});
+      if (all.rank() == 0 && batches.step() % 10 == 0) {
+        std::printf("step %2ld  loss %.4f\n", batches.step(), loss);
+      }
     }
   };
-  train::run_replicas({.devices = {kReplicas, DeviceId{DeviceKind::cpu}}}, replica);
+  train::run_replicas({.devices = {2, DeviceId{DeviceKind::cpu}}}, replica);
 }
