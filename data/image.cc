@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "data/error.h"
+#include "data/exif.h"
 #include "data/image_format.h"
 #include "data/pnm.h"
 #include "data/stb.h"
@@ -84,7 +85,8 @@ Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, cons
   Image image{header.width, header.height, header.channels, {}};
   const char* failure = stb_decode(file, memory_for(header), image);
   if (failure != nullptr) fail(name, damaged(format, failure));
-  return image;
+  const int orientation = format == ImageFormat::jpeg ? exif_orientation(file) : 1;
+  return orientation == 1 ? image : upright(image, orientation);
 }
 
 }  // namespace
@@ -108,7 +110,7 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
   if (!fs::exists(status)) fail(name, "there is no such file; check the path");
   if (!fs::is_regular_file(status)) fail(name, "is not a regular file; name a file");
   const std::uintmax_t size = fs::file_size(path, error);
-  if (error) fail(name, "has no size: " + error.message());
+  if (error) fail(name, "has no size: " + error.message() + "; name another file");
   check_bytes(size, name, limits);
   std::ifstream stream(path, std::ios::binary);
   if (!stream) {
@@ -117,7 +119,8 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
   }
   std::vector<std::uint8_t> bytes(size);
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-  if (static_cast<std::uintmax_t>(stream.gcount()) != size) fail(name, "cannot be read");
+  if (static_cast<std::uintmax_t>(stream.gcount()) != size)
+    fail(name, "cannot be read; check the disk");
   return decode_image(bytes, name, limits);
 }
 

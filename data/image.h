@@ -1,4 +1,5 @@
-// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (data/pnm.h).
+// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (data/pnm.h). A
+// JPEG is turned as its camera was held (data/exif.h).
 //
 // A file is taken from memory, whole, and looked at before it is decoded: what it is by its first
 // bytes, its size by its header, and whether it ends where it should. So neither a file of a few
@@ -19,6 +20,7 @@ struct Image {
   int height = 0;
   int channels = 0;                  ///< 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha
   std::vector<std::uint8_t> pixels;  ///< [height, width, channels]
+  int orientation = 1;               ///< of the file, see data/exif.h; the pixels are upright
 };
 
 /// What is refused before anything is decoded.

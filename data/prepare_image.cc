@@ -181,6 +181,7 @@ PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Inv
                     " channels cannot be shown a picture, which has 1 or 3");
   }
   PreparedImage result;
+  if (picture.orientation != 1) result.steps.emplace_back("turned upright, as its Exif data say");
   Image image = with_channels(picture, target, result.steps);
   const bool light = ground_of(image) > kMiddle, model_light = target.background > kMiddle;
   result.inverted = invert == Invert::on || (invert == Invert::automatic && light != model_light);

@@ -1,8 +1,9 @@
 // From a picture of any size to what a model sees: its channels, its height and width, and dark
 // where its training images were dark.
 //
-//   alpha over white -> colour to grey by luma -> inverted, if need be -> scaled to fit, the shape
-//   kept -> padded in the border's own brightness -> levels stretched, if need be
+//   (upright already: data/exif.h) -> alpha over white -> colour to grey by luma -> inverted, if
+//   need be -> scaled to fit, the shape kept -> padded in the border's own brightness -> levels
+//   stretched, if need be
 //
 // A photograph's ground is hardly ever as dark as that of the training images, and a model takes it
 // for a thing that fills the picture. Stretching makes the ground black and the brightest white.

@@ -93,6 +93,12 @@ TEST(ExportCommand, NamesWhatIsWrong) {
   const Outcome assumed = ringlet({"export", "--checkpoint", torch, "--onnx", out});
   EXPECT_TRUE(succeeds(assumed));
   EXPECT_TRUE(holds(assumed.out, {"does not say what it holds", "taken for lenet"}));
+  const std::string before = read_file(out);
+  const Arguments again{"export", "--checkpoint", torch, "--no-normalize", "--onnx", out};
+  EXPECT_TRUE(fails_with(2, ringlet(again), {out, "there already", "--force"}));
+  EXPECT_EQ(read_file(out), before);
+  EXPECT_TRUE(succeeds(ringlet(again + Arguments{"--force"})));
+  EXPECT_NE(read_file(out), before);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "data/synthetic.h"
 #include "tests/cli/program.h"
+#include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
 #include "train/safetensors.h"
@@ -153,6 +154,31 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   EXPECT_EQ(read_file(path("seen/1007.pgm")),
             "P5\n28 28\n255\n" + as_pnm(garment(7)).substr(as_pnm(garment(7)).size() - 784));
   EXPECT_TRUE(std::filesystem::exists(path("seen/1000-2.pgm")));
+}
+
+TEST_F(Predict, LeavesOutWhatCannotBeReadAndEndsWithAnError) {
+  const Arguments files{write("cut.png", as_png(garment(0)).substr(0, 90)),
+                        write("good.png", as_png(garment(1))), write("none.png", "hello")};
+  const Outcome outcome = predict(files);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(holds(outcome.out, {"good.png (28 x 28)"}));
+  EXPECT_TRUE(holds(outcome.err, {"ringlet: warning: " + files[0] + ": the PNG file is cut off",
+                                  "ringlet: warning: " + files[2] + ": is no image",
+                                  "ringlet: error: 2 of 3 images cannot be read"}));
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 3);
+  const json answer = json::parse(predict(files + Arguments{"--json"}).out);
+  EXPECT_EQ(answer.at("images"), predict_json({files[1]}).at("images"));
+  ASSERT_EQ(answer.at("left_out").size(), 2u);
+  EXPECT_EQ(answer.at("left_out")[1].at("file"), files[2]);
+  EXPECT_EQ(json::parse(predict({files[0], files[2], "--json"}).out).at("images").size(), 0u);
+}
+
+TEST_F(Predict, TurnsAPictureOfATiltedCameraUpright) {
+  const std::string jpeg = as_jpeg(gradient_image(40, 28, 3));
+  const Outcome outcome = predict({write("tilted.jpg", with_orientation(jpeg, 6, true))});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(
+      holds(outcome.out, {"tilted.jpg (28 x 40)\n  turned upright, as its Exif data say, "}));
 }
 
 TEST_F(Predict, NamesWhatIsWrongWithAnImage) {

@@ -5,6 +5,7 @@
 #include "data/image.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/exif.h"
 
 namespace ringlet::fuzz {
 
@@ -68,6 +69,8 @@ std::vector<std::string> seeds() {
           png(6, 4, 1),
           bmp(),
           jpeg(),
+          testing::with_orientation(jpeg(), 6, true),
+          testing::with_orientation(jpeg(), 8, false),
           "P5 3 2 255\nabcdef",
           "P6\n# a comment\n2 1\n255\nabcdef",
           "P5 1 1 65535\nab"};

@@ -7,6 +7,7 @@
 #include "train/cli/checkpoint.h"
 #include "train/cli/commands.h"
 #include "train/cli/flags.h"
+#include "train/cli/usage.h"
 #include "train/json_text.h"
 #include "train/onnx_export.h"
 
@@ -27,9 +28,14 @@ struct ExportFlags {
   RawFlags raw;
   std::filesystem::path checkpoint;
   std::filesystem::path onnx;
+  bool force = false;
 };
 
 int export_model(const ExportFlags& flags) {
+  if (!flags.force && std::filesystem::exists(flags.onnx)) {
+    throw UsageError("--onnx " + flags.onnx.string() +
+                     " is there already; replace it with --force");
+  }
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const Recipe recipe = resolve(with_model_of(flags.raw, checkpoint)).recipe;
   const ModelInfo info =
@@ -57,6 +63,7 @@ void add_export_command(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE")
       ->group("Files");
+  command->add_flag("--force", flags->force, "replace a file that is there")->group("Files");
   add_model_flag(*command, flags->raw);
   add_no_normalize_flag(*command, flags->raw);
   command->callback([flags, &action] { action = [=] { return export_model(*flags); }; });

@@ -25,7 +25,8 @@ struct PredictImages {
 };
 
 /// Prints what the model takes each image for, and what was done to it before. `assumed`: `info`
-/// is not the file's own word, which is said. Throws DataError, FileError.
+/// is not the file's own word, which is said. Of several images, those that cannot be read are
+/// named in warnings and left out, and in the end a DataError is thrown. Throws FileError.
 void predict_images(Device& device, const std::filesystem::path& model, const ModelInfo& info,
                     bool assumed, const PredictImages& request);
 

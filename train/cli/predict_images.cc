@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "data/error.h"
 #include "data/image.h"
 #include "train/atomic_file.h"
+#include "train/cli/error_exit.h"
 #include "train/cli/predict.h"
 #include "train/cli/predicted_image.h"
 #include "train/logits.h"
@@ -25,7 +27,8 @@ std::vector<fs::path> images_in(const fs::path& folder) {
       }
     }
   } catch (const fs::filesystem_error& error) {
-    throw data::DataError(folder.string() + ": cannot be listed: " + error.code().message());
+    throw data::DataError(folder.string() + ": cannot be listed: " + error.code().message() +
+                          "; check its permissions");
   }
   if (files.empty()) {
     throw data::DataError(folder.string() +
@@ -50,18 +53,29 @@ std::vector<fs::path> expanded(const std::vector<fs::path>& named) {
   return files;
 }
 
-std::vector<PredictedImage> prepare_all(const ModelInfo& info, const PredictImages& request) {
+PredictedImage prepare(const fs::path& file, const ModelInfo& info, const PredictImages& request) {
   const data::ImageTarget target{info.channels, info.height, info.width,
                                  info.background.value_or(0)};
-  std::vector<PredictedImage> images;
-  for (const fs::path& file : expanded(request.files)) {
-    const data::Image image = data::load_image(file);
-    images.push_back(
-        {.file = file,
-         .width = image.width,
-         .height = image.height,
-         .prepared = data::prepare_image(image, target, request.invert, request.stretch),
-         .guesses = {}});
+  const data::Image image = data::load_image(file);
+  return {.file = file,
+          .width = image.width,
+          .height = image.height,
+          .prepared = data::prepare_image(image, target, request.invert, request.stretch),
+          .guesses = {}};
+}
+
+/// One that cannot be read does not keep the others back; by itself it is an error.
+PredictedImages prepare_all(const ModelInfo& info, const PredictImages& request) {
+  PredictedImages images;
+  const std::vector<fs::path> files = expanded(request.files);
+  for (const fs::path& file : files) {
+    try {
+      images.read.push_back(prepare(file, info, request));
+    } catch (const data::DataError& error) {
+      if (files.size() == 1) throw;
+      print_warning(error.what());
+      images.left_out.push_back({file, error.what()});
+    }
   }
   return images;
 }
@@ -94,10 +108,15 @@ void guess_all(Device& device, const fs::path& model, const ModelInfo& info, std
 
 void predict_images(Device& device, const fs::path& model, const ModelInfo& info, bool assumed,
                     const PredictImages& request) {
-  std::vector<PredictedImage> images = prepare_all(info, request);
-  guess_all(device, model, info, request.top, images);
-  if (!request.save_input.empty()) save_inputs(request.save_input, info, images);
+  PredictedImages images = prepare_all(info, request);
+  if (!images.read.empty()) guess_all(device, model, info, request.top, images.read);
+  if (!request.save_input.empty()) save_inputs(request.save_input, info, images.read);
   (request.json ? print_json : print_text)(model, info, assumed, images);
+  if (images.left_out.empty()) return;
+  std::fflush(stdout);
+  throw data::DataError(
+      fmt::format("{} of {} images cannot be read, as the warnings say; mend or remove them",
+                  images.left_out.size(), images.left_out.size() + images.read.size()));
 }
 
 }  // namespace ringlet::train

@@ -43,15 +43,15 @@ void save_inputs(const fs::path& folder, const ModelInfo& info,
 }
 
 void print_text(const fs::path& model, const ModelInfo& info, bool assumed,
-                const std::vector<PredictedImage>& images) {
+                const PredictedImages& images) {
   fmt::print("{}\n", model_in_words(model, info, assumed));
   std::size_t width = 0;
-  for (const PredictedImage& image : images) {
+  for (const PredictedImage& image : images.read) {
     for (const Guess& guess : image.guesses) {
       width = std::max(width, class_of(info, guess).size());
     }
   }
-  for (const PredictedImage& image : images) {
+  for (const PredictedImage& image : images.read) {
     const std::vector<std::string>& steps = image.prepared.steps;
     fmt::print("\n{} ({} x {})\n  {}\n", image.file.string(), image.width, image.height,
                steps.empty() ? "taken as it is" : fmt::format("{}", fmt::join(steps, ", ")));
@@ -62,9 +62,9 @@ void print_text(const fs::path& model, const ModelInfo& info, bool assumed,
 }
 
 void print_json(const fs::path& model, const ModelInfo& info, bool assumed,
-                const std::vector<PredictedImage>& images) {
+                const PredictedImages& images) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const PredictedImage& image : images) {
+  for (const PredictedImage& image : images.read) {
     nlohmann::ordered_json classes = nlohmann::ordered_json::array();
     for (const Guess& guess : image.guesses) {
       classes.push_back({{"class", class_of(info, guess)},
@@ -78,10 +78,15 @@ void print_json(const fs::path& model, const ModelInfo& info, bool assumed,
                     {"steps", image.prepared.steps},
                     {"classes", classes}});
   }
+  nlohmann::ordered_json left_out = nlohmann::ordered_json::array();
+  for (const LeftOutImage& image : images.left_out) {
+    left_out.push_back({{"file", image.file.string()}, {"why", image.why}});
+  }
   const nlohmann::ordered_json document{{"checkpoint", model.string()},
                                         {"model", info.model},
                                         {"assumed", assumed},
-                                        {"images", list}};
+                                        {"images", list},
+                                        {"left_out", left_out}};
   const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names need not be UTF-8
   fmt::print("{}\n", document.dump(2, ' ', false, replace));
 }

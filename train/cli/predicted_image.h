@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "data/prepare_image.h"
@@ -18,6 +19,17 @@ struct PredictedImage {
   std::vector<Guess> guesses;  ///< the likeliest first
 };
 
+/// An image that could not be read.
+struct LeftOutImage {
+  std::filesystem::path file;
+  std::string why;  ///< a line that names it
+};
+
+struct PredictedImages {
+  std::vector<PredictedImage> read;
+  std::vector<LeftOutImage> left_out;
+};
+
 /// Writes what the model saw: "a/shirt.png" becomes FOLDER/shirt.pgm, a second image of the name
 /// shirt-2.pgm; .ppm for a model of colours. Throws FileError.
 void save_inputs(const std::filesystem::path& folder, const ModelInfo& info,
@@ -26,8 +38,8 @@ void save_inputs(const std::filesystem::path& folder, const ModelInfo& info,
 /// For a person, and for a program: one JSON document. `assumed`: `info` is not the word of the
 /// model's file.
 void print_text(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
-                const std::vector<PredictedImage>& images);
+                const PredictedImages& images);
 void print_json(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
-                const std::vector<PredictedImage>& images);
+                const PredictedImages& images);
 
 }  // namespace ringlet::train
