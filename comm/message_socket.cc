@@ -33,8 +33,9 @@ Address abstract_address(const std::string& name) {
 }
 
 [[noreturn]] void fail(const char* call) {
-  throw CommError(fmt::format("the socket between the processes failed: {}: {}", call,
-                              std::generic_category().message(errno)));
+  throw CommError(fmt::format(
+      "the socket between the processes failed: {}: {}; look at this machine's limits (ulimit -a)",
+      call, std::generic_category().message(errno)));
 }
 
 MessageSocket make_socket() {

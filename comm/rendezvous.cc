@@ -99,7 +99,7 @@ void Rendezvous::join() {
     if (welcome_ && !cause_) return;
   }
   const std::optional<RootCause> cause = root_cause();
-  if (!cause) throw TimeoutError("process 0 does not answer");
+  if (!cause) throw TimeoutError("process 0 does not answer; look for what keeps it");
   if (tells_user()) throw CommError(cause->message);
   throw Aborted(*cause);
 }
@@ -166,8 +166,10 @@ std::string Rendezvous::get(const std::string& key, double timeout_seconds) {
       wait(lock, timeout_seconds, [&] { return cause_ || values_.count(key) > 0; });
   if (cause_) throw Aborted(*cause_);
   if (in_time) return values_.at(key);
-  throw TimeoutError(fmt::format("process {} waited {:g} s for another one's \"{}\"",
-                                 place_.process, timeout_seconds, key));
+  throw TimeoutError(
+      fmt::format("process {} waited {:g} s for another one's \"{}\"; look for what keeps it, or "
+                  "allow more time with --comm-timeout SECONDS",
+                  place_.process, timeout_seconds, key));
 }
 
 std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {

@@ -14,7 +14,7 @@ struct FreeContext {
 };
 
 void check(int status) {
-  if (status != 1) throw DataError("libcrypto: SHA-256 cannot be computed");
+  if (status != 1) throw DataError("libcrypto cannot compute SHA-256; install OpenSSL anew");
 }
 
 }  // namespace

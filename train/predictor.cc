@@ -25,7 +25,8 @@ ModelInfo require_info(const fs::path& file) {
   std::optional<ModelInfo> info = read_model_info(file);
   if (info) return *std::move(info);
   throw FileError(file.string() +
-                  " does not say what model it holds: it was not written by Ringlet's train");
+                  " does not say what model it holds, since it was not written by Ringlet's train; "
+                  "give the Predictor a ModelInfo of it");
 }
 
 /// Passes over the whole set, in its order.

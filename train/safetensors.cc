@@ -85,11 +85,13 @@ const SafetensorsFile::Entry& SafetensorsFile::require(std::string_view name,
                                                        std::string_view dtype) const {
   const Entry* entry = find(name);
   if (entry == nullptr) {
-    throw FileError(fmt::format("{}: there is no tensor '{}'", path_.string(), name));
+    throw FileError(fmt::format("{}: there is no tensor '{}'; fetch or save the file again",
+                                path_.string(), name));
   }
   if (entry->spec.dtype != dtype) {
-    throw FileError(fmt::format("{}: tensor '{}': expected dtype {}, found {}", path_.string(),
-                                name, dtype, entry->spec.dtype));
+    throw FileError(
+        fmt::format("{}: tensor '{}': expected dtype {}, found {}; fetch or save the file again",
+                    path_.string(), name, dtype, entry->spec.dtype));
   }
   return *entry;
 }

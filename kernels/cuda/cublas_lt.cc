@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 
+#include "kernels/cuda/libraries.h"
 #include "kernels/shared_library.h"
 
 namespace ringlet {
@@ -35,7 +36,7 @@ std::string explain(cublasStatus_t status) {
 
 void check_cublas(cublasStatus_t status, const char* call, At at) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw DeviceError(std::string(call) + " failed: " + explain(status), at);
+  throw DeviceError(std::string(call) + " failed: " + explain(status) + kLookAtVersions, at);
 }
 
 }  // namespace ringlet

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/libraries.h"
 
 namespace ringlet {
 
@@ -17,7 +18,7 @@ void check_matmul(cublasStatus_t status, const char* call, const MatmulSize& siz
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError(std::string(call) + " failed for a product of " + std::to_string(size.m) + "x" +
                     std::to_string(size.k) + " by " + std::to_string(size.k) + "x" +
-                    std::to_string(size.n) + ": " + explain(status));
+                    std::to_string(size.n) + ": " + explain(status) + kLookAtVersions);
 }
 
 cublasLtHandle_t create_handle(const CudaStream& stream) {

@@ -16,7 +16,8 @@ void check_cuda(cudaError_t result, const char* call, At at) {
         at);
   }
   throw DeviceError(std::string(call) + " failed" + where + ": " + cudaGetErrorString(result) +
-                        " (" + cudaGetErrorName(result) + ")",
+                        " (" + cudaGetErrorName(result) +
+                        "); nvidia-smi and the system's log (dmesg, NVRM: Xid) may say why",
                     at);
 }
 

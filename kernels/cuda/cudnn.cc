@@ -3,6 +3,7 @@
 #include <array>
 #include <type_traits>
 
+#include "kernels/cuda/libraries.h"
 #include "kernels/shared_library.h"
 
 namespace ringlet {
@@ -37,7 +38,7 @@ std::string explain(cudnnStatus_t status) {
 
 void check_cudnn(cudnnStatus_t status, const char* call, At at) {
   if (status == CUDNN_STATUS_SUCCESS) return;
-  throw DeviceError(std::string(call) + " failed: " + explain(status), at);
+  throw DeviceError(std::string(call) + " failed: " + explain(status) + kLookAtVersions, at);
 }
 
 }  // namespace ringlet

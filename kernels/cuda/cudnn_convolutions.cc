@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/libraries.h"
 
 namespace ringlet {
 
@@ -123,7 +124,8 @@ void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& a
   const cudnnStatus_t status = cudnn().cudnnBackendExecute(
       handle_.get(), entry.plan->descriptor.handle(), variant_pack.handle());
   if (status != CUDNN_STATUS_SUCCESS) {
-    throw DeviceError(describe(key) + ": cudnnBackendExecute failed: " + explain(status));
+    throw DeviceError(describe(key) + ": cudnnBackendExecute failed: " + explain(status) +
+                      kLookAtVersions);
   }
 }
 
@@ -137,7 +139,8 @@ bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
 void CudnnConvolutions::run(const Key& key, const Addresses& addresses) {
   Entry& entry = find(key, addresses);
   if (!entry.plan) {
-    throw DeviceError(describe(key) + ": cuDNN has no engine for it: " + entry.why_not);
+    throw DeviceError(describe(key) + ": cuDNN has no engine for it: " + entry.why_not +
+                      "; leave --deterministic out, or use --device cpu");
   }
   execute(entry, key, addresses);
 }

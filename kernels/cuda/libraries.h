@@ -7,6 +7,10 @@
 
 namespace ringlet {
 
+/// What to do where one of them fails; most often it is not the one that the driver can serve.
+inline constexpr const char* kLookAtVersions =
+    "; do its version and the driver's fit together ('ringlet devices' names them)?";
+
 class CublasMatmuls;
 class CudaStream;
 class CudnnConvolutions;

@@ -25,7 +25,7 @@ class ConfigFile : public ::testing::Test {
   }
   /// A file with this text.
   std::string file(const std::string& text) {
-    const std::string name = folder_ / ("config" + std::to_string(++files_) + ".toml");
+    std::string name = folder_ / ("config" + std::to_string(++files_) + ".toml");
     std::ofstream(name) << text;
     return name;
   }

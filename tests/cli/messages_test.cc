@@ -1,21 +1,15 @@
-// Every message that a user can get, provoked with the program itself, and docs/troubleshooting.md,
-// which explains them: each heading `...` of the page is a message. Each provocation here has to
-// end in exactly one of them, word for word, and each of them has to be provoked.
-//
-// In a message, <n> stands for a number, <word> for something without blanks, <command> for the
-// program's command so far, <text> for anything.
-#include <signal.h>
-#include <unistd.h>
-
+// The messages that a user can get, provoked with the program itself, and docs/troubleshooting.md,
+// which explains them. Each provocation here has to end in exactly one message of the page, word
+// for word, and each of these has to be provoked, but for those that message_sources_test.cc looks
+// for.
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <regex>
-#include <thread>
 
+#include "tests/cli/failing_processes.h"
 #include "tests/cli/program.h"
+#include "tests/cli/troubleshooting.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
 
@@ -106,34 +100,13 @@ struct Provocation {
 };
 
 /// Of the first of two processes.
-const Environment kPlace{{"RANK", "0"},
-                         {"WORLD_SIZE", "2"},
-                         {"MASTER_ADDR", "127.0.0.1"},
-                         {"MASTER_PORT", std::to_string(::getpid())}};
+const Environment kPlace = first_of_two();
 
-/// Process 0 of a run of two whose process 1 is killed while they train.
-Outcome outlive_the_other(const Stage&) {
-  const Arguments line{"train", "--data",   "synthetic", "--synthetic-train",
-                       "6400",  "--epochs", "1000",      "--batch-size",
-                       "64",    "--model",  "mlp",       "--processes"};
-  Environment second_place = kPlace;
-  second_place["RANK"] = "1";
-  Program first(line, {.environment = kPlace}), second(line, {.environment = second_place});
-  EXPECT_TRUE(first.wait_for("\n    1 "));
-  second.send(SIGKILL);
-  (void)second.wait();
-  return first.wait();
-}
-
-/// Two that both say that they are process 0.
-Outcome come_twice(const Stage&) {
-  const ProgramOptions place{.environment = kPlace};
-  const Arguments line = quick_train({"--processes", "--comm-timeout", "3"});
-  Program first(line, place);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  Outcome second = ringlet(line, place);
-  (void)first.wait();
-  return second;
+/// The first of two processes, with one variable more.
+Environment placed_with(const std::string& name, const std::string& value) {
+  Environment variables = kPlace;
+  variables[name] = value;
+  return variables;
 }
 
 Provocation usage(const Arguments& arguments) {
@@ -247,6 +220,8 @@ std::vector<Provocation> provocations() {
       config("lr = \u01ab\n"),
       config("model = '''lenet'''\n"),
       config("bach-size = 7\n"),
+      config("xyzzyplugh = 7\n"),
+      usage_of_train({}, {{"RINGLET_INIT", "a"}, {"RINGLET_RESUME", "b"}}),
       config("exact = 5\n"),
       config("momentum = [1, 2]\n"),
       config("lr = 'x'\n"),
@@ -264,7 +239,15 @@ std::vector<Provocation> provocations() {
       misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
       misplaced(
           {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
+      misplaced(placed_with("LOCAL_WORLD_SIZE", "3")),
+      misplaced(placed_with("LOCAL_RANK", "1")),
       // Data.
+      {2,
+       [](const Stage& stage) {
+         const std::string folder = stage / "d\xff";
+         fs::create_directory(folder);
+         return ringlet({"train", "--data", folder});
+       }},
       {1,
        [](const Stage& stage) {
          return quick({"--data", stage / "."});
@@ -368,7 +351,20 @@ std::vector<Provocation> provocations() {
        [](const Stage&) {
          return quick({"--metrics", "/dev/full"});
        }},
+      {1,
+       [](const Stage&) {
+         return quick({"--trace", "/dev/null"});
+       }},
       // Devices and runs.
+      {1,
+       [](const Stage&) {
+         return quick({"--devices", "cuda:99"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({}, {{"RINGLET_ISA", "mmx"}});
+       }},
+      usage_of_train({"--devices", "cuda:0,cuda:0", "--transport", "nccl"}),
       {1,
        [](const Stage&) {
          return quick({"--devices", "cpu:7"});
@@ -378,8 +374,20 @@ std::vector<Provocation> provocations() {
          return quick({"--lr", "1e30", "--epochs", "3"});
        }},
       {1, [](const Stage&) { return in_place(kPlace); }},
-      {1, outlive_the_other},
-      {1, come_twice},
+      {1, [](const Stage&) { return outlive_the_other(); }},
+      {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
+      {1, [](const Stage&) { return lose_both(); }},
+      {1, [](const Stage&) { return come_twice_as_first(); }},
+      {1, [](const Stage&) { return come_twice_as_second(); }},
+      {1,
+       [](const Stage&) {
+         return disagree({"--lr", "0.1"}, {"--lr", "0.2"});
+       }},
+      {1,
+       [](const Stage&) {
+         return disagree({"--replicas", "1"}, {"--replicas", "2"});
+       }},
+      {1, [](const Stage&) { return in_place(placed_with("RANK", "1")); }},
       // Models that are asked.
       usage({"predict", "--checkpoint", "a"}),
       usage({"predict", "--checkpoint", "a", "b", "--data", "synthetic"}),
@@ -422,6 +430,24 @@ std::vector<Provocation> provocations() {
       shown("hello"),
       shown("P5 4 4 255\nab"),
       shown("P5 99999 99999 255\nab"),
+      {1,
+       [](const Stage& stage) {
+         const std::string large = stage.file("large.png", "");
+         fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);
+         return with_model(stage, "predict", {large});
+       }},
+      {1,
+       [](const Stage& stage) {
+         Outcome outcome =
+             with_model(stage, "predict", {stage.file("a.png", "a"), stage.file("b.png", "b")});
+         outcome.err.erase(0, outcome.err.find("ringlet: error: "));  // behind the warnings
+         outcome.out.clear();
+         return outcome;
+       }},
+      {2,
+       [](const Stage& stage) {
+         return with_model(stage, "export", {"--onnx", stage.file("m.onnx", "")});
+       }},
       // Reports.
       {1,
        [](const Stage& stage) {
@@ -431,7 +457,18 @@ std::vector<Provocation> provocations() {
        [](const Stage& stage) {
          return ringlet({"report", stage / ".", "--out", stage / "page"});
        }},
+      {1,
+       [](const Stage& stage) {
+         fs::create_directory(stage / "metrics.jsonl");
+         return ringlet({"report", stage / ".", "--out", stage / "page"});
+       }},
       // ringlet inspect.
+      {1,
+       [](const Stage& stage) {
+         const std::string run = stage.run();
+         fs::resize_file(run + "/state/state.json", 2 << 20);
+         return ringlet({"inspect", run});
+       }},
       inspected("\x89PNG"),
       {1,
        [](const Stage& stage) {
@@ -452,18 +489,6 @@ std::vector<Provocation> provocations() {
       inspected(R"({"a":"traceEvents","traceEvents":7})"),
       inspected(R"({"traceEvents":)" + std::string(100, '[')),
   };
-}
-
-/// The messages that the page explains: headings that are one piece of code.
-std::vector<std::string> messages_of_page() {
-  std::vector<std::string> messages;
-  std::ifstream page(RINGLET_TROUBLESHOOTING);
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("### `") && line.ends_with("`")) {
-      messages.push_back(line.substr(5, line.size() - 6));
-    }
-  }
-  return messages;
 }
 
 /// The regular expression that a message is, placeholders and all.
@@ -491,7 +516,7 @@ std::string lacking(const std::string& err) {
 }
 
 TEST(Messages, AreThoseThatTroubleshootingExplains) {
-  const std::vector<std::string> messages = messages_of_page();
+  const std::vector<ExplainedMessage> messages = explained_messages();
   ASSERT_GT(messages.size(), 50u);
   std::map<std::string, std::string> provoked;  // by message: the line
   std::string missing;                          // a package that this build does without
@@ -508,7 +533,7 @@ TEST(Messages, AreThoseThatTroubleshootingExplains) {
     const std::string line =
         outcome.err.substr(prefix.size(), outcome.err.find('\n') - prefix.size());
     std::vector<std::string> fitting;
-    for (const std::string& message : messages) {
+    for (const auto& [section, message] : messages) {
       if (std::regex_match(line, pattern_of(message))) fitting.push_back(message);
     }
     ASSERT_LE(fitting.size(), 2u);
@@ -520,8 +545,9 @@ TEST(Messages, AreThoseThatTroubleshootingExplains) {
     }
   }
   if (!missing.empty()) GTEST_SKIP() << "this build is without " << missing << "; the rest held";
-  for (const std::string& message : messages) {
-    EXPECT_EQ(provoked.count(message), 1u) << "nothing provokes: " << message;
+  for (const auto& [section, message] : messages) {
+    if (is_provoked(section))
+      EXPECT_EQ(provoked.count(message), 1u) << "nothing provokes: " << message;
   }
 }
 

@@ -21,15 +21,6 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The pids of the processes that `parent` has started.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
-                     "/children");
-  std::vector<pid_t> pids;
-  for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
-  return pids;
-}
-
 bool is_running(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string stat;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <stdexcept>
 
 namespace ringlet::testing {
@@ -37,7 +38,7 @@ Clock::time_point after(double seconds) {
 [[noreturn]] void become_program(std::string program, const Arguments& arguments,
                                  const ProgramOptions& options) {
   for (const auto& [name, value] : options.environment) {
-    ::setenv(name.c_str(), value.c_str(), 1);
+    ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
   if (options.file_size_limit >= 0) {
     const auto bytes = static_cast<rlim_t>(options.file_size_limit);
@@ -142,6 +143,14 @@ Outcome Program::wait(double seconds) {
   if (WIFEXITED(status)) outcome_.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome_.signal = WTERMSIG(status);
   return outcome_;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid = 0; file >> pid;) pids.push_back(pid);
+  return pids;
 }
 
 Outcome ringlet(const Arguments& arguments, const ProgramOptions& options) {

@@ -68,6 +68,9 @@ class Program {
   Outcome outcome_;
 };
 
+/// The processes that `parent` has started and that it still has.
+std::vector<pid_t> children_of(pid_t parent);
+
 /// Runs the program to its end.
 Outcome ringlet(const Arguments& arguments, const ProgramOptions& options = {});
 

@@ -41,7 +41,7 @@ class Report : public ::testing::Test {
   std::string page() const { return own_ / "page.html"; }
   /// A copy of the run to take something away from.
   fs::path copy_of_run() {
-    const fs::path copy = own_ / "copy";
+    fs::path copy = own_ / "copy";
     fs::copy(run(), copy, fs::copy_options::recursive);
     return copy;
   }

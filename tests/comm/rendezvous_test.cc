@@ -63,7 +63,9 @@ TEST(Rendezvous, NamesAValueThatDoesNotCome) {
     (void)all[1]->get("nccl id", 0.05);
     FAIL();
   } catch (const TimeoutError& error) {
-    EXPECT_STREQ(error.what(), "process 1 waited 0.05 s for another one's \"nccl id\"");
+    EXPECT_STREQ(error.what(),
+                 "process 1 waited 0.05 s for another one's \"nccl id\"; look for what keeps it, "
+                 "or allow more time with --comm-timeout SECONDS");
   }
 }
 

@@ -4,7 +4,8 @@
 namespace ringlet::train {
 
 std::vector<ConfigEntry> parse_config(std::string_view, const std::string& source) {
-  throw ConfigError(source + ": this build reads no configuration files; install " +
+  throw ConfigError(source +
+                    ": this build reads no configuration files; install "
                     "libtomlplusplus-dev and build again, or give the flags themselves");
 }
 

@@ -124,6 +124,16 @@ std::string as_flag(const std::string& field, const nlohmann::json& value) {
   return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
 }
 
+/// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
+void require_utf8(const nlohmann::json& data) {
+  try {
+    (void)data.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(
+        "--data: the folder's name is not UTF-8, as a run's notes have to be; rename it");
+  }
+}
+
 }  // namespace
 
 void add_model_flag(CLI::App& app, RawFlags& flags) {
@@ -330,6 +340,7 @@ FlagValues values_of(const TrainOptions& options) {
 TrainOptions resolve(const RawFlags& flags) {
   nlohmann::json recipe = to_json(default_recipe(flags.model));
   recipe.update(flags.recipe);
+  require_utf8(recipe.at("data"));
   return with_recipe(flags, recipe_from_json(recipe, "the command line"));
 }
 

@@ -26,7 +26,8 @@ StateJson read(const fs::path& file) {
   const auto bytes = fs::file_size(file, error);
   if (!error && bytes > kMostStateBytes) {
     throw FileError(
-        fmt::format("{} has {} bytes; no state.json is that long", file.string(), bytes));
+        fmt::format("{} has {} bytes; no state.json is that long; name the --out of a run",
+                    file.string(), bytes));
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw FileError(file.string() + ": cannot be opened; check its permissions");

@@ -1,0 +1,20 @@
+#include "tests/cli/troubleshooting.h"
+
+#include <fstream>
+
+namespace ringlet::testing {
+
+std::vector<ExplainedMessage> explained_messages() {
+  std::vector<ExplainedMessage> messages;
+  std::ifstream page(RINGLET_TROUBLESHOOTING);
+  std::string section;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) section = line.substr(3);
+    if (line.starts_with("### `") && line.ends_with("`")) {
+      messages.push_back({section, line.substr(5, line.size() - 6)});
+    }
+  }
+  return messages;
+}
+
+}  // namespace ringlet::testing
