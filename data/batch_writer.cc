@@ -39,7 +39,7 @@ Bytes zip_high(Bytes a, Bytes b) {
 /// Sixteen rows of sixteen bytes, transposed: zipping rows i and i + 8 is one of four equal steps
 /// (each rotates the eight bits of the byte's address by one).
 void transpose(std::array<Bytes, kLanes>& tile) {
-  std::array<Bytes, kLanes> zipped;
+  std::array<Bytes, kLanes> zipped{};
   for (int step = 0; step < 4; ++step) {
     for (std::size_t i = 0; i < 8; ++i) {
       zipped[2 * i] = zip_low(tile[i], tile[i + 8]);
@@ -53,7 +53,7 @@ void transpose(std::array<Bytes, kLanes>& tile) {
 void interleave(const Rows& rows, std::int64_t pixels, PixelScale scale, float* out) {
   std::int64_t pixel = 0;
   for (; pixel + kLanes <= pixels; pixel += kLanes) {
-    std::array<Bytes, kLanes> tile;
+    std::array<Bytes, kLanes> tile{};
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
       std::memcpy(&tile[lane], rows[lane] + pixel, sizeof(Bytes));
     }

@@ -6,8 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "data/error.h"
@@ -55,7 +55,7 @@ class FileSource final : public PlainSource {
 
  private:
   [[noreturn]] void fail(const char* what, int code) const {
-    throw DataError(name_ + ": " + what + ": " + std::strerror(code) +
+    throw DataError(name_ + ": " + what + ": " + std::generic_category().message(code) +
                     "; check the file and its permissions");
   }
 

@@ -58,6 +58,10 @@ fs::path require_files(const fs::path& directory, const std::string& named_by) {
   return directory;
 }
 
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never written
+}
+
 }  // namespace
 
 const std::vector<std::string>& fashion_mnist_classes() {
@@ -72,7 +76,7 @@ std::vector<fs::path> fashion_mnist_places() {
   for (const char* prefix : {"/usr/local", "/usr"}) {
     places.push_back(fs::path(prefix) / "share/datasets/fashion-mnist");
   }
-  if (const char* home = std::getenv("HOME")) {
+  if (const char* home = environment("HOME")) {
     places.push_back(fs::path(home) / ".cache/ringlet/fashion-mnist");
   }
   return places;
@@ -80,7 +84,7 @@ std::vector<fs::path> fashion_mnist_places() {
 
 fs::path find_fashion_mnist(const fs::path& directory, const std::vector<fs::path>& places) {
   if (!directory.empty()) return require_files(directory, "--data-dir");
-  const char* variable = std::getenv("RINGLET_DATA");
+  const char* variable = environment("RINGLET_DATA");
   if (variable != nullptr && *variable != '\0') return require_files(variable, "RINGLET_DATA");
 
   std::string looked;

@@ -31,6 +31,7 @@ Pose random_pose(Random& random) {
 using Factors = std::array<float, kCanvasSide>;
 
 Factors random_factors(Random& random) {
+  constexpr int kMiddle = kCanvasSide / 2;
   Factors factors;
   const float light = random.between(-0.01F, 0.01F);
   const bool striped = random.chance(0.2F);
@@ -40,7 +41,7 @@ Factors random_factors(Random& random) {
     const float at = (static_cast<float>(i) + phase) / period;
     const bool dark = at - std::floor(at) < 0.5F;
     factors[static_cast<std::size_t>(i)] =
-        (1 + light * static_cast<float>(i - kCanvasSide / 2)) * (dark ? 1 - contrast : 1.0F);
+        (1 + light * static_cast<float>(i - kMiddle)) * (dark ? 1 - contrast : 1.0F);
   }
   return factors;
 }

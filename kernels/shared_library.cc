@@ -9,7 +9,7 @@ namespace ringlet {
 SharedLibrary::SharedLibrary(const char* file, const char* remedy)
     : file_(file), handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
   if (handle_ == nullptr) {
-    const char* why = dlerror();
+    const char* why = dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
     throw DeviceError(std::string("cannot open ") + (why == nullptr ? file : why) + "; " + remedy);
   }
 }
@@ -17,8 +17,9 @@ SharedLibrary::SharedLibrary(const char* file, const char* remedy)
 void* SharedLibrary::address_of(const char* name) const {
   void* address = dlsym(handle_, name);
   if (address == nullptr) {
-    throw DeviceError(file_ + " has no function " + name +
-                      ": it is older than the header that Ringlet was built with");
+    throw DeviceError(
+        file_ + " has no function " + name +
+        ": it is older than the header that Ringlet was built with; install that version");
   }
   return address;
 }

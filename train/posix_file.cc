@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
+#include <system_error>
 
 namespace ringlet::train::posix {
 namespace {
@@ -63,7 +63,7 @@ bool cannot_sync(int code) { return code == EINVAL || code == ENOTSUP; }
 
 FileError file_error(const char* verb, const fs::path& path, int code) {
   return FileError(std::string("cannot ") + verb + " " + path.string() + ": " +
-                   std::strerror(code) + "; " + remedy(code));
+                   std::generic_category().message(code) + "; " + remedy(code));
 }
 
 void write_all(int descriptor, const fs::path& path, const void* data, std::size_t bytes) {

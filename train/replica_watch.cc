@@ -85,8 +85,8 @@ std::string ReplicaWatch::name_of(int rank) const {
 std::string ReplicaWatch::explain_hang() const {
   std::vector<std::string> names;
   for (const int rank : running_) names.push_back(name_of(rank));
-  const std::string hanging = fmt::format("{:g} s later still not ended: {}", execution_.hang_grace,
-                                          fmt::join(names, ", "));
+  std::string hanging = fmt::format("{:g} s later still not ended: {}", execution_.hang_grace,
+                                    fmt::join(names, ", "));
   try {
     rethrow();
   } catch (...) {

@@ -51,11 +51,11 @@ class Handler final : public nlohmann::json_sax<json> {
   }
 
   bool string(std::string& text) override {
-    if (depth_ == kInArgs && in_args_ && key_ == "name") event_.label = std::move(text);
-    if (depth_ != kInEvent || !in_events_) return true;
-    if (key_ == "ph") event_.phase = std::move(text);
-    if (key_ == "name") event_.name = std::move(text);
-    if (key_ == "cat") event_.span.category = std::move(text);
+    if (depth_ == kInArgs && in_args_ && key_ == "name") {
+      event_.label = std::move(text);
+    } else if (depth_ == kInEvent && in_events_) {
+      text_of_event(std::move(text));
+    }
     return true;
   }
 
@@ -113,6 +113,16 @@ class Handler final : public nlohmann::json_sax<json> {
           fmt::format("event {}: nested deeper than {}; this is no trace", events_ + 1, kMaxDepth));
     }
     return true;
+  }
+
+  void text_of_event(std::string text) {
+    if (key_ == "ph") {
+      event_.phase = std::move(text);
+    } else if (key_ == "name") {
+      event_.name = std::move(text);
+    } else if (key_ == "cat") {
+      event_.span.category = std::move(text);
+    }
   }
 
   bool whole(std::int64_t value) {

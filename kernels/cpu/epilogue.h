@@ -11,7 +11,7 @@ namespace ringlet::impl {
 /// to[i] = act(from[i] + bias), one channel's values; from may be to.
 inline void finish_channel(const float* from, float bias, Activation activation, std::int64_t n,
                            float* to) {
-  if (activation == Activation::relu) {
+  if (activation == Activation::relu) {  // NOLINT(bugprone-branch-clone): it is blind behind omp
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) to[i] = element::relu(from[i] + bias);
   } else {

@@ -11,8 +11,8 @@ namespace ringlet::impl {
 /// A matrix in memory: consecutive rows are `stride` elements apart. `transposed` says that the
 /// product takes its transpose.
 struct Matrix {
-  const float* data;
-  std::int64_t stride;
+  const float* data = nullptr;
+  std::int64_t stride = 0;
   bool transposed = false;
 };
 

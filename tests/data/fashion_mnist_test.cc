@@ -20,11 +20,15 @@ namespace fs = std::filesystem;
 using testing::message_of;
 using testing::says;
 
+// NOLINTBEGIN(concurrency-mt-unsafe): the tests' one thread reads and writes the environment.
+
+const char* variable(const char* name) { return getenv(name); }
+
 /// Sets an environment variable for one test.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
-    if (const char* old = getenv(name)) old_ = old;
+    if (const char* old = variable(name)) old_ = old;
     value != nullptr ? setenv(name, value, 1) : unsetenv(name);
   }
   ~Environment() { old_ ? setenv(name_, old_->c_str(), 1) : unsetenv(name_); }
@@ -35,6 +39,8 @@ class Environment {
   const char* name_;
   std::optional<std::string> old_;
 };
+
+// NOLINTEND(concurrency-mt-unsafe)
 
 TEST(Sha256, OfTheStandardsExamples) {
   const auto sum = [](std::initializer_list<std::string> pieces) {
@@ -105,7 +111,7 @@ TEST(FashionMnist, LooksInTheCacheOfTheUser) {
 
 TEST(FashionMnist, TheRealSet) {
   const std::vector<fs::path> places = fashion_mnist_places();
-  if (getenv("RINGLET_DATA") == nullptr &&
+  if (variable("RINGLET_DATA") == nullptr &&
       std::none_of(places.begin(), places.end(), has_idx_files)) {
     GTEST_SKIP() << "Fashion-MNIST is not installed";
   }

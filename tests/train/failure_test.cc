@@ -29,7 +29,7 @@ constexpr double kLongestEnd = 10;  // seconds
 template <class E, class Action>
 std::string quick_message_of(Action action) {
   const auto start = steady_clock::now();
-  const std::string message = testing::message_of<E>(action);
+  std::string message = testing::message_of<E>(action);
   EXPECT_LT(duration<double>(steady_clock::now() - start).count(), kLongestEnd);
   return message;
 }

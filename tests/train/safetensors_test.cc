@@ -46,7 +46,7 @@ class Safetensors : public ::testing::Test {
   }
   /// The message for a file, which has to name it.
   std::string error(const std::string& bytes) {
-    const std::string message = message_of<FileError>([&] { read(bytes); });
+    std::string message = message_of<FileError>([&] { read(bytes); });
     EXPECT_TRUE(says(message, {path_.string() + ": "}));
     return message;
   }

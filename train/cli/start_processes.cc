@@ -11,11 +11,11 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "comm/errors.h"
@@ -102,7 +102,7 @@ void Family::start(int process, int processes, const std::string& run,
   if (pid == 0) become_child(parent, process, processes, run, command);
   if (pid < 0) {
     throw comm::CommError(fmt::format("process {} cannot be started: {}; start fewer", process,
-                                      std::strerror(errno)));
+                                      std::generic_category().message(errno)));
   }
   children_.push_back({.pid = pid});
 }

@@ -35,13 +35,13 @@ PooledArguments forward_arguments(const Axis& rows, const Axis& cols, const Cons
 
 /// What the forward pass works on, beside the tile.
 struct Forward {
-  int groups;
-  const float* x;  ///< padded
-  std::int64_t x_channels;
-  const float* packed;
-  const float* bias;
+  int groups = 0;
+  const float* x = nullptr;  ///< padded
+  std::int64_t x_channels = 0;
+  const float* packed = nullptr;
+  const float* bias = nullptr;
   View y;
-  std::uint16_t* mask;
+  std::uint16_t* mask = nullptr;
 };
 
 /// Items are blocks x (group of channels) x (tile of outputs).

@@ -28,6 +28,7 @@ template <class S, int kVectors, int kOutputs, int kStride>
 void dense(const DenseArguments& arguments) {
   const DenseArguments a = arguments;
   const bool partly = a.columns < kVectors * S::kWidth;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): start() writes all of it
   Tile<S, kVectors, kOutputs> tile;
   tile.start(a.bias, partly ? 0.0F : a.beta, a.y, a.y_vector, a.y_output);
   const std::int64_t stride = kStride == kAnyStride ? a.w_output : kStride;

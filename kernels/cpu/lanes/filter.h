@@ -45,6 +45,7 @@ struct FilterTile {
 template <class S, int kOutputs, int kTaps>
 void filter(const FilterArguments& arguments) {
   const FilterArguments a = arguments;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): clear() writes all of it
   FilterTile<S, kOutputs, kTaps> tile;
   tile.clear();
   const float* x[kTaps];

@@ -13,6 +13,7 @@ namespace ringlet::lanes {
 template <class S, int kVectors, int kOutputs>
 [[gnu::always_inline]] inline void gather_pixel(const GatherArguments& a, std::int64_t begin,
                                                 std::int64_t end, std::int64_t i, std::int64_t j) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): start() writes all of it
   Tile<S, kVectors, kOutputs> tile;
   float* const y = a.y + (i * a.width + j) * 16;
   const bool first = begin == 0;

@@ -29,6 +29,7 @@ template <class S, int kOutputs>
 template <class S, int kOutputs>
 [[gnu::always_inline]] inline void pooled_window(const PooledArguments& a, std::int64_t i,
                                                  std::int64_t j, int lane) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): start() writes all of it
   Tile<S, 4, kOutputs> tile;
   tile.start(a.bias, 0.0F, nullptr, 0, 0);
   const float* w = a.w;
