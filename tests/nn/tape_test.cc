@@ -24,13 +24,13 @@ class TapeTest : public ::testing::Test {
   using Function = std::function<Variable(Tape&, const Variable& v, const Variable& w)>;
 
   /// `function` makes the value [3] that is summed up.
-  Rig& build(Function function) {
+  Rig& build(const Function& function) {
     return build_loss([this, function](Tape& tape, const Variable& v, const Variable& w) {
       return weighted_sum(function(tape, v, w), weights_);
     });
   }
   /// `function` makes the loss.
-  Rig& build_loss(Function function) {
+  Rig& build_loss(const Function& function) {
     auto graph = std::make_unique<Graph>();
     Parameter& v = graph->add("v", {3}, 2);
     Parameter& w = graph->add("w", {3}, 5);
