@@ -24,8 +24,8 @@ Partition partition_of(const data::Dataset* dataset, const comm::World& world,
 
 }  // namespace
 
-BatchShares::BatchShares(std::shared_ptr<const data::Dataset> dataset, const comm::World& world,
-                         const BatchSharesOptions& options)
+BatchShares::BatchShares(const std::shared_ptr<const data::Dataset>& dataset,
+                         const comm::World& world, const BatchSharesOptions& options)
     : partition_(partition_of(dataset.get(), world, options)),
       rank_(world.rank),
       loader_(dataset, data::Sampler(dataset->size(), options.seed, options.shuffle),

@@ -32,7 +32,7 @@ struct BatchSharesOptions {
 class BatchShares {
  public:
   /// Throws DataError for options that make no sense.
-  BatchShares(std::shared_ptr<const data::Dataset> dataset, const comm::World& world,
+  BatchShares(const std::shared_ptr<const data::Dataset>& dataset, const comm::World& world,
               const BatchSharesOptions& options);
 
   /// The share of the next batch, valid until the following call; null after the last epoch.

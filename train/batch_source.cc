@@ -51,7 +51,7 @@ class BatchMemory {
 
 class HostBatches final : public BatchSource {
  public:
-  HostBatches(std::shared_ptr<const data::Dataset> dataset, data::BatchSchedule schedule,
+  HostBatches(const std::shared_ptr<const data::Dataset>& dataset, data::BatchSchedule schedule,
               const BatchOptions& options)
       : loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader) {}
   const data::Batch* next() override { return loader_.next(); }
@@ -131,7 +131,7 @@ class ResidentBatches final : public BatchSource {
 
 class StreamedBatches final : public BatchSource {
  public:
-  StreamedBatches(Device& device, std::shared_ptr<const data::Dataset> dataset,
+  StreamedBatches(Device& device, const std::shared_ptr<const data::Dataset>& dataset,
                   data::BatchSchedule schedule, const BatchOptions& options)
       : device_(device),
         memories_{BatchMemory(device, *dataset, options.loader),

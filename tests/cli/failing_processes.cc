@@ -31,8 +31,8 @@ constexpr const char* kFirstEpoch = "\n    1 ";
 void wait_until_it_listens() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
 
 /// Process 0 of two, when process 1 has got `signal`.
-Outcome signal_the_other(int signal) {
-  const Arguments line = long_train({"--processes", "--comm-timeout", "1"});
+Outcome signal_the_other(int signal, const Arguments& more = {}) {
+  const Arguments line = long_train(Arguments{"--processes"} + more);
   Program first(line, {.environment = place(0, 2)}), second(line, {.environment = place(1, 2)});
   EXPECT_TRUE(first.wait_for(kFirstEpoch));
   second.send(signal);
@@ -49,7 +49,9 @@ Environment first_of_two() {
 }
 
 Outcome outlive_the_other() { return signal_the_other(SIGKILL); }
-Outcome wait_for_a_stopped_one() { return signal_the_other(SIGSTOP); }
+Outcome wait_for_a_stopped_one() {  // on a busy machine, too, others take less than three seconds
+  return signal_the_other(SIGSTOP, {"--comm-timeout", "3"});
+}
 
 Outcome lose_both() {
   Program program(long_train({"--processes", "2"}));

@@ -148,6 +148,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"not a data set", "the command line has checked it before"},
     {"synthetic: the number", "the command line has checked it before"},
     {"no such kind of device", "a fault of ours"},
+    {"cannot be reduced", "the command line has checked the type before"},
+    {"streaming_copy", "a fault of ours"},
     {"no implementation for device", "a fault of ours"},
     {"exists in the layout lanes", "a fault of ours"},
     {"does not say what model it holds", "to who calls the library"},

@@ -118,6 +118,9 @@ Provocation usage_of_train(const Arguments& changes, const Environment& environm
 Provocation misplaced(const Environment& environment) {
   return {2, [=](const Stage&) { return in_place(environment); }};
 }
+Provocation bench(const Arguments& flags) {
+  return {2, [=](const Stage&) { return ringlet(Arguments{"bench", "all-reduce"} + flags); }};
+}
 Provocation config(const std::string& toml) {
   return {2, [=](const Stage& stage) { return stage.configured(toml); }};
 }
@@ -388,6 +391,13 @@ std::vector<Provocation> provocations() {
          return disagree({"--replicas", "1"}, {"--replicas", "2"});
        }},
       {1, [](const Stage&) { return in_place(placed_with("RANK", "1")); }},
+      // ringlet bench all-reduce.
+      bench({"--begin", "8K", "--end", "4K"}),
+      bench({"--begin", "1"}),
+      bench({"--devices", "cpu,cpu", "--ranks", "3"}),
+      bench({"--strategies", "one-shot", "--processes"}),
+      bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),
+      bench({"--ranks", "2,3", "--processes", "--trace", "t.json"}),
       // Models that are asked.
       usage({"predict", "--checkpoint", "a"}),
       usage({"predict", "--checkpoint", "a", "b", "--data", "synthetic"}),

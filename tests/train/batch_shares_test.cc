@@ -63,9 +63,10 @@ TEST(BatchShares, OfALastBatchMayBeEmpty) {
 }
 
 TEST(BatchShares, RefuseWhatMakesNoSense) {
-  const auto error_of = [](std::shared_ptr<const data::Dataset> dataset, std::int64_t batch_size) {
+  const auto error_of = [](const std::shared_ptr<const data::Dataset>& dataset,
+                           std::int64_t batch_size) {
     return testing::message_of<data::DataError>(
-        [&] { BatchShares(std::move(dataset), {}, {.batch_size = batch_size}); });
+        [&] { BatchShares(dataset, {}, {.batch_size = batch_size}); });
   };
   EXPECT_TRUE(testing::says(error_of(nullptr, 4), {"no data set"}));
   EXPECT_TRUE(testing::says(error_of(formula_dataset(4), 0), {"batch_size is 0"}));

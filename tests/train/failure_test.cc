@@ -51,7 +51,7 @@ RunSetup small_setup(const TrainOptions& options) {
 }
 
 /// Runs forward of a chosen step into `what` on one rank.
-BeforeSteps in_forward(int victim, int step, std::function<void(Replica&)> what) {
+BeforeSteps in_forward(int victim, int step, const std::function<void(Replica&)>& what) {
   return [=](TrainLoop& loop, Device&, int rank) {
     if (rank != victim) return;
     Replica& replica = loop.replica();
