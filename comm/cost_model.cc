@@ -57,7 +57,7 @@ double predicted_seconds(std::string_view strategy, int ranks, double bytes,
 
 namespace {
 
-/// The rows of the least squares: steps a + bytes b = 1, all divided by the measured seconds.
+/// A point for the least squares, divided by its seconds: steps a + bytes b should be 1.
 struct Row {
   double steps;
   double bytes;
@@ -66,28 +66,66 @@ struct Row {
 std::vector<Row> rows_of(std::string_view strategy, std::span<const CostPoint> points) {
   std::vector<Row> rows;
   for (const CostPoint& point : points) {
-    if (!(point.seconds > 0) || point.ranks < 2) continue;
+    if (!(point.seconds > 0) || !(point.bytes > 0) || point.ranks < 2) continue;
     const PathCost path = path_cost(strategy, point.ranks, point.bytes);
     rows.push_back({path.steps / point.seconds, path.bytes / point.seconds});
   }
   return rows;
 }
 
-CostModel solve(const std::vector<Row>& rows) {
-  double ss = 0, sb = 0, bb = 0, s1 = 0, b1 = 0;
+/// A first guess: the latency alone explains the quickest step, the bytes the quickest byte.
+CostModel guess(const std::vector<Row>& rows) {
+  CostModel model{INFINITY, INFINITY, 0};
   for (const Row& row : rows) {
-    ss += row.steps * row.steps;
-    sb += row.steps * row.bytes;
-    bb += row.bytes * row.bytes;
-    s1 += row.steps;
-    b1 += row.bytes;
+    model.latency_s = std::min(model.latency_s, 1 / row.steps);
+    model.seconds_per_byte = std::min(model.seconds_per_byte, 1 / row.bytes);
   }
-  const double determinant = ss * bb - sb * sb;
-  const double a = (s1 * bb - b1 * sb) / determinant;
-  const double b = (b1 * ss - s1 * sb) / determinant;
-  if (a < 0) return {0, b1 / bb, 0};  // the best on the border of what can be
-  if (b < 0) return {s1 / ss, 0, 0};
-  return {a, b, 0};
+  return model;
+}
+
+/// One step of Gauss and Newton towards sum log(steps a + bytes b)^2 = min, in log a and log b,
+/// which keeps both positive. Returns how far it went.
+double improve(const std::vector<Row>& rows, CostModel& model) {
+  constexpr double kDamping = 1e-9;  // where one of the two explains nothing
+  constexpr double kLongest = 1;     // the sum is no parabola far from its least
+  double aa = kDamping, ab = 0, bb = kDamping, a1 = 0, b1 = 0;
+  for (const Row& row : rows) {
+    const double predicted = row.steps * model.latency_s + row.bytes * model.seconds_per_byte;
+    const double share = row.steps * model.latency_s / predicted;
+    const double miss = -std::log(predicted);
+    aa += share * share;
+    ab += share * (1 - share);
+    bb += (1 - share) * (1 - share);
+    a1 += share * miss;
+    b1 += (1 - share) * miss;
+  }
+  const double determinant = aa * bb - ab * ab;
+  const double a = std::clamp((a1 * bb - b1 * ab) / determinant, -kLongest, kLongest);
+  const double b = std::clamp((b1 * aa - a1 * ab) / determinant, -kLongest, kLongest);
+  model.latency_s *= std::exp(a);
+  model.seconds_per_byte *= std::exp(b);
+  return std::abs(a) + std::abs(b);
+}
+
+/// A number that contributes nothing to any point is 0.
+void drop_what_explains_nothing(const std::vector<Row>& rows, CostModel& model) {
+  constexpr double kNothing = 1e-6;
+  double steps = 0, bytes = 0;
+  for (const Row& row : rows) {
+    steps = std::max(steps, row.steps * model.latency_s);
+    bytes = std::max(bytes, row.bytes * model.seconds_per_byte);
+  }
+  if (steps < kNothing) model.latency_s = 0;
+  if (bytes < kNothing) model.seconds_per_byte = 0;
+}
+
+CostModel solve(const std::vector<Row>& rows) {
+  constexpr int kMostSteps = 100;
+  constexpr double kEnough = 1e-12;
+  CostModel model = guess(rows);
+  for (int step = 0; step < kMostSteps && improve(rows, model) > kEnough;) ++step;
+  drop_what_explains_nothing(rows, model);
+  return model;
 }
 
 }  // namespace

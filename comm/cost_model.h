@@ -56,15 +56,16 @@ struct CostPoint {
 
 struct CostFit {
   CostModel model;
-  // How far the model is from the points: |predicted / measured - 1|.
+  // How far the model is from the points: max(predicted / measured, measured / predicted) - 1.
   double median_error = 0;
   double worst_error = 0;
 };
 
 /// The latency and the seconds per byte, neither negative, that come closest to the points: least
-/// squares of the relative error, so that small sizes count as much as large ones. What reducing
-/// takes is in seconds_per_byte: within one strategy bytes moved and reduced grow together, and no
-/// measurement tells them apart. Nothing for points of fewer than two sizes.
+/// squares of the logarithms' differences, so that small sizes count as much as large ones, and
+/// half as long as much as twice as long. What reducing takes is in seconds_per_byte: within one
+/// strategy bytes moved and reduced grow together, and no measurement tells them apart. Nothing for
+/// points of fewer than two sizes.
 std::optional<CostFit> fit_cost_model(std::string_view strategy, std::span<const CostPoint> points);
 
 /// A strategy with its model.

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <string>
 
 #include "comm/all_reduce.h"
+#include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -186,6 +188,132 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
     for (const std::string& part : line.parts) EXPECT_TRUE(holds(outcome.err, {part}));
     EXPECT_EQ(outcome.out, "");
   }
+}
+
+/// A file of another engine's rows, as bench/peers writes them.
+std::string peers_rows() {
+  std::string lines;
+  for (const std::int64_t bytes : {4096, 16384}) {
+    for (const char* strategy : {"ring", "linear <b>"}) {
+      lines += nlohmann::json{{"engine", "openmpi"},
+                              {"ranks_as", "processes"},
+                              {"transport", "vader"},
+                              {"strategy", strategy},
+                              {"ranks", 2},
+                              {"bytes", bytes},
+                              {"count", bytes / 4},
+                              {"type", "f32"},
+                              {"op", "sum"},
+                              {"in_place", true},
+                              {"iterations", 10},
+                              {"median_us", 1e6},
+                              {"min_us", 1e6},
+                              {"p99_us", 1e6},
+                              {"wrong", 0}}
+                   .dump() +
+               "\n";
+    }
+  }
+  return lines;
+}
+
+bool has_id(const std::string& html, const std::string& id) {
+  return html.find(" id=\"" + id + "\"") != std::string::npos;
+}
+
+class AllReduceReport : public ::testing::Test {
+ protected:
+  std::string page() const { return folder_ / "page.html"; }
+  std::string peers() const { return folder_ / "peers.json"; }
+  /// The page of two and three ranks, with another engine's rows.
+  std::string make() {
+    write_file(peers(), peers_rows());
+    outcome_ = ringlet(quick_bench({"--ranks", "2,3", "--report", page(), "--with", peers()}));
+    EXPECT_TRUE(succeeds(outcome_));
+    return read_file(page());
+  }
+  static std::vector<std::string> plots() {
+    std::vector<std::string> ids{"time-1", "busbw-1", "time-2", "busbw-2", "time-1-2", "busbw-1-2"};
+    for (const std::string& strategy : local_strategies()) {
+      ids.push_back("model-1-" + strategy);
+      ids.push_back("model-2-" + strategy);
+    }
+    return ids;
+  }
+
+  TemporaryDirectory folder_;
+  Outcome outcome_;
+};
+
+TEST_F(AllReduceReport, HoldsEveryPlotAndTableAndAsksNothingOfTheNetwork) {
+  const std::string html = make();
+  for (const std::string& id : plots()) EXPECT_TRUE(has_id(html, id)) << id;
+  for (const char* id : {"fastest-1", "crossings-1", "models-1", "fastest-2", "figures"}) {
+    EXPECT_TRUE(has_id(html, id)) << id;
+  }
+  EXPECT_TRUE(
+      holds(html, {"<h2>2 ranks, f32 sum in place</h2>", "best of openmpi", "Machine copies",
+                   "openmpi linear &lt;b&gt;", ">16K<", "streaming stores"}));
+  EXPECT_EQ(html.find("<b>"), std::string::npos);
+  EXPECT_EQ(html.find("nothing was recorded"), std::string::npos);
+  EXPECT_EQ(html.find("src="), std::string::npos);
+  EXPECT_EQ(html.find("url("), std::string::npos);
+  EXPECT_TRUE(holds(outcome_.out, {"2 ranks, f32 sum, by --with", "all of 2 ranks", "wrote "}));
+}
+
+// Leaves each plot's width, what a read-out says, and whether the page overflows.
+constexpr const char* kProbe = R"js(
+  for (const figure of document.querySelectorAll('figure.plot')) {
+    const svg = figure.querySelector('svg'), area = svg.getBoundingClientRect();
+    figure.dataset.probe = Math.round(area.width);
+    svg.dispatchEvent(new PointerEvent('pointermove',
+        {clientX: area.left + area.width * 0.13, clientY: area.top + 40, bubbles: true}));
+    figure.dataset.readout = document.getElementById('readout').textContent;
+  }
+  const root = document.documentElement;
+  root.dataset.overflow = root.scrollWidth > root.clientWidth ? 'yes' : 'no';
+)js";
+
+TEST_F(AllReduceReport, WorksInABrowserWideAndNarrow) {
+  make();
+  for (const int width : {1280, 500}) {
+    const Opened opened = open_in_browser(page(), kProbe, width);
+    if (!opened.could) GTEST_SKIP() << opened.why;
+    EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
+    EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    for (const std::string& id : plots()) {
+      std::smatch probe;
+      const std::regex pattern("id=\"" + id + "\"[^>]* data-probe=\"([0-9]+)\"");
+      ASSERT_TRUE(std::regex_search(opened.dom, probe, pattern)) << id;
+      EXPECT_GT(std::stoi(probe[1]), 280) << id << " at " << width;
+    }
+    // At the plot's left edge the least size is the nearest, however far apart the others are.
+    EXPECT_TRUE(std::regex_search(
+        opened.dom, std::regex("id=\"time-1\"[^>]* data-readout=\"bytes on each rank 4096")));
+  }
+}
+
+TEST_F(AllReduceReport, ShowsFilesWithoutMeasuring) {
+  write_file(peers(), peers_rows());
+  const Outcome outcome =
+      ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(read_file(page()), {"openmpi of f32 sum", "do not say on which machine"}));
+  EXPECT_TRUE(fails_with(2, ringlet({"bench", "all-reduce", "--no-measure"}), {"without --with"}));
+  write_file(peers(), "{\"rows\":[{}]}");
+  EXPECT_TRUE(fails_with(1, ringlet(quick_bench({"--with", peers()})),
+                         {peers(), "row 1: key 'engine' not found", "--json"}));
+}
+
+TEST_F(AllReduceReport, EndsWithOneWhereRowsAreWrong) {
+  std::string rows = peers_rows();
+  rows.replace(rows.rfind("\"wrong\":0"), 9, "\"wrong\":7");
+  write_file(peers(), rows);
+  const Outcome outcome =
+      ringlet({"bench", "all-reduce", "--no-measure", "--with", peers(), "--report", page()});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(holds(outcome.err, {"1 of 4 rows have wrong results", "7 wrong elements"}));
+  EXPECT_TRUE(holds(read_file(page()), {"1 of 4 rows have wrong results"}));
 }
 
 TEST(AllReduceBench, FindsOutThatAFileCannotBeWrittenBeforeItMeasures) {

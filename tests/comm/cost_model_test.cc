@@ -76,9 +76,17 @@ TEST(CostFit, CountsSmallSizesAsMuchAsLargeOnes) {
       1.5;  // 64 MiB outweighs 4 KiB ten-thousandfold where errors are absolute
   const auto fit = fit_cost_model("ring", points);
   ASSERT_TRUE(fit);
-  EXPECT_NEAR(fit->model.latency_s, 2e-6, 2e-7);
+  EXPECT_NEAR(fit->model.latency_s, 2e-6, 3e-7);
   EXPECT_GT(fit->worst_error, 0.2);
   EXPECT_LT(fit->median_error, 0.1);
+}
+
+TEST(CostFit, CountsHalfAndTwiceAlike) {
+  const CostPoint points[] = {{2, 1e3, 1e-6}, {2, 1e3, 4e-6}, {2, 1.0001e3, 2e-6}};
+  const auto fit = fit_cost_model("ring", points);
+  ASSERT_TRUE(fit);
+  EXPECT_NEAR(predicted_seconds("ring", 2, 1e3, fit->model), 2e-6, 1e-8);
+  EXPECT_NEAR(fit->worst_error, 1, 0.01);
 }
 
 TEST(CostFit, KeepsBothNumbersFromBecomingNegative) {

@@ -367,6 +367,22 @@ TEST(Comparisons, SayWhichIsFastestFromWhichSizeOn) {
       << to_text(comparison);
 }
 
+TEST(Comparisons, SayTheSameByTheModels) {
+  std::vector<Measurement> rows;
+  for (std::int64_t bytes = 1024; bytes <= 1 << 20; bytes *= 4) {
+    rows.push_back(row_of("doubling", bytes, 1 + static_cast<double>(bytes) * 1e-4));
+    rows.push_back(row_of("ring", bytes, 11 + static_cast<double>(bytes) * 5e-5));
+  }
+  const Comparison comparison = compare(rows).front();
+  const std::vector<Stretch> stretches = fastest_by_models(comparison);
+  ASSERT_EQ(stretches.size(), 2u);
+  EXPECT_EQ(comparison.series[stretches[0].series].label, "doubling");
+  EXPECT_EQ(stretches[0].from, 1024);
+  EXPECT_EQ(stretches[1].to, 1 << 20);
+  ASSERT_TRUE(stretches[1].begins_at);
+  EXPECT_NEAR(*stretches[1].begins_at, 10 / 5e-5, 1000);
+}
+
 TEST(Comparisons, KeepOtherWorkAndOtherEnginesApart) {
   std::vector<Measurement> rows{row_of("ring", 1024, 1), row_of("ring", 1024, 2),
                                 row_of("ring", 1024, 3), row_of("ring", 1024, 4)};

@@ -77,6 +77,14 @@ TEST(LogAxis, MarksDecadesAndInAShortRangeWhatLiesBetween) {
             (Words{"1", "10", "100"}));
 }
 
+TEST(LogAxis, MarksPowersOfTwoWhereThoseAreCounted) {
+  const AxisSpec binary{.log = true, .binary = true};
+  EXPECT_EQ(labels_of(Axis(binary, 1, 8, 0, 300, 6)), (Words{"1", "2", "4", "8"}));
+  EXPECT_EQ(labels_of(Axis(binary, 4, 1024, 0, 300, 4)), (Words{"4", "16", "64", "256", "1024"}));
+  EXPECT_EQ(Axis(binary, 4, 1024, 0, 300, 4).marks().size(), 9u);
+  EXPECT_EQ(labels_of(Axis(binary, 3, 9, 0, 300, 6)), (Words{"4", "8"}));
+}
+
 TEST(LogAxis, GivesEqualRoomToEqualFactors) {
   const Axis axis({.log = true}, 1, 10000, 0, 400, 5);
   EXPECT_NEAR(axis.at(10), 100, 1e-9);

@@ -136,6 +136,34 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
   return comparisons;
 }
 
+std::vector<Stretch> fastest_by_models(const Comparison& comparison) {
+  constexpr int kPoints = 2000;  // a third of a percent apart from 4 KiB to 64 MiB
+  const auto low = static_cast<double>(comparison.fastest.front().from);
+  const auto high = static_cast<double>(comparison.fastest.back().to);
+  std::vector<Stretch> stretches;
+  for (int i = 0; i < kPoints; ++i) {
+    const double bytes = low * std::pow(high / low, static_cast<double>(i) / (kPoints - 1));
+    std::optional<std::size_t> best;
+    for (std::size_t k = 0; k < comparison.series.size(); ++k) {
+      const Series& series = comparison.series[k];
+      if (!series.fit) continue;
+      if (!best ||
+          series.predicted_seconds(bytes) < comparison.series[*best].predicted_seconds(bytes)) {
+        best = k;
+      }
+    }
+    if (!best) return {};
+    const auto whole = static_cast<std::int64_t>(std::llround(bytes));
+    if (!stretches.empty() && stretches.back().series == *best) {
+      stretches.back().to = whole;
+    } else {
+      stretches.push_back({*best, whole, whole});
+      if (stretches.size() > 1) stretches.back().begins_at = bytes;
+    }
+  }
+  return stretches;
+}
+
 std::string rough_size(double bytes) {
   constexpr double kKi = 1024;
   if (bytes < kKi) return fmt::format("{:.0f}", bytes);

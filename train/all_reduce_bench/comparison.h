@@ -43,6 +43,10 @@ struct Comparison {
 /// One for each number of ranks, type, operation and place, in the order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
+/// The same by the models of the series that have one, between the least and the largest measured
+/// size; from and to are then where the curves meet.
+std::vector<Stretch> fastest_by_models(const Comparison& comparison);
+
 /// Lines for people: which is the fastest where, and the models.
 std::string to_text(const Comparison& comparison);
 /// "models" and "fastest" of all comparisons.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/device_report.h"
+#include "train/input_file.h"
 #include "train/version.h"
 
 namespace ringlet::train {
@@ -62,6 +63,41 @@ nlohmann::json to_json(const MachineRecord& machine) {
             {"all_threads", to_json(machine.copy.all)}}},
           {"ringlet", machine.ringlet},
           {"started", machine.started}};
+}
+
+namespace {
+
+bool has_rates(const nlohmann::json& copy, const char* threads) {
+  if (!copy.contains(threads) || !copy.at(threads).is_object()) return false;
+  const nlohmann::json& rates = copy.at(threads);
+  return rates.contains("streaming_gbs") &&
+         (rates.at("streaming_gbs").is_null() || rates.at("streaming_gbs").is_number());
+}
+
+bool is_list(const nlohmann::json& machine, const char* name,
+             bool (nlohmann::json::*is)() const noexcept) {
+  if (!machine.contains(name) || !machine.at(name).is_array()) return false;
+  for (const nlohmann::json& item : machine.at(name)) {
+    if (!(item.*is)()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+nlohmann::json read_machine(const std::filesystem::path& file) {
+  std::ifstream input = open_input(file);
+  const nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
+  if (!json.is_object() || !json.contains("machine")) return {};
+  const nlohmann::json& machine = json.at("machine");
+  if (!machine.is_object() || !machine.contains("copy") || !machine.at("copy").is_object()) {
+    return {};
+  }
+  const bool whole = has_rates(machine.at("copy"), "one_thread") &&
+                     has_rates(machine.at("copy"), "all_threads") &&
+                     is_list(machine, "load_average", &nlohmann::json::is_number) &&
+                     is_list(machine, "core_distances", &nlohmann::json::is_object);
+  return whole ? machine : nlohmann::json();
 }
 
 }  // namespace ringlet::train

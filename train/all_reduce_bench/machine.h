@@ -1,6 +1,8 @@
 // The machine that a benchmark ran on, as far as its figures depend on it.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,5 +32,7 @@ MachineRecord survey_machine();
 std::vector<double> load_average();
 
 nlohmann::json to_json(const MachineRecord& machine);
+/// The "machine" of a file that --json wrote; null where it has none, or another one.
+nlohmann::json read_machine(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

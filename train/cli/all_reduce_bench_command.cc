@@ -12,6 +12,7 @@
 #include "train/all_reduce_bench/comparison.h"
 #include "train/all_reduce_bench/machine.h"
 #include "train/all_reduce_bench/measure.h"
+#include "train/all_reduce_bench/page.h"
 #include "train/atomic_file.h"
 #include "train/cli/all_reduce_bench_flags.h"
 #include "train/cli/commands.h"
@@ -94,18 +95,72 @@ nlohmann::json outcome_json(const Outcome& outcome) {
   return {{"rows", rows}, {"distances", distances}};
 }
 
-void write_outputs(const AllReduceFlags& flags, const Outcome& outcome,
+/// Rows of the files of --with, and the machine that one of them tells of.
+struct Others {
+  std::vector<Measurement> rows;
+  nlohmann::json machine;
+};
+
+Others read_others(const AllReduceFlags& flags) {
+  Others others;
+  for (const fs::path& file : flags.with) {
+    const auto rows = read_measurements(file);
+    others.rows.insert(others.rows.end(), rows.begin(), rows.end());
+    if (others.machine.is_null()) others.machine = read_machine(file);
+  }
+  return others;
+}
+
+/// The rows of --with, and which are the fastest of all.
+void print_others(const Outcome& outcome, const Others& others) {
+  if (others.rows.empty()) return;
+  std::vector<Measurement> all = outcome.rows;
+  all.insert(all.end(), others.rows.begin(), others.rows.end());
+  for (const Comparison& comparison : compare(others.rows)) {
+    fmt::print("{} ranks, {} {}, by --with\n{}", comparison.ranks, comparison.type, comparison.op,
+               table_heading());
+    for (const Series& series : comparison.series) {
+      for (Measurement row : series.rows) {
+        row.strategy = series.label;
+        fmt::print("{}", table_row(row));
+      }
+    }
+    fmt::print("\n");
+  }
+  for (const Comparison& comparison : compare(all)) {
+    fmt::print("all of {} ranks, {} {}\n{}\n", comparison.ranks, comparison.type, comparison.op,
+               to_text(comparison));
+  }
+}
+
+void write_report(const fs::path& file, const Outcome& outcome, const Others& others,
+                  const nlohmann::json& machine) {
+  std::vector<Measurement> rows = outcome.rows;
+  rows.insert(rows.end(), others.rows.begin(), others.rows.end());
+  const std::string page = all_reduce_page(rows, machine.is_null() ? others.machine : machine);
+  write_file_atomically(file, page);
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", file.string(),
+             (page.size() + 1023) / 1024);
+}
+
+void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Others& others,
                    std::optional<MachineRecord> machine) {
+  print_others(outcome, others);
+  nlohmann::json machine_json;
   if (machine) {
     machine->distances = outcome.distances;
+    machine_json = to_json(*machine);
+  }
+  if (!flags.json.empty()) {
     const std::vector<Comparison> comparisons = compare(outcome.rows);
-    nlohmann::json json = {{"machine", to_json(*machine)},
-                           {"rows", outcome_json(outcome).at("rows")},
-                           {"models", models_json(comparisons)},
-                           {"fastest", fastest_json(comparisons)}};
-    if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(1) + "\n");
+    const nlohmann::json json = {{"machine", machine_json},
+                                 {"rows", outcome_json(outcome).at("rows")},
+                                 {"models", models_json(comparisons)},
+                                 {"fastest", fastest_json(comparisons)}};
+    write_file_atomically(flags.json, json.dump(1) + "\n");
   }
   if (!flags.csv.empty()) write_file_atomically(flags.csv, to_csv(outcome.rows));
+  if (!flags.report.empty()) write_report(flags.report, outcome, others, machine_json);
 }
 
 void require_right(const std::vector<Measurement>& rows) {
@@ -127,7 +182,7 @@ void require_right(const std::vector<Measurement>& rows) {
 
 /// What would only show at the end is found out before it.
 void check_output_folders(const AllReduceFlags& flags) {
-  for (const fs::path& file : {flags.json, flags.csv, flags.trace}) {
+  for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
     if (file.empty()) continue;
     require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
   }
@@ -142,19 +197,20 @@ std::unique_ptr<TraceWriter> tracer_of(const AllReduceFlags& flags) {
 
 /// Before anything is measured; what nobody reads is not measured.
 std::optional<MachineRecord> machine_of(const AllReduceFlags& flags) {
-  if (flags.json.empty()) return {};
+  if (flags.json.empty() && flags.report.empty()) return {};
   return survey_machine();
 }
 
 int run_in_threads(const AllReduceFlags& flags) {
   const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags);
   check_output_folders(flags);
+  const Others others = read_others(flags);
   const std::optional<MachineRecord> machine = machine_of(flags);
   const auto trace = tracer_of(flags);
   Outcome outcome;
   for (const AllReduceBlock& block : blocks) run_block(block, outcome, trace.get(), nullptr);
   if (trace) trace->write(flags.trace);
-  write_outputs(flags, outcome, machine);
+  write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
   return 0;
 }
@@ -164,8 +220,10 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
   const AllReduceBlock block = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
   std::optional<MachineRecord> machine;
+  Others others;
   if (place.process == 0 && !rows_file) {
     check_output_folders(flags);
+    others = read_others(flags);
     machine = machine_of(flags);
   }
   return run_as_process(place, block.options.execution, [&](comm::ProcessGroup* processes) {
@@ -177,7 +235,7 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     if (rows_file) {
       write_file_atomically(*rows_file, outcome_json(outcome).dump());
     } else {
-      write_outputs(flags, outcome, machine);
+      write_outputs(flags, outcome, others, machine);
       require_right(outcome.rows);
     }
     return 0;
@@ -218,6 +276,7 @@ class RowsFile {
 int run_families(const AllReduceFlags& flags) {
   all_reduce_blocks(flags);  // what cannot be is told here, once
   check_output_folders(flags);
+  const Others others = read_others(flags);
   const std::optional<MachineRecord> machine = machine_of(flags);
   Outcome outcome;
   for (const int ranks : flags.ranks) {
@@ -226,12 +285,26 @@ int run_families(const AllReduceFlags& flags) {
     if (code != 0) return code;
     file.add_to(outcome);
   }
-  write_outputs(flags, outcome, machine);
+  write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
   return 0;
 }
 
+/// Only what was measured before.
+int show_others(const AllReduceFlags& flags) {
+  if (flags.with.empty()) throw UsageError("--no-measure leaves nothing to show without --with");
+  if (!flags.json.empty() || !flags.csv.empty() || !flags.trace.empty()) {
+    throw UsageError("--no-measure writes nothing but --report");
+  }
+  check_output_folders(flags);
+  const Others others = read_others(flags);
+  write_outputs(flags, {}, others, {});
+  require_right(others.rows);
+  return 0;
+}
+
 int run_all_reduce_bench(const AllReduceFlags& flags) {
+  if (flags.no_measure) return show_others(flags);
   if (!flags.processes) return run_in_threads(flags);
   const auto place = checked([] { return comm::place_from_environment(); });
   return place ? run_as_rank(flags, *place) : run_families(flags);

@@ -179,6 +179,19 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
                               kTracedCalls))
       ->type_name("FILE")
       ->group(group);
+  command
+      .add_option("--report", flags.report,
+                  "write a page with plots, models and tables; it needs no network")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--with", flags.with,
+                  "compare with the rows of this file too, from --json or of another engine "
+                  "(bench/peers); may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_flag("--no-measure", flags.no_measure, "show only what --with brings")->group(group);
 }
 
 }  // namespace

@@ -28,7 +28,9 @@ struct AllReduceFlags {
   std::vector<std::string> devices{};
   bool processes = false;
   double timeout = 60;  ///< seconds
-  std::filesystem::path json, csv, trace;
+  std::filesystem::path json, csv, trace, report;
+  std::vector<std::filesystem::path> with{};  ///< rows of other runs
+  bool no_measure = false;
 };
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);

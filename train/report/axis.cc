@@ -41,7 +41,9 @@ std::string percent(double value) { return fmt::format("{:.4g} %", 100 * value);
 Axis::Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks)
     : log_(spec.log), begin_(begin), end_(end) {
   set_range(spec, std::min(low, spec.include_low), std::max(high, spec.include_high));
-  if (log_) {
+  if (log_ && spec.binary) {
+    mark_doublings(spec, marks);
+  } else if (log_) {
     mark_decades(spec, marks);
   } else {
     mark_evenly(spec, marks);
@@ -95,6 +97,20 @@ void Axis::mark_decades(const AxisSpec& spec, int marks) {
       if (factor != 1 && decades > 3) continue;
       marks_.push_back({value, named ? spec.name_of(value) : ""});
     }
+  }
+}
+
+void Axis::mark_doublings(const AxisSpec& spec, int marks) {
+  if (spec.round) {
+    low_ = std::exp2(std::floor(std::log2(low_) + 1e-9));
+    high_ = std::exp2(std::ceil(std::log2(high_) - 1e-9));
+  }
+  const auto first = static_cast<int>(std::ceil(std::log2(low_) - 1e-9));
+  const auto last = static_cast<int>(std::floor(std::log2(high_) + 1e-9));
+  const int every = std::max(1, (last - first + marks - 1) / marks);
+  for (int power = first; power <= last; ++power) {
+    const double value = std::exp2(power);
+    marks_.push_back({value, (power - first) % every == 0 ? spec.name_of(value) : ""});
   }
 }
 

@@ -16,6 +16,7 @@ std::string percent(double value);
 struct AxisSpec {
   std::string title{};  ///< what is counted, and its unit; may be empty
   bool log = false;     ///< logarithmic; numbers that are not positive cannot be shown
+  bool binary = false;  ///< with log: marks at powers of two instead of ten
   bool round = false;   ///< begins and ends at a mark, instead of at the data's ends
   bool whole = false;   ///< counts something: marks at whole numbers only
   /// The least that it shows, beside the data: an axis that has to begin at 0 includes 0. Infinite
@@ -53,6 +54,7 @@ class Axis {
   void set_range(const AxisSpec& spec, double low, double high);
   void mark_evenly(const AxisSpec& spec, int marks);
   void mark_decades(const AxisSpec& spec, int marks);
+  void mark_doublings(const AxisSpec& spec, int marks);
   double fraction(double value) const;
 
   bool log_;

@@ -18,13 +18,13 @@ const char* const kPageScript = R"js(
     const part = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
     return begin + part * (end - begin);
   };
-  const nearest = (xs, ys, x, far) => {
+  const nearest = (xs, ys, x, far, away) => {
     let best = -1;
     for (let i = 0; i < xs.length; ++i) {
       if (!Number.isFinite(ys[i])) continue;
-      if (best < 0 || Math.abs(xs[i] - x) < Math.abs(xs[best] - x)) best = i;
+      if (best < 0 || away(xs[i], x) < away(xs[best], x)) best = i;
     }
-    return best >= 0 && Math.abs(xs[best] - x) <= far ? best : -1;
+    return best >= 0 && away(xs[best], x) <= far ? best : -1;
   };
   for (const svg of document.querySelectorAll('figure.plot svg[data-box]')) {
     const [left, right, top, bottom] = numbers(svg.dataset.box);
@@ -45,11 +45,12 @@ const char* const kPageScript = R"js(
       if (at < left - 8 || at > right + 8) return hide();
       const part = Math.min(1, Math.max(0, (at - left) / (right - left)));
       const [low, high, log] = xRange;
+      const away = (a, b) => Math.abs(log ? Math.log(a / b) : a - b);
       const wanted = log ? low * Math.pow(high / low, part) : low + part * (high - low);
       let x = NaN;
       for (const one of series) {
-        const i = nearest(one.xs, one.ys, wanted, Infinity);
-        if (i >= 0 && !(Math.abs(one.xs[i] - wanted) >= Math.abs(x - wanted))) x = one.xs[i];
+        const i = nearest(one.xs, one.ys, wanted, Infinity, away);
+        if (i >= 0 && !(away(one.xs[i], wanted) >= away(x, wanted))) x = one.xs[i];
       }
       if (!Number.isFinite(x)) return hide();
       const lines = document.createDocumentFragment();
@@ -57,7 +58,7 @@ const char* const kPageScript = R"js(
       head.textContent = svg.dataset.xname + ' ' + +x.toPrecision(6);
       lines.appendChild(head);
       series.forEach((one, k) => {
-        const i = nearest(one.xs, one.ys, x, (high - low) * 0.02);
+        const i = nearest(one.xs, one.ys, x, 0.02 * away(high, low), away);
         dots[k].setAttribute('visibility', i < 0 ? 'hidden' : 'inherit');
         if (i < 0) return;
         dots[k].setAttribute('cx', place(one.xs[i], xRange, left, right));

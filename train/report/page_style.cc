@@ -36,6 +36,8 @@ p { margin: 0 0 12px; }
   font-variant-numeric: tabular-nums; white-space: nowrap; }
 .facts dd small { font-size: 14px; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 .grid { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 36px 32px; }
+.multiples { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 26px 28px; margin-bottom: 28px; }
+.multiples svg text { font-size: 15px; }
 figure { margin: 0; min-width: 0; }
 figure.plot { display: flex; flex-direction: column; }
 figure.plot svg { margin-top: auto; }
@@ -121,6 +123,7 @@ footer { margin-top: 56px; color: var(--soft); font-size: 13px; border-top: 1px 
   h2, h3, .note, .plot figcaption, .legend { break-after: avoid; }
   figure, tr, .pairs, .facts { break-inside: avoid; }
   .grid, .side { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px 20px; }
+  .multiples { grid-template-columns: repeat(3, minmax(0, 1fr)); }
   .facts { grid-template-columns: repeat(6, 1fr); gap: 8px; margin-top: 14px; }
   .facts dd { font-size: 13pt; } .facts dt { font-size: 9pt; }
   .mistakes { grid-template-columns: repeat(8, 1fr); gap: 10px; }
