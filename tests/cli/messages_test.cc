@@ -398,6 +398,13 @@ std::vector<Provocation> provocations() {
       bench({"--strategies", "one-shot", "--processes"}),
       bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),
       bench({"--ranks", "2,3", "--processes", "--trace", "t.json"}),
+      bench({"--no-measure", "--report", "page.html"}),
+      bench({"--no-measure", "--with", "rows.json", "--json", "figures.json"}),
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"bench", "all-reduce", "--no-measure", "--with", stage.file("rows", "{}"),
+                         "--report", stage / "page"});
+       }},
       // Models that are asked.
       usage({"predict", "--checkpoint", "a"}),
       usage({"predict", "--checkpoint", "a", "b", "--data", "synthetic"}),
