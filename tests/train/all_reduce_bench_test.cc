@@ -367,6 +367,24 @@ TEST(Comparisons, SayWhichIsFastestFromWhichSizeOn) {
       << to_text(comparison);
 }
 
+TEST(Comparisons, CountTheQuickestOfSeveralRowsOfASize) {
+  const auto comparisons =
+      compare({row_of("ring", 1024, 5), row_of("ring", 4096, 9), row_of("ring", 1024, 3)});
+  const Series& ring = comparisons.front().series.front();
+  EXPECT_EQ(ring.rows.size(), 3u);
+  ASSERT_EQ(ring.curve.size(), 2u);
+  EXPECT_EQ(ring.curve[0].median_us, 3);
+}
+
+TEST(RoughSizes, HaveThreeDigits) {
+  EXPECT_EQ(rough_size(4096), "4K");
+  EXPECT_EQ(rough_size(5432), "5.30K");
+  EXPECT_EQ(rough_size(1.0), "1");
+  EXPECT_EQ(rough_size(1020.0 * 1024), "1020K");
+  EXPECT_EQ(rough_size(64 << 20), "64M");
+  EXPECT_EQ(rough_size(50.5 * (1 << 20)), "50.5M");
+}
+
 TEST(Comparisons, SayTheSameByTheModels) {
   std::vector<Measurement> rows;
   for (std::int64_t bytes = 1024; bytes <= 1 << 20; bytes *= 4) {
@@ -393,9 +411,9 @@ TEST(Comparisons, KeepOtherWorkAndOtherEnginesApart) {
   const auto comparisons = compare(rows);
   ASSERT_EQ(comparisons.size(), 2u);
   ASSERT_EQ(comparisons[0].series.size(), 3u);
-  EXPECT_EQ(comparisons[0].series[0].label, "ringlet ring (threads, local)");
+  EXPECT_EQ(comparisons[0].series[0].label, "ringlet ring (threads)");
   EXPECT_EQ(comparisons[0].series[1].label, "gloo ring");
-  EXPECT_EQ(comparisons[0].series[2].label, "ringlet ring (processes, local)");
+  EXPECT_EQ(comparisons[0].series[2].label, "ringlet ring (processes)");
   EXPECT_FALSE(comparisons[0].series[0].fit);  // one size
 }
 

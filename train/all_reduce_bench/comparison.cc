@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "train/all_reduce_bench/sizes.h"
 
@@ -29,23 +31,21 @@ class Labels {
  public:
   explicit Labels(const std::vector<Measurement>& measurements) {
     for (const Measurement& m : measurements) {
-      engines_.insert(m.engine);
-      places_.insert({m.engine, m.ranks_as, m.transport});
+      ranks_as_[m.engine].insert(m.ranks_as);
+      transports_[{m.engine, m.ranks_as}].insert(m.transport);
     }
   }
   std::string of(const Measurement& m) const {
-    std::string label = m.strategy;
-    if (engines_.size() > 1) label = m.engine + " " + label;
-    const auto of_engine = [&](const auto& place) { return std::get<0>(place) == m.engine; };
-    if (std::count_if(places_.begin(), places_.end(), of_engine) > 1) {
-      label += fmt::format(" ({}, {})", m.ranks_as, m.transport);
-    }
-    return label;
+    std::vector<std::string> more;
+    if (ranks_as_.at(m.engine).size() > 1) more.push_back(m.ranks_as);
+    if (transports_.at({m.engine, m.ranks_as}).size() > 1) more.push_back(m.transport);
+    return fmt::format("{}{}{}", ranks_as_.size() > 1 ? m.engine + " " : "", m.strategy,
+                       more.empty() ? "" : fmt::format(" ({})", fmt::join(more, ", ")));
   }
 
  private:
-  std::set<std::string> engines_;
-  std::set<std::tuple<std::string, std::string, std::string>> places_;
+  std::map<std::string, std::set<std::string>> ranks_as_;  // of each engine
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> transports_;
 };
 
 void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
@@ -54,14 +54,28 @@ void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
     series.rows.push_back(m);
     return;
   }
-  comparison.series.push_back({labels.of(m), {m}, {}});
+  comparison.series.push_back({labels.of(m), {m}, {}, {}});
+}
+
+/// Of rows in ascending order of size, the quickest of each.
+std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
+  std::vector<Measurement> quickest;
+  for (const Measurement& m : rows) {
+    if (quickest.empty() || quickest.back().bytes != m.bytes) {
+      quickest.push_back(m);
+    } else if (m.median_us < quickest.back().median_us) {
+      quickest.back() = m;
+    }
+  }
+  return quickest;
 }
 
 void fit(Series& series) {
   std::stable_sort(series.rows.begin(), series.rows.end(),
                    [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  series.curve = quickest_of(series.rows);
   std::vector<comm::CostPoint> points;
-  for (const Measurement& m : series.rows) {
+  for (const Measurement& m : series.curve) {
     points.push_back({m.ranks, static_cast<double>(m.bytes), 1e-6 * m.median_us});
   }
   series.fit = comm::fit_cost_model(series.rows.front().strategy, points);
@@ -69,7 +83,7 @@ void fit(Series& series) {
 
 /// The median at a measured size, or infinity.
 double median_at(const Series& series, std::int64_t bytes) {
-  for (const Measurement& m : series.rows) {
+  for (const Measurement& m : series.curve) {
     if (m.bytes == bytes) return m.median_us;
   }
   return INFINITY;
@@ -165,11 +179,15 @@ std::vector<Stretch> fastest_by_models(const Comparison& comparison) {
 }
 
 std::string rough_size(double bytes) {
-  constexpr double kKi = 1024;
-  if (bytes < kKi) return fmt::format("{:.0f}", bytes);
-  if (bytes < kKi * kKi) return fmt::format("{:.3g}K", bytes / kKi);
-  if (bytes < kKi * kKi * kKi) return fmt::format("{:.3g}M", bytes / (kKi * kKi));
-  return fmt::format("{:.3g}G", bytes / (kKi * kKi * kKi));
+  constexpr double kUnit = 1024;
+  const char* suffix = "";
+  for (const char* next : {"K", "M", "G"}) {
+    if (bytes < kUnit) break;
+    bytes /= kUnit;
+    suffix = next;
+  }
+  const int decimals = bytes >= 100 || bytes == std::floor(bytes) ? 0 : bytes >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", bytes, decimals, suffix);
 }
 
 namespace {
@@ -185,7 +203,16 @@ std::string text_of(const Stretch& stretch, const Comparison& comparison) {
 
 }  // namespace
 
+int label_width(const Comparison& comparison) {
+  int width = kStrategyWidth;
+  for (const Series& series : comparison.series) {
+    width = std::max(width, static_cast<int>(series.label.size()));
+  }
+  return width;
+}
+
 std::string to_text(const Comparison& comparison) {
+  const int width = label_width(comparison);
   std::string text = "fastest: ";
   for (std::size_t i = 0; i < comparison.fastest.size(); ++i) {
     text += (i == 0 ? "" : "; ") + text_of(comparison.fastest[i], comparison);
@@ -195,13 +222,13 @@ std::string to_text(const Comparison& comparison) {
   for (const Series& series : comparison.series) {
     if (!series.fit) continue;
     if (!any) {
-      text += fmt::format("{:<24} {:>12} {:>12} {:>14}\n", "model", "latency us", "GB/s",
+      text += fmt::format("{:<{}} {:>12} {:>12} {:>14}\n", "model", width, "latency us", "GB/s",
                           "off by (worst)");
     }
     any = true;
     const comm::CostModel& model = series.fit->model;
     text += fmt::format(
-        "{:<24} {:>12.3f} {:>12} {:>14}\n", series.label, 1e6 * model.latency_s,
+        "{:<{}} {:>12.3f} {:>12} {:>14}\n", series.label, width, 1e6 * model.latency_s,
         model.seconds_per_byte > 0 ? fmt::format("{:.2f}", 1e-9 / model.seconds_per_byte) : "-",
         fmt::format("{:.0f} % ({:.0f} %)", 100 * series.fit->median_error,
                     100 * series.fit->worst_error));

@@ -18,6 +18,7 @@ namespace ringlet::train {
 struct Series {
   std::string label;                 ///< "ring", or "openmpi ring" beside other engines
   std::vector<Measurement> rows{};   ///< at least one
+  std::vector<Measurement> curve{};  ///< of rows of the same size the quickest
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
   /// The model's time in seconds; only with a fit.
   double predicted_seconds(double bytes) const;
@@ -47,6 +48,8 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 /// size; from and to are then where the curves meet.
 std::vector<Stretch> fastest_by_models(const Comparison& comparison);
 
+/// Characters of the longest label, but at least those of the table's column.
+int label_width(const Comparison& comparison);
 /// Lines for people: which is the fastest where, and the models.
 std::string to_text(const Comparison& comparison);
 /// "models" and "fastest" of all comparisons.

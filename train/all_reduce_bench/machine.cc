@@ -70,7 +70,8 @@ namespace {
 bool has_rates(const nlohmann::json& copy, const char* threads) {
   if (!copy.contains(threads) || !copy.at(threads).is_object()) return false;
   const nlohmann::json& rates = copy.at(threads);
-  return rates.contains("streaming_gbs") &&
+  return rates.contains("memcpy_gbs") && rates.at("memcpy_gbs").is_number() &&
+         rates.contains("streaming_gbs") &&
          (rates.at("streaming_gbs").is_null() || rates.at("streaming_gbs").is_number());
 }
 
@@ -87,17 +88,24 @@ bool is_list(const nlohmann::json& machine, const char* name,
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
   std::ifstream input = open_input(file);
-  const nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
-  if (!json.is_object() || !json.contains("machine")) return {};
-  const nlohmann::json& machine = json.at("machine");
-  if (!machine.is_object() || !machine.contains("copy") || !machine.at("copy").is_object()) {
-    return {};
+  nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
+  if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
+  nlohmann::json machine = json.at("machine");
+  const bool copies = machine.contains("copy") && machine.at("copy").is_object() &&
+                      has_rates(machine.at("copy"), "one_thread") &&
+                      has_rates(machine.at("copy"), "all_threads");
+  if (!copies) machine.erase("copy");
+  for (const char* text : {"processor", "instruction_set", "ringlet", "started"}) {
+    if (machine.contains(text) && !machine.at(text).is_string()) machine.erase(text);
   }
-  const bool whole = has_rates(machine.at("copy"), "one_thread") &&
-                     has_rates(machine.at("copy"), "all_threads") &&
-                     is_list(machine, "load_average", &nlohmann::json::is_number) &&
-                     is_list(machine, "core_distances", &nlohmann::json::is_object);
-  return whole ? machine : nlohmann::json();
+  for (const char* number : {"cores", "cache_bytes"}) {
+    if (machine.contains(number) && !machine.at(number).is_number_integer()) machine.erase(number);
+  }
+  if (!is_list(machine, "load_average", &nlohmann::json::is_number)) machine.erase("load_average");
+  if (!is_list(machine, "core_distances", &nlohmann::json::is_object)) {
+    machine.erase("core_distances");
+  }
+  return machine;
 }
 
 }  // namespace ringlet::train

@@ -32,7 +32,8 @@ MachineRecord survey_machine();
 std::vector<double> load_average();
 
 nlohmann::json to_json(const MachineRecord& machine);
-/// The "machine" of a file that --json wrote; null where it has none, or another one.
+/// The "machine" of a file of rows, less what is not as to_json() writes it (other programs' files
+/// know of processor and cores alone); null where there is none.
 nlohmann::json read_machine(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

@@ -162,20 +162,23 @@ std::string to_csv(const std::vector<Measurement>& measurements) {
   return text;
 }
 
-std::string table_heading() {
-  return fmt::format(
-      "{:>10} {:>9} {:>4} {:>5}  {:<16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>6} {:>5}\n"
-      "{:>10} {:>9} {:>4} {:>5}  {:<16} {:>10} {:>10} {:>10} {:>7} {:>7} {:>6} {:>5}\n",
-      "size", "count", "type", "redop", "strategy", "time", "min", "p99", "algbw", "busbw",
-      "#wrong", "iters", "bytes", "", "", "", "", "us, median", "us", "us", "GB/s", "GB/s", "", "");
+std::string table_heading(int width) {
+  const auto line = [](auto... words) {
+    return fmt::format(
+        "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>7} {:>6} {:>5}\n",
+        words...);
+  };
+  return line("size", "count", "type", "redop", "strategy", width, "time", "min", "p99", "algbw",
+              "busbw", "#wrong", "iters") +
+         line("bytes", "", "", "", "", width, "us, median", "us", "us", "GB/s", "GB/s", "", "");
 }
 
-std::string table_row(const Measurement& m) {
+std::string table_row(const Measurement& m, int width) {
   return fmt::format(
-      "{:>10} {:>9} {:>4} {:>5}  {:<16} {:>10.2f} {:>10.2f} {:>10.2f} {:>7.2f} {:>7.2f} {:>6} "
+      "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10.2f} {:>10.2f} {:>10.2f} {:>7.2f} {:>7.2f} {:>6} "
       "{:>5}\n",
-      m.bytes, m.count, m.type, m.op, m.strategy, m.median_us, m.min_us, m.p99_us, m.algbw_gbs(),
-      m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations);
+      m.bytes, m.count, m.type, m.op, m.strategy, width, m.median_us, m.min_us, m.p99_us,
+      m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations);
 }
 
 }  // namespace ringlet::train

@@ -50,8 +50,9 @@ std::vector<Measurement> read_measurements(const std::filesystem::path& file);
 /// A heading and a line for each, as comma-separated values.
 std::string to_csv(const std::vector<Measurement>& measurements);
 
-/// The table's heading, and a row of it; each ends its line.
-std::string table_heading();
-std::string table_row(const Measurement& measurement);
+/// The table's heading, and a row of it; each ends its line. `width`: of the strategy's column.
+inline constexpr int kStrategyWidth = 16;
+std::string table_heading(int width = kStrategyWidth);
+std::string table_row(const Measurement& measurement, int width = kStrategyWidth);
 
 }  // namespace ringlet::train

@@ -45,30 +45,56 @@ std::string fact(const std::string& name, const std::string& value, const std::s
                      escaped(unit));
 }
 
+/// "25 ns (near)" for each time that it was measured.
+std::vector<std::string> distances_of(const json& machine) {
+  std::vector<std::string> distances;
+  if (!machine.contains("core_distances")) return distances;
+  for (const json& distance : machine.at("core_distances")) {
+    const auto ns = distance.find("nanoseconds"), word = distance.find("word");
+    if (ns == distance.end() || !ns->is_number() || word == distance.end() || !word->is_string()) {
+      continue;
+    }
+    distances.push_back(fmt::format("{:.0f} ns ({})", ns->get<double>(), word->get<std::string>()));
+  }
+  return distances;
+}
+
 /// The quickest call and the widest one of all rows.
-std::string facts_of(const std::vector<Measurement>& rows, const json& machine) {
-  const auto quickest = std::min_element(
-      rows.begin(), rows.end(), [](auto& a, auto& b) { return a.median_us < b.median_us; });
-  const auto widest = std::max_element(
-      rows.begin(), rows.end(), [](auto& a, auto& b) { return a.busbw_gbs() < b.busbw_gbs(); });
-  const auto who = [](const Measurement& m) {
-    return fmt::format("{}, {}, {} ranks", m.strategy, size_text(m.bytes), m.ranks);
-  };
-  std::string html = "<dl class=\"facts\">\n";
-  html += fact("Quickest: " + who(*quickest), fmt::format("{:.3g}", quickest->median_us), "µs");
-  html += fact("Widest: " + who(*widest), fmt::format("{:.3g}", widest->busbw_gbs()), "GB/s busbw");
-  if (machine.is_object()) {
-    const json& copy = machine.at("copy").at("all_threads");
-    const double best =
-        std::max(copy.value("memcpy_gbs", 0.0),
-                 copy.at("streaming_gbs").is_null() ? 0.0 : copy.at("streaming_gbs").get<double>());
-    html += fact("Machine copies", fmt::format("{:.3g}", best), "GB/s");
-    for (const json& distance : machine.at("core_distances")) {
-      html += fact("Cores apart", fmt::format("{:.0f}", distance.value("nanoseconds", 0.0)),
-                   "ns, " + distance.value("word", std::string()));
-      break;
+std::string facts_of(const std::vector<Comparison>& comparisons, const json& machine) {
+  const Series* quick = nullptr;
+  const Measurement *quickest = nullptr, *widest = nullptr;
+  const Series* wide = nullptr;
+  for (const Comparison& comparison : comparisons) {
+    for (const Series& series : comparison.series) {
+      for (const Measurement& m : series.rows) {
+        if (quickest == nullptr || m.median_us < quickest->median_us) {
+          quickest = &m;
+          quick = &series;
+        }
+        if (widest == nullptr || m.busbw_gbs() > widest->busbw_gbs()) {
+          widest = &m;
+          wide = &series;
+        }
+      }
     }
   }
+  const auto who = [](const Series& series, const Measurement& m) {
+    return fmt::format("{}, {}, {} ranks", series.label, size_text(m.bytes), m.ranks);
+  };
+  std::string html = "<dl class=\"facts\">\n";
+  html +=
+      fact("Quickest: " + who(*quick, *quickest), fmt::format("{:.3g}", quickest->median_us), "µs");
+  html += fact("Widest: " + who(*wide, *widest), fmt::format("{:.3g}", widest->busbw_gbs()),
+               "GB/s busbw");
+  if (machine.contains("copy")) {
+    const json& copy = machine.at("copy").at("all_threads");
+    const double streaming =
+        copy.at("streaming_gbs").is_null() ? 0 : copy.at("streaming_gbs").get<double>();
+    const double best = std::max(copy.at("memcpy_gbs").get<double>(), streaming);
+    html += fact("Machine copies", fmt::format("{:.3g}", best), "GB/s");
+  }
+  const std::vector<std::string> distances = distances_of(machine);
+  if (!distances.empty()) html += fact("Between the cores", distances.front(), "");
   return html + "</dl>\n";
 }
 
@@ -80,14 +106,14 @@ std::string heading_of(const std::vector<Measurement>& rows,
   std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
   std::string title = "All-reduce";
   if (machine.is_object()) {
-    title += " on " + machine.value("processor", std::string("this machine"));
-    lede += fmt::format(", {} cores, started {}", machine.value("cores", 0),
-                        machine.value("started", std::string()));
+    if (machine.contains("processor")) title += " on " + machine.at("processor").get<std::string>();
+    if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
+    if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
   }
   std::string html = fmt::format(
       "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n<h1>{}</h1>\n<p class=\"lede\">"
       "{}.</p>\n{}",
-      escaped(title), escaped(lede), facts_of(rows, machine));
+      escaped(title), escaped(lede), facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
     html += fmt::format("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong,
@@ -202,27 +228,28 @@ std::string machine_of(const json& machine) {
   if (!machine.is_object()) {
     return "<p class=\"note\">The files do not say on which machine they were measured.</p>\n";
   }
-  std::vector<std::string> load, distances;
-  for (const json& value : machine.at("load_average")) {
-    load.push_back(fmt::format("{:.2f}", value.get<double>()));
-  }
-  for (const json& distance : machine.at("core_distances")) {
-    distances.push_back(fmt::format("{:.0f} ns ({})", distance.value("nanoseconds", 0.0),
-                                    distance.value("word", std::string())));
-  }
-  const json& copy = machine.at("copy");
+  const auto text = [&](const char* name) { return machine.value(name, std::string()); };
   std::string html = "<dl class=\"pairs\">\n";
-  html += pair_of("Processor", machine.value("processor", std::string()));
-  html += pair_of("Cores", std::to_string(machine.value("cores", 0)));
-  html += pair_of("Instructions", machine.value("instruction_set", std::string()));
-  html += pair_of("Largest cache", size_text(machine.value("cache_bytes", std::int64_t{0})));
-  html += pair_of("Between the cores", fmt::format("{}", fmt::join(distances, ", ")));
-  html += pair_of("One thread copies", rates_text(copy.at("one_thread")));
-  html += pair_of(copy.value("threads", 1) > 1 ? "All cores copy" : "",
-                  copy.value("threads", 1) > 1 ? rates_text(copy.at("all_threads")) : "");
-  html += pair_of("Load before", fmt::format("{}", fmt::join(load, ", ")));
-  html += pair_of("Ringlet", machine.value("ringlet", std::string()));
-  html += pair_of("Started", machine.value("started", std::string()));
+  html += pair_of("Processor", text("processor"));
+  if (machine.contains("cores")) html += pair_of("Cores", machine.at("cores").dump());
+  html += pair_of("Instructions", text("instruction_set"));
+  if (machine.contains("cache_bytes")) {
+    html += pair_of("Largest cache", size_text(machine.at("cache_bytes").get<std::int64_t>()));
+  }
+  html += pair_of("Between the cores", fmt::format("{}", fmt::join(distances_of(machine), ", ")));
+  if (machine.contains("copy")) {
+    html += pair_of("One thread copies", rates_text(machine.at("copy").at("one_thread")));
+    html += pair_of("All cores copy", rates_text(machine.at("copy").at("all_threads")));
+  }
+  if (machine.contains("load_average")) {
+    std::vector<std::string> load;
+    for (const json& value : machine.at("load_average")) {
+      load.push_back(fmt::format("{:.2f}", value.get<double>()));
+    }
+    html += pair_of("Load before", fmt::format("{}", fmt::join(load, ", ")));
+  }
+  html += pair_of("Ringlet", text("ringlet"));
+  html += pair_of("Started", text("started"));
   return html + "</dl>\n";
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 #include "train/report/svg_plot.h"
 
@@ -30,8 +29,14 @@ AxisSpec sizes_axis() {
 
 Curve curve_of(const Series& series, Quantity quantity) {
   Curve curve;
-  for (const Measurement& m : series.rows) curve.add(static_cast<double>(m.bytes), quantity(m));
+  for (const Measurement& m : series.curve) curve.add(static_cast<double>(m.bytes), quantity(m));
   return curve;
+}
+
+/// Whether both are from one engine, run in the same way.
+bool same_engine(const Series& a, const Series& b) {
+  const Measurement &x = a.rows.front(), &y = b.rows.front();
+  return x.engine == y.engine && x.ranks_as == y.ranks_as;
 }
 
 /// Series of one engine.
@@ -53,7 +58,7 @@ std::vector<Group> groups_of(const Comparison& comparison) {
 Curve best_of(const Group& group, Quantity quantity, bool least) {
   std::map<std::int64_t, double> best;
   for (const Series* series : group) {
-    for (const Measurement& m : series->rows) {
+    for (const Measurement& m : series->curve) {
       const double value = quantity(m);
       const auto [at, added] = best.try_emplace(m.bytes, value);
       if (!added) at->second = least ? std::min(at->second, value) : std::max(at->second, value);
@@ -64,14 +69,28 @@ Curve best_of(const Group& group, Quantity quantity, bool least) {
   return curve;
 }
 
-std::string name_of(const Comparison& comparison, const Group& group) {
-  return engine_name(comparison, *group.front());
+/// "openmpi", or "ringlet as processes" where there are threads of it, too.
+std::string name_of(const std::vector<Group>& groups, const Group& group) {
+  const Measurement& row = group.front()->rows.front();
+  const auto of_engine = std::count_if(groups.begin(), groups.end(), [&](const Group& other) {
+    return other.front()->rows.front().engine == row.engine;
+  });
+  return of_engine > 1 ? row.engine + " as " + row.ranks_as : row.engine;
+}
+
+/// "ring", or "ring (tcp)" where the group has several transports.
+std::string name_in(const Group& group, const Series& series) {
+  const Measurement& row = series.rows.front();
+  const bool one = std::all_of(group.begin(), group.end(), [&](const Series* other) {
+    return other->rows.front().transport == row.transport;
+  });
+  return one ? row.strategy : fmt::format("{} ({})", row.strategy, row.transport);
 }
 
 void add_lines(Plot& plot, const Group& group, Quantity quantity) {
   for (const Series* series : group) {
     const auto color = static_cast<int>(plot.series.size());
-    plot.series.push_back({series->rows.front().strategy, curve_of(*series, quantity),
+    plot.series.push_back({name_in(group, *series), curve_of(*series, quantity),
                            color % report::kColors,
                            color < report::kColors ? Look::dotted_line : Look::dashed});
   }
@@ -103,18 +122,18 @@ std::string main_plot(const Comparison& comparison, const std::vector<Group>& gr
                          fmt::format("median, {} ranks", comparison.ranks));
   add_lines(plot, groups.front(), kind.quantity);
   for (std::size_t i = 1; i < groups.size(); ++i) {
-    plot.series.push_back({"best of " + name_of(comparison, groups[i]),
+    plot.series.push_back({"best of " + name_of(groups, groups[i]),
                            best_of(groups[i], kind.quantity, kind.least),
                            report::kColors - static_cast<int>(i), Look::dashed});
   }
   return report::figure_of(plot);
 }
 
-std::string engine_plot(const Comparison& comparison, const Group& group, int number,
-                        std::size_t index, const PlotKind& kind) {
+std::string engine_plot(const std::vector<Group>& groups, int number, std::size_t index,
+                        const PlotKind& kind) {
   Plot plot = empty_plot(kind, fmt::format("{}-{}-{}", kind.id, number, index + 1),
-                         name_of(comparison, group));
-  add_lines(plot, group, kind.quantity);
+                         name_of(groups, groups[index]));
+  add_lines(plot, groups[index], kind.quantity);
   return report::figure_of(plot);
 }
 
@@ -145,28 +164,13 @@ std::string model_plot(const Series& series, int number, int color) {
 
 }  // namespace
 
-bool same_engine(const Series& a, const Series& b) {
-  const Measurement &x = a.rows.front(), &y = b.rows.front();
-  return std::tie(x.engine, x.ranks_as, x.transport) == std::tie(y.engine, y.ranks_as, y.transport);
-}
-
-std::string engine_name(const Comparison& comparison, const Series& series) {
-  const Measurement& row = series.rows.front();
-  const bool several =
-      std::any_of(comparison.series.begin(), comparison.series.end(), [&](const Series& other) {
-        return other.rows.front().engine == row.engine && !same_engine(other, series);
-      });
-  if (!several) return row.engine;
-  return fmt::format("{}, {} over {}", row.engine, row.ranks_as, row.transport);
-}
-
 std::string plots_of(const Comparison& comparison, int number) {
   const std::vector<Group> groups = groups_of(comparison);
   std::string html = "<div class=\"grid\">\n";
   for (const PlotKind& kind : {kTime, kBusbw}) html += main_plot(comparison, groups, number, kind);
   for (std::size_t i = 1; i < groups.size(); ++i) {
     for (const PlotKind& kind : {kTime, kBusbw}) {
-      html += engine_plot(comparison, groups[i], number, i, kind);
+      html += engine_plot(groups, number, i, kind);
     }
   }
   return html + "</div>\n";

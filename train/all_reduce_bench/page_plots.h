@@ -15,9 +15,4 @@ std::string plots_of(const Comparison& comparison, int number);
 /// For each of the first engine's strategies its points and the curve of its model.
 std::string model_plots_of(const Comparison& comparison, int number);
 
-/// Whether both are from one engine, run in the same way.
-bool same_engine(const Series& a, const Series& b);
-/// "openmpi", or "ringlet, processes over gloo" where `comparison` has several of that engine.
-std::string engine_name(const Comparison& comparison, const Series& series);
-
 }  // namespace ringlet::train

@@ -118,11 +118,11 @@ void print_others(const Outcome& outcome, const Others& others) {
   all.insert(all.end(), others.rows.begin(), others.rows.end());
   for (const Comparison& comparison : compare(others.rows)) {
     fmt::print("{} ranks, {} {}, by --with\n{}", comparison.ranks, comparison.type, comparison.op,
-               table_heading());
+               table_heading(label_width(comparison)));
     for (const Series& series : comparison.series) {
       for (Measurement row : series.rows) {
         row.strategy = series.label;
-        fmt::print("{}", table_row(row));
+        fmt::print("{}", table_row(row, label_width(comparison)));
       }
     }
     fmt::print("\n");
