@@ -116,9 +116,13 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
   Case one(meeting, data, all_reduce, settle);
   const int chosen = one.warm_up(calls.warm_up);
   const int timed = calls.timed > 0 ? calls.timed : chosen;
+  const double before = meeting.core_distance();
   one.measure(timed);
-  meeting.wait();
-  const Measurement measurement = meeting.rank() == 0 ? collect(meeting, timed) : Measurement{};
+  const double after = meeting.core_distance();
+  Measurement measurement;
+  if (meeting.rank() == 0) measurement = collect(meeting, timed);
+  measurement.distance_before = before;
+  measurement.distance_after = after;
   meeting.wait();  // nobody overwrites its times before they are read
   return measurement;
 }
@@ -131,10 +135,11 @@ std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
       R"({{"engine":"{}","ranks_as":"processes","transport":"{}","strategy":"{}","ranks":{},)"
       R"("bytes":{},"count":{},"type":"f32","op":"sum","in_place":true,"iterations":{},)"
       R"("median_us":{:.3f},"min_us":{:.3f},"p99_us":{:.3f},"algbw_gbs":{:.6g},)"
-      R"("busbw_gbs":{:.6g},"wrong":{}}})",
+      R"("busbw_gbs":{:.6g},"wrong":{},"cores_ns":[{:.1f},{:.1f}]}})",
       engine.name, engine.transport, engine.strategy, ranks, bytes, bytes / 4,
       measurement.iterations, 1e6 * times.median, 1e6 * times.min, 1e6 * times.p99, algbw,
-      algbw * 2 * (ranks - 1) / ranks, measurement.wrong);
+      algbw * 2 * (ranks - 1) / ranks, measurement.wrong, measurement.distance_before,
+      measurement.distance_after);
 }
 
 }  // namespace ringlet::peers

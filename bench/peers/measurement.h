@@ -46,6 +46,7 @@ struct Measurement {
   Times times;
   int iterations = 0;      ///< timed calls
   std::int64_t wrong = 0;  ///< elements, over all ranks and calls that were checked
+  double distance_before = 0, distance_after = 0;  ///< Meeting::core_distance()
 };
 
 /// Runs `all_reduce`, which sums `data` over the ranks in place, warm-up first. Collective: all
@@ -56,7 +57,7 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& settle = {});
 
 /// One line without its end: a JSON object with the names that `ringlet bench all-reduce --json`
-/// uses.
+/// uses, and "cores_ns", the cores' distance before and after.
 std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
                       const Measurement& measurement);
 

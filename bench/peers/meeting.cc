@@ -1,6 +1,9 @@
 #include "bench/peers/meeting.h"
 
+#include <algorithm>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "comm/doorbell.h"
 
@@ -9,7 +12,19 @@ namespace ringlet::peers {
 namespace {
 
 constexpr std::size_t kLine = 64;  // of the cache
-constexpr int kSpins = 20'000;     // less than a millisecond
+constexpr int kSpins = 2'000;      // some ten microseconds
+
+/// Spins, then lets others run between one look and the next.
+template <class Ready>
+void spin_until(Ready ready) {
+  for (int spins = 0; !ready(); ++spins) {
+    if (spins < kSpins) {
+      comm::relax_processor();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
@@ -19,6 +34,8 @@ constexpr std::size_t whole_lines(std::size_t bytes) { return (bytes + kLine - 1
 struct Meeting::Head {
   alignas(kLine) std::atomic<std::uint32_t> arrived;
   alignas(kLine) std::atomic<std::uint32_t> round;
+  alignas(2 * kLine) std::atomic<std::uint32_t> turn;  // two lines: processors fetch them in pairs
+  alignas(2 * kLine) double distance;
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
@@ -45,13 +62,49 @@ void Meeting::wait() {
     barrier.round.store(round + 1, std::memory_order_release);
     return;
   }
-  for (int spins = 0; barrier.round.load(std::memory_order_acquire) == round; ++spins) {
-    if (spins < kSpins) {
-      comm::relax_processor();
-    } else {
-      std::this_thread::yield();
-    }
+  spin_until([&] { return barrier.round.load(std::memory_order_acquire) != round; });
+}
+
+double Meeting::core_distance() {
+  if (rank_ == 0) head().turn.store(0);
+  wait();
+  if (rank_ < 2) {
+    const double distance = hand_to_and_fro();
+    if (rank_ == 0) head().distance = distance;
   }
+  wait();
+  return head().distance;
+}
+
+/// Rank 0 makes the turn odd, rank 1 even again, until rank 0 has seen enough or waited too long:
+/// two ranks on one processor tell nothing of the way between two.
+double Meeting::hand_to_and_fro() {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kBatches = 51, kTrips = 20;  // a batch takes 1 us near, 6 us far
+  constexpr std::uint32_t kEnd = 0xffffffff;
+  constexpr std::chrono::milliseconds kPatience{5};
+  std::atomic<std::uint32_t>& turn = head().turn;
+  if (rank_ == 1) {
+    for (std::uint32_t seen = 0; seen != kEnd;) {
+      spin_until([&] { return ((seen = turn.load(std::memory_order_acquire)) & 1) != 0; });
+      if (seen != kEnd) turn.store(seen + 1, std::memory_order_release);
+    }
+    return 0;
+  }
+  std::vector<double> batches;
+  const Clock::time_point start = Clock::now();
+  for (std::uint32_t now = 0; batches.size() < kBatches && Clock::now() - start < kPatience;) {
+    const Clock::time_point begin = Clock::now();
+    for (int trip = 0; trip < kTrips; ++trip, now += 2) {
+      turn.store(now + 1, std::memory_order_release);
+      spin_until([&] { return turn.load(std::memory_order_acquire) == now + 2; });
+    }
+    batches.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() /
+                      (2 * kTrips));
+  }
+  turn.store(kEnd, std::memory_order_release);
+  std::sort(batches.begin(), batches.end());
+  return batches[batches.size() / 2];
 }
 
 std::int64_t& Meeting::wrong(int rank) {

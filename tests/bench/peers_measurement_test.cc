@@ -106,6 +106,18 @@ TEST(PeersMeeting, NobodyLeavesBeforeAllHaveCome) {
   EXPECT_EQ(arrived, kRounds * kRanks);
 }
 
+TEST(PeersMeeting, MeasuresHowFarItsCoresAre) {
+  std::array<double, kRanks> distances{};
+  on_ranks(1, [&](Meeting& meeting) {
+    for (int again = 0; again < 3; ++again) {
+      distances[static_cast<std::size_t>(meeting.rank())] = meeting.core_distance();
+    }
+  });
+  EXPECT_GT(distances[0], 1);  // ns: no line of the cache travels faster
+  EXPECT_EQ(distances[1], distances[0]);
+  EXPECT_EQ(distances[2], distances[0]);
+}
+
 /// Rank 0's measurement where each rank's all-reduce is `all_reduce(rank, data, call)`.
 template <class AllReduce>
 Measurement measure_threads(const Calls& calls, std::size_t count, AllReduce all_reduce) {
@@ -153,16 +165,19 @@ TEST(PeersMeasurement, ChoosesHowOftenByTheSlowestRank) {
 }
 
 TEST(PeersMeasurement, IsOneObjectWithBandwidths) {
-  const Measurement measurement{
-      .times = {.median = 1e-3, .min = 5e-4, .p99 = 2e-3}, .iterations = 9, .wrong = 3};
+  const Measurement measurement{.times = {.median = 1e-3, .min = 5e-4, .p99 = 2e-3},
+                                .iterations = 9,
+                                .wrong = 3,
+                                .distance_before = 25,
+                                .distance_after = 150.25};
   const std::string line = json_line({"gloo", "tcp", "ring"}, 4, 4'000'000, measurement);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const nlohmann::json expected{
-      {"engine", "gloo"}, {"ranks_as", "processes"}, {"transport", "tcp"}, {"strategy", "ring"},
-      {"ranks", 4},       {"bytes", 4'000'000},      {"count", 1'000'000}, {"type", "f32"},
-      {"op", "sum"},      {"in_place", true},        {"iterations", 9},    {"median_us", 1000.0},
-      {"min_us", 500.0},  {"p99_us", 2000.0},        {"algbw_gbs", 4.0},   {"busbw_gbs", 6.0},
-      {"wrong", 3}};
+      {"engine", "gloo"}, {"ranks_as", "processes"},  {"transport", "tcp"}, {"strategy", "ring"},
+      {"ranks", 4},       {"bytes", 4'000'000},       {"count", 1'000'000}, {"type", "f32"},
+      {"op", "sum"},      {"in_place", true},         {"iterations", 9},    {"median_us", 1000.0},
+      {"min_us", 500.0},  {"p99_us", 2000.0},         {"algbw_gbs", 4.0},   {"busbw_gbs", 6.0},
+      {"wrong", 3},       {"cores_ns", {25.0, 150.2}}};
   EXPECT_EQ(nlohmann::json::parse(line), expected);
 }
 

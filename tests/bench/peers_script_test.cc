@@ -14,9 +14,10 @@ namespace fs = std::filesystem;
 /// elements.
 constexpr const char* kRow = R"(row() {
   printf '{"engine":"%s","ranks_as":"%s","transport":"local","strategy":"ring","ranks":2,"bytes":%s,' "$1" "$2" "$3"
-  printf '"iterations":7,"median_us":%s,"min_us":1,"p99_us":99,"wrong":%s}' "$4" "$5"
+  printf '"iterations":7,"median_us":%s,"min_us":1,"p99_us":99,"wrong":%s,"cores_ns":[%s]}' "$4" "$5" "$6"
 }
 calls=$(wc -l <"$LOG")
+round=$((calls / 3 + 1))
 )";
 
 /// Ringlet: 10, 20, 40 us in rounds 1, 2, 3 as threads; twice that as processes.
@@ -27,14 +28,18 @@ while [ $# -gt 0 ]; do
   case $1 in --processes) as=processes us=$((2 * us)) ;; --begin) size=$2 ;; --json) file=$2 ;; esac
   shift
 done
-{ printf '{"machine":{"processor":"pretended"},"rows":['; row ringlet $as $size $us 0; printf ']}'; } >"$file"
+eval ns=\$OURS_$round
+at=; for one in $ns; do at="$at${at:+,}{\"nanoseconds\":$one}"; done
+{ printf '{"machine":{"processor":"pretended","core_distances":[%s]},"rows":[' "$at"
+  row ringlet $as $size $us 0; printf ']}'; } >"$file"
 echo "$as" >>"$LOG"
 )";
 
 /// Gloo: 30, 30, 200 us.
 constexpr const char* kGloo = R"(
 while [ $# -gt 0 ]; do [ "$1" = --sizes ] && size=$2; shift; done
-row gloo processes $size $([ "$calls" -lt 8 ] && echo 30 || echo 200) ${WRONG:-0}; echo
+eval ns=\$PEER_$round
+row gloo processes $size $([ "$calls" -lt 8 ] && echo 30 || echo 200) ${WRONG:-0} "$ns"; echo
 echo gloo >>"$LOG"
 )";
 
@@ -76,7 +81,7 @@ TEST_F(PeersScript, AlternatesAndTakesRatiosWithinARound) {
   ASSERT_EQ(json.at("rows").size(), 3U);
   const auto& threads = json.at("rows").at(0);
   EXPECT_EQ(threads.at("median_us"), 20);
-  EXPECT_EQ(threads.at("rounds_us"), (nlohmann::json{10, 20, 40}));
+  EXPECT_EQ(threads.at("rounds").at(2), (nlohmann::json{{"median_us", 40}, {"cores", nullptr}}));
   EXPECT_NEAR(threads.at("busbw_gbs"), 4096 / 20e3, 1e-9);
   ASSERT_EQ(json.at("ratios").size(), 2U);
   EXPECT_EQ(json.at("ratios").at(0).at("rounds"), (nlohmann::json{3.0, 1.5, 5.0}));
@@ -84,6 +89,25 @@ TEST_F(PeersScript, AlternatesAndTakesRatiosWithinARound) {
   EXPECT_EQ(json.at("ratios").at(1).at("ratio"), 1.5);
   EXPECT_TRUE(holds(outcome.out, {"ringlet threads local ring", "gloo local ring", "30.0*",
                                   "4K: 3.00 times as fast as the best peer"}));
+}
+
+TEST_F(PeersScript, ComparesNearWithNearAndFarWithFar) {
+  // Gloo is far in the last round; ours is near in the first and moves in the second.
+  const Outcome outcome =
+      run("--sizes 4K --rounds 3 --only ringlet,gloo --out " + (folder_ / "out.json").string(),
+          "OURS_1='20 30' OURS_2='20 150' OURS_3='150 160' PEER_1='30,30' PEER_2='30,30' "
+          "PEER_3='150,160'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(read_file(folder_ / "out.json"));
+  std::vector<std::string> seen;
+  for (const auto& ratio : json.at("ratios")) {
+    if (ratio.at("ours").at(1) != "threads") continue;
+    seen.push_back(ratio.at("cores"));
+    EXPECT_EQ(ratio.at("rounds").size(), 1U);
+    EXPECT_EQ(ratio.at("ratio"), seen.back() == "near" ? 3.0 : 5.0);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{"near", "far"}));
+  EXPECT_TRUE(holds(outcome.out, {"cores near", "cores far", "4K, near: 3.00", "4K, far: 5.00"}));
 }
 
 TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
