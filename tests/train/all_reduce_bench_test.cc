@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/files.h"
@@ -221,17 +225,18 @@ TEST(MeasureAllReduce, KeepsTheInputOutOfPlace) {
   }
 }
 
-/// Does what ring does, and then spoils it on `rank` (on every rank: -1).
-class Spoiled : public comm::AllReduce {
+/// Does what ring does, and then something else to the result.
+class RingAndMore : public comm::AllReduce {
  public:
-  Spoiled(comm::Transport& transport, int rank)
-      : AllReduce(transport), ring_(comm::make_all_reduce("ring", transport)), spoiled_(rank) {}
-  const char* name() const override { return "spoiled"; }
+  using More = std::function<void(int rank, View data)>;
+  RingAndMore(comm::Transport& transport, More more)
+      : AllReduce(transport),
+        ring_(comm::make_all_reduce("ring", transport)),
+        more_(std::move(more)) {}
+  const char* name() const override { return "ring and more"; }
   void run(Stream& stream, View data, ReduceOp op) override {
     ring_->run(stream, data, op);
-    if (spoiled_ >= 0 && rank() != spoiled_) return;
-    auto* const first = static_cast<float*>(data.data());
-    *first += 1;
+    more_(rank(), data);
   }
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
     return ring_->elements_sent(count);
@@ -239,16 +244,33 @@ class Spoiled : public comm::AllReduce {
 
  private:
   std::unique_ptr<comm::AllReduce> ring_;
-  int spoiled_;
+  More more_;
 };
 
-std::vector<Measurement> measure_spoiled(int rank, bool check) {
-  AllReduceBenchOptions options = quick_options(2);
-  options.check = check;
-  options.make_strategy = [rank](comm::Transport& transport) {
-    return std::make_unique<Spoiled>(transport, rank);
+std::vector<Measurement> measure_with(AllReduceBenchOptions options,
+                                      const RingAndMore::More& more) {
+  options.make_strategy = [&more](comm::Transport& transport) {
+    return std::make_unique<RingAndMore>(transport, more);
   };
   return measure_all_reduce(options, [](const Measurement&) {});
+}
+
+/// With a result that is spoilt on one rank, or on every rank: -1.
+std::vector<Measurement> measure_spoiled(int spoiled, bool check) {
+  AllReduceBenchOptions options = quick_options(2);
+  options.check = check;
+  return measure_with(options, [spoiled](int rank, View data) {
+    if (spoiled < 0 || rank == spoiled) *data.f32() += 1;
+  });
+}
+
+TEST(MeasureAllReduce, TakesAsLongAsTheSlowestRank) {
+  for (const int slow : {0, 1}) {
+    const auto rows = measure_with(quick_options(2), [slow](int rank, View) {
+      if (rank == slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    });
+    for (const Measurement& row : rows) EXPECT_GE(row.min_us, 3000) << slow;
+  }
 }
 
 TEST(MeasureAllReduce, FindsAResultThatIsWrongEverywhere) {

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "comm/errors.h"
@@ -54,7 +54,7 @@ void RankBarrier::share(comm::ProcessGroup& processes) {
     throw comm::CommError(fmt::format(
         "the ranks' processes cannot share memory to meet in before each timed call: {}; measure "
         "threads, without --processes",
-        std::strerror(errno)));
+        std::generic_category().message(errno)));
   }
   counters_ = std::launder(static_cast<Counters*>(memory));
 }
