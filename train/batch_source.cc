@@ -182,10 +182,10 @@ class StreamedBatches final : public BatchSource {
 
 }  // namespace
 
-std::unique_ptr<BatchSource> make_host_batches(std::shared_ptr<const data::Dataset> dataset,
+std::unique_ptr<BatchSource> make_host_batches(const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options) {
-  return std::make_unique<HostBatches>(std::move(dataset), std::move(schedule), options);
+  return std::make_unique<HostBatches>(dataset, std::move(schedule), options);
 }
 
 std::unique_ptr<BatchSource> make_resident_batches(Device& device, const data::Dataset& dataset,
@@ -194,25 +194,23 @@ std::unique_ptr<BatchSource> make_resident_batches(Device& device, const data::D
   return std::make_unique<ResidentBatches>(device, dataset, std::move(schedule), options);
 }
 
-std::unique_ptr<BatchSource> make_streamed_batches(Device& device,
-                                                   std::shared_ptr<const data::Dataset> dataset,
-                                                   data::BatchSchedule schedule,
-                                                   const BatchOptions& options) {
-  return std::make_unique<StreamedBatches>(device, std::move(dataset), std::move(schedule),
-                                           options);
+std::unique_ptr<BatchSource> make_streamed_batches(
+    Device& device, const std::shared_ptr<const data::Dataset>& dataset,
+    data::BatchSchedule schedule, const BatchOptions& options) {
+  return std::make_unique<StreamedBatches>(device, dataset, std::move(schedule), options);
 }
 
 std::unique_ptr<BatchSource> make_batch_source(Device& device,
-                                               std::shared_ptr<const data::Dataset> dataset,
+                                               const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options) {
   if (device.compute().in_order_with_host())
-    return make_host_batches(std::move(dataset), std::move(schedule), options);
+    return make_host_batches(dataset, std::move(schedule), options);
   const auto bytes = static_cast<std::int64_t>(dataset->images().size_bytes());
   if (bytes <= device.free_bytes() / 4) {
     return make_resident_batches(device, *dataset, std::move(schedule), options);
   }
-  return make_streamed_batches(device, std::move(dataset), std::move(schedule), options);
+  return make_streamed_batches(device, dataset, std::move(schedule), options);
 }
 
 }  // namespace ringlet::train

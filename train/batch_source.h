@@ -53,20 +53,19 @@ struct BatchOptions {
 /// Batches of `dataset` by `schedule`, for work on `device`: from the host where the device is the
 /// host, resident where the set takes no more than a quarter of the free memory, else streamed.
 std::unique_ptr<BatchSource> make_batch_source(Device& device,
-                                               std::shared_ptr<const data::Dataset> dataset,
+                                               const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options);
 
 /// The three by themselves.
-std::unique_ptr<BatchSource> make_host_batches(std::shared_ptr<const data::Dataset> dataset,
+std::unique_ptr<BatchSource> make_host_batches(const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options);
 std::unique_ptr<BatchSource> make_resident_batches(Device& device, const data::Dataset& dataset,
                                                    data::BatchSchedule schedule,
                                                    const BatchOptions& options);
-std::unique_ptr<BatchSource> make_streamed_batches(Device& device,
-                                                   std::shared_ptr<const data::Dataset> dataset,
-                                                   data::BatchSchedule schedule,
-                                                   const BatchOptions& options);
+std::unique_ptr<BatchSource> make_streamed_batches(
+    Device& device, const std::shared_ptr<const data::Dataset>& dataset,
+    data::BatchSchedule schedule, const BatchOptions& options);
 
 }  // namespace ringlet::train

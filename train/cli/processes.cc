@@ -20,7 +20,7 @@ constexpr const char* kOurselves = "ringlet";  // as a launcher: start_processes
 
 /// The place in the environment, if it is for us; nothing: N processes are to be started.
 std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
-  const auto place = checked([] { return comm::place_from_environment(); });
+  auto place = checked([] { return comm::place_from_environment(); });
   if (place && place->launcher == kOurselves) return place;
   if (!flags.processes) {
     if (place) return place;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -59,16 +60,21 @@ sigset_t watched_signals() {
   return set;
 }
 
+const char* name_of(int signal) {
+  const char* name = sigdescr_np(signal);
+  return name == nullptr ? "unknown" : name;
+}
+
 class Family {
  public:
   /// Blocks the signals that wait() takes; the children get the mask that was there before.
-  Family() : watched_(watched_signals()) { sigprocmask(SIG_BLOCK, &watched_, &before_); }
+  Family() : watched_(watched_signals()) { pthread_sigmask(SIG_BLOCK, &watched_, &before_); }
   ~Family() {
     tell_all(SIGKILL);
     for (Child& child : children_) {
       if (child.running) ::waitpid(child.pid, nullptr, 0);
     }
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
@@ -111,10 +117,12 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
                           std::vector<std::string> command) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kNotStarted);  // it died before the line above
+  // NOLINTBEGIN(concurrency-mt-unsafe): behind fork() there is one thread
   ::setenv("RINGLET_PROCESS", std::to_string(process).c_str(), 1);
   ::setenv("RINGLET_PROCESS_COUNT", std::to_string(processes).c_str(), 1);
   ::setenv("RINGLET_RUN", run.c_str(), 1);
-  sigprocmask(SIG_SETMASK, &before_, nullptr);
+  // NOLINTEND(concurrency-mt-unsafe)
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -166,7 +174,7 @@ int Family::exit_code() const {
   if (killed->signal == passed_on_) return kSignalled + passed_on_;
   throw comm::CommError(fmt::format(
       "process {} (pid {}) was ended by signal {} ({}); the system's log may say why (dmesg)",
-      killed - children_.data(), killed->pid, killed->signal, strsignal(killed->signal)));
+      killed - children_.data(), killed->pid, killed->signal, name_of(killed->signal)));
 }
 
 }  // namespace
