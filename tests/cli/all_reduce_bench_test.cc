@@ -47,7 +47,7 @@ nlohmann::json json_of(const fs::path& file) {
 TEST(AllReduceBench, PrintsATableOfEveryStrategyThatCanRunAndNamesTheOthers) {
   const Outcome outcome = ringlet(quick_bench({"--ranks", "2,3"}));
   ASSERT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place; ",
+  EXPECT_TRUE(holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place",
                                   "3 ranks as threads", "#wrong", "busbw", "\nfastest: ", "\nmodel",
                                   "nccl, library (without --transport nccl)"}));
   for (const std::string& strategy : local_strategies()) {

@@ -1,8 +1,10 @@
 // The benchmark of all-reduce without its command: sizes, numbers that are exact, what is found
 // wrong, how rows are written and read, and what is made of them.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -19,6 +21,7 @@
 #include "train/all_reduce_bench/copy_bandwidth.h"
 #include "train/all_reduce_bench/core_distance.h"
 #include "train/all_reduce_bench/measure.h"
+#include "train/all_reduce_bench/pinning.h"
 #include "train/all_reduce_bench/read_all.h"
 #include "train/all_reduce_bench/sizes.h"
 #include "train/all_reduce_bench/streaming_copy.h"
@@ -170,6 +173,36 @@ AllReduceBenchOptions quick_options(int ranks) {
   return options;
 }
 
+/// Does what ring does, and then something else to the result.
+class RingAndMore : public comm::AllReduce {
+ public:
+  using More = std::function<void(int rank, View data)>;
+  RingAndMore(comm::Transport& transport, More more)
+      : AllReduce(transport),
+        ring_(comm::make_all_reduce("ring", transport)),
+        more_(std::move(more)) {}
+  const char* name() const override { return "ring and more"; }
+  void run(Stream& stream, View data, ReduceOp op) override {
+    ring_->run(stream, data, op);
+    more_(rank(), data);
+  }
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
+    return ring_->elements_sent(count);
+  }
+
+ private:
+  std::unique_ptr<comm::AllReduce> ring_;
+  More more_;
+};
+
+std::vector<Measurement> measure_with(AllReduceBenchOptions options,
+                                      const RingAndMore::More& more) {
+  options.make_strategy = [&more](comm::Transport& transport) {
+    return std::make_unique<RingAndMore>(transport, more);
+  };
+  return measure_all_reduce(options, [](const Measurement&) {});
+}
+
 TEST(MeasureAllReduce, TellsEachRowAndReturnsAll) {
   AllReduceBenchOptions options = quick_options(3);
   options.strategies = {"naive", "ring", "doubling"};
@@ -207,6 +240,27 @@ TEST(MeasureAllReduce, KnowsTheExactResultOfEveryTypeAndOperation) {
   }
 }
 
+TEST(MeasureAllReduce, PinsRanksToAProcessorEachWhereThereAreEnough) {
+  if (!can_pin(2)) GTEST_SKIP() << "one processor";
+  AllReduceBenchOptions options = quick_options(2);
+  for (const bool pin : {true, false}) {
+    options.pin = pin;
+    std::array<int, 2> allowed{}, at{};
+    const auto rows = measure_with(options, [&](int rank, View) {
+      cpu_set_t set;
+      sched_getaffinity(0, sizeof set, &set);
+      allowed[static_cast<std::size_t>(rank)] = CPU_COUNT(&set);
+      at[static_cast<std::size_t>(rank)] = sched_getcpu();
+    });
+    EXPECT_EQ(rows.front().pinned, pin);
+    EXPECT_EQ(allowed[0] == 1 && allowed[1] == 1, pin);
+    if (pin) {
+      EXPECT_NE(at[0], at[1]);
+    }
+  }
+  EXPECT_FALSE(can_pin(CPU_SETSIZE + 1));
+}
+
 TEST(MeasureAllReduce, ChoosesHowOften) {
   AllReduceBenchOptions options = quick_options(2);
   options.sizes = {4096};
@@ -223,36 +277,6 @@ TEST(MeasureAllReduce, KeepsTheInputOutOfPlace) {
     EXPECT_TRUE(row.right());
     EXPECT_FALSE(row.in_place);
   }
-}
-
-/// Does what ring does, and then something else to the result.
-class RingAndMore : public comm::AllReduce {
- public:
-  using More = std::function<void(int rank, View data)>;
-  RingAndMore(comm::Transport& transport, More more)
-      : AllReduce(transport),
-        ring_(comm::make_all_reduce("ring", transport)),
-        more_(std::move(more)) {}
-  const char* name() const override { return "ring and more"; }
-  void run(Stream& stream, View data, ReduceOp op) override {
-    ring_->run(stream, data, op);
-    more_(rank(), data);
-  }
-  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
-    return ring_->elements_sent(count);
-  }
-
- private:
-  std::unique_ptr<comm::AllReduce> ring_;
-  More more_;
-};
-
-std::vector<Measurement> measure_with(AllReduceBenchOptions options,
-                                      const RingAndMore::More& more) {
-  options.make_strategy = [&more](comm::Transport& transport) {
-    return std::make_unique<RingAndMore>(transport, more);
-  };
-  return measure_all_reduce(options, [](const Measurement&) {});
 }
 
 /// With a result that is spoilt on one rank, or on every rank: -1.

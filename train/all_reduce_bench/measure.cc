@@ -12,6 +12,7 @@
 #include "comm/hash.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
+#include "train/all_reduce_bench/pinning.h"
 #include "train/all_reduce_bench/rank_barrier.h"
 #include "train/all_reduce_bench/read_all.h"
 #include "train/all_reduce_bench/sizes.h"
@@ -229,16 +230,24 @@ std::string transport_of(const AllReduceBenchOptions& options, bool in_processes
   return choice == TransportChoice::nccl ? "nccl" : in_processes ? "gloo" : "local";
 }
 
+bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
+  return options.pin && options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
+}
+
 std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
                                             const MeasurementListener& listener, TraceWriter* trace,
                                             comm::ProcessGroup* processes) {
   const bool in_processes = processes != nullptr;
   const std::string transport = transport_of(options, in_processes);
   RankBarrier barrier(static_cast<int>(options.execution.devices.size()), processes);
+  const int ranks =
+      in_processes ? processes->size() : static_cast<int>(options.execution.devices.size());
+  const bool pinned = pins_ranks(options, ranks);
   std::vector<Measurement> measurements;
   run_replicas(
       options.execution,
       [&](Device& device, comm::Communicator& world) {
+        if (pinned) pin_rank(world.rank());
         for (const std::int64_t bytes : options.sizes) {
           RankBuffers buffers(options, device, world.rank(), world.size(), bytes);
           for (const std::string& strategy : options.strategies) {
@@ -248,6 +257,7 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
             if (world.world().local_rank != 0) continue;
             Measurement row = measurement_of(options, strategy, buffers, results);
             row.transport = transport;
+            row.pinned = pinned;
             row.ranks_as = in_processes ? "processes" : "threads";
             measurements.push_back(row);
             if (world.rank() == 0) listener(row);

@@ -43,6 +43,7 @@ struct AllReduceBenchOptions {
   bool in_place = true;
   int warm_up = 5;     ///< calls before those that are timed, at least 1
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
+  bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
   /// Devices of this process's ranks, transport and time-out.
   Execution execution{};
@@ -51,6 +52,9 @@ struct AllReduceBenchOptions {
 
 /// What carries the data: "local", "gloo" or "nccl".
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes);
+
+/// Whether the ranks are pinned, of which there are `ranks` in all processes.
+bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
 
 /// Told of each measurement as it is made, on rank 0's thread.
 using MeasurementListener = std::function<void(const Measurement& measurement)>;

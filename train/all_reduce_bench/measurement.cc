@@ -46,6 +46,7 @@ nlohmann::json to_json(const Measurement& m) {
                          {"type", m.type},
                          {"op", m.op},
                          {"in_place", m.in_place},
+                         {"pinned", m.pinned},
                          {"iterations", m.iterations},
                          {"median_us", m.median_us},
                          {"min_us", m.min_us},
@@ -74,6 +75,7 @@ Measurement from_json(const json& row) {
   m.type = row.at("type").get<std::string>();
   m.op = row.at("op").get<std::string>();
   m.in_place = row.at("in_place").get<bool>();
+  m.pinned = row.value("pinned", false);
   m.iterations = row.at("iterations").get<std::int64_t>();
   m.median_us = row.at("median_us").get<double>();
   m.min_us = row.at("min_us").get<double>();

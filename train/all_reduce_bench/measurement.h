@@ -21,6 +21,7 @@ struct Measurement {
   std::string type = "f32";
   std::string op = "sum";
   bool in_place = true;
+  bool pinned = false;          ///< each rank to a processor of its own
   std::int64_t iterations = 0;  ///< timed
   // Of a call, which takes as long as its slowest rank.
   double median_us = 0;

@@ -71,11 +71,11 @@ void run_block(const AllReduceBlock& block, Outcome& outcome, TraceWriter* trace
   }
   const AllReduceBenchOptions& options = block.options;
   const std::optional<CoreDistance> before = measure_distance(outcome);
-  fmt::print("{} ranks as {} on {}, {} transport, {}; {}\n", block.ranks,
-             processes == nullptr ? "threads" : "processes",
-             options.execution.devices.front().to_string(),
-             transport_of(options, processes != nullptr),
-             options.in_place ? "in place" : "out of place", text_of(before));
+  fmt::print(
+      "{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks,
+      processes == nullptr ? "threads" : "processes", options.execution.devices.front().to_string(),
+      transport_of(options, processes != nullptr), options.in_place ? "in place" : "out of place",
+      pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
   fmt::print("{}", table_heading());
   const auto rows = measure_all_reduce(block.options, print_row, trace, processes);

@@ -159,6 +159,11 @@ void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
       ->check(number(kShortestTimeout))
       ->capture_default_str()
       ->group(group);
+  command
+      .add_flag("--no-pin", flags.no_pin,
+                "let the system move ranks between processors, as in training; else each has one "
+                "of its own, where there are enough")
+      ->group(group);
   command.add_flag("--no-check", flags.no_check, "do not compare the results with the exact ones")
       ->group(group);
 }
@@ -284,6 +289,7 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
   options.in_place = !flags.out_of_place;
   options.warm_up = flags.warm_up;
   options.iterations = flags.iterations;
+  options.pin = !flags.no_pin;
   options.check = !flags.no_check;
   options.execution = execution_for(flags, std::move(devices));
   options.sizes = checked([&] { return sizes_of(flags.range, size_of(options.type)); });

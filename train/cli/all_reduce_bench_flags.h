@@ -21,6 +21,7 @@ struct AllReduceFlags {
   std::string op = "sum";
   bool out_of_place = false;
   bool no_check = false;
+  bool no_pin = false;
   std::vector<int> ranks{2};
   std::vector<std::string> strategies{"all"};
   std::string transport = "auto";

@@ -1,0 +1,16 @@
+// Pinning: each rank on a processor of its own, for as long as it is measured.
+//
+// Left to itself the system may put two ranks on one processor, above all after one has woken the
+// other, and leave them there: whichever strategies are measured from then on look many times
+// slower than those before. MPI's launchers pin their ranks as well.
+#pragma once
+
+namespace ringlet::train {
+
+/// Whether `ranks` find a processor each among those that this process may use.
+bool can_pin(int ranks);
+
+/// Keeps the calling thread on the rank-th of those processors, until it ends.
+void pin_rank(int rank);
+
+}  // namespace ringlet::train
