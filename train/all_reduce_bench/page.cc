@@ -110,6 +110,10 @@ std::string heading_of(const std::vector<Measurement>& rows,
     if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
     if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
   }
+  const bool pinned = std::all_of(rows.begin(), rows.end(), [](const Measurement& row) {
+    return row.engine != "ringlet" || row.pinned;
+  });
+  if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
   std::string html = fmt::format(
       "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n<h1>{}</h1>\n<p class=\"lede\">"
       "{}.</p>\n{}",

@@ -95,10 +95,10 @@ nlohmann::json outcome_json(const Outcome& outcome) {
   return {{"rows", rows}, {"distances", distances}};
 }
 
-/// Rows of the files of --with, and the machine that one of them tells of.
+/// Rows of the files of --with, and the machines that they tell of.
 struct Others {
   std::vector<Measurement> rows;
-  nlohmann::json machine;
+  std::vector<nlohmann::json> machines;
 };
 
 Others read_others(const AllReduceFlags& flags) {
@@ -106,7 +106,8 @@ Others read_others(const AllReduceFlags& flags) {
   for (const fs::path& file : flags.with) {
     const auto rows = read_measurements(file);
     others.rows.insert(others.rows.end(), rows.begin(), rows.end());
-    if (others.machine.is_null()) others.machine = read_machine(file);
+    const nlohmann::json machine = read_machine(file);
+    if (!machine.is_null()) others.machines.push_back(machine);
   }
   return others;
 }
@@ -137,7 +138,8 @@ void write_report(const fs::path& file, const Outcome& outcome, const Others& ot
                   const nlohmann::json& machine) {
   std::vector<Measurement> rows = outcome.rows;
   rows.insert(rows.end(), others.rows.begin(), others.rows.end());
-  const std::string page = all_reduce_page(rows, machine.is_null() ? others.machine : machine);
+  const bool theirs = machine.is_null() && !others.machines.empty();
+  const std::string page = all_reduce_page(rows, theirs ? others.machines.front() : machine);
   write_file_atomically(file, page);
   fmt::print("wrote {} ({} KiB); open it in a browser\n", file.string(),
              (page.size() + 1023) / 1024);
