@@ -42,8 +42,14 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
   const std::vector<DeviceId>& devices = execution.devices;
   require_one_kind(devices);
   const bool is_nccls_own = comm::needs_engine(execution.sync);
+  const bool needs_memory = comm::needs_peer_access(execution.sync);
   const std::string sync = "--sync " + execution.sync;
   const bool only_nccl = in_processes && devices.front().kind == DeviceKind::cuda;
+  if (needs_memory && (in_processes || execution.transport == TransportChoice::nccl)) {
+    throw ContractError(sync +
+                        " needs replicas that reach each other's memory, the threads of one "
+                        "process with --transport local; choose another --sync, ring say");
+  }
   switch (execution.transport) {
     case TransportChoice::nccl:
       return require_nccl(devices, "--transport nccl");
@@ -60,7 +66,7 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
   }
   if (only_nccl) return require_nccl(devices, "NCCL, which joins GPUs of several processes,");
   if (is_nccls_own) return require_nccl(devices, sync);
-  const bool possible = devices.size() > 1 && why_not_nccl(devices).empty();
+  const bool possible = devices.size() > 1 && !needs_memory && why_not_nccl(devices).empty();
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;
 }
 

@@ -563,8 +563,9 @@ TEST(Messages, AreThoseThatTroubleshootingExplains) {
   }
   if (!missing.empty()) GTEST_SKIP() << "this build is without " << missing << "; the rest held";
   for (const auto& [section, message] : messages) {
-    if (is_provoked(section))
+    if (is_provoked(section)) {
       EXPECT_EQ(provoked.count(message), 1u) << "nothing provokes: " << message;
+    }
   }
 }
 

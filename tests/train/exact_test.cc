@@ -103,8 +103,10 @@ TEST(Bits, ThreadsChangeNone) {
 TEST(Bits, StrategiesAgreeBetweenTwoReplicas) {
   const data::Splits data = formula_splits(150);
   const std::string naive = bytes_of(run(plain_options(2, "naive"), data).state);
-  EXPECT_TRUE(bytes_of(run(plain_options(2, "ring"), data).state) == naive);
-  EXPECT_TRUE(bytes_of(run(plain_options(2, "doubling"), data).state) == naive);
+  for (const char* sync :
+       {"tree", "ring", "halving-doubling", "doubling", "one-shot", "two-shot"}) {
+    EXPECT_TRUE(bytes_of(run(plain_options(2, sync), data).state) == naive) << sync;
+  }
 }
 
 TEST(Bits, OverlapAndBucketsChangeNone) {

@@ -21,9 +21,9 @@ Execution execution(const std::vector<std::string>& devices, TransportChoice tra
   return result;
 }
 
-std::string refusal(const Execution& refused) {
+std::string refusal(const Execution& refused, bool in_processes = false) {
   try {
-    return std::string("took ") + name_of(choose_transport(refused));
+    return std::string("took ") + name_of(choose_transport(refused, in_processes));
   } catch (const ContractError& error) {
     return error.what();
   }
@@ -49,6 +49,18 @@ TEST(TransportChoice, FollowsTheUser) {
   EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kLocal)), kLocal);
   EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kNccl)), kNccl);
   EXPECT_EQ(choose_transport(execution({"cuda:0"}, kNccl)), kNccl);
+}
+
+TEST(TransportChoice, IsLocalForWhatReachesOtherReplicasMemory) {
+  for (const char* sync : {"one-shot", "two-shot"}) {
+    EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto, sync)), kLocal);
+    EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kLocal, sync)), kLocal);
+    const std::string why = std::string("--sync ") + sync +
+                            " needs replicas that reach each other's memory, the threads of one "
+                            "process with --transport local; choose another --sync, ring say";
+    EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kNccl, sync)), why);
+    EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, sync), true), why);
+  }
 }
 
 TEST(TransportChoice, FollowsTheStrategy) {
