@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "comm/auto_all_reduce.h"
 #include "comm/collectives.h"
 #include "comm/direct_all_reduce.h"
 #include "comm/doubling_all_reduce.h"
@@ -39,6 +40,7 @@ constexpr std::array kStrategies = {
     strategy<TwoShotAllReduce>(),
     strategy<NcclAllReduce>(),
     strategy<ReduceBroadcastAllReduce>(),
+    strategy<AutoAllReduce>(),
 };
 
 }  // namespace

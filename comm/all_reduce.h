@@ -12,6 +12,7 @@
 //   + ...
 //                                           n (p-1)/p each
 //   nccl, library                           the library's own           the library's own
+//   auto              one of these, by size
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
 // same bytes. Narrow floats are added in f32 and rounded: by one-shot and two-shot once, by the
 // others each time that a message arrives.
@@ -36,6 +37,9 @@ class AllReduce {
   AllReduce& operator=(const AllReduce&) = delete;
 
   virtual const char* name() const = 0;
+  /// Of the strategy that does the work for so many bytes on each rank: another one's, where this
+  /// one picks among others.
+  virtual const char* name_for(std::int64_t /*bytes*/) const { return name(); }
 
   /// data = op of data over all ranks, in place; f32, f16, bf16 or i32 [count], the same count on
   /// every rank. Called on the thread that runs `stream`, stream-ordered like Transport::exchange.

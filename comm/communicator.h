@@ -49,6 +49,8 @@ class Communicator {
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
   const char* strategy() const { return all_reduce_->name(); }
+  /// What all_reduce() does for so many bytes: the strategy that `auto` picks.
+  const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
   Transport& transport() const { return transport_; }
 
   /// data = op of data over all ranks, the same bytes on every rank. f32, f16, bf16 or i32; any

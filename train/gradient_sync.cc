@@ -1,5 +1,7 @@
 #include "train/gradient_sync.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "train/stopwatch.h"
@@ -32,6 +34,21 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, std::int64_t bucket_kb) {
     }
   }
   return buckets;
+}
+
+std::string strategies_in_words(const comm::Communicator& communicator,
+                                const std::vector<Bucket>& buckets) {
+  const std::string name = communicator.strategy();
+  std::vector<std::string> picked;
+  for (const Bucket& bucket : buckets) {
+    const std::int64_t bytes = (bucket.end - bucket.begin) * size_of(DType::f32);
+    const std::string of_bucket = communicator.strategy_for(bytes);
+    if (std::find(picked.begin(), picked.end(), of_bucket) == picked.end()) {
+      picked.push_back(of_bucket);
+    }
+  }
+  if (picked.size() == 1 && picked.front() == name) return name;
+  return fmt::format("{} ({})", name, fmt::join(picked, ", "));
 }
 
 GradientSync::GradientSync(Device& device, comm::Communicator& communicator,

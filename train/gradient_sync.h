@@ -33,6 +33,10 @@ struct Bucket {
 /// parameter). The last bucket takes in the statistics.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, std::int64_t bucket_kb);
 
+/// "ring", or what a strategy that picks takes for the buckets: "auto (one-shot, two-shot)".
+std::string strategies_in_words(const comm::Communicator& communicator,
+                                const std::vector<Bucket>& buckets);
+
 class GradientSync : public nn::ReadyListener {
  public:
   struct Options {

@@ -84,9 +84,9 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       statistics_(device, nn::Parameters::kStatistics * size_of(DType::f32),
                   setup.steps_in_flight + 1) {
   communicator_.set_activity("starting");
-  communicator_.require_equal(
-      device_.communication(),
-      plan_entries(setup, replica_.plan(), sync_.buckets(), communicator_.strategy()));
+  communicator_.require_equal(device_.communication(),
+                              plan_entries(setup, replica_.plan(), sync_.buckets(),
+                                           strategies_in_words(communicator_, sync_.buckets())));
   load_start();
   announce();
 }
@@ -128,7 +128,7 @@ void TrainLoop::announce() {
                      .shards = setup_.partition.shards,
                      .samples_per_pass = setup_.replica.max_train_batch,
                      .layout = setup_.replica.layout,
-                     .sync = communicator_.strategy()};
+                     .sync = strategies_in_words(communicator_, sync_.buckets())};
   for (int rank = 0; rank < setup_.ranks; ++rank) {
     report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
   }

@@ -12,6 +12,7 @@
 #include "train/replica_watch.h"
 #include "train/state.h"
 #include "train/transport_choice.h"
+#include "train/tuning.h"
 
 namespace ringlet::train {
 
@@ -46,6 +47,10 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   const int first = group.first_rank();
   const TransportChoice transport = choose_transport(execution, processes != nullptr);
   const auto nccl = transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
+  const comm::MakeAllReduce make_strategy =
+      tuned_strategy(execution, nccl                   ? "nccl"
+                                : processes != nullptr ? "gloo"
+                                                       : "local");
   ReplicaWatch watch(execution, first, group.world_size());
   const auto run_rank = [&](int rank) {
     try {
@@ -60,9 +65,8 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
       host.set_timeout(execution.comm_timeout);
       const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
       try {
-        comm::Communicator communicator(
-            over_nccl ? *over_nccl : host,
-            {execution.sync, execution.comm_timeout, execution.make_sync});
+        comm::Communicator communicator(over_nccl ? *over_nccl : host,
+                                        {execution.sync, execution.comm_timeout, make_strategy});
         body(*device, communicator);
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         host.abort(message_of_current_exception());

@@ -63,8 +63,8 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
 
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
                          ::testing::Values("train", "eval", "predict", "export", "report",
-                                           "inspect", "bench train", "bench all-reduce", "devices",
-                                           "completion"),
+                                           "inspect", "bench train", "bench all-reduce", "tune",
+                                           "devices", "completion"),
                          [](const auto& command) {
                            std::string name = command.param;
                            for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;

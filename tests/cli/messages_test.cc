@@ -197,6 +197,7 @@ std::vector<Provocation> provocations() {
       usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
+      usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
       usage_of_train({"--transport", "nccl"}),
       usage_of_train({"--transport", "local", "--sync", "nccl"}),

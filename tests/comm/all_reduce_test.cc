@@ -194,7 +194,7 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),
                  "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, "
-                 "halving-doubling, doubling, one-shot, two-shot, nccl, library");
+                 "halving-doubling, doubling, one-shot, two-shot, nccl, library, auto");
   }
 }
 

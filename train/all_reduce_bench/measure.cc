@@ -19,6 +19,7 @@
 #include "train/all_reduce_bench/test_pattern.h"
 #include "train/trainer.h"
 #include "train/transport_choice.h"
+#include "train/tuning.h"
 
 namespace ringlet::train {
 
@@ -113,10 +114,11 @@ class RankBuffers {
 class StrategyBench {
  public:
   StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Transport& transport,
-                const std::string& strategy, RankBarrier& barrier, RankBuffers& buffers)
+                const std::string& strategy, const comm::MakeAllReduce& make_strategy,
+                RankBarrier& barrier, RankBuffers& buffers)
       : options_(options),
         stream_(device.communication()),
-        communicator_(transport, {strategy, options.execution.comm_timeout, options.make_strategy}),
+        communicator_(transport, {strategy, options.execution.comm_timeout, make_strategy}),
         barrier_(barrier),
         buffers_(buffers),
         name_(fmt::format("{} {}", communicator_.strategy(), size_text(buffers.bytes()))) {}
@@ -223,6 +225,15 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
   return row;
 }
 
+/// What makes the strategy where its name alone does not.
+comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::string& strategy,
+                             const std::string& transport) {
+  Execution execution = options.execution;
+  execution.sync = strategy;
+  execution.make_sync = options.make_strategy;
+  return tuned_strategy(execution, transport);
+}
+
 }  // namespace
 
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
@@ -251,7 +262,8 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
         for (const std::int64_t bytes : options.sizes) {
           RankBuffers buffers(options, device, world.rank(), world.size(), bytes);
           for (const std::string& strategy : options.strategies) {
-            StrategyBench bench(options, device, world.transport(), strategy, barrier, buffers);
+            StrategyBench bench(options, device, world.transport(), strategy,
+                                maker_of(options, strategy, transport), barrier, buffers);
             const std::vector<RankResult> results = bench.run();
             if (trace != nullptr) bench.run_traced(*trace, device);
             if (world.world().local_rank != 0) continue;

@@ -54,7 +54,7 @@ CLI::Validator size_in_bytes() {
       "");
 }
 
-void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
+void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "What is reduced";
   command.add_option("-b,--begin", flags.range.begin, "smallest size in bytes: 4096, 4K, 64M")
       ->transform(size_in_bytes())
@@ -77,6 +77,10 @@ void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
       ->type_name("SIZE")
       ->excludes(factor)
       ->group(group);
+}
+
+void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "What is reduced";
   const std::vector<std::string> types = names_of(kReducedTypes), ops = names_of(kReduceOps);
   command.add_option("-d,--type", flags.type, "of the elements")
       ->check(one_of(types))
@@ -95,22 +99,15 @@ void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
       ->group(group);
 }
 
-void add_rank_flags(CLI::App& command, AllReduceFlags& flags) {
+void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
   const char* group = "Ranks";
   constexpr int kMost = 1024;
-  command.add_option("--ranks", flags.ranks, "how many; several numbers are measured in turn [2]")
+  command
+      .add_option("--ranks", flags.ranks,
+                  fmt::format("how many; several numbers are measured in turn [{}]", default_ranks))
       ->delimiter(',')
       ->check(whole_number(2, kMost))
       ->type_name("N,N,...")
-      ->group(group);
-  std::vector<std::string> strategies = strategy_names();
-  strategies.insert(strategies.begin(), "all");
-  command
-      .add_option("--strategies", flags.strategies,
-                  "a list of them, or all that can run there [all]")
-      ->delimiter(',')
-      ->check(one_of(strategies))
-      ->type_name(alternatives(strategies))
       ->group(group);
   command
       .add_option("--transport", flags.transport,
@@ -133,6 +130,19 @@ void add_rank_flags(CLI::App& command, AllReduceFlags& flags) {
       ->type_name("cpu:0,cpu:0,...")
       ->excludes(device)
       ->group(group);
+}
+
+void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Ranks";
+  std::vector<std::string> strategies = strategy_names();
+  strategies.insert(strategies.begin(), "all");
+  command
+      .add_option("--strategies", flags.strategies,
+                  "a list of them, or all that can run there [all]")
+      ->delimiter(',')
+      ->check(one_of(strategies))
+      ->type_name(alternatives(strategies))
+      ->group(group);
   command
       .add_flag("--processes", flags.processes,
                 "each rank a process of its own, over Gloo (or NCCL), instead of a thread: "
@@ -140,9 +150,19 @@ void add_rank_flags(CLI::App& command, AllReduceFlags& flags) {
       ->group(group);
 }
 
-void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
+void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Measurement";
   constexpr double kShortestTimeout = 0.01;  // seconds
+  command
+      .add_option("--timeout", flags.timeout,
+                  "seconds that a rank waits for another before it names it and stops")
+      ->check(number(kShortestTimeout))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Measurement";
   command
       .add_option("-n,--iterations", flags.iterations,
                   fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
@@ -153,12 +173,7 @@ void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
       ->check(whole_number(1))
       ->capture_default_str()
       ->group(group);
-  command
-      .add_option("--timeout", flags.timeout,
-                  "seconds that a rank waits for another before it names it and stops")
-      ->check(number(kShortestTimeout))
-      ->capture_default_str()
-      ->group(group);
+  add_timeout_flag(command, flags);
   command
       .add_flag("--no-pin", flags.no_pin,
                 "let the system move ranks between processors, as in training; else each has one "
@@ -202,10 +217,18 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
 }  // namespace
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_size_flags(command, flags);
   add_work_flags(command, flags);
-  add_rank_flags(command, flags);
+  add_place_flags(command, flags, "2");
+  add_strategy_flags(command, flags);
   add_measurement_flags(command, flags);
   add_output_flags(command, flags);
+}
+
+void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_size_flags(command, flags);
+  add_place_flags(command, flags, "2,4,8");
+  add_timeout_flag(command, flags);
 }
 
 namespace {

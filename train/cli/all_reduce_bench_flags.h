@@ -29,12 +29,15 @@ struct AllReduceFlags {
   std::vector<std::string> devices{};
   bool processes = false;
   double timeout = 60;  ///< seconds
-  std::filesystem::path json, csv, trace, report;
+  std::filesystem::path json{}, csv{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;
 };
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
+
+/// Those of `ringlet tune`: ranks, devices and time.
+void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// All that is measured with one number of ranks.
 struct AllReduceBlock {

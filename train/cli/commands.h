@@ -36,6 +36,7 @@ void add_report_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 /// Below `ringlet bench`.
 void add_bench_all_reduce_command(CLI::App& bench, Action& action);
+void add_tune_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 /// Looks at the whole of `app` when it runs.

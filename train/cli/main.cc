@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   ringlet::train::add_export_command(app, action);
   ringlet::train::add_report_command(app, action);
   ringlet::train::add_bench_command(app, action);
+  ringlet::train::add_tune_command(app, action);
   ringlet::train::add_inspect_command(app, action);
   ringlet::train::add_devices_command(app, action);
   ringlet::train::add_completion_command(app, action);

@@ -1,0 +1,47 @@
+// `ringlet tune`, and what `--sync auto` makes of its table.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+std::filesystem::path only_file_in(const std::filesystem::path& folder) {
+  return std::filesystem::directory_iterator(folder)->path();
+}
+
+TEST(Tune, KeepsATableThatAutoPicksFrom) {
+  const TemporaryDirectory cache;
+  const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
+  const Outcome tuned = ringlet({"tune", "--ranks", "2", "--begin", "4K", "--end", "16K"}, options);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;  // it may warn of a busy machine
+  const auto file = only_file_in(cache / "ringlet");
+  EXPECT_TRUE(holds(tuned.out, {"2 ranks: ", "kept in " + file.string()}));
+
+  const Outcome picked = ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options);
+  ASSERT_TRUE(succeeds(picked));
+  auto table = nlohmann::json::parse(read_file(file));
+  const std::string last = table["ranges"].back()["strategy"];
+  EXPECT_TRUE(holds(picked.out, {"auto (" + last + ") all-reduce"}));
+
+  for (auto& range : table["ranges"]) range["strategy"] = "tree";
+  write_file(file, table.dump());
+  EXPECT_TRUE(holds(ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options).out,
+                    {"auto (tree) all-reduce"}));
+}
+
+TEST(Tune, ABrokenTableIsNamed) {
+  const TemporaryDirectory cache;
+  const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};
+  ASSERT_EQ(ringlet({"tune", "--ranks", "2", "--begin", "4K", "--end", "4K"}, options).code, 0);
+  const auto file = only_file_in(cache / "ringlet");
+  write_file(file, "{}");
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options),
+                         {file.string(), "ringlet tune"}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

@@ -1,0 +1,79 @@
+#include "comm/auto_all_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+const StrategyTable kTable = {{2, 0, "one-shot"},
+                              {2, 4096, "two-shot"},
+                              {2, 1 << 20, "ring"},
+                              {8, 0, "doubling"},
+                              {8, 100, "ring"}};
+
+TEST(StrategyTable, IsLookedUpBySizeAndRanks) {
+  EXPECT_EQ(look_up(kTable, 2, 0), "one-shot");
+  EXPECT_EQ(look_up(kTable, 2, 4095), "one-shot");
+  EXPECT_EQ(look_up(kTable, 2, 4096), "two-shot");
+  EXPECT_EQ(look_up(kTable, 2, 1 << 30), "ring");
+  EXPECT_EQ(look_up(kTable, 8, 99), "doubling");
+  EXPECT_EQ(look_up(kTable, 8, 100), "ring");
+  EXPECT_EQ(look_up(kTable, 3, 5000), "two-shot");  // nearer to 2 than to 8
+  EXPECT_EQ(look_up(kTable, 16, 5000), "ring");
+  EXPECT_EQ(look_up({}, 2, 5000), "");
+}
+
+TEST(StrategyTable, OfTheModelTakesTheFewestMeetingsForLittleAndTheFewestBytesForMuch) {
+  const CostModel model{1e-6, 1e-10, 1e-11};
+  for (const int ranks : {2, 4, 5, 8}) {
+    const StrategyTable shared =
+        modeled_table({"one-shot", "two-shot", "ring", "naive"}, ranks, model);
+    EXPECT_EQ(shared.front().strategy, "one-shot");
+    EXPECT_EQ(shared.back().strategy, "two-shot");
+    const StrategyTable sent =
+        modeled_table({"naive", "tree", "ring", "halving-doubling", "doubling"}, ranks, model);
+    EXPECT_EQ(look_up(sent, ranks, 4), "doubling");
+    EXPECT_NE(look_up(sent, ranks, 1 << 28), "naive");
+    for (const StrategyTable& table : {shared, sent}) {
+      EXPECT_EQ(table.front().from_bytes, 0);
+      for (std::size_t i = 1; i < table.size(); ++i) {
+        EXPECT_GT(table[i].from_bytes, table[i - 1].from_bytes);
+        const auto bytes = static_cast<double>(table[i].from_bytes);
+        EXPECT_LE(predicted_seconds(table[i].strategy, ranks, bytes, model),
+                  predicted_seconds(table[i - 1].strategy, ranks, bytes, model));
+      }
+    }
+  }
+  EXPECT_TRUE(modeled_table({}, 2, model).empty());
+}
+
+TEST(AutoAllReduce, PicksFromTheTableWhatTheTransportCanRun) {
+  LocalGroup group(2);
+  const AutoAllReduce own(group.transport(0), kTable);
+  EXPECT_STREQ(own.name_for(10), "one-shot");
+  EXPECT_STREQ(own.name_for(10000), "two-shot");
+  EXPECT_STREQ(own.name_for(1 << 20), "ring");
+  // A part of a larger world: there is no common memory, and of the table the ring is left.
+  LocalGroup part(2, {.first_rank = 0, .world_size = 4});
+  const AutoAllReduce far(part.transport(0), {{4, 0, "two-shot"}, {4, 100, "ring"}});
+  EXPECT_STREQ(far.name_for(1), "ring");
+}
+
+TEST(AutoAllReduce, PicksByTheModelWithoutATable) {
+  LocalGroup group(2);
+  const AutoAllReduce near(group.transport(0));
+  EXPECT_STREQ(near.name_for(4), "one-shot");
+  EXPECT_STREQ(near.name_for(64 << 20), "two-shot");
+  LocalGroup part(2, {.first_rank = 0, .world_size = 8});
+  const AutoAllReduce far(part.transport(0));
+  EXPECT_STREQ(far.name_for(4), "doubling");
+  EXPECT_TRUE(std::string(far.name_for(64 << 20)) == "ring" ||
+              std::string(far.name_for(64 << 20)) == "halving-doubling");
+}
+
+}  // namespace
+}  // namespace ringlet::comm

@@ -1,0 +1,68 @@
+#include "train/tuning.h"
+
+#include <gtest/gtest.h>
+
+#include "comm/auto_all_reduce.h"
+#include "tests/support/files.h"
+#include "train/atomic_file.h"
+
+namespace ringlet::train {
+namespace {
+
+using comm::look_up;
+using comm::StrategyTable;
+using testing::TemporaryDirectory;
+using testing::write_file;
+
+TEST(Tuning, ComesBackAsItWasKept) {
+  const TemporaryDirectory folder;
+  const auto file = folder / "cache" / "table.json";
+  EXPECT_TRUE(read_tuning(file, DeviceKind::cpu, "local").empty());
+  write_tuning(file, DeviceKind::cpu, "local", {{2, 0, "one-shot"}, {2, 5000, "two-shot"}});
+  write_tuning(file, DeviceKind::cuda, "nccl", {{2, 0, "nccl"}});
+  write_tuning(file, DeviceKind::cpu, "local", {{4, 0, "doubling"}});
+  write_tuning(file, DeviceKind::cpu, "local", {{2, 0, "tree"}, {2, 70, "ring"}});  // instead
+  const StrategyTable table = read_tuning(file, DeviceKind::cpu, "local");
+  ASSERT_EQ(table.size(), 3u);
+  EXPECT_EQ(look_up(table, 2, 69), "tree");
+  EXPECT_EQ(look_up(table, 2, 5000), "ring");
+  EXPECT_EQ(look_up(table, 4, 1), "doubling");
+  EXPECT_EQ(look_up(read_tuning(file, DeviceKind::cuda, "nccl"), 2, 1), "nccl");
+  EXPECT_TRUE(read_tuning(file, DeviceKind::cpu, "gloo").empty());
+}
+
+TEST(Tuning, AFileThatIsNoneIsNamed) {
+  const TemporaryDirectory folder;
+  for (const char* content :
+       {"", "[]", "{}", "{\"ranges\": 3}",
+        R"({"ranges": [{"device": "cpu", "transport": "local", "strategy": "ring"}]})"}) {
+    write_file(folder / "table.json", content);
+    try {
+      read_tuning(folder / "table.json", DeviceKind::cpu, "local");
+      FAIL() << content;
+    } catch (const FileError& error) {
+      EXPECT_EQ(std::string(error.what()),
+                (folder / "table.json").string() +
+                    " is not what ringlet tune writes; delete it, or run ringlet tune again");
+    }
+  }
+}
+
+TEST(Tuning, OfStrategiesThatThisVersionDoesNotKnowIsPassedOver) {
+  const TemporaryDirectory folder;
+  write_file(folder / "table.json",
+             R"({"ranges": [{"device": "cpu", "transport": "local", "ranks": 2, "from_bytes": 0,
+                 "strategy": "teleport"}]})");
+  EXPECT_TRUE(read_tuning(folder / "table.json", DeviceKind::cpu, "local").empty());
+}
+
+TEST(Tuning, LeavesOtherStrategiesAndOnesOfOnesOwnAlone) {
+  Execution execution;
+  execution.sync = "ring";
+  EXPECT_FALSE(tuned_strategy(execution, "local"));
+  execution.sync = "auto";
+  EXPECT_TRUE(tuned_strategy(execution, "local"));
+}
+
+}  // namespace
+}  // namespace ringlet::train
