@@ -1,7 +1,8 @@
 // Doorbell: one thread waits here until something that other threads do has come true.
 //
-// It spins for a moment, which is fastest when the others run on processors of their own, then it
-// sleeps, which is fair when they do not. The sleeper announces itself before it looks a last time,
+// It spins for a moment, which is fastest when the others run on processors of their own; soon it
+// offers its processor to them between two looks, in case the system has put one of them on the
+// same; and then it sleeps. The sleeper announces itself before it looks a last time,
 // and the others change their state before they look for a sleeper; with sequentially consistent
 // operations on both sides at least one of the two sees the other, so no wake-up is lost, and
 // ringing where nobody sleeps costs one load.
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 namespace ringlet::comm {
 
@@ -31,7 +33,9 @@ class alignas(64) Doorbell {
   bool wait(Ready ready, std::chrono::nanoseconds spin, std::chrono::nanoseconds timeout) {
     if (ready()) return true;
     const Clock::time_point start = Clock::now();
-    while (Clock::now() - start < spin) {
+    Clock::duration waited{};
+    while ((waited = Clock::now() - start) < spin) {
+      if (waited > kYieldAfter) std::this_thread::yield();
       for (int i = 0; i < kSpinsPerLook; ++i) {
         if (ready()) return true;
         relax_processor();
@@ -54,6 +58,7 @@ class alignas(64) Doorbell {
 
  private:
   static constexpr int kSpinsPerLook = 32;  // at the clock
+  static constexpr std::chrono::microseconds kYieldAfter{5};
   std::atomic<bool> asleep_{false};
   std::mutex mutex_;
   std::condition_variable rung_;
