@@ -133,7 +133,8 @@ void LocalPeerAccess::reduce(Stream& stream, ReduceOp op, std::int64_t begin, st
   xs_.clear();
   for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
   const ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
-  const bool streams = ys_.size() > 1 && ys_[0].bytes() >= group_.stream_from_;
+  const std::int64_t bytes_of_all = transport_.size() * ranges_[0].bytes();
+  const bool streams = ys_.size() > 1 && bytes_of_all > group_.stream_from_;
   const ReduceOptions options{.divisor = transport_.size(),
                               .stores = streams ? Stores::streaming : Stores::cached};
   group_.operations_->reduce(stream, op, xs_, ys_, options);

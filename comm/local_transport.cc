@@ -1,6 +1,7 @@
 #include "comm/local_transport.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -35,6 +36,12 @@ std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
   const double chosen = crowded ? 0 : kSpinMicroseconds;
   const double microseconds = options.spin_microseconds < 0 ? chosen : options.spin_microseconds;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(microseconds * 1e3));
+}
+
+std::int64_t last_cache_bytes() {
+  constexpr std::int64_t kUsual = 32 << 20;
+  const std::int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes : kUsual;
 }
 
 }  // namespace
@@ -199,7 +206,7 @@ LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
       first_(options.first_rank),
       look_elsewhere_(options.look_elsewhere),
       spin_(spin_time(std::max(size, options.world_size), options)),
-      stream_from_(options.stream_from),
+      stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(size >= 1, "LocalGroup", "a group has at least one rank");
   const int world_size = std::max(size, options.world_size);

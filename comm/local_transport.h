@@ -54,8 +54,9 @@ struct LocalGroupOptions {
   double spin_microseconds = -1;
   /// Moves data of devices, and outlives the group; null: Ringlet's kernels.
   const MemoryOperations* operations = nullptr;
-  /// Bytes from which a reduction into everybody's memory writes past the caches.
-  std::int64_t stream_from = 1 << 20;
+  /// Bytes over all ranks from which a reduction into everybody's memory writes past the caches;
+  /// negative: what the processor's last cache holds. What fits there, the next reader finds there.
+  std::int64_t stream_from = -1;
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
