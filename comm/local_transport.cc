@@ -1,10 +1,10 @@
 #include "comm/local_transport.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
+#include <fstream>
 #include <new>
 #include <thread>
 
@@ -40,8 +40,10 @@ std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
 
 std::int64_t last_cache_bytes() {
   constexpr std::int64_t kUsual = 32 << 20;
-  const std::int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? bytes : kUsual;
+  // In KiB. (What sysconf() says is the sum over a virtual machine's host.)
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::int64_t kib = 0;
+  return file >> kib && kib > 0 ? kib * 1024 : kUsual;
 }
 
 }  // namespace
