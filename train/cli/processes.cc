@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <exception>
 #include <optional>
 #include <string>
@@ -53,6 +54,9 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 
 int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
                    const std::function<int(comm::ProcessGroup*)>& body) {
+  // Gloo writes to a process that has just died: that is an error to be told of, and no reason to
+  // die of a signal before it is.
+  std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {
     group.emplace(place,
