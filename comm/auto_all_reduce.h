@@ -26,7 +26,6 @@ class AutoAllReduce final : public AllReduce {
   /// Those of the strategy for [count] of f32.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
-
  private:
   AllReduce& strategy_for(std::int64_t bytes) const;
 
