@@ -59,7 +59,7 @@ class PReLU : public nn::Layer {
   nn::Parameter slope_{{1}, nn::Initializer::constant(0.25F)};
 };
 
-int main() {
+int main() {  // NOLINT(bugprone-exception-escape): whatever goes wrong may end an example
   constexpr std::int64_t kSamples = 8, kFeatures = 6, kClasses = 3;
   nn::Sequential net;
   net.add<nn::Linear>("fc1", kFeatures, 5);
