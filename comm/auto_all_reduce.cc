@@ -1,6 +1,5 @@
 #include "comm/auto_all_reduce.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "kernels/reduce.h"
@@ -26,10 +25,13 @@ CostModel typical_costs(Transport& transport) {
 
 StrategyTable default_table(Transport& transport) {
   if (transport.engine() != nullptr) return {{transport.size(), 0, "nccl"}};
-  std::vector<std::string_view> candidates = all_reduce_strategies();
-  std::erase_if(candidates, [&](auto name) { return !can_run(name, transport); });
-  // Where the model sees no difference, what sends nothing comes first.
-  std::stable_partition(candidates.begin(), candidates.end(), needs_peer_access);
+  std::vector<std::string_view> candidates;
+  // What sends nothing first, and taken where the model sees no difference.
+  for (const bool sends : {false, true}) {
+    for (const std::string_view name : all_reduce_strategies()) {
+      if (can_run(name, transport) && needs_peer_access(name) != sends) candidates.push_back(name);
+    }
+  }
   return modeled_table(candidates, transport.size(), typical_costs(transport));
 }
 

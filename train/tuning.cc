@@ -76,7 +76,7 @@ comm::StrategyTable read_tuning(const fs::path& file, DeviceKind device,
     throw FileError(file.string() +
                     " is not what ringlet tune writes; delete it, or run ringlet tune again");
   }
-  std::stable_sort(table.begin(), table.end(), [](const auto& a, const auto& b) {
+  std::sort(table.begin(), table.end(), [](const auto& a, const auto& b) {
     return std::pair(a.ranks, a.from_bytes) < std::pair(b.ranks, b.from_bytes);
   });
   return table;
