@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -170,10 +171,24 @@ TEST_P(KilledRun, NamesTheVictimAndLeavesNobody) {
 
 INSTANTIATE_TEST_SUITE_P(Victims, KilledRun, ::testing::Values(0, 1, 2));
 
+/// Whether a process has opened a socket.
+bool has_socket(pid_t process) {
+  std::error_code gone;
+  for (const auto& file :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", gone)) {
+    std::error_code closed;
+    if (std::filesystem::read_symlink(file, closed).string().starts_with("socket:")) return true;
+  }
+  return false;
+}
+
 TEST_F(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
   Program second(quick_train({"--processes"}), {.environment = by_hand(1, 3)});
   Program first(quick_train({"--processes"}), {.environment = by_hand(0, 3)});
-  std::this_thread::sleep_for(milliseconds(300));
+  for (int i = 0; i < 1000 && !has_socket(second.pid()); ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  std::this_thread::sleep_for(milliseconds(300));  // for the two to come together
   second.send(SIGKILL);
   EXPECT_TRUE(fails_with(1, first.wait(10), {"process 1 (pid "}));
   EXPECT_EQ(second.wait().signal, SIGKILL);

@@ -265,7 +265,8 @@ class RowsFile {
     const auto rows = read_measurements(name_);
     outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
     std::ifstream file(name_);
-    for (const double ns : nlohmann::json::parse(file).at("distances")) {
+    const auto content = nlohmann::json::parse(file);
+    for (const double ns : content.at("distances")) {
       outcome.distances.push_back({ns});
     }
   }
