@@ -96,6 +96,7 @@ int main() {
     train::train(make_run_setup(options, garments, 4), listeners);
     loss[own ? 1 : 0] = keeper.loss;
   }
-  std::printf("an epoch on 4 replicas: loss %.5f by naive, %.5f by the binary tree\n", loss[0], loss[1]);
+  std::printf("an epoch on 4 replicas: loss %.5f by naive, %.5f by the binary tree\n", loss[0],
+              loss[1]);
   return std::abs(loss[0] - loss[1]) < 1e-3 ? 0 : 1;  // they round in another order
 }

@@ -18,14 +18,14 @@ namespace ringlet::train {
 namespace {
 
 constexpr std::int64_t kBatch = 64;
-constexpr std::int64_t kSteps = 6;
+constexpr std::int64_t kLearningSteps = 6;
 
 /// Where rank's samples of a batch begin: cuts[rank] to cuts[rank + 1].
 using Cuts = std::vector<std::int64_t>;
 
-/// The losses of kSteps steps of the mlp on the formula's images, in file order.
+/// The losses of kLearningSteps steps of the mlp on the formula's images, in file order.
 std::vector<double> learn(const Cuts& cuts, std::int64_t world_samples = kBatch) {
-  const auto dataset = formula_dataset(kBatch * kSteps);
+  const auto dataset = formula_dataset(kBatch * kLearningSteps);
   const auto input =
       nn::ModelInput{1, static_cast<int>(dataset->height()), static_cast<int>(dataset->width()),
                      static_cast<int>(dataset->classes())};
@@ -36,7 +36,7 @@ std::vector<double> learn(const Cuts& cuts, std::int64_t world_samples = kBatch)
     const auto rank = static_cast<std::size_t>(all.rank());
     Learner learner(device, all, nn::make_mlp, {.input = input, .max_batch = kBatch});
     const auto share = [&](std::int64_t k) -> std::optional<data::BatchRequest> {
-      if (k == kSteps) return {};
+      if (k == kLearningSteps) return {};
       return data::BatchRequest{0, k * kBatch + cuts[rank], k * kBatch + cuts[rank + 1]};
     };
     data::Loader loader(dataset, data::Sampler(dataset->size(), 1, false), share,
@@ -57,7 +57,7 @@ void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
 TEST(Learner, LearnsWhatTheLibrarysLoopLearns) {
   TrainOptions options = plain_options(1, "ring");
   options.recipe.model = "mlp";
-  const Outcome outcome = run(options, formula_splits(kBatch * kSteps));
+  const Outcome outcome = run(options, formula_splits(kBatch * kLearningSteps));
   expect_near(learn({0, kBatch}), outcome.losses());
 }
 
@@ -100,7 +100,7 @@ TEST(Learner, CountsRightAnswers) {
 TEST(Own, ModelIsTrainedInPlaceOfANamedOne) {
   TrainOptions options = plain_options(2, "ring");
   options.recipe.model = "mlp";
-  const data::Splits data = formula_splits(kBatch * kSteps);
+  const data::Splits data = formula_splits(kBatch * kLearningSteps);
   const Outcome named = run(options, data);
   options.recipe.model = "mine";
   std::atomic<int> made = 0;
@@ -132,7 +132,7 @@ class Counted : public comm::AllReduce {
 };
 
 TEST(Own, StrategySumsTheGradients) {
-  const data::Splits data = formula_splits(kBatch * kSteps);
+  const data::Splits data = formula_splits(kBatch * kLearningSteps);
   TrainOptions options = plain_options(3, "naive");
   const Outcome naive = run(options, data);
   std::atomic<int> calls = 0;
@@ -141,7 +141,7 @@ TEST(Own, StrategySumsTheGradients) {
     return std::make_unique<Counted>(transport, calls);
   };
   EXPECT_EQ(run(options, data).losses(), naive.losses());
-  EXPECT_GE(calls, 3 * kSteps);
+  EXPECT_GE(calls, 3 * kLearningSteps);
 }
 
 }  // namespace
