@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "comm/mismatch_report.h"
@@ -51,6 +52,7 @@ void LocalPeerAccess::settle() noexcept {
     };
     while (!has_settled()) std::this_thread::yield();
     try {
+      const std::lock_guard lock(board.done_mutex);
       board.done.synchronize();
     } catch (const std::exception&) {  // then that rank's device has failed and reads no more
     }
@@ -106,7 +108,10 @@ void LocalPeerAccess::check(const Stream& stream, int peer, const Shown& theirs,
 /// From here on this rank keeps its hands off others' memory.
 void LocalPeerAccess::finish_reading(Stream& stream) {
   PeerBoard& board = my_board();
-  if (!stream.in_order_with_host()) board.done.record(stream);
+  if (!stream.in_order_with_host()) {
+    const std::lock_guard lock(board.done_mutex);
+    board.done.record(stream);
+  }
   board.progress.store(2 * session_);
 }
 

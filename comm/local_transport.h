@@ -100,7 +100,8 @@ struct PeerBoard {
   /// 2n - 1 from before the rank shows itself in session n, 2n when it has done with others'
   /// memory.
   alignas(64) std::atomic<std::uint64_t> progress{0};
-  LazyEvent done;  ///< recorded by the rank's stream then
+  std::mutex done_mutex;
+  LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more
 };
 
 /// Shared by the threads of a process. Made before them, outlives them and the transports' users.
