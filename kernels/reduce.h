@@ -14,8 +14,10 @@ namespace ringlet {
 inline constexpr int kMaxReduced = 64;
 
 /// How results are stored. `streaming` writes past the caches, which pays where the line lies in
-/// another core's cache or is not read again soon; a hint, of which GPUs need none.
-enum class Stores : std::uint8_t { cached, streaming };
+/// another core's cache or is not read again soon. `across` writes all but the first result by
+/// whole lines that need not be read before, which pays where another core has read them. Hints, of
+/// which GPUs need none.
+enum class Stores : std::uint8_t { cached, streaming, across };
 
 struct ReduceOptions {
   int divisor = 1;  ///< with ReduceOp::mean: what the sum is divided by

@@ -1,5 +1,5 @@
-// The arithmetic of a reduction, one element at a time, for the loops of every device. Narrow
-// floats are widened, reduced in f32 and rounded once; integers wrap around.
+// The arithmetic of a reduction, and of a cast, one element at a time, for the loops of every
+// device. Narrow floats are widened, reduced in f32 and rounded once; integers wrap around.
 #pragma once
 
 #include <cstdint>
@@ -67,6 +67,16 @@ struct Max {
     return ((b > a) | (b != b)) ? b : a;
   }
 };
+
+/// visit(From{}, To{}) for a cast between f32 and a narrow float, either way.
+template <class Visitor>
+void visit_cast(DType from, DType to, Visitor&& visitor) {
+  if (from == DType::f32 && to == DType::f16) return visitor(float{}, Half{});
+  if (from == DType::f32 && to == DType::bf16) return visitor(float{}, BFloat16{});
+  if (from == DType::f16 && to == DType::f32) return visitor(Half{}, float{});
+  if (from == DType::bf16 && to == DType::f32) return visitor(BFloat16{}, float{});
+  throw ContractError("cast: there is no such pair of element types");
+}
 
 /// visit(T{}, Combine{}) for the types that `dtype` and `op` stand for; ReduceOp::mean adds.
 template <class Visitor>

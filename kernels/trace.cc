@@ -5,7 +5,8 @@
 namespace ringlet {
 
 void Tracer::add(std::string_view name, const char* category, std::int64_t begin_ns,
-                 std::int64_t end_ns, std::int64_t bytes, int peer) {
+                 std::int64_t end_ns, std::int64_t bytes, int peer,
+                 const ExchangeDetails& details) {
   Span span;
   std::copy_n(name.data(), std::min(name.size(), span.name.size() - 1), span.name.data());
   span.category = category;
@@ -13,6 +14,7 @@ void Tracer::add(std::string_view name, const char* category, std::int64_t begin
   span.end_ns = end_ns;
   span.bytes = bytes;
   span.peer = peer;
+  span.details = details;
   spans_.push_back(span);
 }
 

@@ -19,6 +19,14 @@ inline std::int64_t now_ns() {
       .count();
 }
 
+/// Of an exchange: what goes from where to where. Offsets are bytes from the beginning of what the
+/// collective works on; -1 is what does not apply.
+struct ExchangeDetails {
+  int from = -1;             ///< the rank that is received from
+  std::int64_t out_at = -1;  ///< where the part begins that is sent
+  std::int64_t in_at = -1;   ///< where the part begins that is received
+};
+
 struct Span {
   std::array<char, 48> name{};  ///< cut off if longer, always ends with 0
   const char* category = "";  ///< a string literal: "kernel", "layer", "collective", "exchange"...
@@ -26,12 +34,13 @@ struct Span {
   std::int64_t end_ns = 0;
   std::int64_t bytes = -1;  ///< bytes moved, or -1
   int peer = -1;            ///< the other rank of an exchange, or -1
+  ExchangeDetails details{};
 };
 
 class Tracer {
  public:
   void add(std::string_view name, const char* category, std::int64_t begin_ns, std::int64_t end_ns,
-           std::int64_t bytes = -1, int peer = -1);
+           std::int64_t bytes = -1, int peer = -1, const ExchangeDetails& details = {});
   const std::vector<Span>& spans() const { return spans_; }
 
  private:
@@ -48,8 +57,11 @@ class ScopedSpan {
     if (tracer_ != nullptr) begin_ns_ = now_ns();
   }
   ~ScopedSpan() {
-    if (tracer_ != nullptr) tracer_->add(name_, category_, begin_ns_, now_ns(), bytes_, peer_);
+    if (tracer_ != nullptr) {
+      tracer_->add(name_, category_, begin_ns_, now_ns(), bytes_, peer_, details_);
+    }
   }
+  void set_details(const ExchangeDetails& details) { details_ = details; }
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
@@ -60,6 +72,7 @@ class ScopedSpan {
   std::int64_t bytes_;
   int peer_;
   std::int64_t begin_ns_ = 0;
+  ExchangeDetails details_;
 };
 
 }  // namespace ringlet

@@ -10,8 +10,9 @@ namespace ringlet::impl {
 void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options) {
   constexpr std::int64_t kPart = 1 << 15;  // elements that are worth another thread's wake-up
-  std::array<const void*, kMaxReduced> sources{};
-  std::array<void*, kMaxReduced> targets{};
+  // Not cleared first, which would take as long as a small reduction.
+  std::array<const void*, kMaxReduced> sources;  // NOLINT(*-member-init)
+  std::array<void*, kMaxReduced> targets;        // NOLINT(*-member-init)
   std::transform(xs.begin(), xs.end(), sources.begin(), [](const auto& x) { return x.data(); });
   std::transform(ys.begin(), ys.end(), targets.begin(), [](const auto& y) { return y.data(); });
   const ReduceArguments arguments{.xs = sources.data(),
@@ -19,7 +20,7 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
                                   .ys = targets.data(),
                                   .targets = static_cast<int>(ys.size()),
                                   .divisor = op == ReduceOp::mean ? options.divisor : 1,
-                                  .streaming = options.stores == Stores::streaming};
+                                  .stores = options.stores};
   const ReduceFunction function = reduction_for(stream.isa(), op, ys[0].dtype());
   const std::int64_t count = ys[0].storage();
   stream.parallel_for((count + kPart - 1) / kPart, [&](std::int64_t first, std::int64_t last, int) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "kernels/bias.h"
+#include "kernels/cast.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/layouts.h"
@@ -36,6 +37,7 @@ struct Fixture {
   Tensor i32(const Shape& shape, Layout layout = Layout::nchw) {
     return {*device, shape, DType::i32, layout};
   }
+  Tensor f16(const Shape& shape) { return {*device, shape, DType::f16, Layout::nchw}; }
   Tensor u8(const Shape& shape) { return {*device, shape, DType::u8, Layout::nchw}; }
   Stream& stream() { return device->compute(); }
 
@@ -255,6 +257,9 @@ std::vector<Violation> others() {
       {"fill", "type", [](Fixture& f) { fill(f.stream(), 1, f.u8({2})); }},
       {"copy", "kinds", [](Fixture& f) { copy(f.stream(), f.f32({2}), f.i32({2})); }},
       {"accumulate", "type", [](Fixture& f) { accumulate(f.stream(), f.i32({2}), f.i32({2})); }},
+      {"cast", "pair", [](Fixture& f) { cast(f.stream(), f.f32({2}), f.f32({2})); }},
+      {"cast", "narrow to narrow", [](Fixture& f) { cast(f.stream(), f.f16({2}), f.f16({2})); }},
+      {"cast", "shapes", [](Fixture& f) { cast(f.stream(), f.f32({2}), f.f16({3})); }},
       {"reduce", "kinds",
        [](Fixture& f) { reduce_into(f.stream(), ReduceOp::sum, f.f32({2}), f.i32({2})); }},
       {"reduce", "type",

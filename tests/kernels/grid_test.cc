@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kernels/grid/bias.h"
+#include "kernels/grid/cast.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/dropout.h"
@@ -108,6 +109,35 @@ TEST_P(Grid, Elementwise) {
     const View whole = filled<std::int32_t>({n}, -1);
     grid::fill(grid_, 7, whole);
     EXPECT_EQ(read<std::int32_t>(whole), std::vector<std::int32_t>(a.size(), 7));
+  }
+}
+
+TEST_P(Grid, Cast) {
+  for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
+    const auto x = random_floats(n, 1);
+    std::vector<Half> half(x.size());
+    std::vector<BFloat16> brain(x.size());
+    std::vector<float> from_half(x.size()), from_brain(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      half[i] = to_half(x[i]);
+      brain[i] = to_bfloat16(x[i]);
+      from_half[i] = widen(half[i]);
+      from_brain[i] = widen(brain[i]);
+    }
+    const View wide = put({n}, x), back = blank({n});
+    const View halves = filled<Half>({n}, {}), brains = filled<BFloat16>({n}, {});
+    grid::cast(grid_, wide, halves);
+    grid::cast(grid_, wide, brains);
+    const auto narrowed_half = read<Half>(halves);
+    const auto narrowed_brain = read<BFloat16>(brains);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(narrowed_half[i].bits, half[i].bits);
+      EXPECT_EQ(narrowed_brain[i].bits, brain[i].bits);
+    }
+    grid::cast(grid_, halves, back);
+    EXPECT_EQ(read(back), from_half);
+    grid::cast(grid_, brains, back);
+    EXPECT_EQ(read(back), from_brain);
   }
 }
 

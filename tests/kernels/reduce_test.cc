@@ -89,6 +89,7 @@ class Reduce : public OperationTest {
       const auto actual = read<T>(result);
       for (std::size_t i = 0; i < actual.size(); ++i) {
         const T wanted = i < static_cast<std::size_t>(offset) ? values[0][i] : right[i];
+        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bytes are what is meant
         ASSERT_EQ(std::memcmp(&actual[i], &wanted, sizeof(T)), 0)
             << "element " << i << ": " << widened(actual[i]) << ", not " << widened(wanted);
       }
@@ -102,6 +103,7 @@ class Reduce : public OperationTest {
         for (const std::int64_t count : {0, 1, 31, 511, 513, 2000}) {
           check<T>(op, sources, 1, count, 0, Stores::cached);
           check<T>(op, sources, 2, count, 1, Stores::streaming);
+          check<T>(op, sources, 2, count, 1, Stores::across);
         }
       }
     }

@@ -2,13 +2,15 @@
 
 #include <cstddef>
 
+#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
+#include "kernels/cpu/reduction/x86_lines.h"
 
 namespace ringlet::impl {
 
 namespace {
 
-struct Avx2Streaming {
+struct Avx2Streaming : X86Lines {
   static void line(std::byte* to, const std::byte* from) {
     for (std::size_t i = 0; i < kLine; i += sizeof(__m256i)) {
       _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
@@ -23,5 +25,7 @@ struct Avx2Streaming {
 ReduceFunction avx2_reduction(ReduceOp op, DType dtype) {
   return find_reduction<Avx2Streaming>(op, dtype);
 }
+
+CastFunction avx2_cast(DType from, DType to) { return find_cast<Avx2Streaming>(from, to); }
 
 }  // namespace ringlet::impl

@@ -3,6 +3,8 @@
 //   static void line(std::byte* to, const std::byte* from)   to[0, 64) = from[0, 64), past the
 //                                                            caches; `to` begins a line
 //   static void end()                                        orders them before what follows
+//   static void across(void* to, const void* from, bytes)    the same by whole lines that need not
+//                                                            be read before, cached
 //
 // portable.cc, avx2.cc and avx512.cc compile them with the options of their instruction set.
 //
@@ -32,11 +34,13 @@ void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 }
 
 template <class Streaming, class T>
-void store(const T* results, std::int64_t count, T* to, bool streaming) {
+void store(const T* results, std::int64_t count, T* to, Stores stores) {
   const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
-  if (streaming && reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
+  if (stores == Stores::streaming && reinterpret_cast<std::uintptr_t>(to) % kLine == 0) {
     stream_bytes<Streaming>(reinterpret_cast<std::byte*>(to),
                             reinterpret_cast<const std::byte*>(results), bytes);
+  } else if (stores == Stores::across) {
+    Streaming::across(to, results, bytes);
   } else {
     std::memcpy(to, results, bytes);
   }
@@ -67,17 +71,46 @@ void combine_block(const ReduceArguments& a, std::int64_t at, std::int64_t count
   }
 }
 
+/// y[i] = combine(x[i], ...) in one pass, without a block between: what two ranks do most.
+/// (Streaming tells the instruction sets' functions apart.)
+template <class Streaming, class T, class Combine>
+void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {
+  constexpr Combine kCombine;
+  const auto* first = static_cast<const T*>(a.xs[0]);
+  const auto* second = static_cast<const T*>(a.xs[a.sources - 1]);
+  auto* y = static_cast<T*>(a.ys[0]);
+  auto* also = static_cast<T*>(a.ys[a.targets - 1]);
+  // Arrays are the same or apart, so no element is another one's source.
+  if (a.sources == 1) {
+#pragma GCC ivdep
+    for (std::int64_t i = begin; i < end; ++i) y[i] = also[i] = first[i];
+  } else if (a.targets == 1) {
+#pragma GCC ivdep
+    for (std::int64_t i = begin; i < end; ++i) y[i] = kCombine(first[i], second[i]);
+  } else {
+#pragma GCC ivdep
+    for (std::int64_t i = begin; i < end; ++i) y[i] = also[i] = kCombine(first[i], second[i]);
+  }
+}
+
 template <class Streaming, class T, class Combine>
 void reduce_range(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kBlock = 512;
+  constexpr std::int64_t kBlock = 512, kLongBlock = 2048;  // the instruction takes long to start
   using Accumulator = reduction::Accumulator<T>;
-  alignas(kLine) Accumulator sum[kBlock];
-  alignas(kLine) T results[kBlock];
-  std::int64_t count = kBlock;
+  if constexpr (std::is_same_v<T, Accumulator>) {
+    const bool at_once =
+        a.sources <= 2 && a.targets <= 2 && a.divisor == 1 && a.stores == Stores::cached;
+    if (at_once) return reduce_at_once<Streaming, T, Combine>(a, begin, end);
+  }
+  alignas(kLine) Accumulator sum[kLongBlock];
+  alignas(kLine) T results[kLongBlock];
+  const bool streaming = a.stores == Stores::streaming;
+  const std::int64_t block = a.stores == Stores::across ? kLongBlock : kBlock;
+  std::int64_t count = block;
   for (std::int64_t at = begin; at < end; at += count) {
-    count = std::min(kBlock, end - at);
+    count = std::min(block, end - at);
     const auto past_line = reinterpret_cast<std::uintptr_t>(static_cast<T*>(a.ys[0]) + at) % kLine;
-    if (a.streaming && past_line % sizeof(T) == 0 && past_line != 0) {  // up to the next line
+    if (streaming && past_line % sizeof(T) == 0 && past_line != 0) {  // up to the next line
       count = std::min(count, static_cast<std::int64_t>((kLine - past_line) / sizeof(T)));
     }
     combine_block<Streaming, T, Combine>(a, at, count, sum);
@@ -88,10 +121,11 @@ void reduce_range(const ReduceArguments& a, std::int64_t begin, std::int64_t end
       for (std::int64_t i = 0; i < count; ++i) results[i] = reduction::round_to<T>(sum[i]);
     }
     for (int k = 0; k < a.targets; ++k) {
-      store<Streaming>(rounded, count, static_cast<T*>(a.ys[k]) + at, a.streaming);
+      const Stores stores = a.stores == Stores::across && k == 0 ? Stores::cached : a.stores;
+      store<Streaming>(rounded, count, static_cast<T*>(a.ys[k]) + at, stores);
     }
   }
-  if (a.streaming) Streaming::end();
+  if (streaming) Streaming::end();
 }
 
 /// The function of an instruction set.

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
 
 namespace ringlet::impl {
@@ -11,6 +12,9 @@ namespace {
 struct PlainStores {
   static void line(std::byte* to, const std::byte* from) { std::memcpy(to, from, kLine); }
   static void end() {}
+  static void across(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+  }
 };
 
 }  // namespace
@@ -22,5 +26,9 @@ ReduceFunction portable_reduction(ReduceOp op, DType dtype) {
 ReduceFunction reduction_for(InstructionSet, ReduceOp op, DType dtype) {
   return portable_reduction(op, dtype);
 }
+
+CastFunction portable_cast(DType from, DType to) { return find_cast<PlainStores>(from, to); }
+
+CastFunction cast_for(InstructionSet, DType from, DType to) { return portable_cast(from, to); }
 
 }  // namespace ringlet::impl

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/device.h"
-#include "kernels/reduce_op.h"
+#include "kernels/reduce.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::impl {
@@ -15,7 +15,7 @@ struct ReduceArguments {
   void* const* ys;  ///< [targets] arrays
   int targets;
   int divisor;
-  bool streaming;
+  Stores stores;
 };
 
 /// Reduces the elements [begin, end).
@@ -28,5 +28,15 @@ ReduceFunction avx512_reduction(ReduceOp op, DType dtype);
 
 /// Throws ContractError for a type that cannot be reduced.
 ReduceFunction reduction_for(InstructionSet isa, ReduceOp op, DType dtype);
+
+/// y[i] = x[i] as y's type, for i in [begin, end).
+using CastFunction = void (*)(const void* x, void* y, std::int64_t begin, std::int64_t end);
+
+CastFunction portable_cast(DType from, DType to);
+CastFunction avx2_cast(DType from, DType to);
+CastFunction avx512_cast(DType from, DType to);
+
+/// Throws ContractError but for f32 to a narrow float and back.
+CastFunction cast_for(InstructionSet isa, DType from, DType to);
 
 }  // namespace ringlet::impl

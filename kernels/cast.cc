@@ -1,0 +1,27 @@
+#include "kernels/cast.h"
+
+#include "kernels/contract.h"
+#include "kernels/cpu/cast.h"
+#include "kernels/cuda/cast.h"
+#include "kernels/dispatch.h"
+
+namespace ringlet {
+
+namespace {
+
+bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+}  // namespace
+
+void cast(Stream& stream, ConstView x, View y) {
+  constexpr const char* kName = "cast";
+  const bool one_each = (x.dtype() == DType::f32 && is_narrow(y.dtype())) ||
+                        (is_narrow(x.dtype()) && y.dtype() == DType::f32);
+  require(one_each, kName, "goes from f32 to f16 or bf16, or back");
+  require_same_shape(kName, x, y);
+  require_same_layout(kName, x, y);
+  const Work work{kName, 0, total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::cast(concrete, x, y); });
+}
+
+}  // namespace ringlet

@@ -1,0 +1,15 @@
+// What all of x86's instruction sets have for storing whole lines.
+#pragma once
+
+#include <cstddef>
+
+namespace ringlet::impl {
+
+struct X86Lines {
+  /// The processor's own instruction for copies takes lines over without reading them.
+  static void across(void* to, const void* from, std::size_t bytes) {
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+  }
+};
+
+}  // namespace ringlet::impl
