@@ -26,7 +26,7 @@ install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
 # the command line.
-set(private kernels/dispatch.h comm/gloo_mesh.h comm/gloo_transport.h comm/nccl_communicator.h
+set(private kernels/dispatch.h comm/gloo_collectives.h comm/gloo_context.h comm/gloo_mesh.h comm/gloo_transport.h comm/nccl_communicator.h
             comm/nccl_library.h)
 set(public "")
 foreach(room kernels kernels/reference nn nn/layers nn/models nn/ops comm data train)

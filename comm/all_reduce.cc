@@ -31,15 +31,11 @@ constexpr Strategy strategy() {
 }
 
 constexpr std::array kStrategies = {
-    strategy<NaiveAllReduce>(),
-    strategy<TreeAllReduce>(),
-    strategy<RingAllReduce>(),
-    strategy<HalvingDoublingAllReduce>(),
-    strategy<DoublingAllReduce>(),
-    strategy<OneShotAllReduce>(),
-    strategy<TwoShotAllReduce>(),
-    strategy<NcclAllReduce>(),
-    strategy<ReduceBroadcastAllReduce>(),
+    strategy<NaiveAllReduce>(),    strategy<TreeAllReduce>(),
+    strategy<RingAllReduce>(),     strategy<HalvingDoublingAllReduce>(),
+    strategy<DoublingAllReduce>(), strategy<OneShotAllReduce>(),
+    strategy<TwoShotAllReduce>(),  strategy<NcclAllReduce>(),
+    strategy<GlooAllReduce>(),     strategy<ReduceBroadcastAllReduce>(),
     strategy<AutoAllReduce>(),
 };
 
@@ -66,7 +62,8 @@ std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport&
 }
 
 bool needs_engine(std::string_view strategy) {
-  return strategy == NcclAllReduce::kName || strategy == ReduceBroadcastAllReduce::kName;
+  return strategy == NcclAllReduce::kName || strategy == GlooAllReduce::kName ||
+         strategy == ReduceBroadcastAllReduce::kName;
 }
 
 bool needs_peer_access(std::string_view strategy) {

@@ -11,7 +11,7 @@
 //   x2) + ... two-shot          two meetings          reads and writes            ((x0 + x1) + x2)
 //   + ...
 //                                           n (p-1)/p each
-//   nccl, library                           the library's own           the library's own
+//   nccl, gloo, library                     the library's own           the library's own
 //   auto              one of these, by size
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
 // same bytes. Narrow floats are added in f32 and rounded: by one-shot and two-shot once, by the

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "comm/library_all_reduce.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -10,29 +11,26 @@ namespace {
 
 bool can_run(std::string_view strategy, Transport& transport) {
   if (strategy == AutoAllReduce::kName) return false;
-  if (needs_engine(strategy)) return transport.engine() != nullptr;
+  if (needs_engine(strategy)) return runs_on(strategy, engine_name(transport));
   if (needs_peer_access(strategy)) {
     return transport.peer_access() != nullptr && transport.size() <= kMaxReduced;
   }
   return true;
 }
 
-/// Round figures: between threads that share a cache, and between processes over a loopback.
-CostModel typical_costs(Transport& transport) {
-  if (transport.peer_access() != nullptr) return {0.6e-6, 1 / 14e9, 1 / 250e9};
-  return {30e-6, 1 / 1.5e9, 1 / 20e9};
-}
-
 StrategyTable default_table(Transport& transport) {
-  if (transport.engine() != nullptr) return {{transport.size(), 0, "nccl"}};
+  if (engine_name(transport) == NcclAllReduce::kName) {
+    return {{transport.size(), 0, NcclAllReduce::kName}};
+  }
   std::vector<std::string_view> candidates;
   // What sends nothing first, and taken where the model sees no difference.
   for (const bool sends : {false, true}) {
     for (const std::string_view name : all_reduce_strategies()) {
-      if (can_run(name, transport) && needs_peer_access(name) != sends) candidates.push_back(name);
+      if (needs_engine(name) || !can_run(name, transport)) continue;
+      if (needs_peer_access(name) != sends) candidates.push_back(name);
     }
   }
-  return modeled_table(candidates, transport.size(), typical_costs(transport));
+  return modeled_table(candidates, transport.size(), transport.typical_costs());
 }
 
 }  // namespace

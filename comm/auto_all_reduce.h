@@ -1,6 +1,6 @@
 // The strategy that picks another one by the size of the data: from a table that was measured on
-// this machine, or from the cost model with round figures for the transport. Where the transport's
-// library has an all-reduce of its own, which picks by itself, that one.
+// this machine, or from the cost model with round figures for the transport. Over NCCL, whose own
+// all-reduce picks by itself, that one.
 //
 // Every rank has to have the same table: it picks without asking the others.
 #pragma once

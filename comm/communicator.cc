@@ -58,6 +58,7 @@ void Communicator::collective(Stream& stream, CollectiveKind kind, std::int64_t 
     abort(error.what());
     throw;
   }
+  transport_.set_subject({});
   transport_.recorder().leave();
 }
 
@@ -79,24 +80,30 @@ void Communicator::require_alive() const {
 void Communicator::all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("all_reduce", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    collective(stream, CollectiveKind::all_reduce, to.view().bytes(), name,
-               [&] { all_reduce_->run(stream, to.view(), op); });
+    collective(stream, CollectiveKind::all_reduce, to.view().bytes(), name, [&] {
+      transport_.set_subject(to.view());
+      all_reduce_->run(stream, to.view(), op);
+    });
   });
 }
 
 void Communicator::reduce(Stream& stream, int root, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce", data);
   stream.run([this, &stream, to = flat(data), name, root, op] {
-    collective(stream, CollectiveKind::reduce, to.view().bytes(), name,
-               [&] { comm::reduce(transport_, stream, root, to.view(), op); });
+    collective(stream, CollectiveKind::reduce, to.view().bytes(), name, [&] {
+      transport_.set_subject(to.view());
+      comm::reduce(transport_, stream, root, to.view(), op);
+    });
   });
 }
 
 void Communicator::reduce_scatter(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce_scatter", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    collective(stream, CollectiveKind::reduce_scatter, to.view().bytes(), name,
-               [&] { comm::reduce_scatter(transport_, stream, to.view(), op); });
+    collective(stream, CollectiveKind::reduce_scatter, to.view().bytes(), name, [&] {
+      transport_.set_subject(to.view());
+      comm::reduce_scatter(transport_, stream, to.view(), op);
+    });
   });
 }
 

@@ -30,7 +30,9 @@ PathCost path_cost(std::string_view strategy, int ranks, double bytes) {
   const double scattered = bytes * (p - 1) / p;
   if (strategy == "naive") return {2 * (p - 1), 2 * (p - 1) * bytes, (p - 1) * bytes};
   if (strategy == "tree") return {2 * lg, 2 * lg * bytes, lg * bytes};
-  if (strategy == "ring" || strategy == "nccl") return {2 * (p - 1), 2 * scattered, scattered};
+  if (strategy == "ring" || strategy == "nccl" || strategy == "gloo") {
+    return {2 * (p - 1), 2 * scattered, scattered};
+  }
   if (strategy == "library") return {2 * (p - 1), 2 * bytes, bytes};
   if (strategy == "one-shot") return {1, (p - 1) * bytes, (p - 1) * bytes};
   if (strategy == "two-shot") return {2, 2 * scattered, scattered};

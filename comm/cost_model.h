@@ -8,7 +8,7 @@
 //   strategy           steps             bytes            reduced
 //   naive              2 (p-1)           2 (p-1) n        (p-1) n
 //   tree               2 ceil(lg p)      2 ceil(lg p) n   ceil(lg p) n
-//   ring, nccl         2 (p-1)           2 n (p-1)/p      n (p-1)/p
+//   ring, nccl, gloo   2 (p-1)           2 n (p-1)/p      n (p-1)/p
 //   halving-doubling   2 lg p            2 n (p-1)/p      n (p-1)/p
 //   doubling           lg p              n lg p           n lg p
 //   one-shot           1                 (p-1) n          (p-1) n

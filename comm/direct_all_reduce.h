@@ -7,6 +7,11 @@
 //              ranks have there and writes the sum into the memory of each; a second meeting tells
 //              that all is written. Each reads and writes n bytes in all, whatever p is
 //
+// Between processes, which see each other's windows only, both work through the data in pieces of a
+// window's size, which stay in the cache. Two-shot then copies its data to the window but for its
+// own part, meets, reduces that part into its data and its window, meets, and copies the others'
+// parts from theirs.
+//
 // A rank adds in the order of ranks, ((x0 + x1) + x2) + ..., narrow floats in f32 and rounded once.
 #pragma once
 
@@ -33,7 +38,8 @@ class OneShotAllReduce final : public AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
-  View window_for(Stream& stream, const View& data);
+  void run_on_piece(Stream& stream, const View& piece, ReduceOp op);
+  View window_for(Stream& stream, const View& piece);
 
   PeerAccess& peers_;
   std::array<std::vector<Buffer>, 2> windows_;  // in turn; the last of each is in use
@@ -51,6 +57,10 @@ class TwoShotAllReduce final : public AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
+  void run_through_windows(Stream& stream, const View& data, ReduceOp op);
+  void run_on_pieces(Stream& stream, const View& data, ReduceOp op, std::int64_t begin,
+                     std::int64_t longest);
+
   PeerAccess& peers_;
 };
 

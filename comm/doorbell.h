@@ -6,12 +6,14 @@
 // and the others change their state before they look for a sleeper; with sequentially consistent
 // operations on both sides at least one of the two sees the other, so no wake-up is lost, and
 // ringing where nobody sleeps costs one load.
+//
+// All state is one word, on which the system lets threads sleep (futex(2)). So a doorbell, and what
+// `ready` looks at, may lie in memory that several processes share.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <cstdint>
 #include <thread>
 
 namespace ringlet::comm {
@@ -28,10 +30,13 @@ class alignas(64) Doorbell {
   using Clock = std::chrono::steady_clock;
 
   /// Waits until ready() holds; false when `timeout` has passed before. `ready` reads atomics with
-  /// sequentially consistent loads and may be called while a lock is held.
+  /// sequentially consistent loads.
   template <class Ready>
   bool wait(Ready ready, std::chrono::nanoseconds spin, std::chrono::nanoseconds timeout) {
-    if (ready()) return true;
+    for (int i = 0; i < kLooksBeforeClock; ++i) {
+      if (ready()) return true;
+      if (spin.count() > 0) relax_processor();
+    }
     const Clock::time_point start = Clock::now();
     Clock::duration waited{};
     while ((waited = Clock::now() - start) < spin) {
@@ -41,27 +46,32 @@ class alignas(64) Doorbell {
         relax_processor();
       }
     }
-    std::unique_lock lock(mutex_);
-    asleep_.store(true);
-    const bool in_time = rung_.wait_until(lock, start + timeout, ready);
-    asleep_.store(false);
-    return in_time;
+    while (true) {
+      asleep_.store(1);
+      const bool is_ready = ready();
+      waited = Clock::now() - start;
+      if (!is_ready && waited < timeout) sleep(timeout - waited);
+      asleep_.store(0);
+      if (is_ready || waited >= timeout) return is_ready;
+    }
   }
 
   /// Wakes the thread that waits, if it sleeps. Call it after a sequentially consistent store to
   /// what `ready` reads.
   void ring() noexcept {
-    if (!asleep_.load()) return;
-    { const std::lock_guard lock(mutex_); }  // the sleeper has the lock until it truly sleeps
-    rung_.notify_one();
+    if (asleep_.load() != 0 && asleep_.exchange(0) != 0) wake();
   }
 
  private:
-  static constexpr int kSpinsPerLook = 32;  // at the clock
+  /// Until asleep_ is no longer 1, or `longest` has passed, or for no reason.
+  void sleep(std::chrono::nanoseconds longest) noexcept;
+  void wake() noexcept;
+
+  static constexpr int kLooksBeforeClock = 16;  // which takes longer than a peer that is near
+  static constexpr int kSpinsPerLook = 32;      // between looks at the clock
   static constexpr std::chrono::microseconds kYieldAfter{5};
-  std::atomic<bool> asleep_{false};
-  std::mutex mutex_;
-  std::condition_variable rung_;
+  std::atomic<std::uint32_t> asleep_{0};
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };
 
 }  // namespace ringlet::comm

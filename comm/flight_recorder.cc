@@ -3,10 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
+#include <mutex>
 
 #include "kernels/trace.h"
 
 namespace ringlet::comm {
+
+namespace {
+
+/// now_ns(), as of the system's last tick.
+std::int64_t coarse_now_ns() {
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return time.tv_sec * kNanoseconds + time.tv_nsec;
+}
+
+}  // namespace
 
 const char* name_of(CollectiveKind kind) {
   switch (kind) {
@@ -37,7 +51,7 @@ std::string describe(const CollectiveRecord& record) {
 }
 
 void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   CollectiveRecord& record = records_[static_cast<std::size_t>(entered_) % kRecords];
   ++entered_;
   current_ = {.sequence = entered_, .bytes = bytes, .kind = kind};
@@ -45,13 +59,13 @@ void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_
   const std::size_t length = std::min(name.size(), record.name.size() - 1);
   std::copy_n(name.data(), length, record.name.data());
   record.name[length] = 0;
-  record.entered_ns = now_ns();
+  record.entered_ns = coarse_now_ns();
   record.left_ns = 0;
 }
 
 void FlightRecorder::leave() {
-  const std::lock_guard lock(mutex_);
-  records_[static_cast<std::size_t>(entered_ - 1) % kRecords].left_ns = now_ns();
+  const std::lock_guard lock(lock_);
+  records_[static_cast<std::size_t>(entered_ - 1) % kRecords].left_ns = coarse_now_ns();
   current_ = {};
 }
 
@@ -66,13 +80,13 @@ Activity FlightRecorder::activity() const {
 }
 
 std::optional<CollectiveRecord> FlightRecorder::latest() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   if (entered_ == 0) return std::nullopt;
   return records_[static_cast<std::size_t>(entered_ - 1) % kRecords];
 }
 
 std::vector<CollectiveRecord> FlightRecorder::history() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const auto end = static_cast<std::size_t>(entered_);
   std::vector<CollectiveRecord> history;
   for (std::size_t i = end - std::min(end, kRecords); i < end; ++i) {

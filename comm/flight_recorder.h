@@ -1,8 +1,9 @@
 // FlightRecorder: what one rank did last, for whoever has to explain why the others wait.
 //
 // Every collective gets a sequence number (1, 2, 3, ...: the same on every rank, since all ranks
-// start the same collectives in the same order) and is kept with kind, bytes, name and times in a
-// small ring. Beside it stands what the replica does between collectives ("data loading").
+// start the same collectives in the same order) and is kept with kind, bytes, name and times (to a
+// few milliseconds, by a clock that costs next to nothing) in a small ring. Beside it stands what
+// the replica does between collectives ("data loading").
 //
 // enter() and leave() belong to the thread that runs the rank's collectives, set_activity() to any
 // thread of the rank, the others to anybody. Nothing here allocates but history().
@@ -11,10 +12,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace ringlet::comm {
@@ -57,6 +58,19 @@ struct Activity {
   std::int64_t since_ns = 0;
 };
 
+/// A lock for a few stores, which hardly anybody else ever wants. (A std::mutex costs as much as a
+/// small all-reduce can spare.)
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (taken_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() noexcept { taken_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag taken_;
+};
+
 class FlightRecorder {
  public:
   static constexpr std::size_t kRecords = 64;
@@ -77,7 +91,7 @@ class FlightRecorder {
 
  private:
   CollectiveTag current_;
-  mutable std::mutex mutex_;  // guards records_ and entered_
+  mutable SpinLock lock_;  // guards records_ and entered_
   std::array<CollectiveRecord, kRecords> records_;
   std::int64_t entered_ =
       0;  // collectives so far; the latest is records_[(entered_ - 1) % kRecords]

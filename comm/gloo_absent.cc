@@ -8,8 +8,8 @@ bool has_gloo() { return false; }
 
 std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup&, double) {
   throw CommError(
-      "ranks in several processes need Gloo, which this build has not; install libgloo-dev "
-      "(sudo apt-get install libgloo-dev) and build anew, or use --replicas");
+      "--transport gloo needs Gloo, which this build has not; install libgloo-dev "
+      "(sudo apt-get install libgloo-dev) and build anew, or use --transport shm");
 }
 
 }  // namespace ringlet::comm

@@ -17,6 +17,9 @@ class GlooMesh : public gloo::Context {
   GlooMesh(const ProcessPlace& place, double timeout_seconds);
   /// Exchanges the ports over the rendezvous and connects. Throws what Gloo throws, and Aborted.
   void connect(Rendezvous& rendezvous, double timeout_seconds);
+  const std::shared_ptr<gloo::transport::Context>& transport_context() const {
+    return transportContext_;
+  }
 };
 
 }  // namespace ringlet::comm

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
+#include "comm/gloo_collectives.h"
 #include "comm/gloo_mesh.h"
 #include "comm/mismatch_report.h"
 #include "comm/peer_memory.h"
@@ -74,7 +77,7 @@ class Staging {
 
 enum class Part : std::uint64_t { header, data };
 
-class GlooTransport final : public Transport {
+class GlooTransport final : public Transport, public CollectiveEngine {
  public:
   GlooTransport(ProcessGroup& group, std::shared_ptr<GlooMesh> mesh, Transport& local)
       : Transport(local.world()),
@@ -84,7 +87,8 @@ class GlooTransport final : public Transport {
         header_out_(*mesh_),
         header_in_(*mesh_),
         data_out_(*mesh_),
-        data_in_(*mesh_) {
+        data_in_(*mesh_),
+        context_(std::make_shared<GlooContext>(mesh_)) {
     header_out_.reserve(sizeof(Header));
     header_in_.reserve(sizeof(Header));
   }
@@ -93,10 +97,20 @@ class GlooTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+  CollectiveEngine* engine() override { return group_.replicas() == 1 ? this : nullptr; }
+
+  const char* engine_name() const override { return "gloo"; }
+  void all_reduce(Stream& stream, View data, ReduceOp op) override {
+    call_gloo(stream, data, [op](const GlooCall& call) { gloo_all_reduce(call, op); });
+  }
+  void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override {
+    call_gloo(stream, data, [op](const GlooCall& call) { gloo_reduce_and_broadcast(call, op); });
+  }
 
   /// Gets this rank out of its wait; the group is aborted already. Any thread.
   void wake() {
     for (Staging* staging : {&header_out_, &header_in_, &data_out_, &data_in_}) staging->wake();
+    context_->break_off();
   }
 
  protected:
@@ -105,8 +119,10 @@ class GlooTransport final : public Transport {
 
  private:
   bool is_remote(int peer) const { return peer != kNobody && !group_.holds(peer); }
+  void start_sending_header(int to, std::int64_t bytes);
   void start_sending(int to, const ConstView& out);
   void start_receiving(int from);
+  void finish_receiving_header(int from, std::int64_t bytes);
   void finish_receiving(Stream& stream, int from, const View& in, Combine combine);
   void finish_sending(int to, const ConstView& out);
   void check(int from, const Header& header, std::int64_t bytes);
@@ -115,6 +131,10 @@ class GlooTransport final : public Transport {
                       static_cast<std::uint64_t>(to);
     return 2 * pair + static_cast<std::uint64_t>(part);
   }
+  template <class Call>
+  void call_gloo(Stream& stream, const View& data, Call call);
+  void agree_on_bytes(std::int64_t bytes);
+  std::chrono::milliseconds patience() const;
   void throw_if_aborted() const;
   template <class Call>
   void start(int peer, Call call);
@@ -128,6 +148,7 @@ class GlooTransport final : public Transport {
   std::shared_ptr<GlooMesh> mesh_;
   Transport& local_;
   Staging header_out_, header_in_, data_out_, data_in_;
+  std::shared_ptr<GlooContext> context_;  // of Gloo's own collectives
 };
 
 /// What goes to or comes from another process is started first and awaited last; in between the
@@ -150,22 +171,26 @@ void GlooTransport::do_exchange(Stream& stream, int to, ConstView out, int from,
   }
 }
 
-void GlooTransport::start_sending(int to, const ConstView& out) {
-  const auto bytes = static_cast<std::size_t>(out.bytes());
-  Header header{.bytes = out.bytes(), .collective = {}};
+void GlooTransport::start_sending_header(int to, std::int64_t bytes) {
+  Header header{.bytes = bytes, .collective = {}};
   if (const auto latest = recorder().latest(); latest && latest->inside()) {
     header.inside_collective = true;
     header.collective = *latest;
   }
   std::memcpy(header_out_.data(), &header, sizeof header);
+  start(to, [&] {
+    header_out_.send(group_.process_of(to), slot(rank(), to, Part::header), sizeof header);
+  });
+}
+
+void GlooTransport::start_sending(int to, const ConstView& out) {
+  const auto bytes = static_cast<std::size_t>(out.bytes());
   data_out_.reserve(bytes);
   if (bytes > 0) std::memcpy(data_out_.data(), out.data(), bytes);
   throw_if_aborted();  // a wake() before reserve() did not reach the new memory
-  start(to, [&] {
-    const int process = group_.process_of(to);
-    header_out_.send(process, slot(rank(), to, Part::header), sizeof header);
-    if (bytes > 0) data_out_.send(process, slot(rank(), to, Part::data), bytes);
-  });
+  start_sending_header(to, out.bytes());
+  if (bytes == 0) return;
+  start(to, [&] { data_out_.send(group_.process_of(to), slot(rank(), to, Part::data), bytes); });
 }
 
 void GlooTransport::start_receiving(int from) {
@@ -174,11 +199,15 @@ void GlooTransport::start_receiving(int from) {
   });
 }
 
-void GlooTransport::finish_receiving(Stream& stream, int from, const View& in, Combine combine) {
+void GlooTransport::finish_receiving_header(int from, std::int64_t bytes) {
   wait(from, [&](auto timeout) { return header_in_.wait_received(timeout); });
   Header header;
   std::memcpy(&header, header_in_.data(), sizeof header);
-  check(from, header, in.bytes());
+  check(from, header, bytes);
+}
+
+void GlooTransport::finish_receiving(Stream& stream, int from, const View& in, Combine combine) {
+  finish_receiving_header(from, in.bytes());
   if (in.bytes() == 0) return;
 
   const auto bytes = static_cast<std::size_t>(in.bytes());
@@ -210,6 +239,47 @@ void GlooTransport::check(int from, const Header& header, std::int64_t bytes) {
       explain_mismatch(from, header.bytes, sender, rank(), bytes, recorder().latest()));
 }
 
+/// Gloo's rings take from the rank above and give to the rank below. All links of the ring together
+/// hold all ranks to the same length.
+void GlooTransport::agree_on_bytes(std::int64_t bytes) {
+  const int above = (rank() + 1) % size(), below = (rank() + size() - 1) % size();
+  start_receiving(above);
+  start_sending_header(below, bytes);
+  finish_receiving_header(above, bytes);
+  wait(below, [&](auto timeout) { return header_out_.wait_sent(timeout); });
+}
+
+template <class Call>
+void GlooTransport::call_gloo(Stream& stream, const View& data, Call call) {
+  throw_if_aborted();
+  if (size() == 1) return;
+  const int above = (rank() + 1) % size();
+  const Clock::time_point begin = Clock::now();
+  try {
+    agree_on_bytes(data.bytes());
+    if (data.bytes() == 0) return;
+    try {
+      call(GlooCall{context_, stream, data, patience()});
+    } catch (const std::exception& error) {
+      throw_if_aborted();
+      // A wait that took too long, or a connection that broke after a long while.
+      const bool late = std::string_view(error.what()).find("Timed out") != std::string_view::npos;
+      if (!late || Clock::now() - begin < patience()) fail_with_gloo(above, error.what());
+      fail<TimeoutError>(explain_timeout(*this, above));
+    }
+  } catch (const std::exception& error) {
+    group_.abort(rank(), error.what());
+    throw;
+  }
+}
+
+/// The longest that Gloo may wait.
+std::chrono::milliseconds GlooTransport::patience() const {
+  constexpr double kLongest = 1e8;  // seconds, some three years
+  return std::chrono::ceil<std::chrono::milliseconds>(
+      std::chrono::duration<double>(std::min(timeout_seconds(), kLongest)));
+}
+
 void GlooTransport::throw_if_aborted() const {
   if (group_.aborted()) throw Aborted(*group_.root_cause());
 }
@@ -225,14 +295,13 @@ void GlooTransport::start(int peer, Call call) {
 
 template <class Wait>
 void GlooTransport::wait(int peer, Wait wait) {
-  constexpr double kLongest = 1e8;  // seconds, some three years
-  const std::chrono::duration<double> patience(std::min(timeout_seconds(), kLongest));
+  const std::chrono::milliseconds longest = patience();
   const Clock::time_point begin = Clock::now();
   try {
-    wait(std::chrono::ceil<std::chrono::milliseconds>(patience));
+    wait(longest);
   } catch (const std::exception& error) {
     throw_if_aborted();
-    if (Clock::now() - begin < patience) fail_with_gloo(peer, error.what());
+    if (Clock::now() - begin < longest) fail_with_gloo(peer, error.what());
     fail<TimeoutError>(explain_timeout(*this, peer));
   }
   throw_if_aborted();
@@ -256,7 +325,19 @@ void GlooTransport::fail(const std::string& message) {
 
 bool has_gloo() { return true; }
 
+namespace {
+
+/// Unless the program has a handler of its own.
+void ignore_broken_pipes() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) != 0) return;
+  if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
 std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds) {
+  ignore_broken_pipes();
   const auto mesh = std::make_shared<GlooMesh>(group.rendezvous().place(), timeout_seconds);
   const auto connecting = std::make_shared<std::atomic<bool>>(true);
   group.on_abort([mesh, connecting] {

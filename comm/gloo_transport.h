@@ -11,6 +11,10 @@
 // message (its queues by slot), so a run in several processes is not free of allocations after
 // step 2.
 //
+// Where every process has one rank, Gloo's own collectives are the transport's engine
+// (gloo_collectives.h). Gloo would end the process on a message that is longer than its receiver
+// expects, so each call begins with a header from the neighbour whose data come first.
+//
 // Gloo's own errors say little ("connection closed by peer"), and its time-outs tear down all of a
 // process's connections. So an error of Gloo counts as a root cause only if the rendezvous does not
 // bring the true one in the following moments.
@@ -29,7 +33,9 @@ class ProcessGroup;
 bool has_gloo();
 
 /// Connects this process with all others of `group`, which do the same, and makes a transport for
-/// each of its ranks. Throws CommError; if Ringlet was built without Gloo, with the remedy.
+/// each of its ranks. From then on the process ignores SIGPIPE, unless it handles it: Gloo writes
+/// to a process that has just died, which is to be told of and not to be died of. Throws CommError;
+/// if Ringlet was built without Gloo, with the remedy.
 std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds);
 
 }  // namespace ringlet::comm

@@ -2,29 +2,48 @@
 //
 //   nccl      ncclAllReduce: NCCL chooses among rings, trees and NVLink's own sums by its model of
 //             the machine; what the other strategies are measured against
-//   library   ncclReduce to rank 0, then ncclBroadcast. Not the naive star, though it looks like
-//             it: both are pipelined rings inside, at most twice as slow as an all-reduce
+//   gloo      gloo::allreduce: a ring in segments of at most 1 MiB, two of them on the way at once
+//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's. Not the naive star, though it
+//             looks like it: NCCL's are pipelined rings inside, at most twice as slow as an
+//             all-reduce
 //
-// Which bytes go where, and in which order numbers are added, is the library's own business; NCCL
-// gives no promise that it stays the same.
+// Which bytes go where, and in which order numbers are added, is the library's own business; none
+// gives a promise that it stays the same.
 #pragma once
+
+#include <string_view>
 
 #include "comm/all_reduce.h"
 
 namespace ringlet::comm {
 
-/// Both throw ContractError where the transport has no engine.
-class NcclAllReduce final : public AllReduce {
+/// All throw ContractError where the transport lacks the engine.
+class EngineAllReduce : public AllReduce {
  public:
-  static constexpr const char* kName = "nccl";
-
-  explicit NcclAllReduce(Transport& transport);
-  const char* name() const override { return kName; }
-  void run(Stream& stream, View data, ReduceOp op) override;
+  const char* name() const override { return name_; }
+  void run(Stream& stream, View data, ReduceOp op) override {
+    engine_.all_reduce(stream, data, op);
+  }
   std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
 
+ protected:
+  EngineAllReduce(Transport& transport, const char* name);
+
  private:
+  const char* name_;
   CollectiveEngine& engine_;
+};
+
+class NcclAllReduce final : public EngineAllReduce {
+ public:
+  static constexpr const char* kName = "nccl";
+  explicit NcclAllReduce(Transport& transport) : EngineAllReduce(transport, kName) {}
+};
+
+class GlooAllReduce final : public EngineAllReduce {
+ public:
+  static constexpr const char* kName = "gloo";
+  explicit GlooAllReduce(Transport& transport) : EngineAllReduce(transport, kName) {}
 };
 
 class ReduceBroadcastAllReduce final : public AllReduce {
@@ -39,5 +58,12 @@ class ReduceBroadcastAllReduce final : public AllReduce {
  private:
   CollectiveEngine& engine_;
 };
+
+/// Whether the engine of this name ("" for none) runs this strategy of an engine.
+bool runs_on(std::string_view strategy, std::string_view engine);
+/// That of a transport, or "".
+std::string_view engine_name(Transport& transport);
+/// What the user has to ask for where a strategy's engine is missing: "--transport nccl".
+const char* engine_need(std::string_view strategy);
 
 }  // namespace ringlet::comm

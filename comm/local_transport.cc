@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "comm/local_peer_access.h"
-#include "comm/local_wait.h"
 #include "comm/mismatch_report.h"
 #include "comm/peer_memory.h"
+#include "comm/rank_wait.h"
 #include "kernels/error.h"
 #include "kernels/reduce.h"
 
@@ -28,14 +28,11 @@ void take(Stream& stream, const void* arriving, const View& in, Combine combine)
   }
 }
 
-std::chrono::nanoseconds spin_time(int size, const LocalGroupOptions& options) {
-  // With more ranks than processors, a rank that spins keeps the one from running that it waits
-  // for. Otherwise spin about as long as falling asleep and being woken takes.
-  constexpr double kSpinMicroseconds = 50;
-  const bool crowded = size > static_cast<int>(std::thread::hardware_concurrency());
-  const double chosen = crowded ? 0 : kSpinMicroseconds;
-  const double microseconds = options.spin_microseconds < 0 ? chosen : options.spin_microseconds;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(microseconds * 1e3));
+std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options) {
+  if (options.spin_microseconds < 0) {
+    return spin_time(size, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
 }
 
 std::int64_t last_cache_bytes() {
@@ -52,7 +49,10 @@ std::int64_t last_cache_bytes() {
 class LocalTransport final : public Transport {
  public:
   LocalTransport(LocalGroup& group, const World& world)
-      : Transport(world), group_(group), waiting_(group, *this), peers_(group, *this) {}
+      : Transport(world),
+        group_(group),
+        waiting_(group, *this, group.doorbell(world.rank), group.spin_),
+        peers_(group, *this) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
@@ -62,6 +62,7 @@ class LocalTransport final : public Transport {
     const FlightRecorder& recorder = group_.transport(other).recorder();
     return RankStatus{recorder.latest(), recorder.activity()};
   }
+  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return group_.size() == size() ? &peers_ : nullptr; }
 
  protected:
@@ -79,7 +80,7 @@ class LocalTransport final : public Transport {
 
   LocalGroup& group_;
   FlightRecorder recorder_;
-  LocalWait waiting_;
+  RankWait<LocalGroup> waiting_;
   LocalPeerAccess peers_;
 };
 
@@ -207,7 +208,7 @@ LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
     : size_(size),
       first_(options.first_rank),
       look_elsewhere_(options.look_elsewhere),
-      spin_(spin_time(std::max(size, options.world_size), options)),
+      spin_(chosen_spin(std::max(size, options.world_size), options)),
       stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(size >= 1, "LocalGroup", "a group has at least one rank");

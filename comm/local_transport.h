@@ -67,7 +67,6 @@ struct LocalGroupOptions {
 
 class LocalPeerAccess;
 class LocalTransport;
-class LocalWait;
 
 /// One message at a time on its way between two ranks.
 struct alignas(64) Mailbox {
@@ -124,8 +123,6 @@ class LocalGroup {
  private:
   friend class LocalPeerAccess;
   friend class LocalTransport;
-  friend class LocalWait;
-
   std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_); }
   Mailbox& mailbox(int from, int to) {
     return mailboxes_[place(from) * static_cast<std::size_t>(size_) + place(to)];

@@ -92,6 +92,7 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   FlightRecorder& recorder() override { return host_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
   CollectiveEngine* engine() override { return this; }
+  const char* engine_name() const override { return "nccl"; }
 
   void all_reduce(Stream& stream, View data, ReduceOp op) override;
   void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override;

@@ -19,4 +19,14 @@ inline std::int64_t part_begin(std::int64_t count, int parts, int index) {
   return index == parts ? count : begin;
 }
 
+/// Elements of the longest part.
+inline std::int64_t longest_part_of(std::int64_t count, int parts) {
+  std::int64_t longest = 0;
+  for (int index = 0; index < parts; ++index) {
+    longest =
+        std::max(longest, part_begin(count, parts, index + 1) - part_begin(count, parts, index));
+  }
+  return longest;
+}
+
 }  // namespace ringlet::comm

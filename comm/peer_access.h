@@ -1,5 +1,5 @@
 // PeerAccess: the memory of all ranks, read and written in place. What a transport offers whose
-// ranks share an address space, or GPUs that reach each other's memory.
+// ranks share an address space, GPUs that reach each other's memory, or a piece of memory.
 //
 //   open(mine)    every rank shows a range and waits until all have
 //   reduce(...)   everybody's range, from begin to end, becomes one there
@@ -7,10 +7,13 @@
 //
 // What a rank wrote before a meeting, the others may read after it. Between open() and close() a
 // rank must keep to the elements that the strategy gives it: nobody may write what another one
-// reads. Memory that is not written and outlives the session (a window that the strategy keeps, of
+// reads. Memory that is not written and outlives the reading (a window that the strategy keeps, of
 // which there are two in turn) needs no close(): leave() says that this rank has read what it
 // wanted, and whoever comes to the open() after the next one may overwrite what it showed two
 // before.
+//
+// Threads show whatever they like. Processes share a window for each rank, which alone can be shown
+// (window()), and what is elsewhere is copied there and back.
 //
 // Stream-ordered like Transport::exchange: on a GPU the meetings order the streams, not the data.
 #pragma once
@@ -28,9 +31,17 @@ class PeerAccess {
  public:
   virtual ~PeerAccess() = default;
 
+  /// Bytes of a window; 0 where any memory can be shown.
+  virtual std::int64_t window_bytes() const { return 0; }
+  /// The memory that alone can be shown: one window and the other in turn, call by call, the same
+  /// on all ranks.
+  virtual View window() { return {}; }
+
   /// `mine` is rank-1 and of the same type and length on every rank. Throws as exchange() does, and
   /// ContractError where the stream's device does not reach another rank's memory.
   virtual void open(Stream& stream, const View& mine) = 0;
+  /// Every rank waits until all have come here.
+  virtual void meet(Stream& stream) = 0;
   virtual void close(Stream& stream) = 0;
   virtual void leave(Stream& stream) = 0;
   /// Ends a session after an error: gives the world up and settles.
@@ -41,10 +52,16 @@ class PeerAccess {
   /// [begin, end) of every rank's range = op of all ranks' [begin, end), in the order of ranks.
   virtual void reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin,
                               std::int64_t end) = 0;
-  /// y = x, both of them memory of this rank alone.
+  /// y = x; `y` is memory that this rank shows, and alone writes.
   virtual void copy(Stream& stream, const ConstView& x, const View& y) = 0;
-  /// mine = op of all ranks' ranges, in the order of ranks; `mine` is memory of this rank alone.
+  /// mine = op of the others' ranges and, for this rank, of `mine`, in the order of ranks; `mine`
+  /// is memory of this rank alone.
   virtual void reduce_into(Stream& stream, ReduceOp op, const View& mine) = 0;
+  /// mine, and this rank's range from `begin` on = op of the others' ranges from there on and, for
+  /// this rank, of `mine`; in the order of ranks.
+  virtual void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) = 0;
+  /// mine = the range of `rank` from `begin` on. What reduce_part() has counted as moved.
+  virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
 };
 
 /// A session in which body() does what the strategy does, and which it ends with close() or

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/gloo_transport.h"
+#include "comm/shm_transport.h"
 
 namespace ringlet::comm {
 
@@ -14,15 +15,23 @@ namespace {
 /// Replicas and processes come first: whatever else differs may follow from them.
 Plan agreed_plan(const ProcessPlace& place, const ProcessGroupOptions& options) {
   Plan plan{{"the number of processes", std::to_string(place.processes)},
-            {"the replicas of a process", std::to_string(options.replicas)}};
+            {"the replicas of a process", std::to_string(options.replicas)},
+            {"the transport", name_of(options.transport)}};
   plan.insert(plan.end(), options.agreed.begin(), options.agreed.end());
   return plan;
 }
 
 }  // namespace
 
+const char* name_of(ProcessTransport transport) {
+  return transport == ProcessTransport::shm ? "shm" : "gloo";
+}
+
 ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
-    : place_(place), replicas_(options.replicas), local_(options.replicas, local_options(options)) {
+    : place_(place),
+      replicas_(options.replicas),
+      kind_(options.transport),
+      local_(options.replicas, local_options(options)) {
   RendezvousOptions joining{.replicas = options.replicas,
                             .timeout_seconds = options.timeout_seconds,
                             .agreed = agreed_plan(place, options)};
@@ -31,7 +40,8 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
   rendezvous_ = std::make_unique<Rendezvous>(place, joining);
   remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas_);
   try {
-    transports_ = connect_gloo(*this, options.timeout_seconds);
+    transports_ = kind_ == ProcessTransport::shm ? connect_shm(*this, options.timeout_seconds)
+                                                 : connect_gloo(*this, options.timeout_seconds);
   } catch (const std::exception& error) {
     abort(first_rank(), error.what());
     throw_failure();

@@ -2,13 +2,15 @@
 //
 // rank = process * replicas + local rank, size = processes * replicas. Each process makes one
 // group, before its replicas' threads. It joins the others (rendezvous.h), then gives each of its
-// ranks a transport that reaches the whole world: within the process through a LocalGroup, to other
-// processes through Gloo (gloo_transport.h).
+// ranks a transport that reaches the whole world: through memory that the processes share
+// (shm_transport.h), or within the process through a LocalGroup and to other processes through Gloo
+// (gloo_transport.h).
 //
 // Failures go both ways: what one rank reports with abort(), and the death of any process, ends the
 // exchanges of every rank of every process with Aborted, within milliseconds.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,10 +26,16 @@
 
 namespace ringlet::comm {
 
+/// What joins the ranks of several processes.
+enum class ProcessTransport : std::uint8_t { shm, gloo };
+
+const char* name_of(ProcessTransport transport);  ///< "shm", "gloo"
+
 struct ProcessGroupOptions {
   int replicas = 1;  ///< ranks of this process; the same number in all processes
   double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< for joining
   Plan agreed{};  ///< what else must be equal in all processes for them to be one run
+  ProcessTransport transport = ProcessTransport::shm;
 };
 
 class ProcessGroup {
@@ -46,6 +54,7 @@ class ProcessGroup {
   int size() const { return place_.processes * replicas_; }
   bool holds(int rank) const { return local_.holds(rank); }
   int process_of(int rank) const { return rank / replicas_; }
+  ProcessTransport kind() const { return kind_; }
 
   /// Of a rank of this process, numbered as in the world.
   Transport& transport(int rank);
@@ -84,6 +93,7 @@ class ProcessGroup {
 
   ProcessPlace place_;
   int replicas_;
+  ProcessTransport kind_;
   LocalGroup local_;
   std::mutex wakers_mutex_;
   std::vector<std::function<void()>> wakers_;

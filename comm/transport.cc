@@ -44,10 +44,25 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
           "what is sent and what is received overlap");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
   const bool receives_only = to == kNobody && from != kNobody;
-  const ScopedSpan span(stream.tracer(), "exchange", "exchange", receives_only ? in.bytes() : bytes,
-                        to == kNobody ? from : to);
+  const char* what = receives_only ? "receive" : from == kNobody ? "send" : "exchange";
+  ScopedSpan span(stream.tracer(), what, "exchange", receives_only ? in.bytes() : bytes,
+                  receives_only ? from : to);
+  if (stream.tracer() != nullptr) {
+    span.set_details({.from = from,
+                      .out_at = to == kNobody ? -1 : place_of(out),
+                      .in_at = from == kNobody ? -1 : place_of(in)});
+  }
   do_exchange(stream, to, out, from, in, combine);
   bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+/// Bytes from the beginning of the subject; -1 for what lies elsewhere.
+std::int64_t Transport::place_of(const ConstView& part) const {
+  if (subject_ == nullptr || part.bytes() == 0) return -1;
+  const auto begin = reinterpret_cast<std::uintptr_t>(subject_);
+  const auto at = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto length = static_cast<std::uintptr_t>(subject_bytes_);
+  return begin <= at && at < begin + length ? static_cast<std::int64_t>(at - begin) : -1;
 }
 
 }  // namespace ringlet::comm

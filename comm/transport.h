@@ -10,7 +10,8 @@
 // later on the same stream may overwrite `out` and read `in`; nothing else is promised. In
 // particular a transport for CUDA may return before anything has moved, and it makes its stream
 // wait for what its peer has yet to produce, and for its peer to have read `out`. The local
-// transport for host memory has moved everything when exchange returns.
+// transport for host memory has moved everything when exchange returns; what goes through shared
+// memory has left `out`, and may not have been received.
 //
 // Messages between two ranks match in order: the k-th send from a to b meets the k-th receive at b
 // from a. Both must have the same length and come from the same collective (see FlightRecorder);
@@ -25,6 +26,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/cost_model.h"
 #include "comm/errors.h"
 #include "comm/flight_recorder.h"
 #include "comm/peer_access.h"
@@ -63,6 +65,8 @@ struct RankStatus {
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;
+  /// "nccl" or "gloo": the library, and the strategy that is all_reduce().
+  virtual const char* engine_name() const = 0;
   /// data = op of data over all ranks.
   virtual void all_reduce(Stream& stream, View data, ReduceOp op) = 0;
   /// The same as two calls: the result goes to rank 0, and from there to all.
@@ -113,10 +117,20 @@ class Transport {
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
 
+  /// Round figures for the cost model, for as long as nobody has measured this machine: between
+  /// processes over a loopback, unless a transport knows better.
+  virtual CostModel typical_costs() const { return {30e-6, 1 / 1.5e9, 1 / 20e9}; }
+
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;
   /// What `rank` did last, or nothing where the transport cannot know.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
+
+  /// What the exchanges from now on are about, for traces: they tell where in it their parts lie.
+  void set_subject(const ConstView& data) {
+    subject_ = data.data();
+    subject_bytes_ = data.bytes();
+  }
 
   /// For a PeerAccess.
   void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -132,7 +146,11 @@ class Transport {
   }
 
  private:
+  std::int64_t place_of(const ConstView& part) const;
+
   World world_;
+  const void* subject_ = nullptr;
+  std::int64_t subject_bytes_ = 0;
   std::atomic<double> timeout_seconds_{kDefaultTimeoutSeconds};
   std::atomic<std::int64_t> bytes_sent_{0};
 };

@@ -68,15 +68,46 @@ std::string rates_in_words(const Recipe& recipe) {
 
 std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
-  std::int64_t elements = 0;
-  for (const Bucket& bucket : report.buckets) elements += bucket.end - bucket.begin;
   const Execution& execution = report.options.execution;
-  const bool has_choice = execution.devices.front().kind == DeviceKind::cuda;
+  const DType dtype = report.options.recipe.grad_dtype;
+  const bool in_processes = joins_processes(execution.transport);
+  const bool has_choice = in_processes || execution.devices.front().kind == DeviceKind::cuda;
   return fmt::format(
-      "{} all-reduce of {} KiB in {}, overlap {}{}", report.sync, elements * 4 / 1024,
-      counted(static_cast<std::int64_t>(report.buckets.size()), "bucket"),
+      "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
+      wire_bytes(report.buckets) / 1024,
+      dtype == DType::f32 ? "" : fmt::format(" as {}", name_of(dtype)),
+      counted(std::count_if(report.buckets.begin(), report.buckets.end(),
+                            [](const Bucket& bucket) { return bucket.parameters > 0; }),
+              "bucket"),
       execution.overlap ? "on" : "off",
-      has_choice ? fmt::format(", transport {}", name_of(choose_transport(execution))) : "");
+      has_choice ? fmt::format(", transport {}", name_of(choose_transport(execution, in_processes)))
+                 : "");
+}
+
+constexpr std::size_t kBucketsShown = 16;
+
+/// ", 0.039 ms a step by the cost model"
+std::string prediction_in_words(const SyncPlan& plan) {
+  if (plan.source == PredictedFrom::nowhere) return "";
+  return fmt::format(
+      ", {:.3f} ms a step by {}", 1e3 * plan.seconds(),
+      plan.source == PredictedFrom::tuning ? "what ringlet tune measured" : "the cost model");
+}
+
+/// A line for each bucket where there are several; `taken` may be empty.
+void print_sums(std::FILE* out, const SyncPlan& plan, const std::vector<double>& taken) {
+  if (plan.sums.size() < 2) return;
+  const std::size_t shown = std::min(plan.sums.size(), kBucketsShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PlannedSum& sum = plan.sums[i];
+    fmt::print(out, "          {}: {:.1f} KiB by {}", sum.name,
+               static_cast<double>(sum.bytes) / 1024, sum.strategy);
+    if (plan.source != PredictedFrom::nowhere) fmt::print(out, ", {:.3f} ms", 1e3 * sum.seconds);
+    if (!taken.empty()) fmt::print(out, " predicted, {:.3f} ms taken", 1e3 * taken[i]);
+    fmt::print(out, "\n");
+  }
+  if (shown < plan.sums.size())
+    fmt::print(out, "          and {} more\n", plan.sums.size() - shown);
 }
 
 constexpr const char* kTableHead =
@@ -122,7 +153,9 @@ void Console::started(const StartReport& report) {
              processes > 1 ? fmt::format(" in {} processes", processes) : "",
              devices_in_words(execution), counted(execution.threads, "thread"),
              name_of(detect_instruction_set()), name_of(report.layout));
-  fmt::print(out_, "sync      {}\n", sync_in_words(report));
+  sync_plan_ = report.sync_plan;
+  fmt::print(out_, "sync      {}{}\n", sync_in_words(report), prediction_in_words(sync_plan_));
+  print_sums(out_, sync_plan_, {});
   if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", with_commas(first_step_));
   fmt::print(out_, "\n{}", kTableHead);
   std::fflush(out_);
@@ -161,9 +194,23 @@ void Console::epoch_done(const EpochReport& report) {
 
 void Console::finish() {
   clear_line();
-  if (!table_broken_ || rows_.empty()) return;
-  fmt::print(out_, "\n{}", kTableHead);
-  for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
+  if (table_broken_ && !rows_.empty()) {
+    fmt::print(out_, "\n{}", kTableHead);
+    for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
+  }
+  print_sync_taken();
+}
+
+void Console::print_sync_taken() {
+  if (sync_taken_.steps == 0) return;
+  const std::vector<double>& taken = sync_taken_.seconds;
+  fmt::print(out_, "\nsync took ");
+  if (!taken.empty()) {  // not on a GPU
+    fmt::print(out_, "{:.3f} ms a step (median, with the wait for the last replica), ",
+               1e3 * std::accumulate(taken.begin(), taken.end(), 0.0));
+  }
+  fmt::print(out_, "replica 0 waited {:.3f} ms (mean)\n", 1e3 * sync_taken_.waited_seconds);
+  print_sums(out_, sync_plan_, taken);
 }
 
 void print_evaluation(std::FILE* out, const Evaluation& evaluation,

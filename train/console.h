@@ -23,12 +23,15 @@ class Console : public RunListener {
   void started(const StartReport& report) override;
   void step_done(const StepReport& report) override;
   void epoch_done(const EpochReport& report) override;
+  void synchronised(const SyncReport& report) override { sync_taken_ = report; }
 
-  /// After the run: clears the line; shows the table anew where plain lines stand between its rows.
+  /// After the run: clears the line; shows the table anew where plain lines stand between its rows,
+  /// and what synchronisation took.
   void finish();
 
  private:
   void clear_line();
+  void print_sync_taken();
 
   std::FILE* out_;
   bool terminal_;
@@ -39,6 +42,8 @@ class Console : public RunListener {
   bool table_broken_ = false;  ///< by plain lines
   double recent_seconds_ = 0, recent_samples_ = 0;
   std::vector<EpochReport> rows_;
+  SyncPlan sync_plan_;
+  SyncReport sync_taken_;
 };
 
 /// A row for each class, and one for the whole.

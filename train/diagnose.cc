@@ -22,6 +22,11 @@ std::int64_t nonfinite_in(Device& device, ConstView view) {
   return found;
 }
 
+const char* kept_in_words(const RunSetup& setup) {
+  return setup.steps_in_flight == 0 ? "the parameters were left as they were before this step"
+                                    : "no state was saved since";
+}
+
 std::string in_parameters(Replica& replica) {
   for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
     const std::int64_t found = nonfinite_in(replica.device(), parameter->value);
@@ -77,9 +82,18 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
       "the loss is {} in step {} (epoch {}): the first broken numbers are in "
       "{}; {}. Try a smaller --lr (now {:g}) and check the data",
       std::isnan(loss) ? std::abs(loss) : loss, step + 1, setup.partition.epoch_of(step) + 1, where,
-      setup.steps_in_flight == 0 ? "the parameters were left as they were before this step"
-                                 : "no state was saved since",
-      setup.schedule.at(step).lr));
+      kept_in_words(setup), setup.schedule.at(step).lr));
+}
+
+void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step) {
+  const DType dtype = setup.options.recipe.grad_dtype;
+  throw RunError(
+      fmt::format("the gradient of step {} (epoch {}) is beyond {}, which ends at {}, though the "
+                  "loss is {:.4g}; "
+                  "{}. Leave --grad-dtype out, or take {}",
+                  step + 1, setup.partition.epoch_of(step) + 1, name_of(dtype),
+                  dtype == DType::f16 ? "65504" : "3.4e38", loss, kept_in_words(setup),
+                  dtype == DType::f16 ? "bf16, which reaches as far as f32" : "a smaller --lr"));
 }
 
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {

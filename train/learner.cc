@@ -1,18 +1,20 @@
 #include "train/learner.h"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "kernels/l2_norm.h"
 #include "train/failure.h"
 
 namespace ringlet::train {
 
 namespace {
 
-/// What rides behind the gradients; sums over the ranks.
-enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStatistics = 3 };
+/// What rides behind the gradients: sums over the ranks, and what a rank computes for itself.
+enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kGradNorm = 3 };
 
 ReplicaSpec spec_of(const MakeModel& make_model, const LearnerOptions& options) {
   ReplicaSpec spec;
@@ -35,7 +37,10 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
       options_(options),
       replica_(device, spec_of(make_model, options)),
       sync_(device, communicator, replica_.parameters(), ShardTree(1),
-            {options.bucket_kb, options.overlap}),
+            {.bucket_kb = options.bucket_kb,
+             .overlap = options.overlap,
+             .grad_dtype = options.grad_dtype,
+             .first_bucket_kb = options.first_bucket_kb}),
       inputs_(device),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
@@ -73,15 +78,22 @@ double Learner::step(const data::Batch& batch, std::int64_t world_samples, const
     fill(compute, 0, statistics);
     replica_.forward(to_device(batch));
     replica_.add_loss_to(statistics.slice(kLossSum, kSamples));
-    copy(compute, inputs_.counts(), statistics.slice(kSamples, kStatistics));
+    copy(compute, inputs_.counts(), statistics.slice(kSamples, kGradNorm));
     sync_.begin_step();
     replica_.backward(inputs_.loss_seed(), {}, &sync_);
     sync_.finish();
+    if (sync_.narrows()) {
+      const nn::Parameters& parameters = replica_.parameters();
+      l2_norm(compute, parameters.gradients().slice(0, parameters.plan().elements),
+              statistics.slice(kGradNorm, kGradNorm + 1));
+    }
     std::array<float, nn::Parameters::kStatistics> sums{};
     copy_to_host(compute, statistics, sums.data());
     communicator_.require_alive();
     require(static_cast<std::int64_t>(sums[kSamples]) == world_samples, "Learner::step",
             "the ranks' samples do not add up to world_samples");
+    require(!sync_.narrows() || std::isfinite(sums[kGradNorm]), "Learner::step",
+            "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
     replica_.update(inputs_.rates());
     return static_cast<double>(sums[kLossSum]) / static_cast<double>(world_samples);
   } catch (...) {  // collectives under way read this replica's memory: all must let go of it

@@ -31,8 +31,10 @@ struct LearnerOptions {
   std::uint64_t seed = 1;       ///< of the weights and of dropout
   bool nesterov = false;
   double weight_decay = 0;
-  std::int64_t bucket_kb = 1024;  ///< see GradientSync
-  bool overlap = true;            ///< see GradientSync
+  std::int64_t bucket_kb = 1024;      ///< see GradientSync
+  std::int64_t first_bucket_kb = -1;  ///< see GradientSync
+  bool overlap = true;                ///< see GradientSync
+  DType grad_dtype = DType::f32;      ///< see GradientSync
 };
 
 class Learner {
@@ -48,7 +50,8 @@ class Learner {
   /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32
   /// [n, C, H, W] in host memory; n may be 0 and may differ between ranks. `world_samples`: of all
   /// ranks together. Returns the mean loss over these, the same on every rank. Throws ContractError
-  /// where the ranks' samples do not add up to `world_samples`.
+  /// where the ranks' samples do not add up to `world_samples`, and where a gradient that travels
+  /// as f16 or bf16 is beyond that; the update is then not made.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
 
   /// How many samples of `batch` the model classifies rightly. This rank alone.

@@ -12,6 +12,7 @@
 
 #include "comm/all_reduce.h"
 #include "kernels/device.h"
+#include "kernels/tensor.h"
 #include "nn/models/model.h"
 #include "train/schedule.h"
 
@@ -35,7 +36,8 @@ struct Recipe {
   bool normalize = true;  ///< subtract the training pixels' mean, divide by their deviation
   int accumulate = 1;     ///< micro-batches that each replica cuts its share into
   bool exact = false;
-  int shards = 0;  ///< logical shards S; 0: 8 in exact mode, else one a replica
+  int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
+  DType grad_dtype = DType::f32;  ///< as which gradients travel: f32, f16 or bf16
 
   bool operator==(const Recipe&) const = default;
 };
@@ -48,7 +50,7 @@ Recipe default_recipe(const std::string& model);
 using MakeModel = std::function<std::unique_ptr<nn::Layer>(const nn::ModelInput& input)>;
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
-enum class TransportChoice : std::uint8_t { automatic, local, nccl };
+enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {
@@ -58,6 +60,7 @@ struct Execution {
   comm::MakeAllReduce make_sync{};            ///< a strategy of one's own, in place of `sync`
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
+  std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: as the others
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;
   int check_replicas = 0;      ///< compare replicas every so many steps; 0: never

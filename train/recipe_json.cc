@@ -1,6 +1,7 @@
 #include "train/recipe_json.h"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "train/atomic_file.h"
 #include "train/json_fields.h"
@@ -10,7 +11,7 @@ namespace ringlet::train {
 
 namespace {
 
-/// Calls visit(name, field) for every field but the schedule: the one list of them.
+/// Calls visit(name, field) for every field that is a plain value.
 template <class R, class Visit>
 void for_each_field(R& recipe, Visit visit) {
   visit("model", recipe.model);
@@ -30,12 +31,20 @@ void for_each_field(R& recipe, Visit visit) {
   visit("shards", recipe.shards);
 }
 
+DType parse_grad_dtype(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Recipe& recipe) {
   nlohmann::json json;
   for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   json["schedule"] = name_of(recipe.schedule);
+  json["grad_dtype"] = name_of(recipe.grad_dtype);
   return json;
 }
 
@@ -46,6 +55,11 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     std::string schedule;
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
+    if (json.contains("grad_dtype")) {  // older runs know f32 alone
+      std::string dtype;
+      read_field(json, "grad_dtype", dtype);
+      recipe.grad_dtype = parse_grad_dtype(dtype);
+    }
   } catch (const std::exception& error) {
     throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
                     "); it is damaged, or another version's");

@@ -9,6 +9,7 @@
 #include "nn/plan.h"
 #include "train/gradient_sync.h"
 #include "train/options.h"
+#include "train/sync_plan.h"
 
 namespace ringlet::train {
 
@@ -80,6 +81,14 @@ struct StartReport {
   std::int64_t samples_per_pass = 1;  ///< that the plan was made for
   Layout layout = Layout::nchw;
   std::string sync;
+  SyncPlan sync_plan{};
+};
+
+/// What synchronisation took on rank 0, in the steps of this start of the run.
+struct SyncReport {
+  std::int64_t steps = 0;
+  std::vector<double> seconds{};  ///< by bucket: GradientSync::median_seconds()
+  double waited_seconds = 0;      ///< a step, of the replica's thread, in the mean
 };
 
 /// Rank 0 tells its listeners. Calls come from the replica's thread.
@@ -93,6 +102,8 @@ class RunListener {
   virtual void epoch_done(const EpochReport&) {}
   /// A state or the finished model was written.
   virtual void saved(const std::string& path) { (void)path; }
+  /// Before ended(), where several ranks made a step.
+  virtual void synchronised(const SyncReport&) {}
   /// The last step was reported, be it the planned one or one after which somebody asked to stop.
   virtual void ended() {}
 };

@@ -82,7 +82,18 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"processes", report.batch_of_rank.size() / devices.size()},
           {"threads", execution.threads},
           {"layout", name_of(report.layout)},
-          {"sync", report.sync}};
+          {"sync", report.sync},
+          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)}};
+}
+
+json sync_of(const SyncPlan& plan) {
+  json sync{{"predicted_from", name_of(plan.source)}, {"buckets", json::array()}};
+  for (const PlannedSum& sum : plan.sums) {
+    json bucket{{"name", sum.name}, {"bytes", sum.bytes}, {"strategy", sum.strategy}};
+    if (plan.source != PredictedFrom::nowhere) bucket["predicted_seconds"] = sum.seconds;
+    sync["buckets"].push_back(std::move(bucket));
+  }
+  return sync;
 }
 
 }  // namespace
@@ -94,18 +105,30 @@ void RunRecord::started(const StartReport& report) {
   const nn::Plan& plan = report.plan;
   const double flops = (plan.forward.flops + plan.backward.flops) /
                        static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass));
-  const json record{
-      {"ringlet", kVersion},
-      {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
-      {"data", data_of(setup_)},
-      {"model",
-       {{"name", setup_.options.recipe.model},
-        {"parameters", plan.parameter_count},
-        {"flops_per_sample", flops}}},
-      {"run", run_of(report, setup_)},
-      {"machine", machine_of(setup_.options.execution)}};
+  json record{{"ringlet", kVersion},
+              {"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
+              {"data", data_of(setup_)},
+              {"model",
+               {{"name", setup_.options.recipe.model},
+                {"parameters", plan.parameter_count},
+                {"flops_per_sample", flops}}},
+              {"run", run_of(report, setup_)},
+              {"machine", machine_of(setup_.options.execution)}};
+  if (!report.sync_plan.sums.empty()) record["sync"] = sync_of(report.sync_plan);
   // What a system calls itself need not be UTF-8.
-  write_file_atomically(file_, record.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  record_ = record.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  write_file_atomically(file_, record_);
+}
+
+void RunRecord::synchronised(const SyncReport& report) {
+  json record = json::parse(record_);
+  json& sync = record["sync"];
+  sync["steps"] = report.steps;
+  sync["waited_seconds"] = report.waited_seconds;
+  for (std::size_t i = 0; i < report.seconds.size(); ++i) {
+    sync["buckets"][i]["taken_seconds"] = report.seconds[i];
+  }
+  write_file_atomically(file_, record.dump(1) + "\n");
 }
 
 }  // namespace ringlet::train

@@ -6,13 +6,22 @@
 //    "data": {"name", "description", "directory", "synthetic_train", "synthetic_test"},
 //    "model": {"name", "parameters", "flops_per_sample"},
 //    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
-//            "shards", "devices": [..], "processes", "threads", "layout", "sync"},
+//            "shards", "devices": [..], "processes", "threads", "layout", "sync",
+//            "grad_dtype"},
+//    "sync": {"predicted_from": "model", "buckets": [{"name", "bytes", "strategy",
+//             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
 //    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}
+//
+// "sync" has the plan, where several ranks run, and from the run's end on what it took on rank 0:
+// the steps of this start, seconds a step that the replica's thread waited, and each bucket's
+// collective in the median ("taken_seconds", not on a GPU). "predicted_seconds" are from "model" or
+// "tune" (sync_plan.h), or missing.
 //
 // "gpus" and "versions" (of CUDA's libraries) are there where a replica is on a GPU.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "train/reports.h"
 #include "train/run_setup.h"
@@ -26,10 +35,13 @@ class RunRecord : public RunListener {
 
   /// Writes the file. Throws FileError.
   void started(const StartReport& report) override;
+  /// Writes it anew, with what synchronisation took. Throws FileError.
+  void synchronised(const SyncReport& report) override;
 
  private:
   std::filesystem::path file_;
   const RunSetup& setup_;
+  std::string record_;  // what was written
 };
 
 }  // namespace ringlet::train

@@ -67,6 +67,9 @@ void check(const Recipe& recipe) {
   require(recipe.accumulate >= 1, "--accumulate", "must be at least 1");
   require(!recipe.nesterov || recipe.momentum > 0 || recipe.cycle_momentum, "--nesterov",
           "needs --momentum greater than 0");
+  require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
+          "rounds the sums between replicas, so their number would change the bits; leave it out "
+          "with --exact");
 }
 
 std::int64_t largest_unit(const Partition& partition) {

@@ -54,12 +54,17 @@ void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::i
                  escaped(span.name.data()), span.category,
                  static_cast<double>(span.begin_ns - origin_ns) * 1e-3,
                  static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
-  if (span.bytes >= 0 && span.peer >= 0) {
-    fmt::format_to(std::back_inserter(out), R"(,"args":{{"bytes":{},"peer":{}}})", span.bytes,
-                   span.peer);
-  } else if (span.bytes >= 0) {
-    fmt::format_to(std::back_inserter(out), R"(,"args":{{"bytes":{}}})", span.bytes);
+  const char* separator = R"(,"args":{)";
+  for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"bytes", span.bytes},
+                                   {"peer", span.peer},
+                                   {"from", span.details.from},
+                                   {"out_at", span.details.out_at},
+                                   {"in_at", span.details.in_at}}) {
+    if (value < 0) continue;
+    fmt::format_to(std::back_inserter(out), R"({}"{}":{})", separator, key, value);
+    separator = ",";
   }
+  if (*separator == ',' && separator[1] == '\0') out.push_back('}');
   out.push_back('}');
 }
 

@@ -72,7 +72,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
                 ? static_cast<int>(setup.partition.shards_of(communicator.rank()).size())
                 : 1),
       sync_(device, communicator, replica_.parameters(), tree_,
-            {setup.options.execution.bucket_kb, setup.options.execution.overlap}),
+            {.bucket_kb = setup.options.execution.bucket_kb,
+             .overlap = setup.options.execution.overlap,
+             .grad_dtype = setup.options.recipe.grad_dtype,
+             .first_bucket_kb = setup.options.execution.first_bucket_kb}),
       evaluator_(replica_, communicator, setup.data.test, setup.loader, kEvaluationBatch),
       batches_(make_batch_source(
           device, setup.data.train, schedule_of(setup, communicator.rank()),
@@ -129,6 +132,8 @@ void TrainLoop::announce() {
                      .samples_per_pass = setup_.replica.max_train_batch,
                      .layout = setup_.replica.layout,
                      .sync = strategies_in_words(communicator_, sync_.buckets())};
+  if (listeners_.empty()) return;
+  report.sync_plan = plan_sync(communicator_, sync_.buckets(), setup_.options.execution);
   for (int rank = 0; rank < setup_.ranks; ++rank) {
     report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
   }
@@ -143,8 +148,16 @@ RunResult TrainLoop::run() {
   result_.finished = progress_.step == setup_.last_step;
   if (result_.finished && progress_.epoch_samples > 0) end_epoch();
   save_if_due(true);
+  report_sync();
   for (RunListener* listener : listeners_) listener->ended();
   return result_;
+}
+
+void TrainLoop::report_sync() {
+  if (sync_.steps() == 0) return;
+  const double waited = sync_.waited_seconds() / static_cast<double>(sync_.steps());
+  const SyncReport report{sync_.steps(), sync_.median_seconds(), waited};
+  for (RunListener* listener : listeners_) listener->synchronised(report);
 }
 
 bool TrainLoop::step() {
@@ -211,6 +224,10 @@ void TrainLoop::take_statistics(std::size_t in_flight) {
     step.loss_sum = static_cast<double>(sums[kLossSum]);
     step.grad_norm = static_cast<double>(sums[kGradNorm]);
     check_loss(step.loss_sum, step.step - 1);
+    if (sync_.narrows() && !std::isfinite(step.grad_norm)) {
+      throw_overflown_gradient(step.loss_sum / static_cast<double>(step.samples), setup_,
+                               step.step - 1);
+    }
     progress_.epoch_loss += step.loss_sum;
     progress_.epoch_samples += step.samples;
     stop_agreed_ = stop_agreed_ || sums[kStopWishes] > 0;
@@ -244,7 +261,7 @@ void TrainLoop::compute_gradients() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
-  if (wants_grad_norm_) {
+  if (wants_grad_norm_ || sync_.narrows()) {
     const nn::Parameters& parameters = replica_.parameters();
     l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements),
             statistic(parameters, kGradNorm));

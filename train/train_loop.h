@@ -72,6 +72,7 @@ class TrainLoop {
   void announce();
   void run_unit(std::int64_t unit, bool last);
   void check_loss(double loss, std::int64_t step);
+  void report_sync();
   void report_step(const Pending& step, double seconds);
   void after_step();
   void end_epoch();

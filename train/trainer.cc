@@ -47,10 +47,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   const int first = group.first_rank();
   const TransportChoice transport = choose_transport(execution, processes != nullptr);
   const auto nccl = transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
-  const comm::MakeAllReduce make_strategy =
-      tuned_strategy(execution, nccl                   ? "nccl"
-                                : processes != nullptr ? "gloo"
-                                                       : "local");
+  const comm::MakeAllReduce make_strategy = tuned_strategy(execution, name_of(transport));
   ReplicaWatch watch(execution, first, group.world_size());
   const auto run_rank = [&](int rank) {
     try {

@@ -47,9 +47,11 @@ nlohmann::json json_of(const fs::path& file) {
 TEST(AllReduceBench, PrintsATableOfEveryStrategyThatCanRunAndNamesTheOthers) {
   const Outcome outcome = ringlet(quick_bench({"--ranks", "2,3"}));
   ASSERT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place",
-                                  "3 ranks as threads", "#wrong", "busbw", "\nfastest: ", "\nmodel",
-                                  "nccl, library (without --transport nccl)"}));
+  EXPECT_TRUE(holds(outcome.out,
+                    {"2 ranks as threads on cpu:0, local transport, in place", "3 ranks as threads",
+                     "#wrong", "busbw", "\nfastest: ", "\nmodel", "nccl (without --transport nccl)",
+                     "gloo (without --transport gloo with one replica in each",
+                     "library (without --transport nccl, or gloo"}));
   for (const std::string& strategy : local_strategies()) {
     EXPECT_TRUE(holds(outcome.out, {"  " + strategy + " "}));
   }
@@ -147,14 +149,47 @@ TEST(AllReduceBench, RunsItsRanksAsProcessesAndCollectsWhatTheyMeasured) {
   EXPECT_TRUE(fails_with(2, outcome, {"--trace with --processes takes one number of --ranks"}));
   const Outcome measured = ringlet(
       quick_bench({"--processes", "--ranks", "2,3", "--json", file, "--strategies", "ring"}));
-  if (measured.err.find("Gloo") != std::string::npos) GTEST_SKIP() << measured.err;
   ASSERT_TRUE(succeeds(measured));
-  EXPECT_TRUE(holds(measured.out, {"2 ranks as processes", "gloo transport", "3 ranks as"}));
+  EXPECT_TRUE(holds(measured.out, {"2 ranks as processes", "shm transport", "3 ranks as"}));
   const nlohmann::json rows = json_of(file).at("rows");
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[3].at("ranks"), 3);
   EXPECT_EQ(rows[3].at("ranks_as"), "processes");
   EXPECT_EQ(rows[3].at("wrong"), 0);
+}
+
+TEST(AllReduceBench, MeasuresGloosOwnSumsBesideTheOthers) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "bench.json";
+  const Outcome measured = ringlet(quick_bench(
+      {"--processes", "--ranks", "3", "--strategies", "library,ring,gloo", "--json", file}));
+  if (measured.err.find("Gloo, which this build has not") != std::string::npos) {
+    GTEST_SKIP() << measured.err;
+  }
+  ASSERT_TRUE(succeeds(measured));
+  EXPECT_TRUE(holds(measured.out, {"gloo transport"}));
+  const nlohmann::json rows = json_of(file).at("rows");
+  EXPECT_EQ(strategies_in(rows), (std::set<std::string>{"ring", "gloo", "library"}));
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.at("wrong"), 0);
+    EXPECT_EQ(row.at("transport"), "gloo");
+    EXPECT_EQ(row.at("pinned"), false);
+  }
+}
+
+TEST(AllReduceBench, SaysWhereItsProcessesCannotLeaveTheirFigures) {
+  const Outcome outcome =
+      ringlet(quick_bench({"--processes"}), {.environment = {{"TMPDIR", "/no/such"}}});
+  EXPECT_TRUE(fails_with(1, outcome,
+                         {"/no/such is no folder for temporary files: ", "; set TMPDIR to one"}));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(AllReduceBench, TakesTheNameOfTheTimeOutThatMessagesGive) {
+  for (const char* flag : {"--timeout", "--comm-timeout"}) {
+    EXPECT_TRUE(succeeds(ringlet(quick_bench({flag, "30", "--strategies", "ring"})))) << flag;
+    EXPECT_TRUE(fails_with(2, ringlet(quick_bench({flag, "0"})), {"'0'"})) << flag;
+  }
 }
 
 TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
@@ -173,7 +208,10 @@ TEST(AllReduceBench, RefusesWhatCannotBeInOneLine) {
       {{"--strategies", "rign"}, {"--strategies", "did you mean ring?"}},
       {{"--strategies", "nccl"}, {"--transport nccl is for GPUs"}},
       {{"--strategies", "nccl", "--transport", "local"}, {"--strategies nccl needs --transport"}},
-      {{"--strategies", "one-shot", "--processes"},
+      {{"--strategies", "gloo"}, {"--strategies gloo needs --transport gloo with one replica"}},
+      {{"--strategies", "gloo", "--processes", "--transport", "shm"},
+       {"--strategies gloo needs --transport gloo with one replica"}},
+      {{"--strategies", "one-shot", "--processes", "--transport", "gloo"},
        {"--strategies one-shot needs ranks that share"}},
       {{"-d", "bf16", "-o", "mean", "--ranks", "32"},
        {"bf16", "up to 256", "the mean of 32 ranks"}},

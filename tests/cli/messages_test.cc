@@ -198,8 +198,11 @@ std::vector<Provocation> provocations() {
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
+      usage_of_train({"--exact", "--grad-dtype", "bf16"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
       usage_of_train({"--transport", "nccl"}),
+      usage_of_train({"--transport", "shm"}),
+      usage_of_train({"--transport", "local", "--processes", "2"}),
       usage_of_train({"--transport", "local", "--sync", "nccl"}),
       usage({"train", "--devices", "cpu,cuda:0"}),
       {2,
@@ -377,6 +380,11 @@ std::vector<Provocation> provocations() {
        [](const Stage&) {
          return quick({"--lr", "1e30", "--epochs", "3"});
        }},
+      {1,
+       [](const Stage&) {
+         return quick(
+             {"--lr", "1000", "--schedule", "constant", "--replicas", "2", "--grad-dtype", "f16"});
+       }},
       {1, [](const Stage&) { return in_place(kPlace); }},
       {1, [](const Stage&) { return outlive_the_other(); }},
       {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
@@ -396,7 +404,7 @@ std::vector<Provocation> provocations() {
       bench({"--begin", "8K", "--end", "4K"}),
       bench({"--begin", "1"}),
       bench({"--devices", "cpu,cpu", "--ranks", "3"}),
-      bench({"--strategies", "one-shot", "--processes"}),
+      bench({"--strategies", "one-shot", "--processes", "--transport", "gloo"}),
       bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),
       bench({"--ranks", "2,3", "--processes", "--trace", "t.json"}),
       bench({"--no-measure", "--report", "page.html"}),

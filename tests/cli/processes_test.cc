@@ -64,30 +64,26 @@ std::vector<double> losses_in(const std::filesystem::path& metrics) {
   return losses;
 }
 
-class ProcessesRun : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!comm::has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
-  }
-};
-
-TEST_F(ProcessesRun, LearnsWhatThreadsLearnAndSpeaksOnce) {
+TEST(ProcessesRun, LearnsWhatThreadsLearnAndSpeaksOnce) {
   const TemporaryDirectory folder;
-  for (const std::string sync : {"ring", "naive"}) {
+  for (const auto& [sync, transport] : {std::pair<std::string, std::string>{"ring", "shm"},
+                                        {"naive", comm::has_gloo() ? "gloo" : "shm"}}) {
     const std::string threads = folder / ("threads-" + sync), processes = folder / (sync + ".json");
     ASSERT_TRUE(
         succeeds(ringlet(quick_train({"--replicas", "4", "--sync", sync, "--metrics", threads}))));
-    const Outcome outcome = ringlet(quick_train(
-        {"--processes", "2", "--replicas", "2", "--sync", sync, "--metrics", processes}));
+    const Outcome outcome =
+        ringlet(quick_train({"--processes", "2", "--replicas", "2", "--sync", sync, "--transport",
+                             transport, "--metrics", processes}));
     ASSERT_TRUE(succeeds(outcome));
-    EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes on cpu:0", "4 replicas x 16"}));
+    EXPECT_TRUE(holds(outcome.out,
+                      {"4 in 2 processes on cpu:0", "4 replicas x 16", "transport " + transport}));
     EXPECT_EQ(outcome.out.find("epoch   train"), outcome.out.rfind("epoch   train"));
     EXPECT_EQ(losses_in(processes).size(), 4U);
     EXPECT_EQ(losses_in(processes), losses_in(threads)) << sync;
   }
 }
 
-TEST_F(ProcessesRun, IsExactForAnySplit) {
+TEST(ProcessesRun, IsExactForAnySplit) {
   const TemporaryDirectory folder;
   std::string expected;
   for (const auto& [processes, replicas] :
@@ -108,7 +104,7 @@ TEST_F(ProcessesRun, IsExactForAnySplit) {
   EXPECT_EQ(ringlet(eval + Arguments{"--processes", "3"}).out, alone.out);
 }
 
-TEST_F(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
+TEST(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
   const TemporaryDirectory folder;
   const Arguments line = quick_train({"--processes", "--trace", folder / "trace.json"});
   Program second(line, {.environment = by_hand(1, 2)});
@@ -122,7 +118,14 @@ TEST_F(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
   EXPECT_TRUE(holds(read_file(folder / "trace.p1.json"), {"\"rank 1\"", "\"peer\":0"}));
 }
 
-TEST_F(ProcessesRun, SaysWhatIsWrongWithTheEnvironment) {
+TEST(ProcessesRun, MayBeTheOnlyOneOfALauncher) {
+  for (const char* replicas : {"1", "2"}) {
+    EXPECT_TRUE(succeeds(ringlet(quick_train({"--processes", "--replicas", replicas}),
+                                 {.environment = by_hand(0, 1)})));
+  }
+}
+
+TEST(ProcessesRun, SaysWhatIsWrongWithTheEnvironment) {
   EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes"})),
                          {"--processes without a number", "torchrun", "--processes N"}));
   auto half = by_hand(0, 2);
@@ -142,7 +145,7 @@ TEST_F(ProcessesRun, SaysWhatIsWrongWithTheEnvironment) {
                          {"processes 1 and 2 never came"}));
 }
 
-TEST_F(ProcessesRun, TellsABadRunOnceWithItsCode) {
+TEST(ProcessesRun, TellsABadRunOnceWithItsCode) {
   EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes", "3", "--exact"})),
                          {"needs a power of two"}));
   EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--processes", "2", "--init", "nowhere.st"})),
@@ -150,11 +153,13 @@ TEST_F(ProcessesRun, TellsABadRunOnceWithItsCode) {
 }
 
 /// The program with two processes, in its training.
-class KilledRun : public ProcessesRun, public ::testing::WithParamInterface<int> {};
+class KilledRun : public ::testing::TestWithParam<int> {};
 
 TEST_P(KilledRun, NamesTheVictimAndLeavesNobody) {
-  for (const int milliseconds_of_training : {0, 40, 150}) {
-    Program program(long_train({"--processes", "3", "--replicas", "2"}));
+  const std::string other = comm::has_gloo() ? "gloo" : "shm";
+  for (const auto& [milliseconds_of_training, transport] :
+       {std::pair<int, std::string>{0, "shm"}, {40, other}, {150, "shm"}}) {
+    Program program(long_train({"--processes", "3", "--replicas", "2", "--transport", transport}));
     ASSERT_TRUE(program.wait_for("epoch   train loss"));
     std::this_thread::sleep_for(milliseconds(milliseconds_of_training));
     const std::vector<pid_t> children = children_of(program.pid());
@@ -182,7 +187,7 @@ bool has_socket(pid_t process) {
   return false;
 }
 
-TEST_F(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
+TEST(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
   Program second(quick_train({"--processes"}), {.environment = by_hand(1, 3)});
   Program first(quick_train({"--processes"}), {.environment = by_hand(0, 3)});
   for (int i = 0; i < 1000 && !has_socket(second.pid()); ++i) {
@@ -194,7 +199,7 @@ TEST_F(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
   EXPECT_EQ(second.wait().signal, SIGKILL);
 }
 
-TEST_F(ProcessesRun, DieWithTheirParent) {
+TEST(ProcessesRun, DieWithTheirParent) {
   Program program(long_train({"--processes", "2"}));
   ASSERT_TRUE(program.wait_for("epoch   train loss"));
   const std::vector<pid_t> children = children_of(program.pid());
@@ -211,7 +216,7 @@ std::string name_of(Interrupted whom) {
   return names[static_cast<std::size_t>(whom)];
 }
 
-class InterruptedRun : public ProcessesRun, public ::testing::WithParamInterface<Interrupted> {};
+class InterruptedRun : public ::testing::TestWithParam<Interrupted> {};
 
 TEST_P(InterruptedRun, SavesAndSaysHowToGoOn) {
   const TemporaryDirectory folder;
@@ -243,7 +248,7 @@ INSTANTIATE_TEST_SUITE_P(Whom, InterruptedRun,
                          [](const auto& whom) { return name_of(whom.param); });
 
 /// What a launcher does, as a shell's command.
-class Launchers : public ProcessesRun {
+class Launchers : public ::testing::Test {
  protected:
   static Outcome launch(const std::string& with, const Arguments& arguments) {
     std::string line = "exec " + with + " " RINGLET_PROGRAM;

@@ -194,18 +194,19 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),
                  "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, "
-                 "halving-doubling, doubling, one-shot, two-shot, nccl, library, auto");
+                 "halving-doubling, doubling, one-shot, two-shot, nccl, gloo, library, auto");
   }
 }
 
 /// Has an engine, which notes what it is asked for.
 class EngineTransport final : public Transport, public CollectiveEngine {
  public:
-  EngineTransport() : Transport(World{}) {}
+  explicit EngineTransport(const char* name) : Transport(World{}), name_(name) {}
 
   std::string asked;
 
   CollectiveEngine* engine() override { return this; }
+  const char* engine_name() const override { return name_; }
   void all_reduce(Stream&, View data, ReduceOp op) override {
     asked += "all_reduce " + std::to_string(data.count()) + " " + name_of(op);
   }
@@ -221,31 +222,47 @@ class EngineTransport final : public Transport, public CollectiveEngine {
   void do_exchange(Stream&, int, ConstView, int, View, Combine) override {}
 
  private:
+  const char* name_;
   FlightRecorder recorder_;
 };
 
 TEST(MakeAllReduce, LeavesToTheEngineWhatIsTheEngines) {
   const auto device = in_place_device();
   Values data(3);
-  for (const auto& [strategy, call] : {std::pair{"nccl", "all_reduce 3 max"},
-                                       std::pair{"library", "reduce_and_broadcast 3 max"}}) {
-    EngineTransport transport;
+  const std::string whole = "all_reduce 3 max", halves = "reduce_and_broadcast 3 max";
+  for (const auto& [engine, strategy, call] :
+       {std::tuple{"nccl", "nccl", whole}, std::tuple{"nccl", "library", halves},
+        std::tuple{"gloo", "gloo", whole}, std::tuple{"gloo", "library", halves}}) {
+    EngineTransport transport(engine);
     const auto reduce = make_all_reduce(strategy, transport);
     EXPECT_STREQ(reduce->name(), strategy);
     EXPECT_EQ(reduce->bytes_sent(3), std::nullopt);
     reduce->run(device->communication(), view_of(data), ReduceOp::max);
-    EXPECT_EQ(transport.asked, call);
+    EXPECT_EQ(transport.asked, call) << engine << " " << strategy;
   }
 }
 
-TEST(MakeAllReduce, SaysWhichTransportHasAnEngine) {
-  LocalGroup group(1);
+std::string refusal_of(const std::string& strategy, Transport& transport) {
   try {
-    (void)make_all_reduce("nccl", group.transport(0));
-    FAIL();
+    (void)make_all_reduce(strategy, transport);
   } catch (const ContractError& error) {
-    EXPECT_STREQ(error.what(), "--sync nccl needs --transport nccl");
+    return error.what();
   }
+  return "made";
+}
+
+TEST(MakeAllReduce, SaysWhichTransportHasTheEngine) {
+  LocalGroup group(1);
+  EngineTransport nccl("nccl"), gloo("gloo");
+  const std::string needs_nccl = "--sync nccl needs --transport nccl";
+  const std::string needs_gloo =
+      "--sync gloo needs --transport gloo with one replica in each process";
+  EXPECT_EQ(refusal_of("nccl", group.transport(0)), needs_nccl);
+  EXPECT_EQ(refusal_of("nccl", gloo), needs_nccl);
+  EXPECT_EQ(refusal_of("gloo", group.transport(0)), needs_gloo);
+  EXPECT_EQ(refusal_of("gloo", nccl), needs_gloo);
+  EXPECT_EQ(refusal_of("library", group.transport(0)),
+            "--sync library needs --transport nccl, or gloo with one replica in each process");
 }
 
 }  // namespace

@@ -17,9 +17,15 @@ class CountedPeerAccess final : public PeerAccess {
   CountedPeerAccess(PeerAccess& inner, std::function<void()> count)
       : inner_(inner), count_(std::move(count)) {}
 
+  std::int64_t window_bytes() const override { return inner_.window_bytes(); }
+  View window() override { return inner_.window(); }
   void open(Stream& stream, const View& mine) override {
     count_();
     inner_.open(stream, mine);
+  }
+  void meet(Stream& stream) override {
+    count_();
+    inner_.meet(stream);
   }
   void close(Stream& stream) override {
     count_();
@@ -40,6 +46,14 @@ class CountedPeerAccess final : public PeerAccess {
   void reduce_into(Stream& stream, ReduceOp op, const View& mine) override {
     count_();
     inner_.reduce_into(stream, op, mine);
+  }
+  void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override {
+    count_();
+    inner_.reduce_part(stream, op, begin, mine);
+  }
+  void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override {
+    count_();
+    inner_.read(stream, rank, begin, mine);
   }
 
  private:
@@ -64,6 +78,7 @@ class FailingTransport final : public Transport {
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
   std::optional<RootCause> root_cause() const override { return inner_.root_cause(); }
   FlightRecorder& recorder() override { return inner_.recorder(); }
+  CostModel typical_costs() const override { return inner_.typical_costs(); }
   std::optional<RankStatus> look_at(int other) const override { return inner_.look_at(other); }
   PeerAccess* peer_access() override { return peers_.get(); }
 

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "kernels/error.h"
+#include "kernels/trace.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {
@@ -205,6 +207,29 @@ TEST(LocalTransport, SleepsWhileItWaits) {
   EXPECT_LT(busy, 0.1);  // of the 0.5 s that it waited
 }
 
+TEST(LocalTransport, TracesWhereTheExchangedPartsLie) {
+  LocalGroup group(3);
+  run_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Tracer tracer;
+    device->communication().set_tracer(&tracer);
+    Communicator communicator(group.transport(rank), {.strategy = "ring"});
+    std::vector<float> data(9);
+    communicator.all_reduce(device->communication(), view_of(data), "sum");
+    std::vector<std::int64_t> sent, taken;
+    for (const Span& span : tracer.spans()) {
+      if (std::string_view(span.category) != "exchange") continue;
+      EXPECT_EQ(span.peer, (rank + 1) % 3);
+      EXPECT_EQ(span.details.from, (rank + 2) % 3);
+      sent.push_back(span.details.out_at / 12);
+      taken.push_back(span.details.in_at / 12);
+    }
+    const auto part = [rank](int step) { return std::int64_t{(rank + 6 - step) % 3}; };
+    EXPECT_EQ(sent, (std::vector{part(0), part(1), part(2), part(3)})) << rank;
+    EXPECT_EQ(taken, (std::vector{part(1), part(2), part(3), part(4)})) << rank;
+  });
+}
+
 TEST(LocalTransport, TracesEachExchange) {
   LocalGroup group(2);
   run_ranks(2, [&](int rank) {
@@ -215,9 +240,19 @@ TEST(LocalTransport, TracesEachExchange) {
     group.transport(rank).exchange(device->communication(), 1 - rank, view_of(mine), 1 - rank,
                                    view_of(theirs));
     ASSERT_EQ(tracer.spans().size(), 1U);
+    EXPECT_STREQ(tracer.spans()[0].name.data(), "exchange");
     EXPECT_STREQ(tracer.spans()[0].category, "exchange");
     EXPECT_EQ(tracer.spans()[0].peer, 1 - rank);
     EXPECT_EQ(tracer.spans()[0].bytes, 40);
+    if (rank == 0) {
+      group.transport(0).send(device->communication(), 1, view_of(mine));
+    } else {
+      group.transport(1).receive(device->communication(), 0, view_of(theirs));
+    }
+    ASSERT_EQ(tracer.spans().size(), 2U);
+    EXPECT_STREQ(tracer.spans()[1].name.data(), rank == 0 ? "send" : "receive");
+    EXPECT_EQ(tracer.spans()[1].peer, 1 - rank);
+    EXPECT_EQ(tracer.spans()[1].bytes, 40);
   });
 }
 

@@ -2,78 +2,22 @@
 // does not lie well: exact, the same bytes on every rank, and nothing beside the data touched.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
 #include <random>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "comm/communicator.h"
-#include "kernels/reduction.h"
+#include "tests/comm/exact_operations.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {
 namespace {
 
-template <class T>
-T narrowed(double x) {
-  return reduction::round_to<T>(static_cast<reduction::Accumulator<T>>(x));
-}
-
-/// Whole, and so small that sums over sixteen ranks are exact in eight bits.
-double input_of(int rank, std::size_t i) {
-  return static_cast<double>((i * 5 + static_cast<std::size_t>(rank) * 3) % 15) - 7;
-}
-
-double result_of(ReduceOp op, int ranks, std::size_t i) {
-  double result = input_of(0, i);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const double next = input_of(rank, i);
-    if (op == ReduceOp::min) result = std::min(result, next);
-    if (op == ReduceOp::max) result = std::max(result, next);
-    if (op == ReduceOp::sum || op == ReduceOp::mean) result += next;
-  }
-  return op == ReduceOp::mean ? static_cast<double>(static_cast<float>(result / ranks)) : result;
-}
-
-/// Sleeps now and then, so that ranks come to an exchange in any order.
-class Delay {
- public:
-  explicit Delay(int seed) : random_(static_cast<unsigned>(seed)) {}
-  void now_and_then() {
-    if (random_() % 8 == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(random_() % 300));
-    }
-  }
-
- private:
-  std::mt19937 random_;
-};
-
 class Operations : public testing::TestWithParam<std::tuple<std::string, int>> {
  protected:
   std::string strategy() const { return std::get<0>(GetParam()); }
   int size() const { return std::get<1>(GetParam()); }
-
-  template <class T>
-  void check(AllReduce& reduce, Stream& stream, int rank, ReduceOp op, std::size_t count) const {
-    constexpr std::size_t kBefore = 1, kAfter = 3;  // the data begin off any line or vector
-    const T guard = narrowed<T>(99);
-    std::vector<T> memory(kBefore + count + kAfter, guard);
-    for (std::size_t i = 0; i < count; ++i) memory[kBefore + i] = narrowed<T>(input_of(rank, i));
-    reduce.run(stream,
-               View(memory.data() + kBefore, {static_cast<std::int64_t>(count)}, DTypeOf<T>::value),
-               op);
-    std::vector<T> expected(memory.size(), guard);
-    for (std::size_t i = 0; i < count; ++i) {
-      expected[kBefore + i] = narrowed<T>(result_of(op, size(), i));
-    }
-    EXPECT_EQ(std::memcmp(memory.data(), expected.data(), memory.size() * sizeof(T)), 0)
-        << "rank " << rank << " " << name_of(op) << " of " << count << " "
-        << ringlet::name_of(DTypeOf<T>::value);
-  }
 };
 
 TEST_P(Operations, AreExactOnEveryRankForEveryType) {
@@ -89,13 +33,13 @@ TEST_P(Operations, AreExactOnEveryRankForEveryType) {
          {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1000}}) {
       for (const ReduceOp op : kReduceOps) {
         delay.now_and_then();
-        check<float>(*reduce, stream, rank, op, count);
-        check<Half>(*reduce, stream, rank, op, count);
-        check<BFloat16>(*reduce, stream, rank, op, count);
-        check<std::int32_t>(*reduce, stream, rank, op, count);
+        expect_exact<float>(*reduce, stream, rank, size(), op, count);
+        expect_exact<Half>(*reduce, stream, rank, size(), op, count);
+        expect_exact<BFloat16>(*reduce, stream, rank, size(), op, count);
+        expect_exact<std::int32_t>(*reduce, stream, rank, size(), op, count);
       }
     }
-    check<float>(*reduce, stream, rank, ReduceOp::sum, 100003);
+    expect_exact<float>(*reduce, stream, rank, size(), ReduceOp::sum, 100003);
   });
 }
 
@@ -120,7 +64,7 @@ TEST(Collectives, GiveEachRankItsPart) {
       const auto fresh = [&] {
         std::vector<float> values;
         for (std::int64_t i = 0; i < count; ++i) {
-          values.push_back(static_cast<float>(input_of(rank, static_cast<std::size_t>(i))));
+          values.push_back(static_cast<float>(exact_input(rank, static_cast<std::size_t>(i))));
         }
         return values;
       };
@@ -128,7 +72,7 @@ TEST(Collectives, GiveEachRankItsPart) {
                                     std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const auto at = static_cast<std::size_t>(i);
-          ASSERT_EQ(static_cast<double>(values[at]), result_of(op, size, at)) << i;
+          ASSERT_EQ(static_cast<double>(values[at]), exact_result(op, size, at)) << i;
         }
       };
       for (const ReduceOp op : kReduceOps) {
@@ -146,7 +90,7 @@ TEST(Collectives, GiveEachRankItsPart) {
         for (std::int64_t i = 0; i < kEach; ++i) {
           const auto theirs = static_cast<std::size_t>(rank * kEach + i);
           ASSERT_EQ(static_cast<double>(received[static_cast<std::size_t>(from * kEach + i)]),
-                    input_of(from, theirs));
+                    exact_input(from, theirs));
         }
       }
     });
@@ -181,7 +125,7 @@ TEST(Collectives, TakeRandomWorldsLengthsAndOperationsInAnyOrder) {
   const std::vector<std::string> strategies = strategies_of_threads();
   for (int world = 0; world < 12; ++world) {
     const int size = 1 + static_cast<int>(random() % 9);
-    const std::string strategy = strategies[random() % strategies.size()];
+    const std::string& strategy = strategies[random() % strategies.size()];
     std::vector<std::pair<std::size_t, ReduceOp>> calls;
     for (int i = 0; i < 20; ++i) {
       calls.emplace_back(random() % (random() % 2 == 0 ? 40 : 9000), kReduceOps[random() % 4]);
@@ -195,7 +139,7 @@ TEST(Collectives, TakeRandomWorldsLengthsAndOperationsInAnyOrder) {
       for (const auto& [count, op] : calls) {
         for (std::size_t i = 0; i < count; ++i) {
           if (i == 0) data.emplace_back();
-          data.back().push_back(static_cast<float>(input_of(rank, i)));
+          data.back().push_back(static_cast<float>(exact_input(rank, i)));
         }
         if (count == 0) data.emplace_back();
       }
@@ -206,7 +150,7 @@ TEST(Collectives, TakeRandomWorldsLengthsAndOperationsInAnyOrder) {
       device->communication().synchronize();
       for (std::size_t k = 0; k < calls.size(); ++k) {
         for (std::size_t i = 0; i < data[k].size(); ++i) {
-          ASSERT_EQ(static_cast<double>(data[k][i]), result_of(calls[k].second, size, i))
+          ASSERT_EQ(static_cast<double>(data[k][i]), exact_result(calls[k].second, size, i))
               << strategy << " " << size << " ranks, call " << k;
         }
       }

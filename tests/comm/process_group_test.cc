@@ -23,28 +23,54 @@ double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
 
-class ProcessesTest : public testing::Test {
+constexpr auto kShm = ProcessTransport::shm;
+constexpr auto kGloo = ProcessTransport::gloo;
+
+class ProcessesTest : public testing::TestWithParam<ProcessTransport> {
  protected:
-  void SetUp() override {
-    if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
-  }
+  void SetUp() override { skip_without(GetParam()); }
 };
 
-class SplitTest : public ProcessesTest, public testing::WithParamInterface<Split> {};
+INSTANTIATE_TEST_SUITE_P(Over, ProcessesTest, testing::Values(kShm, kGloo),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
 
-INSTANTIATE_TEST_SUITE_P(Splits, SplitTest,
-                         testing::Values(Split{1, 4}, Split{2, 1}, Split{3, 1}, Split{2, 2},
-                                         Split{4, 1}, Split{2, 3}),
-                         [](const auto& test) { return "P" + name_of(test.param); });
+class SplitTest : public testing::TestWithParam<Split> {
+ protected:
+  void SetUp() override { skip_without(GetParam().transport); }
+};
+
+std::vector<Split> splits() {
+  std::vector<Split> all;
+  for (const auto transport : {kShm, kGloo}) {
+    for (const auto& [processes, replicas] :
+         {std::pair{1, 4}, {2, 1}, {3, 1}, {2, 2}, {4, 1}, {2, 3}}) {
+      all.push_back({processes, replicas, transport});
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Splits, SplitTest, testing::ValuesIn(splits()),
+                         [](const auto& test) { return identifier(name_of(test.param)); });
 
 TEST_P(SplitTest, EveryRankKnowsItsWorld) {
   Processes world(GetParam());
-  const auto [processes, replicas] = GetParam();
+  const auto [processes, replicas, transport] = GetParam();
   for (int rank = 0; rank < world.size(); ++rank) {
     EXPECT_EQ(world.transport(rank).world(),
               (World{rank, processes * replicas, rank % replicas, replicas}));
   }
   EXPECT_THROW(world.group(0).transport(replicas), ContractError);
+}
+
+/// Those that run between processes.
+std::vector<std::string> strategies_of(Processes& world) {
+  std::vector<std::string> names;
+  for (const std::string& name : strategies_of_threads()) {
+    const bool reaches = world.transport(0).peer_access() != nullptr;
+    if (reaches || !needs_peer_access(name)) names.push_back(name);
+  }
+  return names;
 }
 
 /// Integers, so that sums are exact in any order; different for each rank and place.
@@ -60,7 +86,7 @@ TEST_P(SplitTest, AllReduceSumsExactlyAndSendsWhatTheFormulaSays) {
   Processes world(GetParam());
   const int size = world.size();
   const auto p = static_cast<std::size_t>(size);
-  for (const std::string strategy : {"naive", "ring", "doubling"}) {
+  for (const std::string& strategy : strategies_of(world)) {
     for (const std::size_t count : std::vector<std::size_t>{0, 1, p - 1, p, p + 1, 1000, 100000}) {
       Values expected(count, 0.0F);
       for (int rank = 0; rank < size; ++rank) {
@@ -84,7 +110,8 @@ TEST_P(SplitTest, AllReduceSumsExactlyAndSendsWhatTheFormulaSays) {
 TEST_P(SplitTest, SumsHaveTheBitsOfOneProcess) {
   Processes world(GetParam());
   LocalGroup group(world.size());
-  for (const std::string strategy : {"naive", "ring", "doubling"}) {
+  for (const std::string& strategy : strategies_of(world)) {
+    if (strategy == "auto") continue;  // picks another one here and there
     run_ranks(world.size(), [&](int rank) {
       const auto device = in_place_device();
       Values here(5000), there(5000);
@@ -151,13 +178,14 @@ TEST_P(SplitTest, AFailureAtAnyExchangeStopsEverybodyWithTheRootCause) {
   }
 }
 
-TEST_F(ProcessesTest, NameBothSidesOfDifferentLengths) {
-  Processes world({2, 1});
+TEST_P(ProcessesTest, NameBothSidesOfDifferentLengths) {
+  Processes world({2, 1, GetParam()});
   const auto messages = messages_of_ranks(2, [&](int rank) {
     const auto device = in_place_device();
     Values data(rank == 0 ? 5U : 3U);
     if (rank == 0) {
       world.transport(0).send(device->communication(), 1, view_of(data));
+      world.transport(0).receive(device->communication(), 1, view_of(data));
     } else {
       world.transport(1).receive(device->communication(), 0, view_of(data));
     }
@@ -168,8 +196,8 @@ TEST_F(ProcessesTest, NameBothSidesOfDifferentLengths) {
       << messages[0];
 }
 
-TEST_F(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
-  Processes world({2, 1});
+TEST_P(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
+  Processes world({2, 1, GetParam()});
   const auto messages = messages_of_ranks(2, [&](int rank) {
     const auto device = in_place_device();
     Communicator communicator(world.transport(rank), {"naive", 5});
@@ -185,8 +213,8 @@ TEST_F(ProcessesTest, NameTheCollectivesThatDoNotMatch) {
   EXPECT_TRUE(contains(all, "#1 broadcast weights, 400 bytes")) << all;
 }
 
-TEST_F(ProcessesTest, SayWhoDidNotComeAndWhatThatRankDidLast) {
-  Processes world({2, 2});
+TEST_P(ProcessesTest, SayWhoDidNotComeAndWhatThatRankDidLast) {
+  Processes world({2, 2, GetParam()});
   world.transport(3).recorder().set_activity("data loading");
   const auto messages = messages_of_ranks(4, [&](int rank) {
     if (rank == 3) return;
@@ -206,9 +234,9 @@ TEST_F(ProcessesTest, SayWhoDidNotComeAndWhatThatRankDidLast) {
   EXPECT_TRUE(contains(root, "wait in #1") || contains(root, "waits in #1")) << root;
 }
 
-TEST_F(ProcessesTest, ADeadProcessEndsTheWaitOfAllOthers) {
+TEST_P(ProcessesTest, ADeadProcessEndsTheWaitOfAllOthers) {
   for (const int victim : {0, 1, 2}) {
-    Processes world({3, 2});
+    Processes world({3, 2, GetParam()});
     std::atomic<int> victims_out{0};
     steady_clock::time_point death;
     const auto messages = messages_of_ranks(6, [&](int rank) {
@@ -234,8 +262,8 @@ TEST_F(ProcessesTest, ADeadProcessEndsTheWaitOfAllOthers) {
   }
 }
 
-TEST_F(ProcessesTest, AnAbortOutsideOfACollectiveReachesThoseWhoWait) {
-  Processes world({2, 2});
+TEST_P(ProcessesTest, AnAbortOutsideOfACollectiveReachesThoseWhoWait) {
+  Processes world({2, 2, GetParam()});
   const auto messages = messages_of_ranks(4, [&](int rank) {
     const auto device = in_place_device();
     Communicator communicator(world.transport(rank));
@@ -254,10 +282,11 @@ TEST_F(ProcessesTest, AnAbortOutsideOfACollectiveReachesThoseWhoWait) {
   EXPECT_THROW(world.group(0).throw_failure(), Aborted);
 }
 
-TEST_F(ProcessesTest, MustHaveTheSameNumberOfReplicas) {
+TEST_P(ProcessesTest, MustHaveTheSameNumberOfReplicas) {
   const std::string run = new_run();
   const auto messages = messages_of_ranks(2, [&](int process) {
-    ProcessGroup group({process, 2, run, "test"}, {.replicas = process + 1, .timeout_seconds = 5});
+    ProcessGroup group({process, 2, run, "test"},
+                       {.replicas = process + 1, .timeout_seconds = 5, .transport = GetParam()});
   });
   EXPECT_EQ(messages[0],
             "the processes do not agree on the replicas of a process: process 0 has 1, process 1 "

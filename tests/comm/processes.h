@@ -1,5 +1,6 @@
 // Worlds of several processes, played by threads: each "process" is a ProcessGroup with its own
-// connection to the rendezvous, its own Gloo and its own ranks. So sanitizers see all of them.
+// connection to the rendezvous, its own Gloo or its own mapping of the shared memory, and its own
+// ranks. So sanitizers see all of them.
 #pragma once
 
 #include <unistd.h>
@@ -15,6 +16,13 @@
 
 namespace ringlet::comm {
 
+/// For SetUp().
+inline void skip_without(ProcessTransport transport) {
+  if (transport == ProcessTransport::gloo && !has_gloo()) {
+    GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  }
+}
+
 /// A name that no other run has.
 inline std::string new_run() {
   static std::atomic<int> runs{0};
@@ -24,11 +32,13 @@ inline std::string new_run() {
 struct Split {
   int processes;
   int replicas;
+  ProcessTransport transport = ProcessTransport::shm;
 };
 
-/// "2x3": two processes with three replicas each.
+/// "shm 2x3": two processes with three replicas each, over shared memory.
 inline std::string name_of(const Split& split) {
-  return std::to_string(split.processes) + "x" + std::to_string(split.replicas);
+  return std::string(name_of(split.transport)) + " " + std::to_string(split.processes) + "x" +
+         std::to_string(split.replicas);
 }
 
 class Processes {
@@ -39,7 +49,8 @@ class Processes {
     run_ranks(split.processes, [&](int process) {
       groups_[static_cast<std::size_t>(process)] = std::make_unique<ProcessGroup>(
           ProcessPlace{process, split.processes, run, "test"},
-          ProcessGroupOptions{.replicas = split.replicas, .timeout_seconds = 20});
+          ProcessGroupOptions{
+              .replicas = split.replicas, .timeout_seconds = 20, .transport = split.transport});
     });
   }
   /// Every group leaves as its process would: by itself, so that none waits for the next.

@@ -57,9 +57,10 @@ inline std::vector<std::string> strategies_of_threads() {
   return names;
 }
 
-/// A strategy's name as a part of a test's.
+/// A strategy's or world's name as a part of a test's.
 inline std::string identifier(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
+  std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 }
 

@@ -413,6 +413,23 @@ TEST(Comparisons, SayWhichIsFastestFromWhichSizeOn) {
       << to_text(comparison);
 }
 
+TEST(Comparisons, SayHowFarAutoIsFromTheFastest) {
+  std::vector<Measurement> rows;
+  for (const auto& [bytes, doubling, automatic] :
+       {std::tuple{1024, 1.0, 1.1}, {4096, 4.0, 4.0}, {16384, 16.0, 12.0}}) {
+    rows.push_back(row_of("doubling", bytes, doubling));
+    rows.push_back(row_of("ring", bytes, 8));
+    rows.push_back(row_of("auto", bytes, automatic));
+    rows.push_back(row_of("one-shot", bytes, 0.5));
+    rows.back().transport = "shm";  // goes another way
+  }
+  const std::string text = to_text(compare(rows).front());
+  EXPECT_NE(text.find("auto (local): 1.10 of the fastest fixed strategy's time in the median, "
+                      "1.50 at 16K\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Comparisons, CountTheQuickestOfSeveralRowsOfASize) {
   const auto comparisons =
       compare({row_of("ring", 1024, 5), row_of("ring", 4096, 9), row_of("ring", 1024, 3)});

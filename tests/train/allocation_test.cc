@@ -108,6 +108,9 @@ std::vector<Case> cases() {
   all.back().name = "accumulate";
   all.back().options.recipe.accumulate = 2;
   all.push_back(all[1]);
+  all.back().name = "bf16";
+  all.back().options.recipe.grad_dtype = DType::bf16;
+  all.push_back(all[1]);
   all.back().name = "watched";
   all.back().watched = true;
   return all;

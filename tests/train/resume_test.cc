@@ -86,6 +86,9 @@ std::vector<Case> cases() {
   all.push_back(all[0]);
   all.back().name = "exact_accumulate";
   all.back().first.recipe.accumulate = 2;
+  all.push_back(all[4]);  // going on, it is the state that knows of bf16
+  all.back().name = "bf16_3";
+  all.back().first.recipe.grad_dtype = DType::bf16;
   for (Case& c : all) {
     c.first = with_recipe(c.first);
     c.second = with_recipe(c.second);

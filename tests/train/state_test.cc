@@ -56,6 +56,7 @@ class Model {
     recipe.seed = ~std::uint64_t{0};
     recipe.schedule = ScheduleKind::one_cycle;
     recipe.exact = true;
+    recipe.grad_dtype = DType::bf16;
     return recipe;
   }
   static constexpr std::uint64_t kHash = 0xfedcba9876543210ULL;
@@ -128,6 +129,8 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
   EXPECT_TRUE(says(message(), {json.string(), "a zero byte"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"].erase("lr"); }), {json.string(), "'lr'"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["colour"] = 1; }), {json.string(), "colour"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["grad_dtype"] = "i32"; }),
+                   {json.string(), "'grad_dtype'", "f32, f16 or bf16"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosine"; }),
                    {json.string(), "cosine"}));
   testing::write_file(json, whole);

@@ -31,6 +31,8 @@ std::string refusal(const Execution& refused, bool in_processes = false) {
 
 constexpr auto kAuto = TransportChoice::automatic;
 constexpr auto kLocal = TransportChoice::local;
+constexpr auto kShm = TransportChoice::shm;
+constexpr auto kGloo = TransportChoice::gloo;
 constexpr auto kNccl = TransportChoice::nccl;
 
 TEST(TransportChoice, IsLocalOnTheProcessorAndWhereReplicasShareAGpu) {
@@ -56,10 +58,13 @@ TEST(TransportChoice, IsLocalForWhatReachesOtherReplicasMemory) {
     EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto, sync)), kLocal);
     EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kLocal, sync)), kLocal);
     const std::string why = std::string("--sync ") + sync +
-                            " needs replicas that reach each other's memory, the threads of one "
-                            "process with --transport local; choose another --sync, ring say";
+                            " needs replicas that reach each other's memory: the threads of one "
+                            "process with --transport local, or processes on processors with "
+                            "--transport shm; choose another --sync, ring say";
     EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kNccl, sync)), why);
-    EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, sync), true), why);
+    EXPECT_EQ(refusal(execution({"cuda:0"}, kAuto, sync), true), why);
+    EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kGloo, sync), true), why);
+    EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto, sync), true), kShm);
   }
 }
 
@@ -72,9 +77,43 @@ TEST(TransportChoice, FollowsTheStrategy) {
 
 TEST(TransportChoice, IsNcclForGpusOfSeveralProcesses) {
   EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto), true), kNccl);
-  EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto), true), kLocal);
   EXPECT_THROW(choose_transport(execution({"cuda:0"}, kLocal), true), ContractError);
   EXPECT_THROW(choose_transport(execution({"cuda:0", "cuda:0"}, kAuto), true), ContractError);
+}
+
+TEST(TransportChoice, IsSharedMemoryForProcessorsOfSeveralProcesses) {
+  EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto), true), kShm);
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kShm), true), kShm);
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo), true), kGloo);
+  EXPECT_EQ(refusal(execution({"cpu"}, kLocal), true),
+            "--transport local joins the replicas of one process; several processes need "
+            "--transport shm, or nccl for GPUs");
+  for (const auto transport : {kShm, kGloo}) {
+    const std::string why = std::string("--transport ") + name_of(transport) +
+                            " joins several processes, with --processes, on processors; use "
+                            "--transport auto";
+    EXPECT_EQ(refusal(execution({"cpu", "cpu"}, transport)), why);
+    EXPECT_EQ(refusal(execution({"cuda:0"}, transport), true), why);
+    EXPECT_EQ(process_transport(transport),
+              transport == kShm ? comm::ProcessTransport::shm : comm::ProcessTransport::gloo);
+    EXPECT_EQ(transport_named(name_of(transport)), transport);
+  }
+}
+
+TEST(TransportChoice, IsGlooForItsOwnSumsBetweenProcessesOfOneReplica) {
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kAuto, "gloo"), true), kGloo);
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo, "gloo"), true), kGloo);
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo, "library"), true), kGloo);
+  EXPECT_EQ(choose_transport(execution({"cpu"}, kAuto, "library"), true), kGloo);
+  const std::string why = "--sync gloo needs --transport gloo with one replica in each process";
+  EXPECT_EQ(refusal(execution({"cpu"}, kAuto, "gloo")), why);
+  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, "gloo"), true), why);
+  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kGloo, "gloo"), true), why);
+  EXPECT_EQ(refusal(execution({"cpu"}, kShm, "gloo"), true), why);
+  EXPECT_EQ(refusal(execution({"cpu"}, kLocal, "gloo")), why);
+  EXPECT_EQ(refusal(execution({"cuda:0"}, kNccl, "gloo"), true), why);
+  EXPECT_EQ(refusal(execution({"cuda:0"}, kAuto, "gloo"), true), why);
+  EXPECT_EQ(refusal(execution({"cpu"}, kGloo, "nccl"), true), "--sync nccl needs --transport nccl");
 }
 
 TEST(TransportChoice, SaysInOneLineWhatCannotBe) {
@@ -83,7 +122,7 @@ TEST(TransportChoice, SaysInOneLineWhatCannotBe) {
   EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, "nccl")),
             "--sync nccl is for GPUs; use --device cuda");
   EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kLocal, "library")),
-            "--sync library needs --transport nccl");
+            "--sync library needs --transport nccl, or gloo with one replica in each process");
   EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kLocal, "nccl")),
             "--sync nccl needs --transport nccl");
   EXPECT_EQ(refusal(execution({"cuda:1", "cuda:1"}, kNccl)),

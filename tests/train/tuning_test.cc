@@ -31,8 +31,35 @@ TEST(Tuning, ComesBackAsItWasKept) {
   EXPECT_TRUE(read_tuning(file, DeviceKind::cpu, "gloo").empty());
 }
 
+TEST(Tuning, KeepsTheTimesBesideTheTable) {
+  const TemporaryDirectory folder;
+  const auto file = folder / "table.json";
+  write_file(file, R"({"ranges": []})");  // an older one
+  EXPECT_TRUE(read_times(file, DeviceKind::cpu, "local").empty());
+  write_tuning(file, DeviceKind::cpu, "local", {{2, 0, "ring"}}, {{2, "ring", 64, 1e-6}});
+  write_tuning(file, DeviceKind::cpu, "shm", {{2, 0, "tree"}}, {{2, "tree", 64, 5e-6}});
+  write_tuning(file, DeviceKind::cpu, "local", {{4, 0, "ring"}}, {{4, "ring", 64, 3e-6}});
+  write_tuning(file, DeviceKind::cpu, "local", {{2, 0, "ring"}}, {{2, "ring", 128, 2e-6}});
+  const auto times = read_times(file, DeviceKind::cpu, "local");
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].ranks, 4);
+  EXPECT_EQ(times[1].ranks, 2);  // in the place of the first
+  EXPECT_EQ(times[1].bytes, 128);
+  EXPECT_EQ(times[1].seconds, 2e-6);
+  EXPECT_EQ(times[1].strategy, "ring");
+  EXPECT_EQ(read_tuning(file, DeviceKind::cpu, "local").size(), 2u);
+  EXPECT_EQ(read_times(file, DeviceKind::cpu, "shm").size(), 1u);
+}
+
 TEST(Tuning, AFileThatIsNoneIsNamed) {
   const TemporaryDirectory folder;
+  for (const char* times :
+       {"3", "[3]", R"([{"device": "cpu", "transport": "local", "ranks": 2}])",
+        R"([{"device": "cpu", "transport": "local", "ranks": 2, "strategy": "ring", "bytes": 0,
+             "seconds": 1}])"}) {
+    write_file(folder / "table.json", std::string(R"({"ranges": [], "times": )") + times + "}");
+    EXPECT_THROW(read_times(folder / "table.json", DeviceKind::cpu, "local"), FileError) << times;
+  }
   for (const char* content :
        {"", "[]", "{}", "{\"ranges\": 3}",
         R"({"ranges": [{"device": "cpu", "transport": "local", "strategy": "ring"}]})"}) {
@@ -45,6 +72,13 @@ TEST(Tuning, AFileThatIsNoneIsNamed) {
                 (folder / "table.json").string() +
                     " is not what ringlet tune writes; delete it, or run ringlet tune again");
     }
+  }
+  for (const char* content : {"3", R"({"ranges": ["ring"]})", R"({"ranges": [{"device": 3}]})"}) {
+    write_file(folder / "table.json", content);
+    EXPECT_THROW(
+        write_tuning(folder / "table.json", DeviceKind::cpu, "local", {{2, 0, "ring"}}, {}),
+        FileError)
+        << content;
   }
 }
 

@@ -201,6 +201,33 @@ std::string text_of(const Stretch& stretch, const Comparison& comparison) {
   return fmt::format("{} {}{}", sizes, comparison.series[stretch.series].label, begin);
 }
 
+bool carried_alike(const Measurement& a, const Measurement& b) {
+  return std::tie(a.engine, a.ranks_as, a.transport) == std::tie(b.engine, b.ranks_as, b.transport);
+}
+
+/// How much longer `automatic` takes than the fastest of the others that go the same way: a line,
+/// "" where there is none.
+std::string choice_text(const Series& automatic, const Comparison& comparison) {
+  std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
+  for (const Measurement& row : automatic.curve) {
+    double fastest = INFINITY;
+    for (const Series& other : comparison.series) {
+      const bool fixed = other.rows.front().strategy != automatic.rows.front().strategy;
+      if (fixed && carried_alike(other.rows.front(), row)) {
+        fastest = std::min(fastest, median_at(other, row.bytes));
+      }
+    }
+    if (std::isfinite(fastest)) ratios.emplace_back(row.median_us / fastest, row.bytes);
+  }
+  if (ratios.empty()) return "";
+  std::sort(ratios.begin(), ratios.end());
+  const auto [middle, unused] = ratios[ratios.size() / 2];
+  const auto [worst, bytes] = ratios.back();
+  return fmt::format(
+      "{}: {:.2f} of the fastest fixed strategy's time in the median, {:.2f} at {}\n",
+      automatic.label, middle, worst, size_text(bytes));
+}
+
 }  // namespace
 
 int label_width(const Comparison& comparison) {
@@ -218,6 +245,9 @@ std::string to_text(const Comparison& comparison) {
     text += (i == 0 ? "" : "; ") + text_of(comparison.fastest[i], comparison);
   }
   text += "\n";
+  for (const Series& series : comparison.series) {
+    if (series.rows.front().strategy == "auto") text += choice_text(series, comparison);
+  }
   bool any = false;
   for (const Series& series : comparison.series) {
     if (!series.fit) continue;

@@ -237,12 +237,14 @@ comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::st
 }  // namespace
 
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
-  const TransportChoice choice = choose_transport(options.execution, in_processes);
-  return choice == TransportChoice::nccl ? "nccl" : in_processes ? "gloo" : "local";
+  return name_of(choose_transport(options.execution, in_processes));
 }
 
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
-  return options.pin && options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
+  // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
+  // slices.
+  return options.pin && options.execution.transport != TransportChoice::gloo &&
+         options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
 
 std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,

@@ -50,7 +50,7 @@ struct AllReduceBenchOptions {
   comm::MakeAllReduce make_strategy{};  ///< in place of those that `strategies` name
 };
 
-/// What carries the data: "local", "gloo" or "nccl".
+/// What carries the data: "local", "shm", "gloo" or "nccl".
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes);
 
 /// Whether the ranks are pinned, of which there are `ranks` in all processes.

@@ -272,7 +272,18 @@ class RowsFile {
   }
 
  private:
-  std::string name_ = (fs::temp_directory_path() / "ringlet-all-reduce-XXXXXX").string();
+  static std::string name_in_temporary_folder() {
+    std::error_code error;
+    const fs::path folder = fs::temp_directory_path(error);
+    if (error) {
+      const auto given = comm::environment_variable("TMPDIR");
+      throw FileError(fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
+                                  given.value_or("/tmp"), error.message()));
+    }
+    return (folder / "ringlet-all-reduce-XXXXXX").string();
+  }
+
+  std::string name_ = name_in_temporary_folder();
 };
 
 /// Starts the processes of each number of ranks in turn.

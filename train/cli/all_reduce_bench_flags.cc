@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "comm/all_reduce.h"
+#include "comm/library_all_reduce.h"
 #include "train/all_reduce_bench/test_pattern.h"
 #include "train/cli/checks.h"
 #include "train/cli/error_exit.h"
@@ -111,10 +113,10 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       ->group(group);
   command
       .add_option("--transport", flags.transport,
-                  "local copies between threads, or NCCL with a GPU each; auto takes NCCL where "
-                  "it can be had")
-      ->check(one_of({"auto", "local", "nccl"}))
-      ->type_name("auto|local|nccl")
+                  "local copies between threads; memory that processes share (shm) or Gloo, with "
+                  "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
+      ->check(one_of(transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
       ->capture_default_str()
       ->group(group);
   auto* device = command
@@ -145,7 +147,7 @@ void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
       ->group(group);
   command
       .add_flag("--processes", flags.processes,
-                "each rank a process of its own, over Gloo (or NCCL), instead of a thread: "
+                "each rank a process of its own instead of a thread, over --transport shm: "
                 "started here, or by torchrun, mpirun or srun")
       ->group(group);
 }
@@ -154,7 +156,7 @@ void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Measurement";
   constexpr double kShortestTimeout = 0.01;  // seconds
   command
-      .add_option("--timeout", flags.timeout,
+      .add_option("--timeout,--comm-timeout", flags.timeout,
                   "seconds that a rank waits for another before it names it and stops")
       ->check(number(kShortestTimeout))
       ->capture_default_str()
@@ -254,8 +256,15 @@ bool all_strategies(const AllReduceFlags& flags) {
          flags.strategies.end();
 }
 
-bool is_engines(const std::string& strategy) {
-  return strategy != "all" && comm::needs_engine(strategy);
+/// What `--transport auto` is for a strategy that is a library's; else nothing. `over_gloo`: ranks
+/// are processes, on processors.
+std::optional<TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
+  if (strategy == "all" || !comm::needs_engine(strategy)) return {};
+  if (over_gloo && comm::runs_on(strategy, comm::GlooAllReduce::kName)) {
+    return TransportChoice::gloo;
+  }
+  if (strategy == comm::GlooAllReduce::kName) return {};  // which is told later
+  return TransportChoice::nccl;
 }
 
 Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
@@ -264,23 +273,31 @@ Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devic
   execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
   execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
-  execution.transport = flags.transport == "nccl"    ? TransportChoice::nccl
-                        : flags.transport == "local" ? TransportChoice::local
-                                                     : TransportChoice::automatic;
-  const bool automatic = execution.transport == TransportChoice::automatic;
-  if (automatic && std::any_of(flags.strategies.begin(), flags.strategies.end(), is_engines)) {
-    execution.transport = TransportChoice::nccl;
+  execution.transport = transport_named(flags.transport);
+  const bool over_gloo = flags.processes && execution.devices.front().kind == DeviceKind::cpu;
+  for (const std::string& strategy : flags.strategies) {
+    if (execution.transport != TransportChoice::automatic) break;
+    const auto needed = transport_for(strategy, over_gloo);
+    if (needed) execution.transport = *needed;
   }
   execution.transport = checked([&] { return choose_transport(execution, flags.processes); });
   return execution;
 }
 
+/// The library that sums over this transport; "" for none.
+const char* engine_of(TransportChoice transport) {
+  const bool has = transport == TransportChoice::nccl || transport == TransportChoice::gloo;
+  return has ? name_of(transport) : "";
+}
+
 /// What the strategy needs and has not; "" if it can run.
-std::string need_of(const std::string& strategy, const Execution& execution, bool in_processes) {
-  if (comm::needs_engine(strategy) && execution.transport != TransportChoice::nccl) {
-    return "--transport nccl";
+std::string need_of(const std::string& strategy, const Execution& execution) {
+  // Every process of a benchmark has one rank, so Gloo's engine is there.
+  if (comm::needs_engine(strategy) && !comm::runs_on(strategy, engine_of(execution.transport))) {
+    return comm::engine_need(strategy);
   }
-  const bool share_memory = execution.transport == TransportChoice::local && !in_processes;
+  const bool share_memory =
+      execution.transport == TransportChoice::local || execution.transport == TransportChoice::shm;
   if (comm::needs_peer_access(strategy) && !share_memory) return "ranks that share memory";
   return "";
 }
@@ -289,7 +306,7 @@ void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
   const bool all = all_strategies(flags);
   std::map<std::string, std::vector<std::string>> names_by_need;
   for (const std::string& name : all ? strategy_names() : flags.strategies) {
-    const std::string need = need_of(name, block.options.execution, flags.processes);
+    const std::string need = need_of(name, block.options.execution);
     if (need.empty()) {
       block.options.strategies.push_back(name);
     } else if (all) {

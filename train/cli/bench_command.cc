@@ -84,6 +84,7 @@ nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup) {
           {"threads", setup.options.execution.threads},
           {"batch_size", setup.options.recipe.batch_size},
           {"sync", setup.options.execution.sync},
+          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
           {"exact", setup.options.recipe.exact},
           {"layout", name_of(setup.replica.layout)},
           {"isa", name_of(detect_instruction_set())},
@@ -125,7 +126,10 @@ int run(const BenchFlags& flags) {
   const int ranks = static_cast<int>(execution.devices.size());
   const RunSetup setup = make_run_setup(options, data, ranks);
 
-  const std::string exact = options.recipe.exact ? ", exact" : "";
+  const DType dtype = options.recipe.grad_dtype;
+  const std::string exact = options.recipe.exact  ? ", exact"
+                            : dtype != DType::f32 ? fmt::format(" as {}", name_of(dtype))
+                                                  : "";
   TrainingSpeed speed;
   nlohmann::json json;
   if (on_gpu(execution)) {

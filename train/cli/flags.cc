@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "comm/all_reduce.h"
@@ -90,9 +91,22 @@ LayoutChoice layout_of(const std::string& name) {
   return name == "lanes" ? LayoutChoice::lanes : LayoutChoice::automatic;
 }
 
-TransportChoice transport_of(const std::string& name) {
-  if (name == "local") return TransportChoice::local;
-  return name == "nccl" ? TransportChoice::nccl : TransportChoice::automatic;
+/// Processes of the run; as many as the launcher says, where it starts them.
+int processes_of(const RawFlags& flags) {
+  if (!flags.in_processes) return 1;
+  if (flags.processes) return *flags.processes;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? place->processes : 1;
+}
+
+/// Whether collectives that run beside backward have something to run on: on a GPU always, on
+/// processors where the replicas leave one of them idle. Where they do not, a thread of its own
+/// for the collectives only takes turns with the one that computes.
+bool has_room_to_overlap(const RawFlags& flags, const Execution& execution) {
+  if (execution.devices.front().kind == DeviceKind::cuda) return true;
+  const auto busy =
+      static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
+  return busy < std::thread::hardware_concurrency();
 }
 
 TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
@@ -101,12 +115,14 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   Execution& execution = options.execution;
   execution.devices = devices_of(flags);
   execution.layout = layout_of(flags.layout);
-  execution.overlap = flags.overlap == "on";
+  execution.overlap =
+      flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
   execution.graph = flags.graph == "on";
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
-  execution.transport = transport_of(flags.transport);
-  execution.transport = checked([&] { return choose_transport(execution, flags.in_processes); });
+  execution.transport = transport_named(flags.transport);
+  execution.transport =
+      checked([&] { return choose_transport(execution, flags.several_processes()); });
   return options;
 }
 
@@ -208,6 +224,11 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_option<int>(app, flags, "--shards", "shards",
                          "logical shards of a batch; 0: 8 with --exact, else one a replica")
       ->check(whole_number(0));
+  add_recipe_option<std::string>(app, flags, "--grad-dtype", "grad_dtype",
+                                 "as which gradients travel between replicas; f16 and bf16 halve "
+                                 "the bytes and round the sums")
+      ->check(one_of({"f32", "f16", "bf16"}))
+      ->type_name("f32|f16|bf16");
 }
 
 void add_replica_flags(CLI::App& app, RawFlags& flags) {
@@ -296,11 +317,13 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->check(one_of(strategies))
       ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
       ->group(group);
-  app.add_option("--transport", flags.transport,
-                 "how data go between replicas: local copies, or NCCL with a GPU each; auto takes "
-                 "NCCL where it can be had")
-      ->check(one_of({"auto", "local", "nccl"}))
-      ->type_name("auto|local|nccl")
+  app.add_option(
+         "--transport", flags.transport,
+         "how data go between replicas: local copies between threads, memory that processes "
+         "share (shm) or Gloo between processes, NCCL with a GPU each; auto takes NCCL "
+         "where it can be had")
+      ->check(one_of(transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
       ->capture_default_str()
       ->group(group);
   app.add_option("--bucket-kb", execution.bucket_kb,
@@ -308,9 +331,15 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--overlap", flags.overlap, "sum while backward goes on")
-      ->check(one_of({"on", "off"}))
-      ->type_name("on|off")
+  app.add_option("--first-bucket-kb", execution.first_bucket_kb,
+                 "the same for the first bucket alone, which is full the earlier [--bucket-kb]")
+      ->check(whole_number(0))
+      ->group(group);
+  app.add_option(
+         "--overlap", flags.overlap,
+         "sum while backward goes on; auto: on GPUs, and where processors are left over for it")
+      ->check(one_of({"auto", "on", "off"}))
+      ->type_name("auto|on|off")
       ->capture_default_str()
       ->group(group);
   app.add_option("--check-replicas", execution.check_replicas,

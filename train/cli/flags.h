@@ -22,11 +22,13 @@ struct RawFlags {
   nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
   std::string device = "cpu";
   int replicas = 1;
-  bool in_processes = false;     ///< --processes was given
+  bool in_processes = false;  ///< --processes was given
+  /// Whether this is one of several processes, or starts them.
+  bool several_processes() const { return in_processes && processes != 1; }
   std::optional<int> processes;  ///< with this number
   std::vector<std::string> devices;
   std::string layout = "auto";
-  std::string overlap = "on";
+  std::string overlap = "auto";
   std::string graph = "on";
   std::string transport = "auto";
   std::string sync;      ///< empty: what the recipe needs
@@ -45,7 +47,7 @@ void add_replica_flags(CLI::App& app, RawFlags& flags);
 void add_process_flag(CLI::App& app, RawFlags& flags);
 /// Adds --tf32, --deterministic, --autotune and --graph.
 void add_gpu_flags(CLI::App& app, RawFlags& flags);
-/// Adds --sync, --transport, --bucket-kb, --overlap and --check-replicas.
+/// Adds --sync, --transport, --bucket-kb, --first-bucket-kb, --overlap and --check-replicas.
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
 /// The options for a new run: the model's default recipe, changed by what was given.

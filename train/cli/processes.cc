@@ -11,6 +11,7 @@
 #include "train/cli/start_processes.h"
 #include "train/cli/usage.h"
 #include "train/failure.h"
+#include "train/transport_choice.h"
 #include "train/version.h"
 
 namespace ringlet::train {
@@ -62,7 +63,8 @@ int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
     group.emplace(place,
                   comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
                                             .timeout_seconds = execution.comm_timeout,
-                                            .agreed = {{"ringlet's version", kVersion}}});
+                                            .agreed = {{"ringlet's version", kVersion}},
+                                            .transport = process_transport(execution.transport)});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
@@ -80,7 +82,9 @@ int run_in_processes(const RawFlags& flags,
   if (!flags.in_processes) return body(nullptr);
   if (const auto place = place_of(flags))
     return run_as_process(*place, resolve(flags).execution, body);
-  return *flags.processes == 1 ? body(nullptr) : start_processes(*flags.processes);
+  if (*flags.processes == 1) return body(nullptr);
+  resolve(flags);  // what is wrong with the flags is said here, once
+  return start_processes(*flags.processes);
 }
 
 std::filesystem::path file_of_process(const std::filesystem::path& file,

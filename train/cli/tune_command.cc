@@ -44,6 +44,14 @@ comm::StrategyTable fastest_of(const std::vector<Measurement>& rows) {
   return table;
 }
 
+std::vector<MeasuredTime> times_of(const std::vector<Measurement>& rows) {
+  std::vector<MeasuredTime> times;
+  for (const Measurement& row : rows) {
+    if (row.bytes > 0) times.push_back({row.ranks, row.strategy, row.bytes, 1e-6 * row.median_us});
+  }
+  return times;
+}
+
 void print_table(int ranks, const comm::StrategyTable& table) {
   fmt::print("{} ranks:", ranks);
   for (const comm::StrategyRange& range : table) {
@@ -81,7 +89,7 @@ int tune(const TuneFlags& flags) {
     const comm::StrategyTable table = fastest_of(rows);
     print_table(block.ranks, table);
     write_tuning(flags.file, options.execution.devices.front().kind, transport_of(options, false),
-                 table);
+                 table, times_of(rows));
   }
   fmt::print("kept in {}; --sync auto reads it\n", flags.file.string());
   return 0;

@@ -1,4 +1,4 @@
-// LocalWait: how a rank of a LocalGroup waits for another one, and how it fails.
+// RankWait: how a rank waits for another one, and how it fails.
 #pragma once
 
 #include <algorithm>
@@ -6,15 +6,29 @@
 #include <cstdint>
 #include <string>
 
-#include "comm/local_transport.h"
+#include "comm/doorbell.h"
+#include "comm/errors.h"
 #include "comm/timeout_report.h"
+#include "comm/transport.h"
 
 namespace ringlet::comm {
 
-class LocalWait {
+/// How long to spin before sleeping. With more ranks than processors, a rank that spins keeps the
+/// one from running that it waits for. Otherwise spin about as long as falling asleep and being
+/// woken takes.
+inline std::chrono::nanoseconds spin_time(int ranks, int processors) {
+  constexpr std::chrono::microseconds kSpin(50);
+  return ranks > processors ? std::chrono::microseconds(0) : kSpin;
+}
+
+/// `Group` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up, and
+/// gives them up. Whoever does that rings `doorbell`.
+template <class Group>
+class RankWait {
  public:
-  /// For the rank of `transport`, which is of `group`; both outlive this.
-  LocalWait(LocalGroup& group, Transport& transport) : group_(group), transport_(transport) {}
+  /// For the rank of `transport`. All of them outlive this.
+  RankWait(Group& group, Transport& transport, Doorbell& doorbell, std::chrono::nanoseconds spin)
+      : group_(group), transport_(transport), doorbell_(doorbell), spin_(spin) {}
 
   /// Returns when ready() holds, which reads atomics sequentially consistently. Throws Aborted when
   /// the group is given up, TimeoutError, having given it up, when `peer` has not come in time.
@@ -24,8 +38,7 @@ class LocalWait {
     const std::chrono::nanoseconds timeout(
         static_cast<std::int64_t>(std::min(transport_.timeout_seconds(), kLongest) * 1e9));
     const bool in_time =
-        group_.doorbell(transport_.rank())
-            .wait([this, &ready] { return ready() || group_.aborted(); }, group_.spin_, timeout);
+        doorbell_.wait([this, &ready] { return ready() || group_.aborted(); }, spin_, timeout);
     throw_if_aborted();
     if (!in_time) fail<TimeoutError>(explain_timeout(transport_, peer));
   }
@@ -41,8 +54,10 @@ class LocalWait {
   }
 
  private:
-  LocalGroup& group_;
+  Group& group_;
   Transport& transport_;
+  Doorbell& doorbell_;
+  std::chrono::nanoseconds spin_;
 };
 
 }  // namespace ringlet::comm
