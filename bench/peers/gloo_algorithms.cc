@@ -17,7 +17,7 @@ namespace ringlet::peers {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeout{20};
+constexpr std::chrono::seconds kTimeout{5};
 
 using Context = std::shared_ptr<gloo::Context>;
 
