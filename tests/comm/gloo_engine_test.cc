@@ -19,13 +19,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kSoon = std::chrono::seconds(2);
+constexpr double kTimeout = 20;                   // seconds
+constexpr auto kSoon = std::chrono::seconds(10);  // a sanitizer on a busy machine is slow
 constexpr Split kThree{3, 1, ProcessTransport::gloo};
 
 class GlooEngine : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { skip_without(ProcessTransport::gloo); }
-  static CommunicatorOptions options(double timeout_seconds = 20) {
+  static CommunicatorOptions options(double timeout_seconds = kTimeout) {
     return {.strategy = GetParam(), .timeout_seconds = timeout_seconds};
   }
 };
