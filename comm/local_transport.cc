@@ -239,13 +239,14 @@ bool LocalGroup::abort(int rank, const std::string& message) noexcept {
       cause_->message = message;
     } catch (const std::bad_alloc&) {  // then without its message
     }
+    aborted_.store(true);  // with the cause: whoever sees the one finds the other
   }
-  aborted_.store(true);
   for (int i = 0; i < size_; ++i) doorbells_[static_cast<std::size_t>(i)].ring();
   return true;
 }
 
 std::optional<RootCause> LocalGroup::root_cause() const {
+  if (!aborted()) return std::nullopt;  // ranks ask at each step, and would meet at the lock
   const std::lock_guard lock(cause_mutex_);
   return cause_;
 }
