@@ -52,6 +52,8 @@ class Communicator {
   /// What all_reduce() does for so many bytes: the strategy that `auto` picks.
   const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
   Transport& transport() const { return transport_; }
+  /// Where to allocate what shall be reduced fastest: see Transport::allocator().
+  Allocator& allocator(Device& device) const { return transport_.allocator(device); }
 
   /// data = op of data over all ranks, the same bytes on every rank. f32, f16, bf16 or i32; any
   /// shape and layout, every stored element counts.

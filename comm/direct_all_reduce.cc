@@ -76,7 +76,7 @@ TwoShotAllReduce::TwoShotAllReduce(Transport& transport)
 
 void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (size() == 1) return;
-  if (peers_.window_bytes() > 0) return run_through_windows(stream, data, op);
+  if (!peers_.can_show(data)) return run_through_windows(stream, data, op);
   with_peers(peers_, stream, data, [&] {
     peers_.reduce_for_all(stream, op, part_begin(data.count(), size(), rank()),
                           part_begin(data.count(), size(), rank() + 1));

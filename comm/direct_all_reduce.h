@@ -7,10 +7,11 @@
 //              ranks have there and writes the sum into the memory of each; a second meeting tells
 //              that all is written. Each reads and writes n bytes in all, whatever p is
 //
-// Between processes, which see each other's windows only, both work through the data in pieces of a
-// window's size, which stay in the cache. Two-shot then copies its data to the window but for its
-// own part, meets, reduces that part into its data and its window, meets, and copies the others'
-// parts from theirs.
+// Between processes this holds for memory of Transport::allocator(). Of other memory they see each
+// other's windows only: then two-shot works through the data in pieces of a window's size, which
+// stay in the cache, copies its data to the window but for its own part, meets, reduces that part
+// into its data and its window, meets, and copies the others' parts from theirs. One-shot, which
+// copies anyway, always goes through the windows there.
 //
 // A rank adds in the order of ranks, ((x0 + x1) + x2) + ..., narrow floats in f32 and rounded once.
 #pragma once

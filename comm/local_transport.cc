@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <fstream>
 #include <new>
 #include <thread>
 
@@ -33,14 +32,6 @@ std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options)
     return spin_time(size, static_cast<int>(std::thread::hardware_concurrency()));
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
-}
-
-std::int64_t last_cache_bytes() {
-  constexpr std::int64_t kUsual = 32 << 20;
-  // In KiB. (What sysconf() says is the sum over a virtual machine's host.)
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
-  std::int64_t kib = 0;
-  return file >> kib && kib > 0 ? kib * 1024 : kUsual;
 }
 
 }  // namespace

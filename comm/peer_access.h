@@ -12,8 +12,8 @@
 // wanted, and whoever comes to the open() after the next one may overwrite what it showed two
 // before.
 //
-// Threads show whatever they like. Processes share a window for each rank, which alone can be shown
-// (window()), and what is elsewhere is copied there and back.
+// Threads show whatever they like. Processes show memory that Transport::allocator() gave, and for
+// what lies elsewhere a window that each rank has (window()): it is copied there and back.
 //
 // Stream-ordered like Transport::exchange: on a GPU the meetings order the streams, not the data.
 #pragma once
@@ -31,10 +31,12 @@ class PeerAccess {
  public:
   virtual ~PeerAccess() = default;
 
-  /// Bytes of a window; 0 where any memory can be shown.
+  /// Bytes of a window; 0 where there is none, since any memory can be shown.
   virtual std::int64_t window_bytes() const { return 0; }
-  /// The memory that alone can be shown: one window and the other in turn, call by call, the same
-  /// on all ranks.
+  /// Whether open() takes it. What is shown must be of that kind on all ranks or on none.
+  virtual bool can_show(const View&) { return true; }
+  /// Memory that always can be shown: one window and the other in turn, call by call, the same on
+  /// all ranks.
   virtual View window() { return {}; }
 
   /// `mine` is rank-1 and of the same type and length on every rank. Throws as exchange() does, and

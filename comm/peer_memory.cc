@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -73,6 +74,14 @@ void copy_across(void* to, const void* from, std::int64_t bytes) {
   if (bytes <= 0) return;
   copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
        static_cast<std::size_t>(bytes));
+}
+
+std::int64_t last_cache_bytes() {
+  constexpr std::int64_t kUsual = 32 << 20;
+  // In KiB. (What sysconf() says is the sum over a virtual machine's host.)
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::int64_t kib = 0;
+  return file >> kib && kib > 0 ? kib * 1024 : kUsual;
 }
 
 }  // namespace ringlet::comm

@@ -20,6 +20,7 @@
 
 #include "comm/doorbell.h"
 #include "comm/flight_recorder.h"
+#include "comm/shm_heap.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::comm {
@@ -27,12 +28,14 @@ namespace ringlet::comm {
 /// What a rank shows the others. Sessions are numbered 1, 2, 3, ...; all ranks open the same ones.
 struct ShmBoard {
   Doorbell doorbell;
+  int pid = 0;  ///< of the rank's process, set before its first session
   /// A rank comes to session n + 2 only when everybody has come to n + 1 and has therefore read
   /// what was shown in n: two of these are enough.
   struct alignas(64) Shown {
     std::atomic<std::uint64_t> session{0};  ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
+    ShmPlace place;  ///< not in reach: what is shown is a window, or nothing
   };
   std::array<Shown, 2> shown;
 };

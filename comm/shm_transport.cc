@@ -11,8 +11,10 @@
 #include "comm/peer_memory.h"
 #include "comm/process_group.h"
 #include "comm/rank_wait.h"
+#include "comm/shm_heap.h"
 #include "comm/shm_memory.h"
 #include "comm/shm_peer_access.h"
+#include "kernels/device.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -47,14 +49,18 @@ struct Progress {
 
 class ShmTransport final : public Transport {
  public:
-  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmMemory> memory, Transport& local)
+  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmMemory> memory,
+               std::shared_ptr<ShmHeap> heap, Transport& local)
       : Transport(local.world()),
         group_(group),
         memory_(std::move(memory)),
+        heap_(std::move(heap)),
         local_(local),
         waiting_(group, *this, memory_->board(rank()).doorbell,
                  spin_time(size(), static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)))),
-        peers_(*memory_, *this, waiting_) {}
+        peers_(*memory_, *heap_, *this, waiting_) {
+    memory_->board(rank()).pid = ::getpid();
+  }
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
@@ -62,6 +68,9 @@ class ShmTransport final : public Transport {
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
   CostModel typical_costs() const override { return {0.4e-6, 1 / 14e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return &peers_; }
+  Allocator& allocator(Device& device) override {
+    return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(*heap_) : device;
+  }
 
   /// Gets this rank out of its wait; the group is aborted already. Any thread.
   void wake() { memory_->board(rank()).doorbell.ring(); }
@@ -77,6 +86,7 @@ class ShmTransport final : public Transport {
 
   ProcessGroup& group_;
   std::shared_ptr<ShmMemory> memory_;
+  std::shared_ptr<ShmHeap> heap_;
   Transport& local_;
   RankWait<ProcessGroup> waiting_;
   ShmPeerAccess peers_;
@@ -169,10 +179,11 @@ std::shared_ptr<ShmMemory> share_memory(ProcessGroup& group, double timeout_seco
 
 std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds) {
   const std::shared_ptr<ShmMemory> memory = share_memory(group, timeout_seconds);
+  const auto heap = std::make_shared<ShmHeap>();
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < group.replicas(); ++i) {
     auto transport = std::make_unique<ShmTransport>(
-        group, memory, group.local().transport(group.first_rank() + i));
+        group, memory, heap, group.local().transport(group.first_rank() + i));
     group.on_abort([rank = transport.get()] { rank->wake(); });
     transports.push_back(std::move(transport));
   }

@@ -31,6 +31,7 @@
 #include "comm/flight_recorder.h"
 #include "comm/peer_access.h"
 #include "comm/world.h"
+#include "kernels/device.h"
 #include "kernels/reduce_op.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
@@ -116,6 +117,10 @@ class Transport {
   virtual CollectiveEngine* engine() { return nullptr; }
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
+
+  /// Where to allocate what collectives shall work on in place, for `device`: memory that the other
+  /// ranks reach, where that is not any; else the device itself. To be given back before this ends.
+  virtual Allocator& allocator(Device& device) { return device; }
 
   /// Round figures for the cost model, for as long as nobody has measured this machine: between
   /// processes over a loopback, unless a transport knows better.

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/allocator.h"
 #include "kernels/stream.h"
 
 namespace ringlet {
@@ -42,10 +43,9 @@ struct DeviceOptions {
   bool autotune = false;       ///< CUDA: time the library's candidates, take the fastest
 };
 
-class Device {
+class Device : public Allocator {
  public:
   explicit Device(DeviceId id) : id_(id) {}
-  virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -60,10 +60,9 @@ class Device {
   /// Whether this device's kernels may read memory of `other`: their own, or with peer access.
   virtual bool reads_memory_of(DeviceId other) const { return other == id_; }
 
-  /// Memory aligned to at least 256 bytes, contents unspecified; throws OutOfMemoryError.
-  /// 0 bytes give a valid address as well.
-  void* allocate(std::int64_t bytes);
-  void deallocate(void* address, std::int64_t bytes) noexcept;
+  /// The device's own memory.
+  void* allocate(std::int64_t bytes) final;
+  void deallocate(void* address, std::int64_t bytes) noexcept final;
 
   /// Host memory that the device copies from and to beside its other work (pinned, for CUDA);
   /// aligned to at least 256 bytes. Throws OutOfMemoryError.

@@ -8,27 +8,27 @@
 
 namespace ringlet {
 
-Buffer::Buffer(Device& device, std::int64_t bytes)
-    : device_(&device), data_(device.allocate(bytes)), bytes_(bytes) {}
+Buffer::Buffer(Allocator& allocator, std::int64_t bytes)
+    : allocator_(&allocator), data_(allocator.allocate(bytes)), bytes_(bytes) {}
 
 Buffer::~Buffer() {
-  if (device_ != nullptr) device_->deallocate(data_, bytes_);
+  if (allocator_ != nullptr) allocator_->deallocate(data_, bytes_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : device_(std::exchange(other.device_, nullptr)),
+    : allocator_(std::exchange(other.allocator_, nullptr)),
       data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  std::swap(device_, other.device_);
+  std::swap(allocator_, other.allocator_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
 }
 
-Tensor::Tensor(Device& device, const Shape& shape, DType dtype, Layout layout)
-    : buffer_(device, storage_count(shape, layout) * size_of(dtype)),
+Tensor::Tensor(Allocator& allocator, const Shape& shape, DType dtype, Layout layout)
+    : buffer_(allocator, storage_count(shape, layout) * size_of(dtype)),
       view_(buffer_.data(), shape, dtype, layout) {}
 
 namespace {

@@ -4,16 +4,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/allocator.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 
 namespace ringlet {
 
-/// One allocation on a device, given back when the object ends. Movable.
+/// One allocation, given back when the object ends, before what gave it. Movable.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device& device, std::int64_t bytes);
+  Buffer(Allocator& allocator, std::int64_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -24,7 +25,7 @@ class Buffer {
   std::int64_t bytes() const { return bytes_; }
 
  private:
-  Device* device_ = nullptr;
+  Allocator* allocator_ = nullptr;
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
 };
@@ -33,7 +34,8 @@ class Buffer {
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Device& device, const Shape& shape, DType dtype = DType::f32,
+  /// `allocator`: usually a device.
+  Tensor(Allocator& allocator, const Shape& shape, DType dtype = DType::f32,
          Layout layout = Layout::nchw);
   const View& view() const { return view_; }
   operator View() const { return view_; }       // NOLINT: a tensor is used as its view

@@ -18,15 +18,16 @@ std::int64_t buffer_elements(const Registry& registry) {
 }  // namespace
 
 Parameters::Parameters(Device& device, const Registry& registry, const Plan& plan,
-                       int gradient_arenas)
+                       int gradient_arenas, Allocator* gradients_from)
     : registry_(registry),
       plan_(plan),
       values_(device, {plan.elements}),
       buffers_(device, {buffer_elements(registry)}),
       device_(device) {
   Stream& stream = device.compute();
+  Allocator& gradient_memory = gradients_from != nullptr ? *gradients_from : device;
   for (int i = 0; i < gradient_arenas; ++i) {
-    gradients_.emplace_back(device, Shape{plan.elements + kStatistics});
+    gradients_.emplace_back(gradient_memory, Shape{plan.elements + kStatistics});
     fill(stream, 0, gradients_.back());
   }
   fill(stream, 0, values_);

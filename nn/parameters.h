@@ -24,7 +24,9 @@ class Parameters {
 
   /// Allocates on `device` and sets the views of the registry's parameters and buffers.
   /// The first gradient arena is current; without any the model can only be evaluated.
-  Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1);
+  /// `gradients_from`: where to allocate those; null: on `device` too.
+  Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1,
+             Allocator* gradients_from = nullptr);
 
   /// Fills values and buffers as their initialisers say; a pure function of `seed`.
   void initialize(std::uint64_t seed);

@@ -80,7 +80,7 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
   if (options.grad_dtype != DType::f32 && communicator.size() > 1) {
     std::int64_t largest = 0;
     for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.end - bucket.begin);
-    wire_ = Tensor(device, {largest}, options.grad_dtype);
+    wire_ = Tensor(communicator.allocator(device), {largest}, options.grad_dtype);
   }
   std::size_t planned = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {

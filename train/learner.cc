@@ -35,7 +35,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
     : device_(device),
       communicator_(communicator),
       options_(options),
-      replica_(device, spec_of(make_model, options)),
+      replica_(device, spec_of(make_model, options), &communicator.allocator(device)),
       sync_(device, communicator, replica_.parameters(), ShardTree(1),
             {.bucket_kb = options.bucket_kb,
              .overlap = options.overlap,

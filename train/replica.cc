@@ -41,7 +41,7 @@ Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKin
   return device == DeviceKind::cpu && small && fills_lanes ? Layout::lanes : Layout::nchw;
 }
 
-Replica::Replica(Device& device, const ReplicaSpec& spec)
+Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)
     : device_(device),
       spec_(spec),
       model_(make_model(spec)),
@@ -50,7 +50,8 @@ Replica::Replica(Device& device, const ReplicaSpec& spec)
                               cross_entropy)) {
   const auto evaluation =
       nn::plan_evaluation(*model_, registry_, input_of(spec, spec.max_eval_batch), cross_entropy);
-  parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas);
+  parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
+                                                 gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
   optimizer_ = std::make_unique<Sgd>(

@@ -42,7 +42,8 @@ Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKin
 
 class Replica {
  public:
-  Replica(Device& device, const ReplicaSpec& spec);
+  /// `gradients_from`: see nn::Parameters.
+  Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr);
 
   Device& device() { return device_; }
   nn::Parameters& parameters() { return *parameters_; }

@@ -67,7 +67,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       wants_grad_norm_(
           std::any_of(listeners.begin(), listeners.end(),
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })),
-      replica_(device, setup.replica),
+      replica_(device, setup.replica, &communicator.allocator(device)),
       tree_(setup.partition.exact
                 ? static_cast<int>(setup.partition.shards_of(communicator.rank()).size())
                 : 1),

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "comm/all_reduce.h"
+#include "kernels/memory.h"
 #include "kernels/reduction.h"
 #include "kernels/tensor.h"
 
@@ -57,26 +58,28 @@ class Delay {
   std::mt19937 random_;
 };
 
-/// Reduces exact_input() on one rank of `ranks`, in memory that does not lie well, and expects
-/// exact_result(), and nothing beside the data to be touched.
+/// Reduces exact_input() on one rank of `ranks`, in memory of `allocator` that does not lie well,
+/// and expects exact_result(), and nothing beside the data to be touched.
 template <class T>
-void expect_exact(AllReduce& reduce, Stream& stream, int rank, int ranks, ReduceOp op,
-                  std::size_t count) {
+void expect_exact(AllReduce& reduce, Stream& stream, Allocator& allocator, int rank, int ranks,
+                  ReduceOp op, std::size_t count) {
   constexpr std::size_t kBefore = 1, kAfter = 3;  // the data begin off any line or vector
   const T guard = narrowed<T>(99);
-  std::vector<T> memory(kBefore + count + kAfter, guard);
+  std::vector<T> expected(kBefore + count + kAfter, guard);
+  const std::size_t bytes = expected.size() * sizeof(T);
+  const Buffer buffer(allocator, static_cast<std::int64_t>(bytes));
+  auto* const memory = static_cast<T*>(buffer.data());
+  std::fill_n(memory, expected.size(), guard);
   std::array<T, kExactPeriod> inputs{}, results{};
   for (std::size_t i = 0; i < kExactPeriod; ++i) {
     inputs[i] = narrowed<T>(exact_input(rank, i));
     results[i] = narrowed<T>(exact_result(op, ranks, i));
   }
   for (std::size_t i = 0; i < count; ++i) memory[kBefore + i] = inputs[i % kExactPeriod];
-  reduce.run(stream,
-             View(memory.data() + kBefore, {static_cast<std::int64_t>(count)}, DTypeOf<T>::value),
+  reduce.run(stream, View(memory + kBefore, {static_cast<std::int64_t>(count)}, DTypeOf<T>::value),
              op);
-  std::vector<T> expected(memory.size(), guard);
   for (std::size_t i = 0; i < count; ++i) expected[kBefore + i] = results[i % kExactPeriod];
-  EXPECT_EQ(std::memcmp(memory.data(), expected.data(), memory.size() * sizeof(T)), 0)
+  EXPECT_EQ(std::memcmp(memory, expected.data(), bytes), 0)
       << reduce.name() << " rank " << rank << " " << name_of(op) << " of " << count << " "
       << ringlet::name_of(DTypeOf<T>::value);
 }

@@ -33,13 +33,13 @@ TEST_P(Operations, AreExactOnEveryRankForEveryType) {
          {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1, std::size_t{1000}}) {
       for (const ReduceOp op : kReduceOps) {
         delay.now_and_then();
-        expect_exact<float>(*reduce, stream, rank, size(), op, count);
-        expect_exact<Half>(*reduce, stream, rank, size(), op, count);
-        expect_exact<BFloat16>(*reduce, stream, rank, size(), op, count);
-        expect_exact<std::int32_t>(*reduce, stream, rank, size(), op, count);
+        expect_exact<float>(*reduce, stream, *device, rank, size(), op, count);
+        expect_exact<Half>(*reduce, stream, *device, rank, size(), op, count);
+        expect_exact<BFloat16>(*reduce, stream, *device, rank, size(), op, count);
+        expect_exact<std::int32_t>(*reduce, stream, *device, rank, size(), op, count);
       }
     }
-    expect_exact<float>(*reduce, stream, rank, size(), ReduceOp::sum, 100003);
+    expect_exact<float>(*reduce, stream, *device, rank, size(), ReduceOp::sum, 100003);
   });
 }
 

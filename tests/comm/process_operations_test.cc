@@ -19,6 +19,7 @@ namespace {
 struct ProcessCase {
   std::string strategy;
   Split split;
+  bool in_reach = false;  ///< memory that the other processes reach in place
 };
 
 bool runs_over(const std::string_view strategy, const Split& split) {
@@ -37,7 +38,12 @@ std::vector<ProcessCase> process_cases() {
          {std::pair{1, 1}, {2, 1}, {3, 1}, {5, 1}, {2, 2}, {2, 3}}) {
       const Split split{processes, replicas, transport};
       for (const std::string_view strategy : all_reduce_strategies()) {
-        if (runs_over(strategy, split)) cases.push_back({std::string(strategy), split});
+        if (!runs_over(strategy, split)) continue;
+        cases.push_back({std::string(strategy), split});
+        const bool can_be_in_reach = needs_peer_access(strategy) || strategy == "auto";
+        if (transport == ProcessTransport::shm && can_be_in_reach) {
+          cases.push_back({std::string(strategy), split, true});
+        }
       }
     }
   }
@@ -51,10 +57,10 @@ class OperationsBetweenProcesses : public testing::TestWithParam<ProcessCase> {
 
 /// expect_exact(), and what was sent for it.
 template <class T>
-void expect_exact_bytes(AllReduce& reduce, Transport& transport, Stream& stream, ReduceOp op,
-                        std::size_t count) {
+void expect_exact_bytes(AllReduce& reduce, Transport& transport, Stream& stream,
+                        Allocator& allocator, ReduceOp op, std::size_t count) {
   const std::int64_t before = transport.bytes_sent();
-  expect_exact<T>(reduce, stream, transport.rank(), transport.size(), op, count);
+  expect_exact<T>(reduce, stream, allocator, transport.rank(), transport.size(), op, count);
   const auto formula = reduce.bytes_sent(static_cast<std::int64_t>(count), DTypeOf<T>::value);
   if (!formula || reduce.name() == std::string("auto")) return;  // which is for f32
   EXPECT_EQ(transport.bytes_sent() - before, *formula) << reduce.name() << " " << count;
@@ -68,16 +74,17 @@ TEST_P(OperationsBetweenProcesses, AreExactOnEveryRankForEveryType) {
     Transport& transport = world.transport(rank);
     transport.set_timeout(20);
     const auto reduce = make_all_reduce(GetParam().strategy, transport);
+    Allocator& allocator = GetParam().in_reach ? transport.allocator(*device) : *device;
     Delay delay(rank);
     const auto p = static_cast<std::size_t>(world.size());
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1,
                                     std::size_t{1000}, std::size_t{100'003}}) {
       for (const ReduceOp op : kReduceOps) {
         delay.now_and_then();
-        expect_exact_bytes<float>(*reduce, transport, stream, op, count);
-        expect_exact_bytes<Half>(*reduce, transport, stream, op, count);
-        expect_exact_bytes<BFloat16>(*reduce, transport, stream, op, count);
-        expect_exact_bytes<std::int32_t>(*reduce, transport, stream, op, count);
+        expect_exact_bytes<float>(*reduce, transport, stream, allocator, op, count);
+        expect_exact_bytes<Half>(*reduce, transport, stream, allocator, op, count);
+        expect_exact_bytes<BFloat16>(*reduce, transport, stream, allocator, op, count);
+        expect_exact_bytes<std::int32_t>(*reduce, transport, stream, allocator, op, count);
       }
     }
   });
@@ -85,7 +92,8 @@ TEST_P(OperationsBetweenProcesses, AreExactOnEveryRankForEveryType) {
 
 INSTANTIATE_TEST_SUITE_P(Over, OperationsBetweenProcesses, testing::ValuesIn(process_cases()),
                          [](const auto& test) {
-                           return identifier(name_of(test.param.split) + " " + test.param.strategy);
+                           return identifier(name_of(test.param.split) + " " + test.param.strategy +
+                                             (test.param.in_reach ? " in reach" : ""));
                          });
 
 }  // namespace

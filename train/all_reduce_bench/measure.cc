@@ -53,11 +53,11 @@ struct RankResult {
 /// The buffers of one size on one rank, and what goes into them and comes out.
 class RankBuffers {
  public:
-  RankBuffers(const AllReduceBenchOptions& options, Device& device, int rank, int ranks,
+  RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
               std::int64_t bytes)
       : stream_(device.communication()),
-        pattern_(options.type, options.op, rank, ranks),
-        result_(device, {bytes / size_of(options.type)}, options.type) {
+        pattern_(options.type, options.op, world.rank(), world.size()),
+        result_(world.allocator(device), {bytes / size_of(options.type)}, options.type) {
     if (!options.in_place) input_ = Tensor(device, result_.shape(), options.type);
     if (!stream_.in_order_with_host()) on_host_.resize(static_cast<std::size_t>(bytes));
   }
@@ -262,7 +262,7 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
       [&](Device& device, comm::Communicator& world) {
         if (pinned) pin_rank(world.rank());
         for (const std::int64_t bytes : options.sizes) {
-          RankBuffers buffers(options, device, world.rank(), world.size(), bytes);
+          RankBuffers buffers(options, device, world, bytes);
           for (const std::string& strategy : options.strategies) {
             StrategyBench bench(options, device, world.transport(), strategy,
                                 maker_of(options, strategy, transport), barrier, buffers);
