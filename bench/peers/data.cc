@@ -29,17 +29,4 @@ std::int64_t count_wrong(std::span<const float> data, int ranks, int call) {
   return wrong;
 }
 
-float read_all(std::span<const float> data) {
-  constexpr std::size_t kLanes = 64;  // independent sums, which the compiler makes vectors of
-  std::array<float, kLanes> lanes{};
-  std::size_t i = 0;
-  for (; i + kLanes <= data.size(); i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) lanes[lane] += data[i + lane];
-  }
-  for (; i < data.size(); ++i) lanes[i % kLanes] += data[i];
-  float sum = 0;
-  for (const float lane : lanes) sum += lane;
-  return sum;
-}
-
 }  // namespace ringlet::peers

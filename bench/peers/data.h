@@ -22,7 +22,4 @@ void write_input(std::span<float> data, int rank, int call);
 /// How many elements are not exactly the sum over `ranks` ranks.
 std::int64_t count_wrong(std::span<const float> data, int ranks, int call);
 
-/// Sum over all elements, as fast as memory gives them: reading the result is part of a timed call.
-float read_all(std::span<const float> data);
-
 }  // namespace ringlet::peers

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "bench/peers/data.h"
+#include "train/all_reduce_bench/read_all.h"
 
 namespace ringlet::peers {
 
@@ -19,7 +20,7 @@ constexpr double kSecondsOfACase = 0.2;           // where the number of calls i
 constexpr int kFewestChosen = 5;
 
 /// The compiler must believe that somebody looks at the value.
-void keep(float value) { asm volatile("" : : "g"(value) : "memory"); }
+void keep(std::uint64_t value) { asm volatile("" : : "g"(value) : "memory"); }
 
 /// One rank's calls of one case.
 class Case {
@@ -62,7 +63,7 @@ class Case {
     meeting_.wait();
     const Clock::time_point begin = Clock::now();
     all_reduce_();
-    keep(read_all(data_));
+    keep(train::read_all(data_.data(), size()));
     return seconds_since(begin);
   }
   void check(int call) { wrong_ += count_wrong(data_, meeting_.ranks(), call); }

@@ -58,13 +58,6 @@ TEST(PeersData, AChunkInTheWrongPlaceIsSeen) {
   }
 }
 
-TEST(PeersData, ReadingReadsEveryElement) {
-  for (const std::size_t count : {1, 63, 64, 65, 1000}) {
-    std::vector<float> data(count, 1);
-    EXPECT_EQ(read_all(data), static_cast<float>(count));
-  }
-}
-
 TEST(PeersTimes, AreMedianLeastAndNinetyNinthPercentile) {
   std::vector<double> seconds(200);
   std::iota(seconds.rbegin(), seconds.rend(), 1);  // 200 ... 1

@@ -136,13 +136,58 @@ TEST(TestPatterns, RefuseWhatTheTypeCannotHold) {
   EXPECT_NO_THROW(TestPattern(DType::bf16, ReduceOp::max, 0, 512));
 }
 
-TEST(ReadAll, DependsOnEveryByte) {
-  std::vector<char> data(67, 1);
-  const std::uint64_t sum = read_all(data.data(), 67);
-  for (char& byte : data) {
-    ++byte;
-    EXPECT_NE(read_all(data.data(), 67), sum);
-    --byte;
+/// What read_all() promises, word by word and byte by byte.
+std::uint64_t sum_plainly(const std::uint8_t* data, std::int64_t bytes) {
+  std::uint64_t sum = 0;
+  std::int64_t at = 0;
+  for (; at + 8 <= bytes; at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + at, 8);
+    sum += word;
+  }
+  for (; at < bytes; ++at) sum += data[at];
+  return sum;
+}
+
+/// Bytes of which no two runs of a vector have the same sum, and none is 0.
+std::vector<std::uint8_t> mixed_bytes(std::size_t count) {
+  std::vector<std::uint8_t> data(count);
+  std::uint32_t state = 1;
+  for (std::uint8_t& byte : data) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<std::uint8_t>(state >> 24U | 1U);
+  }
+  return data;
+}
+
+TEST(ReadAll, SumsTheSameByEveryLoopAtAnyLengthAndAddress) {
+  constexpr std::int64_t kLongest = 1100;  // blocks of every loop, and what is left of them
+  const auto data = mixed_bytes(kLongest + 64);
+  const auto loops = read_loops();
+  EXPECT_STREQ(loops.back().name, "portable");
+  for (const ReadLoop& loop : loops) {
+    for (const int offset : {0, 1, 4, 7, 31, 63}) {
+      for (std::int64_t bytes = 0; bytes <= kLongest; ++bytes) {
+        const std::uint8_t* const begin = data.data() + offset;
+        ASSERT_EQ(loop.read(begin, bytes), sum_plainly(begin, bytes))
+            << loop.name << ": " << bytes << " bytes, " << offset << " from the allocation's begin";
+      }
+    }
+  }
+  EXPECT_EQ(read_all(data.data(), kLongest), sum_plainly(data.data(), kLongest));
+}
+
+TEST(ReadAll, DependsOnEveryByteByEveryLoop) {
+  constexpr std::int64_t kOddBytes = 2 * 256 + 67;
+  auto data = mixed_bytes(kOddBytes);
+  for (const ReadLoop& loop : read_loops()) {
+    const std::uint64_t sum = loop.read(data.data(), kOddBytes);
+    for (std::uint8_t& byte : data) {
+      ++byte;
+      EXPECT_NE(loop.read(data.data(), kOddBytes), sum)
+          << loop.name << ", byte " << &byte - data.data();
+      --byte;
+    }
   }
 }
 
