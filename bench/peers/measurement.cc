@@ -133,11 +133,11 @@ std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
   const Times& times = measurement.times;
   const double algbw = 1e-9 * static_cast<double>(bytes) / times.median;
   return fmt::format(
-      R"({{"engine":"{}","ranks_as":"processes","transport":"{}","strategy":"{}","ranks":{},)"
+      R"({{"engine":"{}","ranks_as":"{}","transport":"{}","strategy":"{}","ranks":{},)"
       R"("bytes":{},"count":{},"type":"f32","op":"sum","in_place":true,"iterations":{},)"
       R"("median_us":{:.3f},"min_us":{:.3f},"p99_us":{:.3f},"algbw_gbs":{:.6g},)"
       R"("busbw_gbs":{:.6g},"wrong":{},"cores_ns":[{:.1f},{:.1f}]}})",
-      engine.name, engine.transport, engine.strategy, ranks, bytes, bytes / 4,
+      engine.name, engine.ranks_as, engine.transport, engine.strategy, ranks, bytes, bytes / 4,
       measurement.iterations, 1e6 * times.median, 1e6 * times.min, 1e6 * times.p99, algbw,
       algbw * 2 * (ranks - 1) / ranks, measurement.wrong, measurement.distance_before,
       measurement.distance_after);

@@ -19,9 +19,10 @@ namespace ringlet::peers {
 
 /// Who sums, and how.
 struct Engine {
-  std::string name;       ///< openmpi, gloo
+  std::string name;       ///< openmpi, gloo, floor
   std::string transport;  ///< how bytes go: vader, ucx, tcp, ...
   std::string strategy;   ///< the algorithm
+  std::string ranks_as = "processes";
 };
 
 /// How often.

@@ -123,5 +123,38 @@ TEST_F(OpenMpiPeer, RefusesAWrongFlagOnce) {
   expect_refused(outcome, "openmpi_all_reduce");
 }
 
+TEST(FloorOfThePeers, SumsRightlyByEveryStrategyAtAnySize) {
+  const Outcome outcome =
+      run(RINGLET_FLOOR_PEER " --sizes 4,24,4K,4004,516272,516K,1M --iterations 3 --warmup 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = rows_of(outcome);
+  EXPECT_EQ(rows.size(), 7U * 3);
+  std::set<std::string> strategies;
+  for (const auto& row : rows) {
+    expect_sound(row);
+    EXPECT_EQ(row.at("engine"), "floor");
+    EXPECT_EQ(row.at("ranks_as"), "threads");
+    strategies.insert(row.at("strategy"));
+  }
+  EXPECT_EQ(strategies, (std::set<std::string>{"one-shot", "two-shot", "two-shot-four-streams"}));
+}
+
+TEST(FloorOfThePeers, SumsRightlyOnOneProcessor) {
+  const Outcome outcome = run(
+      "taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)"
+      " " RINGLET_FLOOR_PEER " --sizes 4004 --iterations 3 --warmup 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(rows_of(outcome).size(), 3U);
+  for (const auto& row : rows_of(outcome)) expect_sound(row);
+}
+
+TEST(FloorOfThePeers, RefusesWhatItDoesNotKnow) {
+  for (const std::string flags :
+       {"--ranks 2", "--sizes 6", "--strategies ring", "--iterations 0"}) {
+    SCOPED_TRACE(flags);
+    expect_refused(run(RINGLET_FLOOR_PEER " " + flags), "floor_all_reduce");
+  }
+}
+
 }  // namespace
 }  // namespace ringlet::testing

@@ -44,6 +44,13 @@ row gloo processes $size $([ "$calls" -lt 8 ] && echo 30 || echo 200) ${WRONG:-0
 echo gloo >>"$LOG"
 )";
 
+/// The floor: faster than all, and wrong where $WRONG_FLOOR says so.
+constexpr const char* kFloor = R"(
+while [ $# -gt 0 ]; do [ "$1" = --sizes ] && size=$2; shift; done
+eval ns=\$PEER_$round
+row floor threads $size 6 ${WRONG_FLOOR:-0} "$ns"; echo
+)";
+
 class PeersScript : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -113,6 +120,48 @@ TEST_F(PeersScript, ComparesNearWithNearAndFarWithFar) {
   EXPECT_TRUE(holds(outcome.out, {"cores near", "cores far", "4K, near: 3.00", "4K, far: 5.00"}));
 }
 
+TEST_F(PeersScript, SetsAFloorBesideThatIsNeitherOursNorAPeer) {
+  pretend("bench/peers", "floor_all_reduce", kFloor);
+  const std::string all = "--sizes 4K --rounds 3 --only ringlet,gloo,floor";
+  const Outcome outcome = run(all + " --out " + (folder_ / "out.json").string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string said =
+      "4K: our threads take 20.0 us, the bare floor 6.0; a third of the best peer's 30.0 would be "
+      "10.0\n";
+  EXPECT_TRUE(holds(outcome.out, {"floor local ring", "6.0 \n", "gloo local ring", "30.0*",
+                                  "4K: 3.00 times as fast as the best peer", said}));
+  EXPECT_FALSE(holds(outcome.out, {"6.0*"}));
+  const auto json = nlohmann::json::parse(read_file(folder_ / "out.json"));
+  ASSERT_EQ(json.at("ratios").size(), 2U);
+  for (const auto& ratio : json.at("ratios")) EXPECT_EQ(ratio.at("peer").at(0), "gloo");
+  EXPECT_EQ(json.at("rows").size(), 4U);
+}
+
+TEST_F(PeersScript, SaysOfTheFloorWhatWasMeasuredAtItsDistance) {
+  pretend("bench/peers", "floor_all_reduce", kFloor);
+  const Outcome outcome = run("--sizes 4K --rounds 3 --only ringlet,gloo,floor",
+                              "OURS_1='20 30' OURS_2='20 150' OURS_3='20 30' PEER_1='30,30' "
+                              "PEER_2='30,30' PEER_3='150,160'");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  // Ours took 10 and 40 us near; Gloo 30 and 30 near, 200 far.
+  EXPECT_TRUE(holds(outcome.out, {"4K, near: our threads take 25.0 us, the bare floor 6.0; a third "
+                                  "of the best peer's 30.0 would be 10.0\n",
+                                  "4K, far: the bare floor takes 6.0 us; a third of the best "
+                                  "peer's 200.0 would be 66.7\n"}));
+  const Outcome alone = run("--sizes 4K --rounds 1 --only floor", "WRONG_FLOOR=2");
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_TRUE(holds(alone.out, {"4K: the bare floor takes 6.0 us\n"}));
+  EXPECT_TRUE(holds(alone.err, {"floor threads local ring at 4096 bytes: 2 wrong elements"}));
+}
+
+TEST_F(PeersScript, HasAFloorForTwoRanksOnly) {
+  pretend("bench/peers", "floor_all_reduce", kFloor);
+  const Outcome outcome = run("--sizes 4K --rounds 1 --ranks 4 --only gloo,floor");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(holds(outcome.err, {"the floor is one of 2 ranks, not of 4; passed over"}));
+  EXPECT_FALSE(holds(outcome.out, {"floor"}));
+}
+
 TEST_F(PeersScript, EndsWithOneWhereAResultIsWrong) {
   const Outcome outcome = run("--sizes 4K,8K --rounds 1 --only gloo", "WRONG=3");
   EXPECT_EQ(outcome.code, 1);
@@ -132,7 +181,7 @@ TEST_F(PeersScript, NamesAndPassesOverWhatIsAbsentOrFails) {
 
 TEST_F(PeersScript, RefusesWhatItDoesNotKnowInALine) {
   for (const std::string flags : {"--sizes 6", "--ranks 1", "--rounds 0", "--only nccl",
-                                  "--round 3x", "--out /no/such/folder/file"}) {
+                                  "--only floors", "--round 3x", "--out /no/such/folder/file"}) {
     const Outcome outcome = run(flags);
     EXPECT_EQ(outcome.code, 2) << flags;
     EXPECT_TRUE(outcome.err.starts_with("all_reduce: error: ")) << outcome.err;
