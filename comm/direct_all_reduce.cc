@@ -78,10 +78,29 @@ void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (size() == 1) return;
   if (!peers_.can_show(data)) return run_through_windows(stream, data, op);
   with_peers(peers_, stream, data, [&] {
-    peers_.reduce_for_all(stream, op, part_begin(data.count(), size(), rank()),
-                          part_begin(data.count(), size(), rank() + 1));
+    reduce_in_place(stream, data, op);
     peers_.close(stream);
   });
+}
+
+/// In rounds, in which each rank has a block, and what is left over: as much as in one part, but
+/// all ranks find their share of what the caches hold. And backwards: what was written last is
+/// still there, and what is reduced last will be when somebody reads the result from its beginning.
+void TwoShotAllReduce::reduce_in_place(Stream& stream, const View& data, ReduceOp op) {
+  constexpr std::int64_t kBlock = 64 << 10;  // elements
+  const std::int64_t count = data.count(), p = size(), r = rank();
+  const auto begin_of = [count, p](std::int64_t part) {
+    return part_begin(count, static_cast<int>(p), static_cast<int>(part));
+  };
+  // A GPU reduces all of its part at once.
+  const std::int64_t rounds = stream.in_order_with_host() ? count / p / kBlock : 0;
+  const std::int64_t in_rounds = rounds * kBlock;  // of each rank
+  peers_.reduce_for_all(stream, op, p * in_rounds + begin_of(r) - r * in_rounds,
+                        p * in_rounds + begin_of(r + 1) - (r + 1) * in_rounds);
+  for (std::int64_t round = rounds - 1; round >= 0; --round) {
+    const std::int64_t block = (round * p + r) * kBlock;
+    peers_.reduce_for_all(stream, op, block, block + kBlock);
+  }
 }
 
 /// A window has a slot for each rank's part.

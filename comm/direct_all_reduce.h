@@ -58,6 +58,7 @@ class TwoShotAllReduce final : public AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
+  void reduce_in_place(Stream& stream, const View& data, ReduceOp op);
   void run_through_windows(Stream& stream, const View& data, ReduceOp op);
   void run_on_pieces(Stream& stream, const View& data, ReduceOp op, std::int64_t begin,
                      std::int64_t longest);

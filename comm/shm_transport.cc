@@ -66,7 +66,7 @@ class ShmTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
-  CostModel typical_costs() const override { return {0.4e-6, 1 / 14e9, 1 / 40e9}; }
+  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return &peers_; }
   Allocator& allocator(Device& device) override {
     return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(*heap_) : device;

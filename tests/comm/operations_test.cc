@@ -51,6 +51,29 @@ INSTANTIATE_TEST_SUITE_P(Of, Operations,
                                   std::to_string(std::get<1>(test.param));
                          });
 
+/// In which each rank has a block of 64 Ki elements.
+TEST(TwoShot, TakesLongDataInRounds) {
+  constexpr std::size_t kBlock = 64 << 10;
+  for (const int size : {2, 3, 5}) {
+    LocalGroup group(size);
+    run_ranks(size, [&](int rank) {
+      const auto device = in_place_device();
+      Stream& stream = device->communication();
+      Transport& transport = group.transport(rank);
+      const auto reduce = make_all_reduce("two-shot", transport);
+      const std::size_t round = static_cast<std::size_t>(size) * kBlock;
+      for (const std::size_t count : {round - 1, round, round + 1, 3 * round + 50'021}) {
+        const std::int64_t before = transport.bytes_sent();
+        expect_exact<float>(*reduce, stream, *device, rank, size, ReduceOp::sum, count);
+        expect_exact<Half>(*reduce, stream, *device, rank, size, ReduceOp::mean, count);
+        const auto elements = reduce->elements_sent(static_cast<std::int64_t>(count));
+        EXPECT_EQ(transport.bytes_sent() - before,
+                  (size_of(DType::f32) + size_of(DType::f16)) * *elements);
+      }
+    });
+  }
+}
+
 /// Reduce, reduce-scatter, all-to-all: what each rank gets of whole numbers.
 TEST(Collectives, GiveEachRankItsPart) {
   constexpr std::int64_t kEach = 37;

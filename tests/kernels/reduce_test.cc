@@ -64,11 +64,11 @@ class Reduce : public OperationTest {
   /// Elements [offset, offset + count) of `sources` arrays, reduced into as many targets.
   template <class T>
   void check(ReduceOp op, int sources, int targets, std::int64_t count, std::int64_t offset,
-             Stores stores) {
+             Stores stores, int divisor = 3) {
     SCOPED_TRACE(testing::Message() << name_of(op) << " of " << sources << " x " << count << " at "
                                     << offset << " to " << targets);
     const auto values = sources_of<T>(sources, count + offset);
-    const auto right = expected(op, values, 3);
+    const auto right = expected(op, values, divisor);
     for (int k = 0; k < targets; ++k) {
       const Tensor result = run([&](Device& device) {
         std::vector<Tensor> xs, ys;
@@ -83,7 +83,7 @@ class Reduce : public OperationTest {
           const Tensor& y = t == 0 ? xs[0] : ys.back();
           to.push_back(y.view().slice(offset, offset + count));
         }
-        reduce(device.compute(), op, from, to, {.divisor = 3, .stores = stores});
+        reduce(device.compute(), op, from, to, {.divisor = divisor, .stores = stores});
         return k == 0 ? std::move(xs[0]) : std::move(ys[static_cast<std::size_t>(k - 1)]);
       });
       const auto actual = read<T>(result);
@@ -117,6 +117,20 @@ TEST_P(Reduce, I32) { check_all<std::int32_t>(); }
 
 TEST_P(Reduce, SplitsLongArraysOverThreads) {
   check<float>(ReduceOp::sum, 3, 2, 100'003, 3, Stores::streaming);
+}
+
+/// What ranks do most goes another way, and long ranges another one again.
+TEST_P(Reduce, TakesOneOrTwoSourcesAtOnce) {
+  for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
+    for (const std::int64_t count : {1, 63, 32'767, 32'768, 32'769, 70'001}) {
+      for (const int sources : {1, 2}) {
+        for (const int targets : {1, 2}) {
+          check<float>(op, sources, targets, count, 3, Stores::cached, 1);
+          check<std::int32_t>(op, sources, targets, count, 0, Stores::cached, 1);
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Reduce, AddsNarrowFloatsInF32AndRoundsOnce) {
