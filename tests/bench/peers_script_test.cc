@@ -154,6 +154,24 @@ TEST_F(PeersScript, SaysOfTheFloorWhatWasMeasuredAtItsDistance) {
   EXPECT_TRUE(holds(alone.err, {"floor threads local ring at 4096 bytes: 2 wrong elements"}));
 }
 
+TEST_F(PeersScript, MakesATableOfWhatItHasWritten) {
+  pretend("bench/peers", "floor_all_reduce", kFloor);
+  const std::string file = (folder_ / "out.json").string();
+  run("--sizes 4K --rounds 3 --only ringlet,gloo,floor --out " + file);
+  const Outcome outcome = run("--table " + file);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(
+      outcome.out,
+      "| bytes | cores | our threads, µs | our processes, µs | best peer, µs | bare floor, µs "
+      "| threads : peer | processes : peer |\n| --- | --- | --- | --- | --- | --- | --- | --- "
+      "|\n| 4K | all | 20.0 ring | 40.0 ring | 30.0 gloo ring | 6.0 ring | 3.00 | 1.50 |\n");
+
+  write_file(folder_ / "other.json", "{}");
+  const Outcome other = run("--table " + (folder_ / "other.json").string());
+  EXPECT_EQ(other.code, 1);
+  EXPECT_TRUE(holds(other.err, {"all_reduce: error: ", "is nothing that --out has written"}));
+}
+
 TEST_F(PeersScript, HasAFloorForTwoRanksOnly) {
   pretend("bench/peers", "floor_all_reduce", kFloor);
   const Outcome outcome = run("--sizes 4K --rounds 1 --ranks 4 --only gloo,floor");
