@@ -27,8 +27,8 @@ constexpr const char* kInstead = "; use --transport gloo, or --replicas in one p
 }
 
 /// Where everything lies.
-struct Places {
-  explicit Places(int count) : ranks(static_cast<std::size_t>(count)) {}
+struct Offsets {
+  explicit Offsets(int count) : ranks(static_cast<std::size_t>(count)) {}
 
   std::size_t board(std::size_t rank) const { return rank * sizeof(ShmBoard); }
   std::size_t window(std::size_t index) const {
@@ -54,18 +54,18 @@ ShmMemory ShmMemory::make(int ranks) {
   const int descriptor = ::memfd_create("ringlet", MFD_CLOEXEC);
   if (descriptor < 0) fail_with_errno("memory for several processes cannot be made");
   ShmMemory memory(ranks, descriptor);
-  const Places places(ranks);
-  if (::ftruncate(descriptor, static_cast<off_t>(places.end())) != 0) {
+  const Offsets offsets(ranks);
+  if (::ftruncate(descriptor, static_cast<off_t>(offsets.end())) != 0) {
     fail_with_errno("memory for several processes cannot be made");
   }
   memory.map();
-  for (std::size_t rank = 0; rank < places.ranks; ++rank) {
-    new (memory.memory_ + places.board(rank)) ShmBoard;
+  for (std::size_t rank = 0; rank < offsets.ranks; ++rank) {
+    new (memory.memory_ + offsets.board(rank)) ShmBoard;
   }
   // A channel is what a new file holds already: zeros. Not to touch them all, only the counters are
   // made.
-  for (std::size_t i = 0; i < places.ranks * places.ranks; ++i) {
-    auto* channel = reinterpret_cast<ShmChannel*>(memory.memory_ + places.channel(i));
+  for (std::size_t i = 0; i < offsets.ranks * offsets.ranks; ++i) {
+    auto* channel = reinterpret_cast<ShmChannel*>(memory.memory_ + offsets.channel(i));
     new (&channel->sent) std::atomic<std::uint64_t>(0);
     new (&channel->taken) std::atomic<std::uint64_t>(0);
   }
@@ -80,11 +80,11 @@ ShmMemory ShmMemory::open(int ranks, const std::string& address) {
   ShmMemory memory(ranks, descriptor);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 ||
-      static_cast<std::size_t>(status.st_size) != Places(ranks).end()) {
+      static_cast<std::size_t>(status.st_size) != Offsets(ranks).end()) {
     throw CommError(
         fmt::format("the memory that process 0 shares, {}, has {} bytes and not {}: another "
                     "version of Ringlet made it; start all processes with the same program",
-                    address, status.st_size, Places(ranks).end()));
+                    address, status.st_size, Offsets(ranks).end()));
   }
   memory.map();
   return memory;
@@ -94,7 +94,7 @@ ShmMemory::ShmMemory(int ranks, int descriptor) : ranks_(ranks), descriptor_(des
 
 void ShmMemory::map() {
   void* memory =
-      ::mmap(nullptr, Places(ranks_).end(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+      ::mmap(nullptr, Offsets(ranks_).end(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) {
     fail_with_errno("memory for several processes cannot be mapped");
   }
@@ -102,7 +102,7 @@ void ShmMemory::map() {
 }
 
 ShmMemory::~ShmMemory() {
-  if (memory_ != nullptr) ::munmap(memory_, Places(ranks_).end());
+  if (memory_ != nullptr) ::munmap(memory_, Offsets(ranks_).end());
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -116,21 +116,21 @@ std::string ShmMemory::address() const {
 }
 
 ShmBoard& ShmMemory::board(int rank) const {
-  const Places places(ranks_);
+  const Offsets offsets(ranks_);
   return *std::launder(
-      reinterpret_cast<ShmBoard*>(memory_ + places.board(static_cast<std::size_t>(rank))));
+      reinterpret_cast<ShmBoard*>(memory_ + offsets.board(static_cast<std::size_t>(rank))));
 }
 
 ShmChannel& ShmMemory::channel(int from, int to) const {
-  const Places places(ranks_);
+  const Offsets offsets(ranks_);
   const std::size_t index =
-      static_cast<std::size_t>(from) * places.ranks + static_cast<std::size_t>(to);
-  return *std::launder(reinterpret_cast<ShmChannel*>(memory_ + places.channel(index)));
+      static_cast<std::size_t>(from) * offsets.ranks + static_cast<std::size_t>(to);
+  return *std::launder(reinterpret_cast<ShmChannel*>(memory_ + offsets.channel(index)));
 }
 
 View ShmMemory::window(int rank, int which) const {
   const std::size_t index = 2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(which);
-  return {memory_ + Places(ranks_).window(index), {kWindowBytes}, DType::u8};
+  return {memory_ + Offsets(ranks_).window(index), {kWindowBytes}, DType::u8};
 }
 
 }  // namespace ringlet::comm
