@@ -5,24 +5,24 @@
 // What makes a strategy, a kernel or a transport of one's own is in the rooms' other headers.
 #pragma once
 
-#include "comm/communicator.h"     // what ranks do together
-#include "comm/errors.h"           // how that fails
-#include "data/error.h"            // how reading fails
-#include "data/idx_dataset.h"      // images and labels from files
-#include "data/loader.h"           // batches, ahead of time
-#include "data/open_dataset.h"     // data sets by name
-#include "data/synthetic.h"        // drawn ones
-#include "kernels/device.h"        // where tensors live and work is done
-#include "kernels/host_copy.h"     // numbers to a device and back
-#include "kernels/memory.h"        // tensors
-#include "nn/layers/conv2d.h"      //
-#include "nn/layers/linear.h"      //
-#include "nn/layers/sequential.h"  // layers one after the other
-#include "nn/layers/stateless.h"   // activations, pooling, dropout
-#include "nn/models/model.h"       // models by name
-#include "nn/tape.h"               // how gradients go back
-#include "train/batch_shares.h"    // a rank's share of each batch
-#include "train/learner.h"         // a replica for loops of one's own
-#include "train/predictor.h"       // a trained model's answers
-#include "train/safetensors.h"     // weights in files
-#include "train/trainer.h"         // replicas as threads, and the library's own loop
+#include "comm/communicator.h"           // what ranks do together
+#include "comm/errors.h"                 // how that fails
+#include "data/error.h"                  // how reading fails
+#include "data/idx_dataset.h"            // images and labels from files
+#include "data/loader.h"                 // batches, ahead of time
+#include "data/open_dataset.h"           // data sets by name
+#include "data/synthetic.h"              // drawn ones
+#include "kernels/device.h"              // where tensors live and work is done
+#include "kernels/host_copy.h"           // numbers to a device and back
+#include "kernels/memory.h"              // tensors
+#include "nn/layers/conv2d.h"            //
+#include "nn/layers/linear.h"            //
+#include "nn/layers/sequential.h"        // layers one after the other
+#include "nn/layers/stateless.h"         // activations, pooling, dropout
+#include "nn/models/model.h"             // models by name
+#include "nn/tape.h"                     // how gradients go back
+#include "train/batches/batch_shares.h"  // a rank's share of each batch
+#include "train/files/safetensors.h"     // weights in files
+#include "train/learner.h"               // a replica for loops of one's own
+#include "train/loop/predictor.h"        // a trained model's answers
+#include "train/trainer.h"               // replicas as threads, and the library's own loop

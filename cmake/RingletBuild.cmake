@@ -77,3 +77,13 @@ function(ringlet_library name)
                         UNITY_BUILD ${RINGLET_UNITY} UNITY_BUILD_BATCH_SIZE 5)
   add_library(ringlet::${name} ALIAS ringlet_${name})
 endfunction()
+
+# For the calling folder and those below: rooms that move no numbers themselves (what is computed, is computed in kernels/ and
+# data/). A third less to wait for.
+macro(ringlet_light_room)
+  add_compile_options($<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  if(RINGLET_SANITIZE)
+    # To optimise what the sanitizers add is most of the compiler's work, and nothing here runs long.
+    add_compile_options(-O0)
+  endif()
+endmacro()

@@ -25,14 +25,16 @@ install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${C
 install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
-# the command line.
-set(private kernels/dispatch.h comm/gloo_collectives.h comm/gloo_context.h comm/gloo_mesh.h comm/gloo_transport.h comm/nccl_communicator.h
-            comm/nccl_library.h)
-set(public "")
-foreach(room kernels kernels/reference nn nn/layers nn/models nn/ops comm data train)
-  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
+# the program.
+set(private kernels/dispatch.h)
+file(GLOB kernel_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/kernels/*.h
+                                                                        ${CMAKE_SOURCE_DIR}/kernels/reference/*.h)
+set(public ${kernel_headers})
+foreach(room nn comm data train)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
   list(APPEND public ${headers})
 endforeach()
+list(FILTER public EXCLUDE REGEX "^comm/transport/(gloo|nccl)/|^train/telemetry/tensorboard/")
 list(REMOVE_ITEM public ${private})
 foreach(header IN LISTS public)
   get_filename_component(folder ${header} DIRECTORY)

@@ -1,6 +1,6 @@
 #include "comm/collectives.h"
 
-#include "comm/parts.h"
+#include "comm/all_reduce/parts.h"
 #include "kernels/elementwise.h"
 #include "kernels/error.h"
 #include "kernels/reduce.h"

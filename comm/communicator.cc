@@ -7,8 +7,8 @@
 #include <exception>
 
 #include "comm/collectives.h"
-#include "comm/hash.h"
-#include "comm/rank_text.h"
+#include "comm/processes/hash.h"
+#include "comm/report/rank_text.h"
 #include "kernels/error.h"
 #include "kernels/host_copy.h"
 

@@ -26,8 +26,8 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/all_reduce.h"
-#include "comm/plan_check.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/processes/plan_check.h"
 #include "comm/transport.h"
 #include "kernels/device.h"
 

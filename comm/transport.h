@@ -26,10 +26,10 @@
 #include <optional>
 #include <string>
 
-#include "comm/cost_model.h"
+#include "comm/all_reduce/cost_model.h"
 #include "comm/errors.h"
-#include "comm/flight_recorder.h"
 #include "comm/peer_access.h"
+#include "comm/report/flight_recorder.h"
 #include "comm/world.h"
 #include "kernels/device.h"
 #include "kernels/reduce_op.h"

@@ -1,7 +1,7 @@
 // The ten drawn garments, in the order of Fashion-MNIST's classes.
 #pragma once
 
-#include "data/canvas.h"
+#include "data/images/canvas.h"
 #include "data/random.h"
 
 namespace ringlet::data {

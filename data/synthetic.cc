@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-#include "data/canvas.h"
 #include "data/error.h"
 #include "data/fashion_mnist.h"
 #include "data/garments.h"
+#include "data/images/canvas.h"
 #include "data/random.h"
 
 namespace ringlet::data {

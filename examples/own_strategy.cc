@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/local_transport.h"
+#include "comm/transport/local/local_transport.h"
 #include "data/synthetic.h"
 #include "kernels/memory.h"
 #include "train/trainer.h"

@@ -1,5 +1,5 @@
 // Cast: the same numbers as another kind of float. What gradients go through before and after they
-// travel as sixteen bits (train/gradient_sync.h).
+// travel as sixteen bits (train/sync/gradient_sync.h).
 #pragma once
 
 #include "kernels/stream.h"

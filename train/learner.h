@@ -1,6 +1,6 @@
 // Learner: a replica for training loops of one's own. It owns a model, its optimiser and the
 // synchronisation of gradients, and knows nothing of epochs, schedules, states and reports; the
-// library's own loop is train/train_loop.h.
+// library's own loop is train/loop/train_loop.h.
 //
 //   run_replicas({.devices = {2, DeviceId{}}}, [&](Device& device, comm::Communicator& all) {
 //     Learner learner(device, all, make_my_model, {.input = {1, 28, 28, 10}, .max_batch = 32});
@@ -18,10 +18,10 @@
 #include "data/loader.h"
 #include "kernels/async_copy.h"
 #include "kernels/memory.h"
-#include "train/gradient_sync.h"
-#include "train/replica.h"
-#include "train/schedule.h"
-#include "train/step_inputs.h"
+#include "train/loop/replica.h"
+#include "train/loop/step_inputs.h"
+#include "train/optimizers/schedule.h"
+#include "train/sync/gradient_sync.h"
 
 namespace ringlet::train {
 

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
-#include "train/schedule.h"
+#include "train/optimizers/schedule.h"
 
 namespace ringlet::train {
 

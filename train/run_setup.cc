@@ -4,9 +4,9 @@
 #include <bit>
 #include <string>
 
-#include "data/border.h"
-#include "train/atomic_file.h"
-#include "train/shard_tree.h"
+#include "data/images/border.h"
+#include "train/files/atomic_file.h"
+#include "train/sync/shard_tree.h"
 #include "train/version.h"
 
 namespace ringlet::train {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "train/model_info.h"
+#include "train/batches/partition.h"
+#include "train/files/model_info.h"
+#include "train/files/state.h"
+#include "train/loop/replica.h"
+#include "train/optimizers/schedule.h"
 #include "train/options.h"
-#include "train/partition.h"
-#include "train/replica.h"
-#include "train/reports.h"
-#include "train/schedule.h"
-#include "train/state.h"
+#include "train/telemetry/reports.h"
 
 namespace ringlet::train {
 

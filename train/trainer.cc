@@ -6,13 +6,13 @@
 #include <system_error>
 #include <thread>
 
-#include "comm/local_transport.h"
-#include "comm/nccl_transport.h"
+#include "comm/transport/local/local_transport.h"
+#include "comm/transport/nccl/nccl_transport.h"
 #include "train/failure.h"
-#include "train/replica_watch.h"
-#include "train/state.h"
-#include "train/transport_choice.h"
-#include "train/tuning.h"
+#include "train/files/state.h"
+#include "train/loop/replica_watch.h"
+#include "train/sync/transport_choice.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::train {
 

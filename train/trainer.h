@@ -1,5 +1,5 @@
 // The replicas of this process as threads: started together, ended together, one error shown. They
-// are the whole world, or a part of the world of several processes (comm/process_group.h).
+// are the whole world, or a part of the world of several processes (comm/processes/process_group.h).
 #pragma once
 
 #include <functional>
@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/process_group.h"
+#include "comm/processes/process_group.h"
 #include "kernels/device.h"
+#include "train/loop/train_loop.h"
 #include "train/options.h"
-#include "train/reports.h"
 #include "train/run_setup.h"
-#include "train/trace_writer.h"
-#include "train/train_loop.h"
+#include "train/telemetry/reports.h"
+#include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {
 

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "bench/all_reduce/read_all.h"
 #include "bench/peers/data.h"
-#include "train/all_reduce_bench/read_all.h"
 
 namespace ringlet::peers {
 

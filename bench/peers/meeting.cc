@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/doorbell.h"
+#include "comm/transport/doorbell.h"
 
 namespace ringlet::peers {
 

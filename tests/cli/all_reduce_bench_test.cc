@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "comm/all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"

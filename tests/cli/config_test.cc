@@ -1,6 +1,6 @@
 // Flags from files and from the environment: which counts, what is said of wrong ones, and that a
 // run's own configuration repeats it.
-#include "train/cli/config.h"
+#include "app/cli/config.h"
 
 #include <fstream>
 

@@ -6,7 +6,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/python.h"
 #include "tests/support/files.h"
-#include "train/predictor.h"
+#include "train/loop/predictor.h"
 
 namespace ringlet::testing {
 namespace {

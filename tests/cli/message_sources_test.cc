@@ -85,7 +85,8 @@ std::vector<std::string> fixed_parts(const std::string& text, const char* variab
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> codes;
   const fs::path root = RINGLET_SOURCES;
-  for (const char* room : {"kernels", "nn", "comm", "data", "train"}) {
+  for (const char* room :
+       {"kernels", "nn", "comm", "data", "train", "bench/all_reduce", "bench/training", "app"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string kind = entry.path().extension();
       if (kind != ".cc" && kind != ".h" && kind != ".cu") continue;
@@ -167,7 +168,8 @@ TEST(MessageSources, ThrowNothingAtAUserThatIsNotExplained) {
   int found = 0;
   for (const auto& [file, code] : sources()) {
     // ContractError is for those who call the library, but where a user's flags and variables are.
-    const bool users = file.starts_with("train/") || file == "comm/launch.cc";
+    const bool users = file.starts_with("train/") || file.starts_with("bench/") ||
+                       file.starts_with("app/") || file == "comm/processes/launch.cc";
     const std::regex throwing(users ? R"((throw |fail<)[a-z:]*[A-Z]\w*Error(>?)\()"
                                     : R"((throw |fail<)[a-z:]*(?!Contract)[A-Z]\w*Error(>?)\()");
     for (const std::vector<std::string>& texts : thrown(code, throwing)) {

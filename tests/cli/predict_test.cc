@@ -7,7 +7,7 @@
 #include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
-#include "train/safetensors.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::testing {
 namespace {

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "comm/gloo_transport.h"
+#include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
 #include "tests/oracle/formula_data.h"
 #include "tests/support/files.h"
 #include "tests/support/tensors.h"
-#include "train/safetensors.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "comm/gloo_transport.h"
+#include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 

@@ -1,4 +1,4 @@
-#include "comm/all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,8 @@
-#include "comm/auto_all_reduce.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "comm/all_reduce/auto.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {

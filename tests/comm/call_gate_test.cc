@@ -1,4 +1,4 @@
-#include "comm/call_gate.h"
+#include "comm/transport/call_gate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // CostModel: the formulas of each strategy, what a fit finds again, and where two strategies meet.
-#include "comm/cost_model.h"
+#include "comm/all_reduce/cost_model.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "comm/all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
 
 namespace ringlet::comm {
 namespace {

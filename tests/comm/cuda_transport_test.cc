@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/nccl_transport.h"
+#include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
 #include "kernels/memory.h"
 #include "kernels/reduction.h"
 #include "kernels/tensor.h"

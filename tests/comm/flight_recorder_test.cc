@@ -1,11 +1,11 @@
-#include "comm/flight_recorder.h"
+#include "comm/report/flight_recorder.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "comm/hash.h"
-#include "comm/rank_text.h"
+#include "comm/processes/hash.h"
+#include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
 namespace {

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/memory_operations.h"
+#include "comm/transport/memory_operations.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 

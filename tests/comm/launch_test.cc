@@ -1,5 +1,5 @@
 // Where a process stands, from each launcher's variables, right and wrong.
-#include "comm/launch.h"
+#include "comm/processes/launch.h"
 
 #include <gtest/gtest.h>
 

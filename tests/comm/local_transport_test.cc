@@ -1,4 +1,4 @@
-#include "comm/local_transport.h"
+#include "comm/transport/local/local_transport.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Bytes that come over the socket: messages, plans, and what is neither.
-#include "comm/message.h"
+#include "comm/processes/message.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <string>
 
-#include "comm/plan_check.h"
+#include "comm/processes/plan_check.h"
 
 namespace ringlet::comm {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/all_reduce.h"
-#include "comm/library_all_reduce.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/library.h"
 #include "tests/comm/exact_operations.h"
 #include "tests/comm/processes.h"
 

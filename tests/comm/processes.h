@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/gloo_transport.h"
-#include "comm/process_group.h"
+#include "comm/processes/process_group.h"
+#include "comm/transport/gloo/gloo_transport.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {

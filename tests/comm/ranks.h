@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/all_reduce.h"
-#include "comm/local_transport.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 

@@ -1,5 +1,5 @@
 // The control plane: coming together, values, aborts, deaths, and the good end.
-#include "comm/rendezvous.h"
+#include "comm/processes/rendezvous.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Memory that processes reach in place: how it is found and kept, and what becomes of a two-shot
 // all-reduce there that is cut short. (What it computes: process_operations_test.cc.)
-#include "comm/shm_heap.h"
+#include "comm/transport/shm/shm_heap.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Orientation: pictures of a camera that was held otherwise come out upright.
-#include "data/exif.h"
+#include "data/images/exif.h"
 
 #include <gtest/gtest.h>
 

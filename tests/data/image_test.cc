@@ -1,5 +1,5 @@
 // Pictures: what is decoded is what was encoded, and nothing that is broken gets past a message.
-#include "data/image.h"
+#include "data/images/image.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

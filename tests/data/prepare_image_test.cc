@@ -1,5 +1,5 @@
 // Pictures as a model sees them: each step by itself, and none where none is needed.
-#include "data/prepare_image.h"
+#include "data/images/prepare_image.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Configuration files in TOML.
+#include "app/cli/config.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/cli/config.h"
 
 namespace ringlet::fuzz {
 

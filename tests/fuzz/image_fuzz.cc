@@ -2,7 +2,7 @@
 #include <zlib.h>
 
 #include "data/error.h"
-#include "data/image.h"
+#include "data/images/image.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/exif.h"

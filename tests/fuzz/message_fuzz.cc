@@ -1,8 +1,8 @@
 // Messages between processes, and the plans that they carry.
 #include <cstring>
 
-#include "comm/message.h"
-#include "comm/plan_check.h"
+#include "comm/processes/message.h"
+#include "comm/processes/plan_check.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace ringlet::fuzz {

@@ -1,7 +1,7 @@
 // Metrics in JSON lines.
 #include "tests/fuzz/fuzz.h"
-#include "train/atomic_file.h"
-#include "train/metrics_reader.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::fuzz {
 

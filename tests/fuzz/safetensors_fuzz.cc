@@ -1,11 +1,11 @@
 // safetensors: as a whole file, and as a header alone, which is what mutations reach best.
 #include <sstream>
 
+#include "app/inspect/tensors.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/inspect/tensors.h"
-#include "train/safetensors.h"
-#include "train/safetensors_header.h"
-#include "train/safetensors_stream.h"
+#include "train/files/safetensors.h"
+#include "train/files/safetensors_header.h"
+#include "train/files/safetensors_stream.h"
 
 namespace ringlet::fuzz {
 

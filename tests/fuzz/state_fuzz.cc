@@ -1,7 +1,7 @@
 // state.json: what is read can be written, and is then read as the same.
 #include "tests/fuzz/fuzz.h"
-#include "train/atomic_file.h"
-#include "train/state_json.h"
+#include "train/files/atomic_file.h"
+#include "train/files/state_json.h"
 
 namespace ringlet::fuzz {
 

@@ -1,7 +1,7 @@
 // Chrome traces.
 #include "tests/fuzz/fuzz.h"
-#include "train/atomic_file.h"
-#include "train/trace_reader.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/trace_reader.h"
 
 namespace ringlet::fuzz {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace ringlet::testing {
 

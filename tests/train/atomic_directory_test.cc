@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "tests/support/files.h"
-#include "train/atomic_file.h"
-#include "train/posix_file.h"
+#include "train/files/atomic_file.h"
+#include "train/files/posix_file.h"
 
 namespace ringlet::train {
 namespace {

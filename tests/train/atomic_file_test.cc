@@ -1,4 +1,4 @@
-#include "train/atomic_file.h"
+#include "train/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "tests/support/files.h"
-#include "train/posix_file.h"
+#include "train/files/posix_file.h"
 
 namespace ringlet::train {
 namespace {

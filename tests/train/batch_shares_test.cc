@@ -1,5 +1,5 @@
 // Shares of a batch: together they are the batch, on any number of ranks and in the same order.
-#include "train/batch_shares.h"
+#include "train/batches/batch_shares.h"
 
 #include <gtest/gtest.h>
 

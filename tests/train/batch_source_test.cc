@@ -1,5 +1,5 @@
 // The three sources of batches give the same bits, whatever is announced or skipped.
-#include "train/batch_source.h"
+#include "train/batches/batch_source.h"
 
 #include <gtest/gtest.h>
 

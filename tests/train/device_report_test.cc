@@ -1,4 +1,4 @@
-#include "train/device_report.h"
+#include "train/telemetry/device_report.h"
 
 #include <gtest/gtest.h>
 

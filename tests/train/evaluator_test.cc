@@ -1,5 +1,5 @@
 // Evaluation counts every sample once, and its numbers do not depend on who does the work.
-#include "train/evaluator.h"
+#include "train/loop/evaluator.h"
 
 #include <gtest/gtest.h>
 

@@ -8,12 +8,12 @@
 #include <typeinfo>
 
 #include "comm/errors.h"
-#include "comm/local_transport.h"
+#include "comm/transport/local/local_transport.h"
 #include "kernels/host_copy.h"
 #include "tests/comm/failing_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/atomic_file.h"
+#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,5 +1,5 @@
 // The buckets: how they are cut, in which order they start, and that they start early.
-#include "train/gradient_sync.h"
+#include "train/sync/gradient_sync.h"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include "comm/local_transport.h"
+#include "comm/transport/local/local_transport.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/meta_device.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/trace_writer.h"
+#include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {
 namespace {

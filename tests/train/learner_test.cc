@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "comm/naive_all_reduce.h"
+#include "comm/all_reduce/naive.h"
 #include "nn/models/mlp.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"

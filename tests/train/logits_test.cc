@@ -1,5 +1,5 @@
 // Probabilities and right answers from logits.
-#include "train/logits.h"
+#include "train/loop/logits.h"
 
 #include <gtest/gtest.h>
 

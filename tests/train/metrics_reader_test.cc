@@ -1,5 +1,5 @@
 // Metrics read back: what the writer wrote, what a killed run left, and what is no metrics at all.
-#include "train/metrics_reader.h"
+#include "train/telemetry/metrics_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "tests/support/files.h"
-#include "train/atomic_file.h"
-#include "train/metrics.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/metrics.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,5 +1,5 @@
 // What a model file says of itself: read back as written, refused in one line where it is broken.
-#include "train/model_info.h"
+#include "train/files/model_info.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "kernels/error.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/atomic_file.h"
+#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,5 +1,5 @@
 // The exported graph itself, where no ONNX runtime is at hand: how it normalises, and its weights.
-#include "train/onnx_export.h"
+#include "train/onnx/onnx_export.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/files/safetensors.h"
 #include "train/onnx/onnx.pb.h"
-#include "train/safetensors.h"
 
 namespace ringlet::train {
 namespace {

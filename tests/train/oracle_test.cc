@@ -15,7 +15,7 @@
 #include "tests/support/gpu.h"
 #include "tests/support/tensors.h"
 #include "tests/train/runs.h"
-#include "train/safetensors.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,5 +1,5 @@
 // Which samples belong to whom: every sample once, in order, for all numbers of ranks.
-#include "train/partition.h"
+#include "train/batches/partition.h"
 
 #include <gtest/gtest.h>
 

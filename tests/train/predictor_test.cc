@@ -1,13 +1,13 @@
 // The predictor computes what evaluation computes, for any way the images come to it.
-#include "train/predictor.h"
+#include "train/loop/predictor.h"
 
 #include <gtest/gtest.h>
 
 #include "kernels/device.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/logits.h"
-#include "train/safetensors.h"
+#include "train/files/safetensors.h"
+#include "train/loop/logits.h"
 
 namespace ringlet::train {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/atomic_file.h"
-#include "train/metrics.h"
-#include "train/trace_writer.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/metrics.h"
+#include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/atomic_file.h"
-#include "train/metrics.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/metrics.h"
 
 namespace ringlet::train {
 namespace {

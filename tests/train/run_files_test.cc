@@ -1,5 +1,5 @@
 // What a run leaves in its folder for others: the table of epochs, and where it ran.
-#include "train/run_files.h"
+#include "train/files/run_files.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/epoch_table.h"
+#include "train/telemetry/epoch_table.h"
 
 namespace ringlet::train {
 namespace {

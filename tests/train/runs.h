@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "train/files/state.h"
+#include "train/loop/train_loop.h"
 #include "train/run_setup.h"
-#include "train/state.h"
-#include "train/train_loop.h"
 #include "train/trainer.h"
 
 namespace ringlet::train {

@@ -1,5 +1,5 @@
 // The schedules against PyTorch's tables.
-#include "train/schedule.h"
+#include "train/optimizers/schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // States on disk: what is written is read again, what is broken is named, and a process that is
 // killed while it saves leaves a whole state behind.
-#include "train/state.h"
+#include "train/files/state.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 #include "nn/models/model.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/safetensors.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,6 +1,6 @@
 // When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is
 // asked.
-#include "train/step_graphs.h"
+#include "train/loop/step_graphs.h"
 
 #include <gtest/gtest.h>
 

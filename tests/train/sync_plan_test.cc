@@ -1,5 +1,5 @@
 // What a run says of its synchronisation before and after: bytes, strategies, times.
-#include "train/sync_plan.h"
+#include "train/sync/sync_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "comm/auto_all_reduce.h"
-#include "comm/cost_model.h"
-#include "comm/local_transport.h"
+#include "comm/all_reduce/auto.h"
+#include "comm/all_reduce/cost_model.h"
+#include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/console.h"
-#include "train/run_record.h"
+#include "train/files/run_record.h"
+#include "train/telemetry/console.h"
 
 namespace ringlet::train {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "tests/support/files.h"
-#include "train/atomic_file.h"
-#include "train/tensorboard/crc32c.h"
-#include "train/tensorboard/event.pb.h"
-#include "train/tensorboard/event_writer.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/tensorboard/crc32c.h"
+#include "train/telemetry/tensorboard/event.pb.h"
+#include "train/telemetry/tensorboard/event_writer.h"
 
 namespace ringlet::tensorboard {
 namespace {

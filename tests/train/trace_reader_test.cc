@@ -1,5 +1,5 @@
 // Traces read back: what the writer wrote, and what is no trace.
-#include "train/trace_reader.h"
+#include "train/telemetry/trace_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tests/support/files.h"
-#include "train/atomic_file.h"
-#include "train/trace_writer.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {
 namespace {

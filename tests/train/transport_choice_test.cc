@@ -1,11 +1,11 @@
-#include "train/transport_choice.h"
+#include "train/sync/transport_choice.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "comm/nccl_transport.h"
+#include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/error.h"
 
 namespace ringlet::train {

@@ -1,10 +1,10 @@
-#include "train/tuning.h"
+#include "train/sync/tuning.h"
 
 #include <gtest/gtest.h>
 
-#include "comm/auto_all_reduce.h"
+#include "comm/all_reduce/auto.h"
 #include "tests/support/files.h"
-#include "train/atomic_file.h"
+#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,0 +1,32 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <system_error>
+
+#include "app/cli/config.h"
+
+namespace ringlet::train {
+
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
+  throw ConfigError(fmt::format("--config {} cannot be read ({})", file.string(), why));
+}
+
+}  // namespace
+
+std::vector<ConfigEntry> read_config(const std::filesystem::path& file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) fail(file, "it is a folder");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) fail(file, std::generic_category().message(errno));
+  std::string text(kMaxConfigBytes + 1, '\0');  // one more than is taken: told apart, never loaded
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) fail(file, std::generic_category().message(errno));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return parse_config(text, file.string());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,132 @@
+#include "app/cli/effective_config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/settings.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Whether `text` is the one way in which a number of this kind is written.
+template <class Number>
+bool is_canonical(const std::string& text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stopped == end && fmt::format("{}", value) == text;
+}
+
+bool is_number(const std::string& text) {
+  if (is_canonical<std::int64_t>(text)) return true;
+  // TOML wants a digit before and behind the dot; "inf" and "nan" are texts.
+  return text.find_first_not_of("0123456789.e+-") == std::string::npos &&
+         text.find_first_of(".e") != std::string::npos && is_canonical<double>(text);
+}
+
+std::string toml_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string literal(const CLI::Option& option, const std::string& text) {
+  if (is_switch(option)) return text == "true" ? "true" : "false";
+  return is_number(text) ? text : toml_text(text);
+}
+
+/// What was given: true for a value that may stay away and did.
+std::string given(const CLI::Option& option) {
+  const std::vector<std::string> results = option.reduced_results();
+  if (option.get_items_expected_max() > 1) {
+    std::vector<std::string> values;
+    for (const std::string& result : results) values.push_back(toml_text(result));
+    return fmt::format("[{}]", fmt::join(values, ", "));
+  }
+  const std::string value = results.empty() ? "" : results.front();
+  if (option.get_expected_min() == 0 && !is_switch(option) && value.empty()) return "true";
+  return literal(option, value);
+}
+
+bool is_replaced(const CLI::Option& option) {
+  for (const CLI::Option* other : option.get_excludes()) {
+    if (other->count() > 0) return true;
+  }
+  return false;
+}
+
+/// Whether a file keeps it. --no-nesterov is nesterov = false.
+bool is_kept(const CLI::App& command, const CLI::Option& option) {
+  static const std::set<std::string> kActs{"force", "resume"};
+  const std::string key = key_of(option);
+  const bool is_opposite =
+      key.starts_with("no-") && command.get_option_no_throw("--" + key.substr(3)) != nullptr;
+  return can_be_set(option) && kActs.count(key) == 0 && !is_opposite;
+}
+
+/// `text` as comments of at most a hundred columns.
+std::string comment(const std::string& text) {
+  constexpr std::size_t kWidth = 100;
+  std::string lines = "#";
+  std::size_t column = 1;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += 1 + word.size()) {
+    if (column > 1 && column + 1 + word.size() > kWidth) {
+      lines += "\n#";
+      column = 1;
+    }
+    lines += " " + word;
+  }
+  return lines + "\n";
+}
+
+/// "lr = 0.1\n", or a comment.
+std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
+  const std::string key = key_of(option);
+  const auto own = resolved.find(key);
+  if (own != resolved.end()) return fmt::format("{} = {}\n", key, literal(option, own->second));
+  if (option.count() > 0) return fmt::format("{} = {}\n", key, given(option));
+  if (is_replaced(option)) return fmt::format("# {} is replaced by what is set\n", key);
+  if (is_switch(option)) return key + " = false\n";
+  if (!option.get_default_str().empty()) {
+    return fmt::format("{} = {}\n", key, literal(option, option.get_default_str()));
+  }
+  return fmt::format("# {} =\n", key);
+}
+
+}  // namespace
+
+std::string effective_config(const CLI::App& command, const FlagValues& resolved) {
+  std::string text =
+      fmt::format("# ringlet {}, version {}. Read it with: ringlet {} --config FILE\n",
+                  command.get_name(), kVersion, command.get_name());
+  for (const std::string& group : command.get_groups()) {
+    std::string lines;
+    for (const CLI::Option* option : command.get_options()) {
+      if (option->get_group() != group || !is_kept(command, *option)) continue;
+      lines += "\n" + comment(option->get_description()) + line_of(*option, resolved);
+    }
+    if (!lines.empty()) text += fmt::format("\n\n#### {}\n{}", group, lines);
+  }
+  return text;
+}
+
+}  // namespace ringlet::train

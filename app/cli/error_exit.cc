@@ -1,0 +1,25 @@
+#include "app/cli/error_exit.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace ringlet::train {
+
+void print_error(const std::string& message) {
+  std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
+}
+
+void print_warning(const std::string& message) {
+  std::fprintf(stderr, "ringlet: warning: %s\n", message.c_str());
+}
+
+void end_despite_running_threads(const std::string& message) {
+  if (isatty(STDERR_FILENO) != 0) std::fputc('\n', stderr);  // a line of progress may stand there
+  print_error(message);
+  std::fflush(stderr);
+  std::_Exit(kFailed);
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,393 @@
+#include "app/cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "app/cli/checks.h"
+#include "app/cli/error_exit.h"
+#include "app/cli/usage.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/processes/launch.h"
+#include "nn/models/model.h"
+#include "train/files/recipe_json.h"
+#include "train/sync/transport_choice.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr double kShortestTimeout = 0.01;  // seconds
+
+/// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
+std::string defaults_of(const char* field) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
+  for (const std::string& model : nn::model_names()) {
+    const nlohmann::json json = to_json(default_recipe(model))[field];
+    const std::string value = json.is_string()         ? json.get<std::string>()
+                              : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
+                                                       : json.dump();
+    auto same = std::find_if(models_by_value.begin(), models_by_value.end(),
+                             [&](const auto& entry) { return entry.first == value; });
+    if (same == models_by_value.end()) same = models_by_value.insert(same, {value, {}});
+    same->second.push_back(model);
+  }
+  if (models_by_value.size() == 1) return models_by_value.front().first;
+  std::string text;
+  for (const auto& [value, models] : models_by_value) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(models, ", "), value);
+  }
+  return text;
+}
+
+/// A flag of the recipe with a value; what is given lands in flags.recipe under `field`.
+template <class T>
+CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string& name,
+                               const char* field, const std::string& description) {
+  return app
+      .add_option_function<T>(
+          name, [&flags, field](const T& value) { flags.recipe[field] = value; },
+          fmt::format("{} [{}]", description, defaults_of(field)))
+      ->group(kRecipeGroup);
+}
+
+/// On the command line it sets `field` to `value`; a configuration may also say false, which sets
+/// the opposite.
+CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name,
+                               const char* field, bool value, const std::string& description) {
+  return app
+      .add_flag_function(
+          name,
+          [&flags, field, value](std::int64_t on) { flags.recipe[field] = (on > 0) == value; },
+          description)
+      ->disable_flag_override()
+      ->group(kRecipeGroup);
+}
+
+/// Processes share the machine's GPUs: the first takes the first --replicas of them, and so on.
+int first_gpu(const RawFlags& flags) {
+  if (!flags.in_processes) return 0;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? place->process * flags.replicas : 0;
+}
+
+std::vector<DeviceId> devices_of(const RawFlags& flags) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (!devices.empty()) return devices;
+  const DeviceId device = DeviceId::parse(flags.device);
+  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  if (flags.device == "cuda") {  // without a number: one replica on each GPU
+    int next = first_gpu(flags);
+    for (DeviceId& gpu : devices) gpu.index = next++;
+  }
+  return devices;
+}
+
+LayoutChoice layout_of(const std::string& name) {
+  if (name == "nchw") return LayoutChoice::nchw;
+  return name == "lanes" ? LayoutChoice::lanes : LayoutChoice::automatic;
+}
+
+/// Processes of the run; as many as the launcher says, where it starts them.
+int processes_of(const RawFlags& flags) {
+  if (!flags.in_processes) return 1;
+  if (flags.processes) return *flags.processes;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? place->processes : 1;
+}
+
+/// Whether collectives that run beside backward have something to run on: on a GPU always, on
+/// processors where the replicas leave one of them idle. Where they do not, a thread of its own
+/// for the collectives only takes turns with the one that computes.
+bool has_room_to_overlap(const RawFlags& flags, const Execution& execution) {
+  if (execution.devices.front().kind == DeviceKind::cuda) return true;
+  const auto busy =
+      static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
+  return busy < std::thread::hardware_concurrency();
+}
+
+TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
+  TrainOptions options = flags.options;
+  options.recipe = recipe;
+  Execution& execution = options.execution;
+  execution.devices = devices_of(flags);
+  execution.layout = layout_of(flags.layout);
+  execution.overlap =
+      flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
+  execution.graph = flags.graph == "on";
+  execution.on_hang = end_despite_running_threads;
+  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
+  execution.transport = transport_named(flags.transport);
+  execution.transport =
+      checked([&] { return choose_transport(execution, flags.several_processes()); });
+  return options;
+}
+
+/// Fields that the command line only switches off.
+bool is_on_by_default(const std::string& field) {
+  return field == "shuffle" || field == "normalize";
+}
+
+/// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
+std::string as_flag(const std::string& field, const nlohmann::json& value) {
+  const bool on_by_default = is_on_by_default(field);
+  std::string flag = (on_by_default ? "--no-" : "--") + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
+  return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
+void require_utf8(const nlohmann::json& data) {
+  try {
+    (void)data.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(
+        "--data: the folder's name is not UTF-8, as a run's notes have to be; rename it");
+  }
+}
+
+}  // namespace
+
+void add_model_flag(CLI::App& app, RawFlags& flags) {
+  app.add_option_function<std::string>(
+         "--model",
+         [&flags](const std::string& name) { flags.recipe["model"] = flags.model = name; },
+         fmt::format("which network and recipe [{}]", flags.model))
+      ->check(one_of(nn::model_names()))
+      ->type_name(fmt::format("{}", fmt::join(nn::model_names(), "|")))
+      ->group(kModelGroup);
+}
+
+void add_data_flags(CLI::App& app, RawFlags& flags) {
+  const char* group = kModelGroup;
+  add_model_flag(app, flags);
+  const Recipe defaults = default_recipe(flags.model);
+  app.add_option_function<std::string>(
+         "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
+         fmt::format("fashion-mnist, synthetic (drawn garments), or a folder of IDX files [{}]",
+                     flags.recipe.value("data", defaults.data)))
+      ->check(data_name())
+      ->type_name("fashion-mnist|synthetic|DIR")
+      ->group(group);
+  app.add_option("--data-dir", flags.options.files.data_dir,
+                 "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option("--synthetic-train", flags.options.synthetic_train, "drawn training samples")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--synthetic-test", flags.options.synthetic_test, "drawn test samples")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_recipe_flags(CLI::App& app, RawFlags& flags) {
+  using std::int64_t;
+  add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
+                             "the GLOBAL batch: samples of an optimiser step over all replicas")
+      ->check(whole_number(1));
+  add_recipe_option<int>(app, flags, "--epochs", "epochs", "times through the training data")
+      ->check(whole_number(1));
+  add_recipe_option<double>(app, flags, "--lr", "lr", "learning rate; with one-cycle its maximum")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
+      ->check(number(0, 1));
+  CLI::Option* nesterov = add_recipe_switch(app, flags, "--nesterov", "nesterov", true,
+                                            "Nesterov's momentum [lenet, mlp]");
+  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]")
+      ->excludes(nesterov);
+  add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
+                            "this times the parameter is added to its gradient")
+      ->check(number(0));
+  add_recipe_option<std::string>(app, flags, "--schedule", "schedule",
+                                 "of the learning rate; one-cycle as PyTorch's OneCycleLR")
+      ->check(one_of({"constant", "one-cycle"}))
+      ->type_name("constant|one-cycle");
+  add_recipe_switch(app, flags, "--cycle-momentum", "cycle_momentum", true,
+                    "one-cycle: momentum 0.95 -> 0.85 -> 0.95 against the rate");
+  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed", "of weights, order and dropout")
+      ->check(seed_number());
+  add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
+  add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
+                    "divide pixels by 255 and nothing else [lenet-d2l]");
+  add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
+                         "passes that each replica cuts its share of a batch into")
+      ->check(whole_number(1));
+  add_recipe_switch(app, flags, "--exact", "exact", true,
+                    "add gradients in one fixed tree: the same bits for 1, 2, 4 and 8 replicas");
+  add_recipe_option<int>(app, flags, "--shards", "shards",
+                         "logical shards of a batch; 0: 8 with --exact, else one a replica")
+      ->check(whole_number(0));
+  add_recipe_option<std::string>(app, flags, "--grad-dtype", "grad_dtype",
+                                 "as which gradients travel between replicas; f16 and bf16 halve "
+                                 "the bytes and round the sums")
+      ->check(one_of({"f32", "f16", "bf16"}))
+      ->type_name("f32|f16|bf16");
+}
+
+void add_replica_flags(CLI::App& app, RawFlags& flags) {
+  Execution& execution = flags.options.execution;
+  const char* group = "Replicas";
+  constexpr int kMost = 1024;
+  auto* replicas =
+      app.add_option("--replicas", flags.replicas, "copies of the model, a thread each")
+          ->check(whole_number(1, kMost))
+          ->capture_default_str()
+          ->group(group);
+  auto* device = app.add_option("--device", flags.device,
+                                "where all of them run; cuda: on a GPU each, from cuda:0 on")
+                     ->check(device_name())
+                     ->type_name("DEVICE")
+                     ->capture_default_str()
+                     ->group(group);
+  app.add_option("--devices", flags.devices, "instead of these two: a device for each replica")
+      ->delimiter(',')
+      ->check(device_name())
+      ->type_name("cpu:0,cpu:0,...")
+      ->excludes(device)
+      ->excludes(replicas)
+      ->group(group);
+  app.add_option("--threads", execution.threads, "CPU threads of each replica")
+      ->check(whole_number(1, kMost))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster")
+      ->check(one_of({"auto", "nchw", "lanes"}))
+      ->type_name("auto|nchw|lanes")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--comm-timeout", execution.comm_timeout,
+                 "seconds that a replica waits for another before it names it and stops")
+      ->check(number(kShortestTimeout))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_gpu_flags(CLI::App& app, RawFlags& flags) {
+  Execution& execution = flags.options.execution;
+  const char* group = "GPUs";
+  app.add_flag("--tf32", execution.tf32,
+               "products of f32 on tensor cores, their factors rounded to 10 bits")
+      ->group(group);
+  app.add_flag("--deterministic", execution.deterministic,
+               "only kernels that give the same bits in every run")
+      ->group(group);
+  app.add_flag("--autotune", execution.autotune,
+               "time the library's kernels for each shape and take the fastest")
+      ->group(group);
+  app.add_option("--graph", flags.graph,
+                 "with one replica: launch a whole step at once, as a CUDA graph")
+      ->check(one_of({"on", "off"}))
+      ->type_name("on|off")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_process_flag(CLI::App& app, RawFlags& flags) {
+  constexpr int kMost = 256;
+  const CLI::Validator number = whole_number(1, kMost);
+  app.add_option_function<std::string>(
+         "--processes",
+         [&flags](const std::string& count) {
+           flags.in_processes = true;
+           if (!count.empty()) flags.processes = std::stoi(count);
+         },
+         "start N processes, each with these replicas; without N: be one of those that torchrun, "
+         "mpirun or srun started, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name")
+      ->expected(0, 1)
+      ->check(CLI::Validator(
+          [number](std::string& text) -> std::string { return text.empty() ? "" : number(text); },
+          ""))
+      ->type_name("[N]")
+      ->group("Replicas");
+}
+
+void add_sync_flags(CLI::App& app, RawFlags& flags) {
+  Execution& execution = flags.options.execution;
+  const char* group = "Synchronisation";
+  std::vector<std::string> strategies;
+  for (const auto name : comm::all_reduce_strategies()) strategies.emplace_back(name);
+  app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
+      ->check(one_of(strategies))
+      ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
+      ->group(group);
+  app.add_option(
+         "--transport", flags.transport,
+         "how data go between replicas: local copies between threads, memory that processes "
+         "share (shm) or Gloo between processes, NCCL with a GPU each; auto takes NCCL "
+         "where it can be had")
+      ->check(one_of(transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--bucket-kb", execution.bucket_kb,
+                 "KiB of gradients that are summed at once; 0: each parameter by itself")
+      ->check(whole_number(0))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--first-bucket-kb", execution.first_bucket_kb,
+                 "the same for the first bucket alone, which is full the earlier [--bucket-kb]")
+      ->check(whole_number(0))
+      ->group(group);
+  app.add_option(
+         "--overlap", flags.overlap,
+         "sum while backward goes on; auto: on GPUs, and where processors are left over for it")
+      ->check(one_of({"auto", "on", "off"}))
+      ->type_name("auto|on|off")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--check-replicas", execution.check_replicas,
+                 "compare the replicas' parameters byte by byte every N steps; 0: never")
+      ->check(whole_number(0))
+      ->capture_default_str()
+      ->group(group);
+}
+
+FlagValues values_of(const TrainOptions& options) {
+  FlagValues values;
+  const nlohmann::json recipe = to_json(options.recipe);
+  for (const auto& [field, value] : recipe.items()) {
+    std::string key = field;
+    std::replace(key.begin(), key.end(), '_', '-');
+    if (is_on_by_default(field)) {
+      values["no-" + key] = value.get<bool>() ? "false" : "true";
+    } else {
+      values[key] = value.is_string()         ? value.get<std::string>()
+                    : value.is_number_float() ? fmt::format("{}", value.get<double>())
+                                              : value.dump();
+    }
+  }
+  return values;
+}
+
+TrainOptions resolve(const RawFlags& flags) {
+  nlohmann::json recipe = to_json(default_recipe(flags.model));
+  recipe.update(flags.recipe);
+  require_utf8(recipe.at("data"));
+  return with_recipe(flags, recipe_from_json(recipe, "the command line"));
+}
+
+TrainOptions resolve(const RawFlags& flags, const Recipe& saved) {
+  const nlohmann::json recipe = to_json(saved);
+  std::vector<std::string> contradictions;
+  for (const auto& [field, value] : flags.recipe.items()) {
+    if (recipe.at(field) == value) continue;
+    contradictions.push_back(as_flag(field, value) + " (the run has " +
+                             as_flag(field, recipe.at(field)) + ")");
+  }
+  if (!contradictions.empty()) {
+    throw UsageError(
+        fmt::format("--resume goes on with the run's own recipe, which contradicts {}; leave that "
+                    "out, or start anew with --init MODEL",
+                    fmt::join(contradictions, ", ")));
+  }
+  return with_recipe(flags, saved);
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,62 @@
+// The flags that several commands share, and how they become TrainOptions.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/commands/commands.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// The group of flags that a run's state keeps, so that --resume need not repeat them.
+inline constexpr const char* kRecipeGroup = "Recipe";
+inline constexpr const char* kModelGroup = "Model and data";
+
+/// What the user wrote, before the model's defaults and a resumed run's recipe are known.
+struct RawFlags {
+  std::string model = "lenet";
+  nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
+  std::string device = "cpu";
+  int replicas = 1;
+  bool in_processes = false;  ///< --processes was given
+  /// Whether this is one of several processes, or starts them.
+  bool several_processes() const { return in_processes && processes != 1; }
+  std::optional<int> processes;  ///< with this number
+  std::vector<std::string> devices;
+  std::string layout = "auto";
+  std::string overlap = "auto";
+  std::string graph = "on";
+  std::string transport = "auto";
+  std::string sync;      ///< empty: what the recipe needs
+  TrainOptions options;  ///< fields that stand for themselves
+};
+
+/// Adds --model.
+void add_model_flag(CLI::App& app, RawFlags& flags);
+/// Adds --model, --data, --data-dir and the sizes of synthetic data.
+void add_data_flags(CLI::App& app, RawFlags& flags);
+/// Adds the flags of the recipe: what decides what is learnt.
+void add_recipe_flags(CLI::App& app, RawFlags& flags);
+/// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
+void add_replica_flags(CLI::App& app, RawFlags& flags);
+/// Adds --processes.
+void add_process_flag(CLI::App& app, RawFlags& flags);
+/// Adds --tf32, --deterministic, --autotune and --graph.
+void add_gpu_flags(CLI::App& app, RawFlags& flags);
+/// Adds --sync, --transport, --bucket-kb, --first-bucket-kb, --overlap and --check-replicas.
+void add_sync_flags(CLI::App& app, RawFlags& flags);
+
+/// The options for a new run: the model's default recipe, changed by what was given.
+TrainOptions resolve(const RawFlags& flags);
+/// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
+/// contradicts it.
+TrainOptions resolve(const RawFlags& flags, const Recipe& saved);
+
+/// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
+FlagValues values_of(const TrainOptions& options);
+
+}  // namespace ringlet::train

@@ -1,0 +1,31 @@
+#include "app/cli/process.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace ringlet::train {
+
+double seconds_since_process_start() {
+  std::ifstream stat_file("/proc/self/stat");
+  std::ifstream uptime_file("/proc/uptime");
+  std::string stat;
+  double uptime = 0;
+  if (!std::getline(stat_file, stat) || !(uptime_file >> uptime)) return 0;
+  // The name in brackets may hold blanks; field 22 of proc(5), the start, is the 20th behind it.
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string field;
+  for (int i = 0; i < 20; ++i) fields >> field;
+  return uptime - std::stod(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::int64_t peak_memory_mib() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+}  // namespace ringlet::train

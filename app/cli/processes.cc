@@ -1,0 +1,102 @@
+#include "app/cli/processes.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "app/cli/start_processes.h"
+#include "app/cli/usage.h"
+#include "comm/processes/launch.h"
+#include "train/failure.h"
+#include "train/sync/transport_choice.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr const char* kOurselves = "ringlet";  // as a launcher: start_processes()
+
+/// The place in the environment, if it is for us; nothing: N processes are to be started.
+std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
+  auto place = checked([] { return comm::place_from_environment(); });
+  if (place && place->launcher == kOurselves) return place;
+  if (!flags.processes) {
+    if (place) return place;
+    throw UsageError(
+        "--processes without a number takes its place from torchrun, mpirun or srun, or from RANK, "
+        "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and none of these is set; --processes N starts N "
+        "processes");
+  }
+  if (place && place->processes > 1) {
+    throw UsageError(fmt::format(
+        "--processes {} would start {} in each of {}'s {} processes; write --processes without a "
+        "number to be one of them",
+        *flags.processes, *flags.processes, place->launcher, place->processes));
+  }
+  return {};
+}
+
+/// Ends the others, and throws what this process is to tell, if anything.
+[[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
+  const std::exception_ptr failure = std::current_exception();
+  group.abort(group.first_rank(), message_of_current_exception());
+  const bool tells = group.tells_user();
+  const std::optional<comm::RootCause> cause = group.rendezvous().root_cause();
+  if (!tells) throw ToldElsewhere();
+  if (cause && !group.holds(cause->rank)) throw comm::CommError(cause->message);  // of the dead
+  std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+                   const std::function<int(comm::ProcessGroup*)>& body) {
+  // Gloo writes to a process that has just died: that is an error to be told of, and no reason to
+  // die of a signal before it is.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::optional<comm::ProcessGroup> group;
+  try {
+    group.emplace(place,
+                  comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
+                                            .timeout_seconds = execution.comm_timeout,
+                                            .agreed = {{"ringlet's version", kVersion}},
+                                            .transport = process_transport(execution.transport)});
+  } catch (const comm::Aborted&) {
+    throw ToldElsewhere();
+  }
+  try {
+    const int code = body(&*group);
+    group->leave();
+    return code;
+  } catch (...) {
+    end_with_failure(*group);
+  }
+}
+
+int run_in_processes(const RawFlags& flags,
+                     const std::function<int(comm::ProcessGroup* processes)>& body) {
+  if (!flags.in_processes) return body(nullptr);
+  if (const auto place = place_of(flags))
+    return run_as_process(*place, resolve(flags).execution, body);
+  if (*flags.processes == 1) return body(nullptr);
+  resolve(flags);  // what is wrong with the flags is said here, once
+  return start_processes(*flags.processes);
+}
+
+std::filesystem::path file_of_process(const std::filesystem::path& file,
+                                      const comm::ProcessGroup* processes) {
+  if (processes == nullptr || processes->process() == 0) return file;
+  std::filesystem::path own = file;
+  return own.replace_filename(fmt::format("{}.p{}{}", file.stem().string(), processes->process(),
+                                          file.extension().string()));
+}
+
+int ranks_of(const Execution& execution, const comm::ProcessGroup* processes) {
+  return processes == nullptr ? static_cast<int>(execution.devices.size()) : processes->size();
+}
+
+}  // namespace ringlet::train

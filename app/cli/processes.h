@@ -1,0 +1,41 @@
+// --processes: a command's work in one of several processes.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "app/cli/flags.h"
+#include "comm/processes/process_group.h"
+#include "kernels/error.h"
+
+namespace ringlet::train {
+
+/// This process ends because another one failed, which tells the user why: nothing is to be
+/// printed.
+class ToldElsewhere : public Error {
+ public:
+  ToldElsewhere() : Error("another process failed and says why") {}
+};
+
+/// Runs `body` as --processes asks for and returns the exit code:
+///   not given   here; `body` gets null
+///   N           in N processes of this program that are started for it, which end before the call
+///               returns; `body` runs in them, not here
+///   alone       here, as the process that the launcher's environment says; `body` gets its group
+/// Throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
+int run_in_processes(const RawFlags& flags,
+                     const std::function<int(comm::ProcessGroup* processes)>& body);
+
+/// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
+int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+                   const std::function<int(comm::ProcessGroup* processes)>& body);
+
+/// What this process writes of a file that each writes its part of: "trace.json", in process 2
+/// "trace.p2.json". `processes` may be null.
+std::filesystem::path file_of_process(const std::filesystem::path& file,
+                                      const comm::ProcessGroup* processes);
+
+/// Ranks in the whole world: one a device, in each of the processes.
+int ranks_of(const Execution& execution, const comm::ProcessGroup* processes);
+
+}  // namespace ringlet::train

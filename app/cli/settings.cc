@@ -1,0 +1,235 @@
+#include "app/cli/settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "app/cli/config.h"
+#include "app/cli/suggest.h"
+#include "comm/processes/launch.h"
+#include "train/files/one_line.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::string_view kPrefix = "RINGLET_";
+
+/// Variables that are no flag's: of the library (data/fashion_mnist.h, kernels/device.h,
+/// comm/processes/launch.h) and of the scripts.
+const std::set<std::string>& other_variables() {
+  static const std::set<std::string> names{
+      "RINGLET_CONFIG",        "RINGLET_DATA", "RINGLET_ISA",  "RINGLET_PROCESS",
+      "RINGLET_PROCESS_COUNT", "RINGLET_RUN",  "RINGLET_JOBS", "RINGLET_LOG_LINES"};
+  return names;
+}
+
+/// The value of a variable; empty where it is not set.
+std::string environment(const std::string& name) {
+  return comm::environment_variable(name).value_or("");
+}
+
+bool takes_list(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
+/// --processes [N]
+bool may_stand_alone(const CLI::Option& option) {
+  return !is_switch(option) && option.get_expected_min() == 0;
+}
+
+/// "true", "false", or nothing where it means neither.
+std::string truth(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* yes : {"true", "1", "yes", "on"}) {
+    if (word == yes) return "true";
+  }
+  for (const char* no : {"false", "0", "no", "off"}) {
+    if (word == no) return "false";
+  }
+  return {};
+}
+
+/// CLI11's words less the flag's name in front: the origin stands there.
+std::string reason(const CLI::Option& option, const std::string& message) {
+  const std::string name = option.get_name() + ": ";
+  return message.starts_with(name) ? message.substr(name.size()) : message;
+}
+
+/// Calls visit(command) for every command below `app` that has none of its own.
+template <class Visit>
+void for_each_command(CLI::App& app, Visit visit) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  for (CLI::App* command : commands) for_each_command(*command, visit);
+  if (commands.empty()) visit(app);
+}
+
+std::vector<CLI::Option*> settable_flags(CLI::App& command) {
+  std::vector<CLI::Option*> flags;
+  for (CLI::Option* option : command.get_options()) {
+    if (can_be_set(*option)) flags.push_back(option);
+  }
+  return flags;
+}
+
+}  // namespace
+
+CLI::App* chosen_command(CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? &app : chosen_command(*commands.front());
+}
+
+std::string key_of(const CLI::Option& option) {
+  return option.get_lnames().empty() ? "" : option.get_lnames().front();
+}
+
+std::string variable_of(const std::string& key) {
+  if (key == "data") return "RINGLET_DATASET";
+  std::string name(kPrefix);
+  for (const unsigned char c : key) name += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return name;
+}
+
+bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+
+bool can_be_set(const CLI::Option& option) {
+  const std::string key = key_of(option);
+  return !key.empty() && key != "help" && key != "version" && key != "config" &&
+         key != "print-config";
+}
+
+Settings::Settings(CLI::App& app) : app_(app) {
+  for_each_command(app, [this](CLI::App& command) { prepare(command); });
+}
+
+void Settings::prepare(CLI::App& command) {
+  const std::vector<CLI::Option*> flags = settable_flags(command);
+  if (flags.empty()) return;
+  for (CLI::Option* option : flags) {
+    keys_.insert(key_of(*option));
+    if (!option->get_required()) continue;
+    required_.insert(option);
+    option->required(false)->description(option->get_description() + " (required)");
+  }
+  const char* group = "Configuration";
+  command
+      .add_option("--config", file_,
+                  "take flags from this TOML file, as batch-size = 256 [$RINGLET_CONFIG]")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_flag("--print-config", print_only_,
+                "print the configuration as such a file and end; a run keeps its own in "
+                "OUT/config.toml")
+      ->group(group);
+}
+
+void Settings::apply(std::vector<std::string>& warnings) {
+  command_ = chosen_command(app_);
+  if (settable_flags(*command_).empty()) return;
+  apply(from_environment());
+  if (file_.empty()) file_ = environment("RINGLET_CONFIG");
+  if (!file_.empty()) apply(from_file(file_));
+  for (CLI::Option* option : settable_flags(*command_)) {
+    if (required_.count(option) > 0 && option->count() == 0) {
+      throw CLI::RequiredError(option->get_name());
+    }
+  }
+  warnings = suspicious_variables();
+}
+
+std::vector<Settings::Setting> Settings::from_environment() const {
+  std::vector<Setting> settings;
+  for (CLI::Option* option : settable_flags(*command_)) {
+    const std::string name = variable_of(key_of(*option));
+    const std::string text = environment(name);
+    if (text.empty()) continue;
+    std::string value = text;
+    if (is_switch(*option)) {
+      value = truth(value);
+      if (value.empty()) {
+        throw ConfigError(fmt::format("{} is '{}', which is neither true nor false", name, text));
+      }
+    }
+    settings.push_back({option, {value}, name});
+  }
+  return settings;
+}
+
+std::vector<Settings::Setting> Settings::from_file(const std::string& file) const {
+  std::vector<Setting> settings;
+  for (ConfigEntry& entry : read_config(file)) {
+    const std::string place = fmt::format("{}:{}: ", file, entry.line);
+    if (keys_.count(entry.key) == 0) {
+      const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
+      throw ConfigError(
+          fmt::format("{}'{}' is the name of no flag{}", place, on_one_line(entry.key),
+                      meant.empty() ? "; --help lists them, each to be written without its dashes"
+                                    : fmt::format("; did you mean {}?", meant)));
+    }
+    CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
+    if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag
+    const std::string origin = place + entry.key;
+    const bool truth = entry.kind == ConfigEntry::Kind::boolean;
+    if (is_switch(*option) && !truth) {
+      throw ConfigError(origin + ": it is a switch; write true or false");
+    }
+    if (entry.kind == ConfigEntry::Kind::list && !takes_list(*option)) {
+      throw ConfigError(origin + ": it takes one value, not a list");
+    }
+    if (truth && may_stand_alone(*option)) {
+      if (entry.values.front() == "false") continue;
+      entry.values = {""};
+    }
+    settings.push_back({option, std::move(entry.values), origin});
+  }
+  return settings;
+}
+
+void Settings::apply(const std::vector<Setting>& level) {
+  std::map<const CLI::Option*, const Setting*> set_here;
+  for (const Setting& setting : level) {
+    bool silenced = setting.option->count() > 0;
+    for (const CLI::Option* other : setting.option->get_excludes()) {
+      if (const auto rival = set_here.find(other); rival != set_here.end()) {
+        throw ConfigError(
+            fmt::format("{} cannot be combined with {}", setting.origin, rival->second->origin));
+      }
+      silenced |= other->count() > 0;
+    }
+    if (silenced) continue;
+    try {
+      setting.option->add_result(setting.values);
+      setting.option->run_callback();
+    } catch (const CLI::ParseError& error) {
+      throw ConfigError(
+          fmt::format("{}: {}", setting.origin, reason(*setting.option, error.what())));
+    }
+    set_here[setting.option] = &setting;
+  }
+}
+
+std::vector<std::string> Settings::suspicious_variables() const {
+  if (!environment("RINGLET_PROCESS").empty()) return {};  // who started us has said it
+  std::vector<std::string> known(other_variables().begin(), other_variables().end());
+  for (const std::string& key : keys_) known.push_back(variable_of(key));
+  std::vector<std::string> warnings;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view entry(*variable);
+    const std::string name(entry.substr(0, entry.find('=')));
+    if (!name.starts_with(kPrefix) || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    // What both begin with says nothing: only the rest is compared.
+    std::vector<std::string> rests;
+    for (const std::string& other : known) rests.push_back(other.substr(kPrefix.size()));
+    const std::string meant = nearest(name.substr(kPrefix.size()), rests);
+    if (meant.empty()) continue;
+    warnings.push_back(
+        fmt::format("the variable {} sets nothing; did you mean {}{}?", name, kPrefix, meant));
+  }
+  return warnings;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,94 @@
+#include "app/cli/usage.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "app/cli/suggest.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// The command that the user chose, however deep; the program itself if none.
+const CLI::App* chosen(const CLI::App* app) {
+  const auto commands = app->get_subcommands();
+  return commands.empty() ? app : chosen(commands.front());
+}
+
+/// "ringlet bench train"
+std::string line_of(const CLI::App* command) {
+  const CLI::App* parent = command->get_parent();
+  return parent == nullptr ? command->get_name() : line_of(parent) + " " + command->get_name();
+}
+
+std::vector<std::string> commands_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(sub->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> flags_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string pointer_to_help(const CLI::App& command) {
+  return fmt::format("('{} --help' lists everything)", line_of(&command));
+}
+
+std::string explain_unknown(const CLI::App& command, const std::string& word) {
+  const bool is_flag = word.starts_with("-");
+  const std::string meant =
+      nearest(word.substr(0, word.find('=')), is_flag ? flags_of(command) : commands_of(command));
+  return fmt::format("'{}' is not known to '{}'{} {}", word, line_of(&command),
+                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant),
+                     pointer_to_help(command));
+}
+
+std::string explain_missing_command(const CLI::App& command) {
+  return fmt::format("'{}' needs a command: {} {}", line_of(&command),
+                     fmt::join(commands_of(command), ", "), pointer_to_help(command));
+}
+
+/// The numbers of values that CLI11 speaks of, in plain words.
+std::string explain_count(const std::string& message) {
+  const std::string flag = message.substr(0, message.find_first_of(": "));
+  if (message.find("required but received") != std::string::npos) {
+    return flag + " is given more than once";
+  }
+  if (message.find("flag override") != std::string::npos) {
+    return "--" + flag + " is a switch: it takes no value";
+  }
+  return flag + " needs a value";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+std::string explain(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = *chosen(&app);
+  const auto unknown = app.remaining(true);
+  if (!unknown.empty()) return explain_unknown(command, unknown.front());
+  const std::string message = error.what();
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      message.find("subcommand") != std::string::npos) {
+    return explain_missing_command(command);
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    return fmt::format("{} {}", message, pointer_to_help(command));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_count(message);
+  return replaced(message, " excludes ", " cannot be combined with ");
+}
+
+}  // namespace ringlet::train

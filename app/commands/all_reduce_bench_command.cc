@@ -1,0 +1,343 @@
+// ringlet bench all-reduce
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/cli/processes.h"
+#include "app/cli/start_processes.h"
+#include "app/cli/usage.h"
+#include "app/commands/all_reduce_bench_flags.h"
+#include "app/commands/commands.h"
+#include "app/report/all_reduce_page.h"
+#include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/machine.h"
+#include "bench/all_reduce/measure.h"
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Where the first of the processes that are started here leaves what it measured.
+constexpr const char* kRowsVariable = "RINGLET_ALL_REDUCE_ROWS";
+
+/// Some rank got another result than the exact one, or than its peers.
+class WrongResults : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What the blocks came to.
+struct Outcome {
+  std::vector<Measurement> rows;
+  std::vector<CoreDistance> distances;
+};
+
+std::string text_of(const std::optional<CoreDistance>& distance) {
+  if (!distance) return "the cores' distance is not known (there is one, or they are busy)";
+  return fmt::format("cores {:.0f} ns apart ({})", distance->nanoseconds, distance->word());
+}
+
+std::optional<CoreDistance> measure_distance(Outcome& outcome) {
+  const std::optional<CoreDistance> distance = measure_core_distance();
+  if (distance) outcome.distances.push_back(*distance);
+  return distance;
+}
+
+void print_row(const Measurement& row) {
+  fmt::print("{}", table_row(row));
+  if (row.ranks_differ()) {
+    fmt::print("{:>10} the ranks' results differ, by their hashes: {}\n", "",
+               fmt::join(row.hashes, ", "));
+  }
+  std::fflush(stdout);
+}
+
+/// `processes` is null where the ranks are threads; else one of them prints.
+void run_block(const AllReduceBlock& block, Outcome& outcome, TraceWriter* trace,
+               comm::ProcessGroup* processes) {
+  const bool speaks = processes == nullptr || processes->process() == 0;
+  if (!speaks) {
+    measure_all_reduce(block.options, {}, trace, processes);
+    return;
+  }
+  const AllReduceBenchOptions& options = block.options;
+  const std::optional<CoreDistance> before = measure_distance(outcome);
+  fmt::print(
+      "{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks,
+      processes == nullptr ? "threads" : "processes", options.execution.devices.front().to_string(),
+      transport_of(options, processes != nullptr), options.in_place ? "in place" : "out of place",
+      pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
+  if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
+  fmt::print("{}", table_heading());
+  const auto rows = measure_all_reduce(block.options, print_row, trace, processes);
+  outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
+  const std::optional<CoreDistance> after = measure_distance(outcome);
+  if (before && after && before->near() != after->near()) {
+    fmt::print("meanwhile they have moved: {}\n", text_of(after));
+  }
+  for (const Comparison& comparison : compare(rows)) fmt::print("\n{}\n", to_text(comparison));
+  std::fflush(stdout);
+}
+
+nlohmann::json outcome_json(const Outcome& outcome) {
+  nlohmann::json rows = nlohmann::json::array(), distances = nlohmann::json::array();
+  for (const Measurement& row : outcome.rows) rows.push_back(to_json(row));
+  for (const CoreDistance& distance : outcome.distances) distances.push_back(distance.nanoseconds);
+  return {{"rows", rows}, {"distances", distances}};
+}
+
+/// Rows of the files of --with, and the machines that they tell of.
+struct Others {
+  std::vector<Measurement> rows;
+  std::vector<nlohmann::json> machines;
+};
+
+Others read_others(const AllReduceFlags& flags) {
+  Others others;
+  for (const fs::path& file : flags.with) {
+    const auto rows = read_measurements(file);
+    others.rows.insert(others.rows.end(), rows.begin(), rows.end());
+    const nlohmann::json machine = read_machine(file);
+    if (!machine.is_null()) others.machines.push_back(machine);
+  }
+  return others;
+}
+
+/// The rows of --with, and which are the fastest of all.
+void print_others(const Outcome& outcome, const Others& others) {
+  if (others.rows.empty()) return;
+  std::vector<Measurement> all = outcome.rows;
+  all.insert(all.end(), others.rows.begin(), others.rows.end());
+  for (const Comparison& comparison : compare(others.rows)) {
+    fmt::print("{} ranks, {} {}, by --with\n{}", comparison.ranks, comparison.type, comparison.op,
+               table_heading(label_width(comparison)));
+    for (const Series& series : comparison.series) {
+      for (Measurement row : series.rows) {
+        row.strategy = series.label;
+        fmt::print("{}", table_row(row, label_width(comparison)));
+      }
+    }
+    fmt::print("\n");
+  }
+  for (const Comparison& comparison : compare(all)) {
+    fmt::print("all of {} ranks, {} {}\n{}\n", comparison.ranks, comparison.type, comparison.op,
+               to_text(comparison));
+  }
+}
+
+void write_report(const fs::path& file, const Outcome& outcome, const Others& others,
+                  const nlohmann::json& machine) {
+  std::vector<Measurement> rows = outcome.rows;
+  rows.insert(rows.end(), others.rows.begin(), others.rows.end());
+  const bool theirs = machine.is_null() && !others.machines.empty();
+  const std::string page = all_reduce_page(rows, theirs ? others.machines.front() : machine);
+  write_file_atomically(file, page);
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", file.string(),
+             (page.size() + 1023) / 1024);
+}
+
+void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Others& others,
+                   std::optional<MachineRecord> machine) {
+  print_others(outcome, others);
+  nlohmann::json machine_json;
+  if (machine) {
+    machine->distances = outcome.distances;
+    machine_json = to_json(*machine);
+  }
+  if (!flags.json.empty()) {
+    const std::vector<Comparison> comparisons = compare(outcome.rows);
+    const nlohmann::json json = {{"machine", machine_json},
+                                 {"rows", outcome_json(outcome).at("rows")},
+                                 {"models", models_json(comparisons)},
+                                 {"fastest", fastest_json(comparisons)}};
+    write_file_atomically(flags.json, json.dump(1) + "\n");
+  }
+  if (!flags.csv.empty()) write_file_atomically(flags.csv, to_csv(outcome.rows));
+  if (!flags.report.empty()) write_report(flags.report, outcome, others, machine_json);
+}
+
+void require_right(const std::vector<Measurement>& rows) {
+  const Measurement* first = nullptr;
+  std::size_t wrong = 0;
+  for (const Measurement& row : rows) {
+    if (row.right()) continue;
+    ++wrong;
+    if (first == nullptr) first = &row;
+  }
+  if (wrong == 0) return;
+  throw WrongResults(fmt::format(
+      "{} of {} rows have wrong results, the first {} of {} bytes over {} ranks: {}; the table has "
+      "all of them",
+      wrong, rows.size(), first->strategy, first->bytes, first->ranks,
+      first->wrong > 0 ? fmt::format("{} wrong elements", first->wrong)
+                       : std::string("the ranks' results differ")));
+}
+
+/// What would only show at the end is found out before it.
+void check_output_folders(const AllReduceFlags& flags) {
+  for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
+    if (file.empty()) continue;
+    require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
+  }
+  if (flags.processes && flags.ranks.size() > 1 && !flags.trace.empty()) {
+    throw UsageError("--trace with --processes takes one number of --ranks");
+  }
+}
+
+std::unique_ptr<TraceWriter> tracer_of(const AllReduceFlags& flags) {
+  return flags.trace.empty() ? nullptr : std::make_unique<TraceWriter>();
+}
+
+/// Before anything is measured; what nobody reads is not measured.
+std::optional<MachineRecord> machine_of(const AllReduceFlags& flags) {
+  if (flags.json.empty() && flags.report.empty()) return {};
+  return survey_machine();
+}
+
+int run_in_threads(const AllReduceFlags& flags) {
+  const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags);
+  check_output_folders(flags);
+  const Others others = read_others(flags);
+  const std::optional<MachineRecord> machine = machine_of(flags);
+  const auto trace = tracer_of(flags);
+  Outcome outcome;
+  for (const AllReduceBlock& block : blocks) run_block(block, outcome, trace.get(), nullptr);
+  if (trace) trace->write(flags.trace);
+  write_outputs(flags, outcome, others, machine);
+  require_right(outcome.rows);
+  return 0;
+}
+
+/// As the process at `place`. Those that this program started leave their figures to it.
+int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
+  const AllReduceBlock block = all_reduce_block_at(flags, place);
+  const auto rows_file = comm::environment_variable(kRowsVariable);
+  std::optional<MachineRecord> machine;
+  Others others;
+  if (place.process == 0 && !rows_file) {
+    check_output_folders(flags);
+    others = read_others(flags);
+    machine = machine_of(flags);
+  }
+  return run_as_process(place, block.options.execution, [&](comm::ProcessGroup* processes) {
+    const auto trace = tracer_of(flags);
+    Outcome outcome;
+    run_block(block, outcome, trace.get(), processes);
+    if (trace) trace->write(file_of_process(flags.trace, processes));
+    if (place.process != 0) return 0;
+    if (rows_file) {
+      write_file_atomically(*rows_file, outcome_json(outcome).dump());
+    } else {
+      write_outputs(flags, outcome, others, machine);
+      require_right(outcome.rows);
+    }
+    return 0;
+  });
+}
+
+/// A file that lives as long as the object, and whose name the processes get.
+class RowsFile {
+ public:
+  RowsFile() {
+    const int descriptor = mkstemp(name_.data());
+    if (descriptor < 0) throw FileError(name_ + " cannot be created; is TMPDIR writable?");
+    close(descriptor);
+    setenv(kRowsVariable, name_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
+  ~RowsFile() {
+    std::error_code error;
+    fs::remove(name_, error);
+    unsetenv(kRowsVariable);  // NOLINT(concurrency-mt-unsafe): one thread
+  }
+  RowsFile(const RowsFile&) = delete;
+  RowsFile& operator=(const RowsFile&) = delete;
+
+  void add_to(Outcome& outcome) const {
+    const auto rows = read_measurements(name_);
+    outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
+    std::ifstream file(name_);
+    const auto content = nlohmann::json::parse(file);
+    for (const double ns : content.at("distances")) {
+      outcome.distances.push_back({ns});
+    }
+  }
+
+ private:
+  static std::string name_in_temporary_folder() {
+    std::error_code error;
+    const fs::path folder = fs::temp_directory_path(error);
+    if (error) {
+      const auto given = comm::environment_variable("TMPDIR");
+      throw FileError(fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
+                                  given.value_or("/tmp"), error.message()));
+    }
+    return (folder / "ringlet-all-reduce-XXXXXX").string();
+  }
+
+  std::string name_ = name_in_temporary_folder();
+};
+
+/// Starts the processes of each number of ranks in turn.
+int run_families(const AllReduceFlags& flags) {
+  all_reduce_blocks(flags);  // what cannot be is told here, once
+  check_output_folders(flags);
+  const Others others = read_others(flags);
+  const std::optional<MachineRecord> machine = machine_of(flags);
+  Outcome outcome;
+  for (const int ranks : flags.ranks) {
+    const RowsFile file;
+    const int code = start_processes(ranks);
+    if (code != 0) return code;
+    file.add_to(outcome);
+  }
+  write_outputs(flags, outcome, others, machine);
+  require_right(outcome.rows);
+  return 0;
+}
+
+/// Only what was measured before.
+int show_others(const AllReduceFlags& flags) {
+  if (flags.with.empty()) throw UsageError("--no-measure leaves nothing to show without --with");
+  if (!flags.json.empty() || !flags.csv.empty() || !flags.trace.empty()) {
+    throw UsageError("--no-measure writes nothing but --report");
+  }
+  check_output_folders(flags);
+  const Others others = read_others(flags);
+  write_outputs(flags, {}, others, {});
+  require_right(others.rows);
+  return 0;
+}
+
+int run_all_reduce_bench(const AllReduceFlags& flags) {
+  if (flags.no_measure) return show_others(flags);
+  if (!flags.processes) return run_in_threads(flags);
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? run_as_rank(flags, *place) : run_families(flags);
+}
+
+}  // namespace
+
+void add_bench_all_reduce_command(CLI::App& bench, Action& action) {
+  auto flags = std::make_shared<AllReduceFlags>();
+  CLI::App* command = bench.add_subcommand(
+      "all-reduce", "every strategy's time and bandwidth by size, checked, with fitted models");
+  add_all_reduce_flags(*command, *flags);
+  command->footer(
+      "algbw is bytes / time, busbw algbw x 2 (p-1)/p for p ranks, in 1e9 bytes a second. Inputs\n"
+      "are rewritten before each call and results read within it; a call takes as long as its\n"
+      "slowest rank. Results are compared with the exact ones: each up to 4M, beyond that the\n"
+      "first and the last of a size.\n");
+  command->callback(
+      [flags, &action] { action = [flags] { return run_all_reduce_bench(*flags); }; });
+}
+
+}  // namespace ringlet::train

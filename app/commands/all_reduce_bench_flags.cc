@@ -1,0 +1,356 @@
+#include "app/commands/all_reduce_bench_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "app/cli/checks.h"
+#include "app/cli/error_exit.h"
+#include "app/cli/usage.h"
+#include "bench/all_reduce/test_pattern.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/library.h"
+#include "train/sync/transport_choice.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr DType kReducedTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i32};
+
+template <class Values>
+std::vector<std::string> names_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(name_of(value));
+  return names;
+}
+
+template <class Values>
+auto value_named(const std::string& name, const Values& values) {
+  return *std::find_if(std::begin(values), std::end(values),
+                       [&](auto value) { return name == name_of(value); });
+}
+
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const auto name : comm::all_reduce_strategies()) names.emplace_back(name);
+  return names;
+}
+
+std::string alternatives(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, "|"));
+}
+
+/// 4096, 4K, 64M, 1G; the text becomes a number.
+CLI::Validator size_in_bytes() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const auto size = parse_size(text);
+        if (!size || *size < 1) return fmt::format("'{}' is no size such as 4096, 4K or 64M", text);
+        text = fmt::format("{}", *size);
+        return {};
+      },
+      "");
+}
+
+void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "What is reduced";
+  command.add_option("-b,--begin", flags.range.begin, "smallest size in bytes: 4096, 4K, 64M")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->default_str(size_text(flags.range.begin))
+      ->group(group);
+  command.add_option("-e,--end", flags.range.end, "largest size")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->default_str(size_text(flags.range.end))
+      ->group(group);
+  auto* factor =
+      command
+          .add_option("-f,--factor", flags.range.factor, "each size is the one before times this")
+          ->check(whole_number(2))
+          ->capture_default_str()
+          ->group(group);
+  command.add_option("-i,--step", flags.range.step, "instead: the one before and so many bytes")
+      ->transform(size_in_bytes())
+      ->type_name("SIZE")
+      ->excludes(factor)
+      ->group(group);
+}
+
+void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "What is reduced";
+  const std::vector<std::string> types = names_of(kReducedTypes), ops = names_of(kReduceOps);
+  command.add_option("-d,--type", flags.type, "of the elements")
+      ->check(one_of(types))
+      ->type_name(alternatives(types))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("-o,--op", flags.op, "how they are reduced")
+      ->check(one_of(ops))
+      ->type_name(alternatives(ops))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_flag("--out-of-place", flags.out_of_place,
+                "keep the input: copy it to where the result will be, in the timed part; the "
+                "collectives themselves are in place")
+      ->group(group);
+}
+
+void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
+  const char* group = "Ranks";
+  constexpr int kMost = 1024;
+  command
+      .add_option("--ranks", flags.ranks,
+                  fmt::format("how many; several numbers are measured in turn [{}]", default_ranks))
+      ->delimiter(',')
+      ->check(whole_number(2, kMost))
+      ->type_name("N,N,...")
+      ->group(group);
+  command
+      .add_option("--transport", flags.transport,
+                  "local copies between threads; memory that processes share (shm) or Gloo, with "
+                  "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
+      ->check(one_of(transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
+      ->capture_default_str()
+      ->group(group);
+  auto* device = command
+                     .add_option("--device", flags.device,
+                                 "where all of them are; cuda: on a GPU each, from cuda:0 on")
+                     ->check(device_name())
+                     ->type_name("DEVICE")
+                     ->capture_default_str()
+                     ->group(group);
+  command.add_option("--devices", flags.devices, "instead: a device for each rank")
+      ->delimiter(',')
+      ->check(device_name())
+      ->type_name("cpu:0,cpu:0,...")
+      ->excludes(device)
+      ->group(group);
+}
+
+void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Ranks";
+  std::vector<std::string> strategies = strategy_names();
+  strategies.insert(strategies.begin(), "all");
+  command
+      .add_option("--strategies", flags.strategies,
+                  "a list of them, or all that can run there [all]")
+      ->delimiter(',')
+      ->check(one_of(strategies))
+      ->type_name(alternatives(strategies))
+      ->group(group);
+  command
+      .add_flag("--processes", flags.processes,
+                "each rank a process of its own instead of a thread, over --transport shm: "
+                "started here, or by torchrun, mpirun or srun")
+      ->group(group);
+}
+
+void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Measurement";
+  constexpr double kShortestTimeout = 0.01;  // seconds
+  command
+      .add_option("--timeout,--comm-timeout", flags.timeout,
+                  "seconds that a rank waits for another before it names it and stops")
+      ->check(number(kShortestTimeout))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Measurement";
+  command
+      .add_option("-n,--iterations", flags.iterations,
+                  fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
+                              kSecondsOfASize, kFewestIterations, kMostIterations))
+      ->check(whole_number(1))
+      ->group(group);
+  command.add_option("-w,--warmup", flags.warm_up, "calls before those")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->group(group);
+  add_timeout_flag(command, flags);
+  command
+      .add_flag("--no-pin", flags.no_pin,
+                "let the system move ranks between processors, as in training; else each has one "
+                "of its own, where there are enough")
+      ->group(group);
+  command.add_flag("--no-check", flags.no_check, "do not compare the results with the exact ones")
+      ->group(group);
+}
+
+void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
+  const char* group = "Files";
+  command.add_option("--json", flags.json, "write the figures, the models and the machine")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--csv", flags.csv, "write the figures as comma-separated values")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--trace", flags.trace,
+                  fmt::format("write a timeline of {} more calls of each size and strategy "
+                              "(Chrome trace; open it in Perfetto); process N > 0 writes its "
+                              "own, with .pN before the extension",
+                              kTracedCalls))
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--report", flags.report,
+                  "write a page with plots, models and tables; it needs no network")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--with", flags.with,
+                  "compare with the rows of this file too, from --json or of another engine "
+                  "(bench/peers); may be given several times")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_flag("--no-measure", flags.no_measure, "show only what --with brings")->group(group);
+}
+
+}  // namespace
+
+void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_size_flags(command, flags);
+  add_work_flags(command, flags);
+  add_place_flags(command, flags, "2");
+  add_strategy_flags(command, flags);
+  add_measurement_flags(command, flags);
+  add_output_flags(command, flags);
+}
+
+void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
+  add_size_flags(command, flags);
+  add_place_flags(command, flags, "2,4,8");
+  add_timeout_flag(command, flags);
+}
+
+namespace {
+
+std::vector<DeviceId> devices_for(const AllReduceFlags& flags, int ranks) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (devices.empty()) {
+    devices.assign(static_cast<std::size_t>(ranks), DeviceId::parse(flags.device));
+    for (int rank = 0; flags.device == "cuda" && rank < ranks; ++rank) {
+      devices[static_cast<std::size_t>(rank)].index = rank;
+    }
+  }
+  if (devices.size() != static_cast<std::size_t>(ranks)) {
+    throw UsageError(fmt::format("--devices names {} devices for {} ranks; give --ranks {}",
+                                 devices.size(), ranks, devices.size()));
+  }
+  return devices;
+}
+
+bool all_strategies(const AllReduceFlags& flags) {
+  return std::find(flags.strategies.begin(), flags.strategies.end(), "all") !=
+         flags.strategies.end();
+}
+
+/// What `--transport auto` is for a strategy that is a library's; else nothing. `over_gloo`: ranks
+/// are processes, on processors.
+std::optional<TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
+  if (strategy == "all" || !comm::needs_engine(strategy)) return {};
+  if (over_gloo && comm::runs_on(strategy, comm::GlooAllReduce::kName)) {
+    return TransportChoice::gloo;
+  }
+  if (strategy == comm::GlooAllReduce::kName) return {};  // which is told later
+  return TransportChoice::nccl;
+}
+
+Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
+  Execution execution;
+  execution.devices = std::move(devices);
+  execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
+  execution.comm_timeout = flags.timeout;
+  execution.on_hang = end_despite_running_threads;
+  execution.transport = transport_named(flags.transport);
+  const bool over_gloo = flags.processes && execution.devices.front().kind == DeviceKind::cpu;
+  for (const std::string& strategy : flags.strategies) {
+    if (execution.transport != TransportChoice::automatic) break;
+    const auto needed = transport_for(strategy, over_gloo);
+    if (needed) execution.transport = *needed;
+  }
+  execution.transport = checked([&] { return choose_transport(execution, flags.processes); });
+  return execution;
+}
+
+/// The library that sums over this transport; "" for none.
+const char* engine_of(TransportChoice transport) {
+  const bool has = transport == TransportChoice::nccl || transport == TransportChoice::gloo;
+  return has ? name_of(transport) : "";
+}
+
+/// What the strategy needs and has not; "" if it can run.
+std::string need_of(const std::string& strategy, const Execution& execution) {
+  // Every process of a benchmark has one rank, so Gloo's engine is there.
+  if (comm::needs_engine(strategy) && !comm::runs_on(strategy, engine_of(execution.transport))) {
+    return comm::engine_need(strategy);
+  }
+  const bool share_memory =
+      execution.transport == TransportChoice::local || execution.transport == TransportChoice::shm;
+  if (comm::needs_peer_access(strategy) && !share_memory) return "ranks that share memory";
+  return "";
+}
+
+void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
+  const bool all = all_strategies(flags);
+  std::map<std::string, std::vector<std::string>> names_by_need;
+  for (const std::string& name : all ? strategy_names() : flags.strategies) {
+    const std::string need = need_of(name, block.options.execution);
+    if (need.empty()) {
+      block.options.strategies.push_back(name);
+    } else if (all) {
+      names_by_need[need].push_back(name);
+    } else {
+      throw UsageError(fmt::format("--strategies {} needs {}", name, need));
+    }
+  }
+  for (const auto& [need, names] : names_by_need) {
+    block.left_out += fmt::format("{}{} (without {})", block.left_out.empty() ? "" : "; ",
+                                  fmt::join(names, ", "), need);
+  }
+}
+
+AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<DeviceId> devices) {
+  AllReduceBlock block{.ranks = ranks};
+  AllReduceBenchOptions& options = block.options;
+  options.type = value_named(flags.type, kReducedTypes);
+  options.op = value_named(flags.op, kReduceOps);
+  options.in_place = !flags.out_of_place;
+  options.warm_up = flags.warm_up;
+  options.iterations = flags.iterations;
+  options.pin = !flags.no_pin;
+  options.check = !flags.no_check;
+  options.execution = execution_for(flags, std::move(devices));
+  options.sizes = checked([&] { return sizes_of(flags.range, size_of(options.type)); });
+  checked([&] { return TestPattern(options.type, options.op, 0, ranks); });
+  choose_strategies(flags, block);
+  return block;
+}
+
+}  // namespace
+
+std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
+  std::vector<AllReduceBlock> blocks;
+  for (const int ranks : flags.ranks) {
+    blocks.push_back(block_for(flags, ranks, devices_for(flags, ranks)));
+  }
+  return blocks;
+}
+
+AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
+  const std::vector<DeviceId> devices = devices_for(flags, place.processes);
+  return block_for(flags, place.processes, {devices[static_cast<std::size_t>(place.process)]});
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,194 @@
+// ringlet bench train
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/flags.h"
+#include "app/commands/commands.h"
+#include "bench/training/training_bench.h"
+#include "data/open_dataset.h"
+#include "kernels/cpu/peak/fma_peak.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/console.h"
+
+namespace ringlet::train {
+
+namespace {
+
+struct BenchFlags {
+  RawFlags train;
+  std::int64_t warm_up = 10;
+  std::int64_t steps = 50;
+  std::filesystem::path json;
+};
+
+constexpr int kManyEpochs = 1'000'000;  // the bench ends after its steps, never with its epochs
+
+bool on_gpu(const Execution& execution) {
+  return execution.devices.front().kind == DeviceKind::cuda;
+}
+
+void print_rate(const TrainingSpeed& speed) {
+  fmt::print("{} samples/s, {:.3f} ms a step (median; fastest {:.3f})\n",
+             with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
+             1e3 * speed.median_seconds, 1e3 * speed.fastest_seconds);
+}
+
+/// The host only launches, so its phases say nothing of the GPU's: see --trace or Nsight Systems.
+void print_gpu_speed(const TrainingSpeed& speed) {
+  print_rate(speed);
+  fmt::print("{:.1f} GFLOP/s of the nominal work\n",
+             1e-9 * speed.nominal_flops / speed.median_seconds);
+}
+
+void print_speed(const TrainingSpeed& speed, const Execution& execution, double peak_gflops) {
+  const PhaseSeconds& mean = speed.phases;
+  const struct {
+    const char* name;
+    double seconds;
+  } rows[] = {{"data", mean.data},
+              {"forward", mean.forward},
+              {"backward", mean.backward},
+              {"sync", mean.sync},
+              {"update", mean.update}};
+  fmt::print("{:<10} {:>9}  {:>7}\n", "phase", "ms a step", "share");
+  for (const auto& row : rows) {
+    fmt::print("{:<10} {:9.3f}  {:5.1f} %\n", row.name, 1e3 * row.seconds,
+               100 * row.seconds / mean.total());
+  }
+  fmt::print("{:<10} {:9.3f}           (mean of {} steps, replica 0)\n\n", "all",
+             1e3 * mean.total(), speed.steps);
+  const double gflops = 1e-9 * speed.nominal_flops / speed.median_seconds;
+  print_rate(speed);
+  fmt::print(
+      "{:.1f} GFLOP/s of the nominal work = {:.1f} % of the {:.1f} GFLOP/s that {} thread{} "
+      "reach with nothing but multiply-adds, measured in this run\n",
+      gflops, 100 * gflops / peak_gflops, peak_gflops,
+      execution.devices.size() * static_cast<std::size_t>(execution.threads),
+      execution.devices.size() * static_cast<std::size_t>(execution.threads) == 1 ? "" : "s");
+  if (speed.computed_flops < 0.99 * speed.nominal_flops) {
+    fmt::print("{:.1f} % of the nominal work is computed: pixels that pooling drops are not\n",
+               100 * speed.computed_flops / speed.nominal_flops);
+  }
+}
+
+nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup) {
+  const Execution& execution = setup.options.execution;
+  return {{"model", setup.options.recipe.model},
+          {"device", execution.devices.front().to_string()},
+          {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
+          {"tf32", execution.tf32},
+          {"replicas", setup.ranks},
+          {"threads", setup.options.execution.threads},
+          {"batch_size", setup.options.recipe.batch_size},
+          {"sync", setup.options.execution.sync},
+          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
+          {"exact", setup.options.recipe.exact},
+          {"layout", name_of(setup.replica.layout)},
+          {"isa", name_of(detect_instruction_set())},
+          {"steps", speed.steps},
+          {"median_seconds", speed.median_seconds},
+          {"fastest_seconds", speed.fastest_seconds},
+          {"samples_per_second", speed.samples_per_second},
+          {"phase_seconds",
+           {{"data", speed.phases.data},
+            {"forward", speed.phases.forward},
+            {"backward", speed.phases.backward},
+            {"sync", speed.phases.sync},
+            {"update", speed.phases.update}}},
+          {"nominal_gflops", 1e-9 * speed.nominal_flops / speed.median_seconds},
+          {"computed_share", speed.computed_flops / speed.nominal_flops}};
+}
+
+/// What the processor could do at best.
+class Peak {
+ public:
+  explicit Peak(int threads) : options_{.threads = threads} { measure(); }
+  /// The clock may change while we measure: the better of several counts.
+  void measure() { gflops_ = std::max(gflops_, measure_fma_peak(options_)); }
+  double gflops() const { return gflops_; }
+
+ private:
+  FmaPeakOptions options_;
+  double gflops_ = 0;
+};
+
+int run(const BenchFlags& flags) {
+  TrainOptions options = resolve(flags.train);
+  options.recipe.epochs = kManyEpochs;
+  const data::Splits data =
+      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test});
+  const Execution& execution = options.execution;
+  const int ranks = static_cast<int>(execution.devices.size());
+  const RunSetup setup = make_run_setup(options, data, ranks);
+
+  const DType dtype = options.recipe.grad_dtype;
+  const std::string exact = options.recipe.exact  ? ", exact"
+                            : dtype != DType::f32 ? fmt::format(" as {}", name_of(dtype))
+                                                  : "";
+  TrainingSpeed speed;
+  nlohmann::json json;
+  if (on_gpu(execution)) {
+    speed = measure_training(setup, flags.warm_up, flags.steps);
+    fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, tf32 {}, graph {}\n\n",
+               options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
+               execution.devices.front().to_string(), execution.sync, exact,
+               execution.tf32 ? "on" : "off", execution.graph && ranks == 1 ? "on" : "off");
+    print_gpu_speed(speed);
+    json = as_json(speed, setup);
+  } else {
+    Peak peak(ranks * execution.threads);
+    speed = measure_training(setup, flags.warm_up, flags.steps);
+    peak.measure();
+    fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, sync {}{}\n\n",
+               options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
+               execution.threads, execution.threads == 1 ? "" : "s", name_of(setup.replica.layout),
+               name_of(detect_instruction_set()), execution.sync, exact);
+    print_speed(speed, execution, peak.gflops());
+    json = as_json(speed, setup);
+    json["peak_gflops"] = peak.gflops();
+    json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();
+  }
+  if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<BenchFlags>();
+  flags->train.model = "lenet-d2l";
+  flags->train.recipe["data"] = "synthetic";
+  flags->train.options.synthetic_train = 20000;
+  flags->train.options.synthetic_test = 500;
+  CLI::App* bench = app.add_subcommand("bench", "measure this machine");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand(
+      "train", "samples a second, milliseconds a step by phase, share of the machine's peak");
+  add_data_flags(*command, flags->train);
+  add_recipe_flags(*command, flags->train);
+  add_replica_flags(*command, flags->train);
+  add_gpu_flags(*command, flags->train);
+  add_sync_flags(*command, flags->train);
+  const char* group = "Measurement";
+  command->add_option("--warm-up", flags->warm_up, "steps before the clock starts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(group);
+  command->add_option("--steps", flags->steps, "steps to measure")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->group(group);
+  command->add_option("--json", flags->json, "write the figures to this file")->group(group);
+  command->callback([flags, &action] {
+    action = {[flags] { return run(*flags); },
+              [flags] { return values_of(resolve(flags->train)); }};
+  });
+  add_bench_all_reduce_command(*bench, action);
+}
+
+}  // namespace ringlet::train

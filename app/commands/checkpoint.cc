@@ -1,0 +1,163 @@
+#include "app/commands/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "app/cli/usage.h"
+#include "nn/models/model.h"
+#include "train/files/json_text.h"
+#include "train/files/safetensors.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelFile = "model.safetensors";
+constexpr data::PixelStatistics kFashionMnist{0.286041, 0.353024};  // of its training images
+
+/// Whether --data can be told what the file was trained on: folders come and go.
+bool can_open(const std::string& data) {
+  std::error_code error;
+  return data == "fashion-mnist" || data == "synthetic" || fs::is_directory(data, error);
+}
+
+/// What the last parameter of `model`, a bias, has in the file.
+std::optional<int> classes_in(const fs::path& file, const std::string& model) {
+  constexpr std::int64_t kMost = 1 << 16;
+  const auto layers = nn::make_model(model, {});
+  const nn::Registry registry = nn::register_model(*layers);
+  SafetensorsFile weights(file);
+  weights.strip_prefix("module.");
+  for (const SafetensorsFile::Entry& entry : weights.entries()) {
+    const TensorSpec& spec = entry.spec;
+    if (spec.name != registry.parameters.back()->name || spec.shape.size() != 1) continue;
+    if (spec.shape[0] >= 1 && spec.shape[0] <= kMost) return static_cast<int>(spec.shape[0]);
+  }
+  return {};
+}
+
+[[noreturn]] void contradict(const Checkpoint& checkpoint, const std::string& flag,
+                             const std::string& holds) {
+  throw UsageError(fmt::format("{} contradicts {}, which {}; leave the flag out", flag,
+                               checkpoint.file.string(), holds));
+}
+
+std::string in_words(std::int64_t channels, std::int64_t height, std::int64_t width,
+                     std::size_t classes) {
+  return fmt::format("images of {} x {} x {} in {} classes", channels, height, width, classes);
+}
+
+}  // namespace
+
+std::string model_in_words(const fs::path& file, const ModelInfo& info, bool assumed) {
+  if (!assumed) {
+    return fmt::format("{}: {}, trained on {}", file.string(), info.model, on_one_line(info.data));
+  }
+  return fmt::format(
+      "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
+      "x {}, {}",
+      file.string(), info.model, info.channels, info.height, info.width,
+      info.mean == 0 ? "pixels / 255"
+                     : "pixels normalised as Fashion-MNIST's (--no-normalize for pixels / 255)");
+}
+
+CLI::Option* add_checkpoint_flag(CLI::App& app, fs::path& checkpoint) {
+  return app
+      .add_option("--checkpoint,--init", checkpoint,
+                  "the model (safetensors), or the folder of a run that holds it")
+      ->required()
+      ->type_name("FILE|DIR")
+      ->group("Files");
+}
+
+void add_no_normalize_flag(CLI::App& app, RawFlags& flags) {
+  app.get_option("--model")->description("which network [as the file says, else lenet]");
+  app.add_flag_function(
+         "--no-normalize", [&flags](std::int64_t on) { flags.recipe["normalize"] = on <= 0; },
+         "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
+      ->disable_flag_override()
+      ->group(kModelGroup);
+}
+
+Checkpoint open_checkpoint(const fs::path& named) {
+  std::error_code error;
+  fs::path file = named;
+  if (fs::is_directory(named, error)) {
+    file = named / kModelFile;
+    const fs::path unfinished = named / "state" / kModelFile;
+    if (!fs::exists(file, error) && fs::exists(unfinished, error)) file = unfinished;
+  }
+  return {file, read_model_info(file)};
+}
+
+RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
+  if (!checkpoint.info) return flags;
+  const ModelInfo& info = *checkpoint.info;
+  RawFlags changed = flags;
+  if (!flags.recipe.contains("model")) {
+    changed.recipe["model"] = changed.model = info.model;
+  } else if (flags.model != info.model) {
+    contradict(checkpoint, "--model " + flags.model, "holds a " + info.model);
+  }
+  const bool as_it_is = info.mean == 0 && info.deviation == 1;
+  if (flags.recipe.value("normalize", !as_it_is) == as_it_is) {
+    contradict(checkpoint, as_it_is ? "no-normalize = false" : "--no-normalize",
+               as_it_is ? "was trained on pixels as they are" : "was trained on normalised pixels");
+  }
+  return changed;
+}
+
+RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
+  if (!checkpoint.info || flags.recipe.contains("data")) return flags;
+  const std::string& data = checkpoint.info->data;
+  if (!can_open(data)) {
+    throw UsageError(
+        fmt::format("{} was trained on '{}', which is not here; name the data with --data",
+                    checkpoint.file.string(), data));
+  }
+  RawFlags changed = flags;
+  changed.recipe["data"] = data;
+  return changed;
+}
+
+ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
+                      const data::Dataset* train) {
+  ModelInfo info{.model = recipe.model, .data = "unknown data"};
+  data::PixelStatistics pixels = kFashionMnist;
+  if (train != nullptr) {
+    info.channels = static_cast<int>(train->channels());
+    info.height = static_cast<int>(train->height());
+    info.width = static_cast<int>(train->width());
+    info.classes = train->class_names();
+    info.data = recipe.data;
+    pixels = train->statistics();
+  } else {
+    const nn::ModelInput usual;
+    info.channels = usual.channels;
+    info.height = usual.height;
+    info.width = usual.width;
+    const int classes = classes_in(checkpoint.file, recipe.model).value_or(usual.classes);
+    for (int k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
+  }
+  if (recipe.normalize) {
+    info.mean = static_cast<float>(pixels.mean);
+    info.deviation = static_cast<float>(pixels.deviation);
+  }
+  return info;
+}
+
+void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset) {
+  if (!checkpoint.info) return;
+  const ModelInfo& info = *checkpoint.info;
+  const auto wanted = in_words(info.channels, info.height, info.width, info.classes.size());
+  const auto found =
+      in_words(dataset.channels(), dataset.height(), dataset.width(), dataset.class_names().size());
+  if (wanted == found) return;
+  throw UsageError(fmt::format("{} is for {}, but {} has {}", checkpoint.file.string(), wanted,
+                               dataset.name(), found));
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,48 @@
+// --checkpoint: the file that it names, and what that file says of its model.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "app/cli/flags.h"
+#include "data/dataset.h"
+#include "train/files/model_info.h"
+
+namespace ringlet::train {
+
+/// A model's file as the user named it.
+struct Checkpoint {
+  std::filesystem::path file;
+  std::optional<ModelInfo> info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
+};
+
+/// Adds --checkpoint.
+CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoint);
+
+/// Adds --no-normalize; says of it and of --model, which is there, that the file counts.
+void add_no_normalize_flag(CLI::App& app, RawFlags& flags);
+
+/// Finds and reads it: a folder stands for the model of the run in it, or, where that has not come
+/// to its end, of its last saved state. Throws FileError.
+Checkpoint open_checkpoint(const std::filesystem::path& named);
+
+/// Takes the model, or the data that it was trained on, from the file where the flags do not say
+/// them. Throw UsageError where the flags contradict the file, or the data are not here.
+RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint);
+RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
+
+/// For a file that does not say what it holds: the recipe's model, with the images, classes and
+/// pixels of `train`. Without that, Fashion-MNIST's, as many classes as the file has, by number.
+ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
+                      const data::Dataset* train);
+
+/// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
+void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);
+
+/// "FILE: lenet, trained on fashion-mnist", or what is assumed of it. `assumed`: `info` is not the
+/// file's own word.
+std::string model_in_words(const std::filesystem::path& file, const ModelInfo& info, bool assumed);
+
+}  // namespace ringlet::train

@@ -1,0 +1,77 @@
+// ringlet eval
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/flags.h"
+#include "app/cli/processes.h"
+#include "app/cli/usage.h"
+#include "app/commands/checkpoint.h"
+#include "app/commands/commands.h"
+#include "data/open_dataset.h"
+#include "train/telemetry/console.h"
+#include "train/trainer.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Pixels as the model was trained on them, whatever the data at hand would say.
+void normalize_as(const std::optional<ModelInfo>& info, data::LoaderOptions& loader) {
+  if (!info) return;
+  loader.mean = info->mean;
+  loader.deviation = info->deviation;
+}
+
+int run(const RawFlags& flags, const std::filesystem::path& named, comm::ProcessGroup* processes) {
+  const Checkpoint checkpoint = open_checkpoint(named);
+  const TrainOptions options = resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
+  const data::Splits data =
+      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test});
+  const int ranks = ranks_of(options.execution, processes);
+  require_fits(checkpoint, *data.test);
+  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks); });
+  normalize_as(checkpoint.info, setup.loader);
+  const Evaluation result = evaluate(setup, checkpoint.file, processes);
+  if (processes != nullptr && processes->process() != 0) return 0;
+  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
+             data.test->description());
+  print_evaluation(stdout, result, data.test->class_names());
+  return 0;
+}
+
+FlagValues config_of(const RawFlags& flags, const std::filesystem::path& named) {
+  const Checkpoint checkpoint = open_checkpoint(named);
+  return values_of(resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint)));
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<RawFlags>();
+  auto checkpoint = std::make_shared<std::filesystem::path>();
+  CLI::App* command =
+      app.add_subcommand("eval", "loss and accuracy of a model's weights on the test data");
+  add_checkpoint_flag(*command, *checkpoint);
+  add_data_flags(*command, *flags);
+  command->get_option("--data")->description(
+      "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [as the file says, else "
+      "fashion-mnist]");
+  add_no_normalize_flag(*command, *flags);
+  add_process_flag(*command, *flags);
+  add_replica_flags(*command, *flags);
+  add_gpu_flags(*command, *flags);
+  command->callback([flags, checkpoint, &action] {
+    action = {[=] {
+                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+                  return run(*flags, *checkpoint, processes);
+                });
+              },
+              [=] { return config_of(*flags, *checkpoint); }};
+  });
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,72 @@
+// ringlet inspect
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "app/cli/checks.h"
+#include "app/cli/error_exit.h"
+#include "app/commands/commands.h"
+#include "app/inspect/format.h"
+
+namespace ringlet::train {
+
+namespace {
+
+struct InspectFlags {
+  std::vector<std::filesystem::path> paths;
+  bool json = false;
+  inspect::Wishes wishes;
+};
+
+/// Shows what can be shown; what is damaged gets its line of error.
+int run(const InspectFlags& flags) {
+  nlohmann::ordered_json documents = nlohmann::ordered_json::array();
+  bool first = true, failed = false;
+  for (const auto& path : flags.paths) {
+    try {
+      const inspect::Document document = inspect::inspect(path, flags.wishes);
+      if (flags.json) {
+        documents.push_back(to_json(document));
+      } else {
+        fmt::print("{}{}", first ? "" : "\n", to_text(document));
+        std::fflush(stdout);
+      }
+      first = false;
+    } catch (const std::exception& error) {
+      print_error(error.what());
+      failed = true;
+    }
+  }
+  // A path need not be UTF-8; JSON has to be.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  if (flags.json) fmt::print("{}\n", documents.dump(2, ' ', false, kReplace));
+  return failed ? kFailed : 0;
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, Action& action) {
+  constexpr int kMostPictures = 1000;
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "what is in a file or a run's folder, recognised by content");
+  command
+      ->add_option("FILE", flags->paths,
+                   "weights (safetensors), images and labels (IDX), traces, metrics, states, runs")
+      ->required()
+      ->type_name("FILE|DIR...")
+      ->group("Files");
+  command->add_option("--show", flags->wishes.pictures, "of images: draw the first N as text")
+      ->check(whole_number(0, kMostPictures))
+      ->type_name("N")
+      ->group("Output");
+  command->add_flag("--json", flags->json, "for programs: a list with an object for each")
+      ->group("Output");
+  command->callback([flags, &action] { action = [=] { return run(*flags); }; });
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,39 @@
+// What `ringlet predict` does once its flags are read.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/images/prepare_image.h"
+#include "kernels/device.h"
+#include "train/files/model_info.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+struct PredictImages {
+  std::vector<std::filesystem::path> files;  ///< images, and folders of images
+  std::size_t top = 3;
+  data::Invert invert = data::Invert::automatic;
+  bool stretch = true;  ///< levels, see data/images/prepare_image.h
+  bool json = false;
+  std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
+};
+
+/// Prints what the model takes each image for, and what was done to it before. `assumed`: `info`
+/// is not the file's own word, which is said. Of several images, those that cannot be read are
+/// named in warnings and left out, and in the end a DataError is thrown. Throws FileError.
+void predict_images(Device& device, const std::filesystem::path& model, const ModelInfo& info,
+                    bool assumed, const PredictImages& request);
+
+/// Writes logits and labels to `out` unless that is empty, and judges them. Throws FileError.
+Evaluation predict_dataset(Device& device, const std::filesystem::path& model,
+                           const ModelInfo& info,
+                           const std::shared_ptr<const data::Dataset>& dataset,
+                           const std::filesystem::path& out);
+
+}  // namespace ringlet::train

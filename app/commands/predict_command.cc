@@ -1,0 +1,174 @@
+// ringlet predict
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/cli/checks.h"
+#include "app/cli/flags.h"
+#include "app/cli/usage.h"
+#include "app/commands/checkpoint.h"
+#include "app/commands/commands.h"
+#include "app/commands/predict.h"
+#include "data/open_dataset.h"
+#include "train/loop/logits.h"
+#include "train/telemetry/console.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+struct PredictFlags {
+  RawFlags raw;
+  std::filesystem::path checkpoint;
+  PredictImages images;
+  std::string invert = "auto";
+  std::string levels = "auto";
+  std::string split = "test";
+  std::filesystem::path out;
+};
+
+data::Invert invert_of(const std::string& word) {
+  if (word == "on") return data::Invert::on;
+  return word == "off" ? data::Invert::off : data::Invert::automatic;
+}
+
+std::unique_ptr<Device> open_predictors_device(const RawFlags& flags) {
+  return open_device(DeviceId::parse(flags.device), {.threads = flags.options.execution.threads});
+}
+
+int predict_of_images(const PredictFlags& flags) {
+  const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  const RawFlags raw = with_model_of(flags.raw, checkpoint);
+  const bool assumed = !checkpoint.info;
+  const ModelInfo info =
+      assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
+  PredictImages request = flags.images;
+  request.invert = invert_of(flags.invert);
+  request.stretch = flags.levels == "auto";
+  const auto device = open_predictors_device(raw);
+  predict_images(*device, checkpoint.file, info, assumed, request);
+  return 0;
+}
+
+int predict_of_data(const PredictFlags& flags) {
+  const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  const TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
+  const data::Splits data =
+      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test});
+  const auto& dataset = flags.split == "train" ? data.train : data.test;
+  require_fits(checkpoint, *dataset);
+  const ModelInfo info = checkpoint.info
+                             ? *checkpoint.info
+                             : assume_info(checkpoint, options.recipe, data.train.get());
+  const auto device = open_predictors_device(flags.raw);
+  const Evaluation result = predict_dataset(*device, checkpoint.file, info, dataset, flags.out);
+  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), info.model, dataset->description());
+  print_evaluation(stdout, result, dataset->class_names());
+  if (!flags.out.empty()) fmt::print("\nsaved {}\n", flags.out.string());
+  return 0;
+}
+
+/// Images or a data set: the flags of the one cannot be combined with the other.
+void keep_apart(CLI::App& command) {
+  CLI::Option* images = command.get_option("IMAGE");
+  CLI::Option* data = command.get_option("--data");
+  for (const char* flag :
+       {"--data", "--split", "--out", "--data-dir", "--synthetic-train", "--synthetic-test"}) {
+    images->excludes(command.get_option(flag));
+  }
+  for (const char* flag : {"--json", "--top", "--invert", "--levels", "--save-input"}) {
+    data->excludes(command.get_option(flag));
+  }
+}
+
+int predict(const PredictFlags& flags) {
+  if (!flags.images.files.empty()) return predict_of_images(flags);
+  if (flags.raw.recipe.contains("data")) return predict_of_data(flags);
+  throw UsageError("'ringlet predict' needs images, or a data set: IMAGE... or --data NAME");
+}
+
+void add_image_flags(CLI::App& command, PredictFlags& flags) {
+  const char* group = "Images";
+  command
+      .add_option("IMAGE", flags.images.files,
+                  "pictures (PNG, JPEG, BMP, PGM, PPM), or folders of them")
+      ->type_name("IMAGE|DIR...");
+  command.add_option("--top", flags.images.top, "how many classes to show of each")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--invert", flags.invert,
+                  "turn dark to light; auto: where an image's border is light and that of the "
+                  "training images dark, or the other way round")
+      ->check(one_of({"auto", "on", "off"}))
+      ->type_name("auto|on|off")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--levels", flags.levels,
+                  "auto: make the ground of a picture that had to be scaled as dark as that of the "
+                  "training images")
+      ->check(one_of({"auto", "off"}))
+      ->type_name("auto|off")
+      ->capture_default_str()
+      ->group(group);
+  command.add_flag("--json", flags.images.json, "one JSON document, for programs")->group(group);
+  command
+      .add_option("--save-input", flags.images.save_input,
+                  "write each image as the model sees it (PGM, PPM)")
+      ->type_name("DIR")
+      ->group(group);
+}
+
+void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
+  add_data_flags(command, flags.raw);
+  command.get_option("--data")->description(
+      "instead of images: fashion-mnist, synthetic, or a folder of IDX files");
+  add_no_normalize_flag(command, flags.raw);
+  const char* group = kModelGroup;
+  command.add_option("--split", flags.split, "which half of it")
+      ->check(one_of({"test", "train"}))
+      ->type_name("test|train")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--out", flags.out, "write \"logits\" [N, K] and \"labels\" [N] (safetensors)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+void add_device_flags(CLI::App& command, RawFlags& flags) {
+  const char* group = "Device";
+  command.add_option("--device", flags.device, "where the model runs")
+      ->check(device_name())
+      ->type_name("DEVICE")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--threads", flags.options.execution.threads, "CPU threads")
+      ->check(whole_number(1, kMostThreads))
+      ->capture_default_str()
+      ->group(group);
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<PredictFlags>();
+  CLI::App* command =
+      app.add_subcommand("predict", "what a trained model takes images, or a data set, for");
+  add_checkpoint_flag(*command, flags->checkpoint);
+  add_image_flags(*command, *flags);
+  add_dataset_flags(*command, *flags);
+  add_device_flags(*command, flags->raw);
+  keep_apart(*command);
+  command->callback([flags, &action] { action = [=] { return predict(*flags); }; });
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,47 @@
+#include "app/commands/repeat.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "app/cli/flags.h"
+#include "app/cli/settings.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// As a shell takes it.
+std::string quoted(const std::string& word) {
+  const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=/.,:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+bool is_repeated(const CLI::Option& option) {
+  static const std::set<std::string> kOnce{"--model",  "--data",  "--init",   "--out",
+                                           "--resume", "--force", "--config", "--print-config"};
+  return option.count() > 0 && option.get_group() != kRecipeGroup &&
+         kOnce.count(option.get_name()) == 0;
+}
+
+/// " --tf32", " --threads 2"; nothing for a switch that a configuration set to false.
+std::string as_given(const CLI::Option& option) {
+  const std::string value = fmt::format("{}", fmt::join(option.results(), ","));
+  if (is_switch(option)) return value == "false" ? "" : " " + option.get_name();
+  return " " + option.get_name() + (value.empty() ? "" : " " + quoted(value));
+}
+
+}  // namespace
+
+std::string command_to_resume(const CLI::App& command, const std::filesystem::path& folder) {
+  std::string text = "ringlet " + command.get_name();
+  for (const CLI::Option* option : command.get_options()) {
+    if (is_repeated(*option)) text += as_given(*option);
+  }
+  return text + " --resume " + quoted(folder.string());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,62 @@
+// ringlet report
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/usage.h"
+#include "app/commands/commands.h"
+#include "app/report/report.h"
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Flags {
+  report::ReportOptions report;
+  fs::path out = "report.html";
+  bool force = false;
+};
+
+int run(const Flags& flags) {
+  if (flags.report.runs.size() > report::kMaxRuns) {
+    throw UsageError(fmt::format("a report tells of {} runs at most, not {}", report::kMaxRuns,
+                                 flags.report.runs.size()));
+  }
+  std::error_code error;
+  if (fs::exists(flags.out, error) && !flags.force) {
+    throw UsageError("--out " + flags.out.string() + " is there already; replace it with --force");
+  }
+  const std::string page = report::report_page(flags.report);
+  write_file_atomically(flags.out, page);
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", flags.out.string(),
+             (page.size() + 1023) / 1024);
+  return 0;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("report", "a page that shows how one run went, or compares several");
+  command->add_option("RUN", flags->report.runs, "the --out of a run; several are compared")
+      ->required()
+      ->type_name("DIR...");
+  command->add_option("--out", flags->out, "the page")
+      ->capture_default_str()
+      ->type_name("FILE")
+      ->group("Files");
+  command
+      ->add_option("--data-dir", flags->report.data_dir,
+                   "where the data lies, if not where the run found it")
+      ->type_name("DIR")
+      ->group("Files");
+  command->add_flag("--force", flags->force, "replace a page that is there")->group("Files");
+  command->callback([flags, &action] { action = [=] { return run(*flags); }; });
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,271 @@
+// ringlet train
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/cli/checks.h"
+#include "app/cli/config.h"
+#include "app/cli/effective_config.h"
+#include "app/cli/flags.h"
+#include "app/cli/process.h"
+#include "app/cli/processes.h"
+#include "app/cli/signals.h"
+#include "app/cli/usage.h"
+#include "app/commands/commands.h"
+#include "app/commands/repeat.h"
+#include "data/open_dataset.h"
+#include "train/files/atomic_file.h"
+#include "train/files/run_files.h"
+#include "train/telemetry/console.h"
+#include "train/trainer.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModels =
+    "Models:\n"
+    "  lenet       two convolutions with average pooling and two linear layers; Kaiming's normal\n"
+    "              weights, pixels less their mean over their deviation (of the training images)\n"
+    "  lenet-d2l   the same network, from the textbook \"Dive into Deep Learning\", 13.5, to the\n"
+    "              letter: weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch\n"
+    "  mlp         three linear layers; weights and pixels as PyTorch's defaults and lenet's\n";
+
+constexpr const char* kConfigFile = "config.toml";  // in a run's folder
+constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
+constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
+
+void add_file_flags(CLI::App& app, TrainOptions& options) {
+  Files& files = options.files;
+  const char* group = "Start, stop and files";
+  app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--out", files.out,
+                 "folder for the model, the states to resume from, metrics.jsonl and epochs.csv")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option("--save-every", files.save_every,
+                 "save the state every N steps; 0: at the end of each epoch")
+      ->check(whole_number(0))
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--resume", files.resume, "go on with the run in this folder")
+      ->excludes("--init")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
+  app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--tensorboard", files.tensorboard,
+                 "write event files for TensorBoard into this folder")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option("--trace", files.trace,
+                 "write a timeline (Chrome trace; open it in Perfetto); process N > 0 writes its "
+                 "own, with .pN before the extension")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--max-steps", options.max_steps,
+                 "stop after N steps of the whole run; the schedule stays as planned")
+      ->check(whole_number(0))
+      ->group(group);
+}
+
+/// Whether both name the same folder, which need not exist.
+bool same_folder(const fs::path& a, const fs::path& b) {
+  return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
+}
+
+/// The folder of the run whose state lies in `state`.
+fs::path run_of(const fs::path& state) {
+  if (state.filename() != "state") return state;
+  return state.has_parent_path() ? state.parent_path() : fs::path(".");
+}
+
+/// What would only show at the run's end is found out before it.
+void check_outputs(const Files& files) {
+  if (!files.trace.empty())
+    require_writable_directory(files.trace.parent_path().empty() ? fs::path(".")
+                                                                 : files.trace.parent_path());
+  if (files.out.empty()) {
+    if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
+    return;
+  }
+  const bool used = fs::exists(files.out / "state") || fs::exists(files.out / "model.safetensors");
+  const bool goes_on = !files.resume.empty() && same_folder(files.out, files.resume);
+  if (used && !files.force && !goes_on) {
+    throw UsageError("--out " + files.out.string() +
+                     " holds another run; go on with it by --resume " + files.out.string() +
+                     ", or replace it with --force");
+  }
+  require_writable_directory(files.out);
+}
+
+/// Whether a line on `descriptor` can be written over.
+bool can_renew_lines(int descriptor) {
+  const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
+  return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+/// Tells how long the first step took to come, and where things were saved.
+class Notes : public RunListener {
+ public:
+  void step_done(const StepReport&) override {
+    if (first_step_seconds_ < 0) first_step_seconds_ = seconds_since_process_start();
+  }
+  void saved(const std::string& path) override { last_saved_ = path; }
+  void print(const RunSetup& setup) const {
+    if (first_step_seconds_ >= 0) {
+      fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", first_step_seconds_,
+                 peak_memory_mib());
+    } else {
+      fmt::print("\nnothing was left to do: {} of {} steps were done before\n", setup.first_step,
+                 setup.last_step);
+    }
+    if (!last_saved_.empty()) fmt::print("saved {}\n", last_saved_);
+  }
+
+ private:
+  double first_step_seconds_ = -1;
+  std::string last_saved_;
+};
+
+void report_interruption(const RunResult& result, const Files& files, const CLI::App& command) {
+  if (files.out.empty()) {
+    fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
+  } else {
+    fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
+               command_to_resume(command, files.out));
+  }
+}
+
+/// The signal that was noted here, or in another process.
+int stop_signal(comm::ProcessGroup* processes) {
+  if (processes == nullptr) return noted_signal();
+  constexpr const char* kKey = "stop signal";
+  constexpr double kPatience = 5;  // seconds; all processes come here together
+  if (noted_signal() != 0) processes->rendezvous().set(kKey, std::to_string(noted_signal()));
+  return std::stoi(processes->rendezvous().get(kKey, kPatience));
+}
+
+/// The options of a new run or, with --resume, of the one that is in `saved` then.
+TrainOptions options_of(const RawFlags& flags, std::optional<SavedState>& saved) {
+  if (!flags.options.files.resume.empty()) saved = read_state(flags.options.files.resume);
+  TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
+  Files& files = options.files;
+  if (saved) files.resume = run_of(saved->folder);
+  if (files.out.empty()) files.out = files.resume;
+  return options;
+}
+
+FlagValues values_of_run(const TrainOptions& options) {
+  FlagValues values = values_of(options);
+  if (!options.files.out.empty()) values["out"] = options.files.out.string();
+  return values;
+}
+
+FlagValues values_of_run(const RawFlags& flags) {
+  std::optional<SavedState> saved;
+  return values_of_run(options_of(flags, saved));
+}
+
+/// The weights that the run in `folder` was started from, as its own configuration says: its state
+/// does not know. Empty where it started from none, or nothing can be read there.
+std::string init_of(const fs::path& folder) {
+  try {
+    for (const ConfigEntry& entry : read_config(folder / kConfigFile)) {
+      if (entry.key == "init" && !entry.values.empty()) return entry.values.front();
+    }
+  } catch (const ConfigError&) {  // it explains a run; going on does not need it
+  }
+  return {};
+}
+
+/// Keeps in the run's folder what it was run with.
+void write_config(const CLI::App& command, const TrainOptions& options) {
+  FlagValues values = values_of_run(options);
+  const std::string init = options.files.resume.empty() ? "" : init_of(options.files.resume);
+  if (!init.empty()) values["init"] = init;
+  write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+}
+
+int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
+  std::optional<SavedState> saved;
+  TrainOptions options = options_of(flags, saved);
+  Files& files = options.files;
+  check_outputs(files);
+  const data::Splits data =
+      data::open_dataset(options.recipe.data, {.directory = files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test});
+  const int ranks = ranks_of(options.execution, processes);
+  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks, std::move(saved)); });
+  setup.stop_requested = [] { return noted_signal() != 0; };
+  note_stop_signals(processes == nullptr ? std::chrono::seconds(0) : kLaunchersGrace);
+
+  const bool speaks = processes == nullptr || processes->process() == 0;
+  if (speaks && !files.out.empty()) write_config(command, options);
+  Console console(stdout, can_renew_lines(STDOUT_FILENO));
+  Notes notes;
+  std::vector<RunListener*> listeners{&notes, &console};
+  std::optional<RunFiles> written;
+  if (speaks) {
+    written.emplace(setup);
+    for (RunListener* file : written->listeners()) listeners.push_back(file);
+  }
+  std::unique_ptr<TraceWriter> trace;
+  if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();
+
+  const RunResult result = train(setup, listeners, trace.get(), processes);
+  if (trace) trace->write(file_of_process(files.trace, processes));
+  const int code = result.interrupted ? kInterrupted + stop_signal(processes) : 0;
+  if (!speaks) return code;
+  console.finish();
+  if (result.interrupted) {
+    report_interruption(result, files, command);
+    return code;
+  }
+  if (result.test.samples > 0) {
+    fmt::print("\n");
+    print_evaluation(stdout, result.test, data.test->class_names());
+  }
+  notes.print(setup);
+  return code;
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<RawFlags>();
+  CLI::App* command = app.add_subcommand("train", "train a model on one or more replicas");
+  add_data_flags(*command, *flags);
+  add_recipe_flags(*command, *flags);
+  add_process_flag(*command, *flags);
+  add_replica_flags(*command, *flags);
+  add_gpu_flags(*command, *flags);
+  add_sync_flags(*command, *flags);
+  command->footer(kModels);
+  add_file_flags(*command, flags->options);
+  command->callback([flags, command, &action] {
+    action = {[=] {
+                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
+                  return run(*flags, *command, processes);
+                });
+              },
+              [=] { return values_of_run(*flags); }};
+  });
+}
+
+}  // namespace ringlet::train

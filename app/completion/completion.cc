@@ -1,0 +1,86 @@
+#include "app/completion/completion.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
+#include "app/cli/settings.h"
+
+namespace ringlet::train {
+
+namespace {
+
+using Files = ValueSpec::Files;
+
+/// FILE, DIR, N: stands for something else. Only letters and digits make a word that can be typed.
+bool is_placeholder(std::string_view word) {
+  return word.empty() || std::none_of(word.begin(), word.end(),
+                                      [](unsigned char c) { return std::islower(c) != 0; });
+}
+
+bool is_plain(std::string_view word) {
+  return std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+void add_word(std::string word, ValueSpec& value) {
+  if (word.ends_with("...")) word.resize(word.size() - 3);
+  if (word == "FILE" || word == "IMAGE") {
+    value.files = Files::files;
+  } else if (word == "DIR" && value.files == Files::none) {
+    value.files = Files::folders;
+  } else if (word == "DEVICE") {
+    value.choices.insert(value.choices.end(), {"cpu", "cuda"});
+  } else if (!is_placeholder(word) && is_plain(word)) {
+    value.choices.push_back(word);
+  }
+}
+
+ValueSpec value_spec(const CLI::Option& option) {
+  ValueSpec value;
+  value.taken = !is_switch(option);
+  if (!value.taken) return value;
+  const std::string type = option.get_type_name();
+  for (std::size_t begin = 0; begin <= type.size();) {
+    const std::size_t end = std::min(type.find('|', begin), type.size());
+    add_word(type.substr(begin, end - begin), value);
+    begin = end + 1;
+  }
+  return value;
+}
+
+std::string brief(const std::string& description) {
+  return description.substr(0, std::min(description.find("; "), description.find(" [")));
+}
+
+FlagSpec flag_spec(const CLI::Option& option) {
+  FlagSpec flag;
+  for (const std::string& name : option.get_lnames()) flag.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) flag.names.push_back("-" + name);
+  flag.brief = brief(option.get_description());
+  flag.value = value_spec(option);
+  return flag;
+}
+
+}  // namespace
+
+CommandSpec describe(const CLI::App& app) {
+  CommandSpec command;
+  command.name = app.get_name();
+  command.brief = brief(app.get_description());
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->nonpositional()) {
+      command.flags.push_back(flag_spec(*option));
+    } else {
+      command.word = value_spec(*option);
+    }
+  }
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command.commands.push_back(describe(*sub));
+  }
+  return command;
+}
+
+}  // namespace ringlet::train

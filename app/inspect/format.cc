@@ -1,0 +1,75 @@
+#include "app/inspect/format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "data/byte_source.h"
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train::inspect {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kHeadBytes = 4096;
+
+std::string first_bytes(const Subject& subject) {
+  constexpr std::size_t kShown = 8;
+  std::string shown;
+  for (const char c : subject.head.substr(0, kShown)) {
+    shown += fmt::format("{}{:02x}", shown.empty() ? "" : " ", static_cast<unsigned char>(c));
+  }
+  return shown.empty() ? "it is empty" : "it begins with " + shown;
+}
+
+[[noreturn]] void fail_unknown(const Subject& subject) {
+  if (subject.is_folder) {
+    throw FileError(subject.path.string() +
+                    " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
+                    "--out of a run, or a file");
+  }
+  throw FileError(fmt::format(
+      "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, IDX, state.json, "
+      "Chrome traces and metrics in JSON lines",
+      subject.path.string(), subject.gzipped ? "unpacked, " : "", first_bytes(subject)));
+}
+
+}  // namespace
+
+std::span<const std::unique_ptr<Format>> formats() {
+  static const std::array kFormats{safetensors_format(), idx_format(),   trace_format(),
+                                   metrics_format(),     state_format(), run_format()};
+  return kFormats;
+}
+
+Subject look_at(const fs::path& path) {
+  std::error_code error;
+  Subject subject{.path = path, .is_folder = fs::is_directory(path, error), .head = {}};
+  if (subject.is_folder) return subject;
+  const auto source = data::open_bytes(path);
+  std::array<std::uint8_t, kHeadBytes> head{};
+  const std::size_t got = source->read(head);
+  subject.head.assign(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(got));
+  subject.stored = source->stored();
+  subject.gzipped = source->gzipped();
+  return subject;
+}
+
+const Format* find_format(const Subject& subject) {
+  for (const auto& format : formats()) {
+    if (format->recognises(subject)) return format.get();
+  }
+  return nullptr;
+}
+
+Document inspect(const fs::path& path, const Wishes& wishes) {
+  const Subject subject = look_at(path);
+  const Format* format = find_format(subject);
+  if (format == nullptr) fail_unknown(subject);
+  return format->describe(subject, wishes);
+}
+
+}  // namespace ringlet::train::inspect

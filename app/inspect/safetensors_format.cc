@@ -1,0 +1,106 @@
+// safetensors: what each tensor holds.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "app/inspect/format.h"
+#include "app/inspect/statistics.h"
+#include "app/inspect/tensors.h"
+#include "train/files/safetensors_stream.h"
+
+namespace ringlet::train::inspect {
+
+std::vector<TensorSummary> summarise_tensors(SafetensorsStream& file) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;  // a multiple of every width
+  std::uint64_t largest = 0;
+  for (const PlacedTensor& tensor : file.header().tensors) {
+    largest = std::max(largest, tensor.end - tensor.begin);
+  }
+  std::vector<std::byte> piece(std::min<std::uint64_t>(kPieceBytes, largest));
+  std::vector<double> numbers(piece.size());
+  std::vector<TensorSummary> summaries;
+  for (const PlacedTensor& tensor : file.header().tensors) {
+    TensorSummary& summary = summaries.emplace_back();
+    summary.spec = tensor.spec;
+    summary.bytes = tensor.end - tensor.begin;
+    const auto width = static_cast<std::uint64_t>(safetensors_dtype_bytes(tensor.spec.dtype));
+    for (std::uint64_t done = 0; done < summary.bytes;) {
+      const std::uint64_t size = std::min<std::uint64_t>(kPieceBytes, summary.bytes - done);
+      file.read(piece.data(), size);
+      const std::span<double> decoded(numbers.data(), size / width);
+      if (decode(tensor.spec.dtype, {piece.data(), size}, decoded)) {
+        summary.statistics.add(decoded);
+      }
+      done += size;
+    }
+  }
+  return summaries;
+}
+
+namespace {
+
+class SafetensorsFormat final : public Format {
+ public:
+  bool recognises(const Subject& subject) const override {
+    std::uint64_t length = 0;
+    if (subject.is_folder || subject.gzipped || subject.head.size() <= sizeof length) return false;
+    std::memcpy(&length, subject.head.data(), sizeof length);
+    return subject.head[sizeof length] == '{' && length <= kMaxSafetensorsHeader;
+  }
+
+  Document describe(const Subject& subject, const Wishes&) const override {
+    SafetensorsStream file(subject.path);
+    const std::vector<TensorSummary> tensors = summarise_tensors(file);
+    Document document{subject.path.string(), "safetensors", {}, {}};
+    std::int64_t elements = 0, nans = 0, infinities = 0;
+    std::uint64_t bytes = 0;
+    for (const TensorSummary& tensor : tensors) {
+      elements += tensor.statistics.count();
+      nans += tensor.statistics.nans();
+      infinities += tensor.statistics.infinities();
+      bytes += tensor.bytes;
+    }
+    document.facts = {{"stored", bytes_value(subject.stored)},
+                      {"header", bytes_value(subject.stored - bytes)},
+                      {"tensor count", static_cast<std::int64_t>(tensors.size())},
+                      {"elements", elements},
+                      {"NaN", nans},
+                      {"Inf", infinities}};
+    document.tables = {metadata_table(file.header()), tensor_table(tensors)};
+    if (nans + infinities > 0) {
+      document.warnings.push_back(
+          "there are numbers that are none (NaN or infinite); a model with "
+          "these predicts nothing");
+    }
+    return document;
+  }
+
+ private:
+  static Table metadata_table(const SafetensorsHeader& header) {
+    Table table{"metadata", {"key", "value"}, {}};
+    for (const auto& [key, value] : header.metadata) table.rows.push_back({key, value});
+    return table;
+  }
+
+  static Table tensor_table(const std::vector<TensorSummary>& tensors) {
+    Table table{"tensors",
+                {"name", "dtype", "shape", "elements", "min", "max", "mean", "deviation", "zeros",
+                 "NaN", "Inf"},
+                {}};
+    for (const TensorSummary& tensor : tensors) {
+      const Statistics& s = tensor.statistics;
+      const auto number = [](double value) { return std::isnan(value) ? Value() : Value(value); };
+      table.rows.push_back({tensor.spec.name, tensor.spec.dtype, tensor.spec.shape, s.count(),
+                            number(s.minimum()), number(s.maximum()), number(s.mean()),
+                            number(s.deviation()), s.zeros(), s.nans(), s.infinities()});
+    }
+    return table;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Format> safetensors_format() { return std::make_unique<SafetensorsFormat>(); }
+
+}  // namespace ringlet::train::inspect

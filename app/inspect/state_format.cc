@@ -1,0 +1,147 @@
+// A saved state: how far a run has come, by which recipe, and whether it can go on from there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "app/inspect/format.h"
+#include "app/inspect/run_folder.h"
+#include "app/inspect/tensors.h"
+#include "train/files/atomic_file.h"
+#include "train/files/recipe_json.h"
+#include "train/files/state_json.h"
+
+namespace ringlet::train::inspect {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMostStateBytes = 1 << 20;  // of state.json; ours has less than one KiB
+
+StateJson read(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  if (!error && bytes > kMostStateBytes) {
+    throw FileError(
+        fmt::format("{} has {} bytes; no state.json is that long; name the --out of a run",
+                    file.string(), bytes));
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw FileError(file.string() + ": cannot be opened; check its permissions");
+  return parse_state_json(file.string(), std::string(std::istreambuf_iterator<char>(stream), {}));
+}
+
+/// The tensors of both files, or why they are not there.
+struct Weights {
+  std::vector<TensorSummary> model, optimizer;
+  std::string problem;
+  std::int64_t broken = 0;  // NaN and infinite numbers
+
+  explicit Weights(const fs::path& folder) {
+    try {
+      SafetensorsStream model_file(folder / "model.safetensors");
+      model = summarise_tensors(model_file);
+      SafetensorsStream optimizer_file(folder / "optimizer.safetensors");
+      optimizer = summarise_tensors(optimizer_file);
+    } catch (const FileError& error) {
+      problem = error.what();
+      return;
+    }
+    for (const auto* tensors : {&model, &optimizer}) {
+      for (const TensorSummary& tensor : *tensors) {
+        broken += tensor.statistics.nans() + tensor.statistics.infinities();
+      }
+    }
+    for (const TensorSummary& velocity : optimizer) find_weight_of(velocity.spec);
+  }
+
+ private:
+  /// Every velocity belongs to a weight of its name, type and shape.
+  void find_weight_of(const TensorSpec& velocity) {
+    const bool found = std::any_of(model.begin(), model.end(), [&](const TensorSummary& weight) {
+      return weight.spec.name == velocity.name && weight.spec.dtype == velocity.dtype &&
+             weight.spec.shape == velocity.shape;
+    });
+    if (!found && problem.empty()) {
+      problem = fmt::format("optimizer.safetensors has {} {}, model.safetensors has not",
+                            velocity.name, describe(velocity));
+    }
+  }
+};
+
+Value value_of(const nlohmann::json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_string()) return json.get<std::string>();
+  if (json.is_number_float()) return json.get<double>();
+  return json.dump();
+}
+
+Table recipe_table(const Recipe& recipe) {
+  Table table{"recipe", {"recipe", "value"}, {}};
+  const nlohmann::json json = to_json(recipe);
+  for (const auto& [name, value] : json.items()) {
+    table.rows.push_back({name, value_of(value)});
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_state(Document& document, const fs::path& folder) {
+  const StateJson state = read(folder / "state.json");
+  const Weights weights(folder);
+  const Progress& progress = state.progress;
+  const auto samples = static_cast<double>(progress.epoch_samples);
+  const auto add = [&](const char* name, const Value& value) {
+    document.facts.push_back({name, value});
+  };
+  add("steps done", progress.step);
+  add("samples of the epoch under way", progress.epoch_samples);
+  if (progress.epoch_samples > 0) {
+    add("their loss", progress.epoch_loss / samples);
+  } else {
+    add("their loss", {});
+  }
+  add("data hash", fmt::format("{:016x}", state.data_hash));
+  add("broken numbers", weights.broken);
+  add("can be resumed", weights.problem.empty());
+  if (!weights.problem.empty()) {
+    document.warnings.push_back("it cannot be resumed: " + weights.problem);
+  }
+  if (weights.broken > 0) {
+    document.warnings.push_back(
+        "there are NaN or infinite numbers in its weights or velocities; a "
+        "run that goes on from them stops at its first step");
+  }
+  document.tables.push_back(recipe_table(state.recipe));
+}
+
+namespace {
+
+class StateFormat final : public Format {
+ public:
+  bool recognises(const Subject& subject) const override {
+    std::error_code error;
+    if (subject.is_folder) return fs::exists(subject.path / "state.json", error);
+    return subject.head.starts_with('{') &&
+           subject.head.find("\"data_hash\"") != std::string::npos &&
+           subject.head.find("\"recipe\"") != std::string::npos;
+  }
+
+  Document describe(const Subject& subject, const Wishes&) const override {
+    Document document{subject.path.string(), "state of a run", {}, {}};
+    const fs::path folder = subject.is_folder ? subject.path : subject.path.parent_path();
+    add_state(document, folder.empty() ? fs::path(".") : folder);
+    document.tables.push_back(file_table(folder.empty() ? fs::path(".") : folder));
+    return document;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Format> state_format() { return std::make_unique<StateFormat>(); }
+
+}  // namespace ringlet::train::inspect

@@ -1,0 +1,274 @@
+#include "app/report/all_reduce_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "app/report/all_reduce_plots.h"
+#include "app/report/html.h"
+#include "app/report/page.h"
+#include "bench/all_reduce/comparison.h"
+#include "bench/all_reduce/sizes.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+namespace {
+
+using nlohmann::json;
+using report::escaped;
+
+constexpr const char* kHow =
+    "<p class=\"note\">Each rank rewrites its input, all ranks meet, and a rank&rsquo;s time runs "
+    "until it has read its whole result; a call takes as long as its slowest rank. Shown is the "
+    "median of the calls. algbw is bytes / time, busbw algbw &times; 2 (p-1)/p for p ranks, in 1e9 "
+    "bytes a second. Results were compared with the exact ones to the last bit: of each call up to "
+    "4 MiB, of the first and the last of a size beyond.</p>\n";
+
+constexpr const char* kModel =
+    "<p class=\"note\">time = steps &times; latency + bytes &times; seconds per byte, with the "
+    "steps and bytes on each strategy&rsquo;s longest path; the two numbers are fitted to the "
+    "points so that small sizes count as much as large ones. Points far from the curve are what "
+    "two numbers cannot tell: caches, above all.</p>\n";
+
+/// "f32 sum in place"
+std::string work_of(const Comparison& comparison) {
+  return fmt::format("{} {} {}", comparison.type, comparison.op,
+                     comparison.in_place ? "in place" : "out of place");
+}
+
+std::string fact(const std::string& name, const std::string& value, const std::string& unit) {
+  return fmt::format("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", escaped(name), value,
+                     escaped(unit));
+}
+
+/// "25 ns (near)" for each time that it was measured.
+std::vector<std::string> distances_of(const json& machine) {
+  std::vector<std::string> distances;
+  if (!machine.contains("core_distances")) return distances;
+  for (const json& distance : machine.at("core_distances")) {
+    const auto ns = distance.find("nanoseconds"), word = distance.find("word");
+    if (ns == distance.end() || !ns->is_number() || word == distance.end() || !word->is_string()) {
+      continue;
+    }
+    distances.push_back(fmt::format("{:.0f} ns ({})", ns->get<double>(), word->get<std::string>()));
+  }
+  return distances;
+}
+
+/// The quickest call and the widest one of all rows.
+std::string facts_of(const std::vector<Comparison>& comparisons, const json& machine) {
+  const Series* quick = nullptr;
+  const Measurement *quickest = nullptr, *widest = nullptr;
+  const Series* wide = nullptr;
+  for (const Comparison& comparison : comparisons) {
+    for (const Series& series : comparison.series) {
+      for (const Measurement& m : series.rows) {
+        if (quickest == nullptr || m.median_us < quickest->median_us) {
+          quickest = &m;
+          quick = &series;
+        }
+        if (widest == nullptr || m.busbw_gbs() > widest->busbw_gbs()) {
+          widest = &m;
+          wide = &series;
+        }
+      }
+    }
+  }
+  const auto who = [](const Series& series, const Measurement& m) {
+    return fmt::format("{}, {}, {} ranks", series.label, size_text(m.bytes), m.ranks);
+  };
+  std::string html = "<dl class=\"facts\">\n";
+  html +=
+      fact("Quickest: " + who(*quick, *quickest), fmt::format("{:.3g}", quickest->median_us), "µs");
+  html += fact("Widest: " + who(*wide, *widest), fmt::format("{:.3g}", widest->busbw_gbs()),
+               "GB/s busbw");
+  if (machine.contains("copy")) {
+    const json& copy = machine.at("copy").at("all_threads");
+    const double streaming =
+        copy.at("streaming_gbs").is_null() ? 0 : copy.at("streaming_gbs").get<double>();
+    const double best = std::max(copy.at("memcpy_gbs").get<double>(), streaming);
+    html += fact("Machine copies", fmt::format("{:.3g}", best), "GB/s");
+  }
+  const std::vector<std::string> distances = distances_of(machine);
+  if (!distances.empty()) html += fact("Between the cores", distances.front(), "");
+  return html + "</dl>\n";
+}
+
+std::string heading_of(const std::vector<Measurement>& rows,
+                       const std::vector<Comparison>& comparisons, const json& machine) {
+  std::set<std::string> work, engines;
+  for (const Comparison& comparison : comparisons) work.insert(work_of(comparison));
+  for (const Measurement& row : rows) engines.insert(row.engine);
+  std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
+  std::string title = "All-reduce";
+  if (machine.is_object()) {
+    if (machine.contains("processor")) title += " on " + machine.at("processor").get<std::string>();
+    if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
+    if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
+  }
+  const bool pinned = std::all_of(rows.begin(), rows.end(), [](const Measurement& row) {
+    return row.engine != "ringlet" || row.pinned;
+  });
+  if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
+  std::string html = fmt::format(
+      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n<h1>{}</h1>\n<p class=\"lede\">"
+      "{}.</p>\n{}",
+      escaped(title), escaped(lede), facts_of(comparisons, machine));
+  const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
+  if (wrong > 0) {
+    html += fmt::format("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong,
+                        rows.size());
+  }
+  return html + "</header>\n";
+}
+
+std::string sizes_text(const Stretch& stretch) {
+  return stretch.from == stretch.to ? size_text(stretch.from)
+                                    : size_text(stretch.from) + " to " + size_text(stretch.to);
+}
+
+/// Who is the fastest where: as measured, or by the models, whose sizes are computed ones.
+std::string fastest_table(const Comparison& comparison, const std::vector<Stretch>& stretches,
+                          const std::string& id, const char* title, bool computed) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\"><table id=\"{}\"><thead><tr><th>{}</th><th>sizes</th><th>from "
+      "about</th></tr></thead><tbody>\n",
+      id, title);
+  for (const Stretch& stretch : stretches) {
+    const std::string sizes = computed ? rough_size(static_cast<double>(stretch.from)) + " to " +
+                                             rough_size(static_cast<double>(stretch.to))
+                                       : sizes_text(stretch);
+    html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                        escaped(comparison.series[stretch.series].label), sizes,
+                        stretch.begins_at ? rough_size(*stretch.begins_at) : "&ndash;");
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string model_table(const Comparison& comparison, int number) {
+  std::string html = fmt::format(
+      "<div class=\"scroll\"><table id=\"models-{}\"><thead><tr><th>model</th><th>latency of a "
+      "step, µs</th><th>GB/s</th><th>off by, median</th><th>at worst</th></tr></thead><tbody>\n",
+      number);
+  for (const Series& series : comparison.series) {
+    if (!series.fit) continue;
+    const comm::CostModel& model = series.fit->model;
+    html += fmt::format(
+        "<tr><td>{}</td><td>{:.3g}</td><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n",
+        escaped(series.label), 1e6 * model.latency_s,
+        model.seconds_per_byte > 0 ? fmt::format("{:.3g}", 1e-9 / model.seconds_per_byte)
+                                   : "&ndash;",
+        100 * series.fit->median_error, 100 * series.fit->worst_error);
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string section_of(const Comparison& comparison, int number) {
+  const std::string models = model_plots_of(comparison, number);
+  std::string html = fmt::format("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_of(comparison));
+  html += plots_of(comparison, number);
+  html += "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
+  html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
+                        "as measured", false);
+  html += "</div>\n<div>";
+  if (!models.empty()) {
+    html += fastest_table(comparison, fastest_by_models(comparison),
+                          fmt::format("crossings-{}", number), "by the models", true);
+  }
+  html += "</div>\n</div>\n";
+  if (models.empty()) return html;
+  return html + "<h3>The models</h3>\n" + kModel + models + model_table(comparison, number);
+}
+
+std::string rows_of(const Comparison& comparison) {
+  std::vector<std::pair<const Series*, const Measurement*>> rows;
+  for (const Series& series : comparison.series) {
+    for (const Measurement& m : series.rows) rows.emplace_back(&series, &m);
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](auto& a, auto& b) { return a.second->bytes < b.second->bytes; });
+  std::string html;
+  for (const auto& [series, m] : rows) {
+    const std::string wrong = !m->checked         ? "n/a"
+                              : m->ranks_differ() ? fmt::format("{}, ranks differ", m->wrong)
+                                                  : fmt::format("{}", m->wrong);
+    html += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>"
+        "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td></tr>\n",
+        size_text(m->bytes), escaped(series->label), m->ranks, m->count, m->median_us, m->min_us,
+        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
+  }
+  return html;
+}
+
+std::string table_of(const std::vector<Comparison>& comparisons) {
+  std::string html =
+      "<h2>All figures</h2>\n<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
+      "<th>size</th><th>strategy</th><th>ranks</th><th>count</th><th>time, µs</th><th>min</th>"
+      "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th></tr></thead>"
+      "<tbody>\n";
+  for (const Comparison& comparison : comparisons) html += rows_of(comparison);
+  return html + "</tbody></table></div>\n";
+}
+
+std::string pair_of(const char* name, const std::string& value) {
+  if (value.empty()) return "";
+  return fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, escaped(value));
+}
+
+std::string rates_text(const json& rates) {
+  std::string text = fmt::format("{:.1f} GB/s by memcpy", rates.value("memcpy_gbs", 0.0));
+  if (!rates.at("streaming_gbs").is_null()) {
+    text += fmt::format(", {:.1f} with streaming stores", rates.at("streaming_gbs").get<double>());
+  }
+  return text;
+}
+
+std::string machine_of(const json& machine) {
+  if (!machine.is_object()) {
+    return "<p class=\"note\">The files do not say on which machine they were measured.</p>\n";
+  }
+  const auto text = [&](const char* name) { return machine.value(name, std::string()); };
+  std::string html = "<dl class=\"pairs\">\n";
+  html += pair_of("Processor", text("processor"));
+  if (machine.contains("cores")) html += pair_of("Cores", machine.at("cores").dump());
+  html += pair_of("Instructions", text("instruction_set"));
+  if (machine.contains("cache_bytes")) {
+    html += pair_of("Largest cache", size_text(machine.at("cache_bytes").get<std::int64_t>()));
+  }
+  html += pair_of("Between the cores", fmt::format("{}", fmt::join(distances_of(machine), ", ")));
+  if (machine.contains("copy")) {
+    html += pair_of("One thread copies", rates_text(machine.at("copy").at("one_thread")));
+    html += pair_of("All cores copy", rates_text(machine.at("copy").at("all_threads")));
+  }
+  if (machine.contains("load_average")) {
+    std::vector<std::string> load;
+    for (const json& value : machine.at("load_average")) {
+      load.push_back(fmt::format("{:.2f}", value.get<double>()));
+    }
+    html += pair_of("Load before", fmt::format("{}", fmt::join(load, ", ")));
+  }
+  html += pair_of("Ringlet", text("ringlet"));
+  html += pair_of("Started", text("started"));
+  return html + "</dl>\n";
+}
+
+}  // namespace
+
+std::string all_reduce_page(const std::vector<Measurement>& measurements, const json& machine) {
+  const std::vector<Comparison> comparisons = compare(measurements);
+  std::string body = heading_of(measurements, comparisons, machine);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    body += section_of(comparisons[i], static_cast<int>(i + 1));
+  }
+  body += table_of(comparisons);
+  body += "<h2>How, and on what</h2>\n" + std::string(kHow) + machine_of(machine);
+  body += fmt::format("<footer>Made by ringlet {} bench all-reduce.</footer>\n", kVersion);
+  return report::page_of("All-reduce (Ringlet)", body);
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,19 @@
+// The page of `ringlet bench all-reduce --report`: time and bus bandwidth over size, the models
+// beside the points that they were fitted to, which strategy is the fastest from which size on, the
+// table, and the machine. It stands alone, as every page of Ringlet (app/report/page.h).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/all_reduce/measurement.h"
+
+namespace ringlet::train {
+
+/// `machine`: what to_json(MachineRecord) gave, or null where it is not known. Figures have the ids
+/// time-K, busbw-K and model-K-STRATEGY for the K-th comparison (comparison.h), K from 1 on.
+std::string all_reduce_page(const std::vector<Measurement>& measurements,
+                            const nlohmann::json& machine);
+
+}  // namespace ringlet::train

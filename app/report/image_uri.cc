@@ -1,0 +1,44 @@
+#include "app/report/image_uri.h"
+
+#include <stb_image_write.h>
+
+#include <vector>
+
+#include "app/report/html.h"
+#include "kernels/error.h"
+
+namespace ringlet::report {
+
+namespace {
+
+void append(void* png, void* bytes, int count) {
+  static_cast<std::string*>(png)->append(static_cast<const char*>(bytes),
+                                         static_cast<std::size_t>(count));
+}
+
+/// [C, H, W] as [H, W, C], with one channel or three.
+std::vector<std::uint8_t> interleaved(const std::uint8_t* planes, std::size_t pixels,
+                                      std::size_t channels) {
+  std::vector<std::uint8_t> bytes(pixels * channels);
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = 0; i < pixels; ++i) bytes[i * channels + c] = planes[c * pixels + i];
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string image_uri(const data::Dataset& images, std::int64_t index) {
+  const auto width = static_cast<int>(images.width()), height = static_cast<int>(images.height());
+  const int channels = images.channels() == 3 ? 3 : 1;
+  const auto bytes =
+      interleaved(images.image(index), static_cast<std::size_t>(images.width() * images.height()),
+                  static_cast<std::size_t>(channels));
+  std::string png;
+  const int written =
+      stbi_write_png_to_func(append, &png, width, height, channels, bytes.data(), width * channels);
+  require(written != 0, "image_uri", "the image could not be made a PNG");
+  return data_uri("image/png", png);
+}
+
+}  // namespace ringlet::report

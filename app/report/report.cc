@@ -1,0 +1,56 @@
+#include "app/report/report.h"
+
+#include <fmt/format.h>
+
+#include "app/report/curves_section.h"
+#include "app/report/heading.h"
+#include "app/report/html.h"
+#include "app/report/page.h"
+#include "app/report/run_folder.h"
+#include "app/report/setup_section.h"
+#include "app/report/svg_plot.h"
+#include "app/report/test_results.h"
+#include "app/report/test_section.h"
+#include "app/report/time_section.h"
+#include "kernels/error.h"
+#include "train/version.h"
+
+namespace ringlet::report {
+
+static_assert(kMaxRuns <= kColors);
+
+namespace {
+
+/// What the model answers, or why that is not known.
+std::string answers_of(const RunFolder& run, const std::string& data_dir,
+                       const std::string& suffix) {
+  try {
+    return test_section(test_model(run, data_dir), suffix);
+  } catch (const Error& error) {
+    return fmt::format("<p class=\"warning\" id=\"no-test{}\">Not known here: {}</p>\n", suffix,
+                       escaped(error.what()));
+  }
+}
+
+std::string test_sections(const std::vector<RunFolder>& runs, const std::string& data_dir) {
+  std::string html = "<h2>Test images</h2>\n";
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs.size() > 1) html += fmt::format("<h3>{}</h3>\n", escaped(runs[i].name));
+    html += answers_of(runs[i], data_dir, i == 0 ? "" : fmt::format("-{}", i + 1));
+  }
+  return html;
+}
+
+}  // namespace
+
+std::string report_page(const ReportOptions& options) {
+  require(!options.runs.empty() && options.runs.size() <= kMaxRuns, "report",
+          "one to eight runs are needed");
+  const std::vector<RunFolder> runs = read_runs(options.runs);
+  std::string body = heading(runs) + curves_section(runs) + time_section(runs) +
+                     test_sections(runs, options.data_dir) + setup_section(runs);
+  body += fmt::format("<footer>Made by ringlet {} report.</footer>\n", train::kVersion);
+  return page_of(title_of(runs) + " (Ringlet)", body);
+}
+
+}  // namespace ringlet::report

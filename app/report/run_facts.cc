@@ -1,0 +1,111 @@
+#include "app/report/run_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "train/files/json_text.h"
+
+namespace ringlet::report {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDepth = 16;  // ours has four levels
+
+/// run.json, asked for what may not be there.
+class Record {
+ public:
+  explicit Record(json root) : root_(std::move(root)) {}
+
+  std::string text(const char* place) const {
+    const json* found = at(place);
+    return found != nullptr && found->is_string() ? found->get<std::string>() : "";
+  }
+  double number(const char* place) const {
+    const json* found = at(place);
+    return found != nullptr && found->is_number() ? found->get<double>() : RunFacts::kNone;
+  }
+  /// Calls f(key, entry) for each entry of a list or an object.
+  template <class F>
+  void for_each(const char* place, F f) const {
+    const json* found = at(place);
+    if (found == nullptr) return;
+    for (const auto& [key, entry] : found->items()) f(key, entry);
+  }
+
+ private:
+  const json* at(const char* place) const {
+    const json::json_pointer pointer(place);
+    return root_.contains(pointer) ? &root_.at(pointer) : nullptr;
+  }
+  json root_;
+};
+
+std::string plain(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void append(std::string& list, const std::string& entry) {
+  if (!list.empty()) list += ", ";
+  list += entry;
+}
+
+void read_run_part(const Record& record, RunFacts& facts) {
+  facts.epochs = record.number("/run/epochs");
+  facts.planned_steps = record.number("/run/planned_steps");
+  facts.processes = record.number("/run/processes");
+  facts.threads = record.number("/run/threads");
+  facts.sync = record.text("/run/sync");
+  facts.layout = record.text("/run/layout");
+  double batch = 0, replicas = 0;
+  record.for_each("/run/batch_of_rank", [&](const std::string&, const json& share) {
+    batch += share.is_number() ? share.get<double>() : 0;
+    ++replicas;
+  });
+  if (replicas > 0) {
+    facts.batch = batch;
+    facts.replicas = replicas;
+  }
+  record.for_each("/run/devices", [&](const std::string&, const json& device) {
+    append(facts.devices, plain(device));
+  });
+}
+
+void read_machine_part(const Record& record, RunFacts& facts) {
+  facts.system = record.text("/machine/system");
+  facts.processor = record.text("/machine/cpu/name");
+  facts.instruction_set = record.text("/machine/cpu/instruction_set");
+  facts.cores = record.number("/machine/cpu/cores");
+  facts.memory_bytes = record.number("/machine/memory_bytes");
+  record.for_each("/machine/gpus", [&](const std::string&, const json& gpu) {
+    if (!gpu.is_object()) return;
+    append(facts.gpus, fmt::format("{} ({})", plain(gpu.value("name", json("GPU"))),
+                                   plain(gpu.value("device", json("")))));
+  });
+  record.for_each("/machine/versions", [&](const std::string& what, const json& version) {
+    if (version.is_string()) append(facts.ringlet, what + " " + plain(version));
+  });
+}
+
+}  // namespace
+
+RunFacts parse_run_facts(std::string_view text, const std::string& source) {
+  const Record record(train::parse_json_text(source, text, kMaxDepth));
+  RunFacts facts;
+  facts.ringlet = record.text("/ringlet");
+  facts.started = record.text("/started");
+  facts.data = record.text("/data/name");
+  facts.data_description = record.text("/data/description");
+  facts.data_directory = record.text("/data/directory");
+  facts.synthetic_train = record.number("/data/synthetic_train");
+  facts.synthetic_test = record.number("/data/synthetic_test");
+  facts.model = record.text("/model/name");
+  facts.parameters = record.number("/model/parameters");
+  read_run_part(record, facts);
+  read_machine_part(record, facts);
+  return facts;
+}
+
+}  // namespace ringlet::report

@@ -1,0 +1,36 @@
+// RunFacts: OUT/run.json (train/files/run_record.h) read back. Every field may be missing: a text is
+// empty then, and a number NaN.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace ringlet::report {
+
+struct RunFacts {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+  std::string ringlet;  ///< its version, and those of the libraries that a GPU needed
+  std::string started;  ///< "2026-11-21T17:30:00Z"
+
+  std::string data, data_description, data_directory;
+  double synthetic_train = kNone, synthetic_test = kNone;
+
+  std::string model;
+  double parameters = kNone;
+
+  double epochs = kNone, planned_steps = kNone;
+  double batch = kNone, replicas = kNone, processes = kNone, threads = kNone;
+  std::string devices;  ///< "cpu:0, cpu:0"
+  std::string sync, layout;
+
+  std::string system, processor, instruction_set;
+  double cores = kNone, memory_bytes = kNone;
+  std::string gpus;  ///< "NVIDIA H200 (cuda:0)"; empty where none was used
+};
+
+/// Throws FileError where the text of `source` is no JSON.
+RunFacts parse_run_facts(std::string_view text, const std::string& source);
+
+}  // namespace ringlet::report

@@ -1,0 +1,108 @@
+#include "app/report/run_folder.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "train/files/atomic_file.h"
+#include "train/files/state.h"
+
+namespace ringlet::report {
+
+namespace fs = std::filesystem;
+using train::FileError;
+
+namespace {
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Takes what `read` gives; an error becomes a note.
+template <class Read>
+void or_note(RunFolder& run, Read read) {
+  try {
+    read();
+  } catch (const FileError& error) {
+    run.notes.emplace_back(error.what());
+  }
+}
+
+void read_record(RunFolder& run) {
+  const fs::path file = run.path / "run.json";
+  if (!fs::exists(file)) {
+    run.notes.push_back(file.string() + " is missing: nothing is known of data and machine");
+    return;
+  }
+  or_note(run, [&] { run.facts = parse_run_facts(text_of(file), file.string()); });
+}
+
+void read_state_of(RunFolder& run) {
+  if (!fs::exists(run.path / "state")) return;
+  or_note(run, [&] {
+    const train::SavedState state = train::read_state(run.path);
+    run.recipe = state.recipe;
+    run.data_hash = state.data_hash;
+    run.weights = state.folder / "model.safetensors";
+  });
+}
+
+std::string name_of(const fs::path& folder) {
+  const fs::path whole = fs::weakly_canonical(folder);
+  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+}
+
+}  // namespace
+
+std::string RunFolder::model_name() const {
+  if (facts && !facts->model.empty()) return facts->model;
+  return recipe ? recipe->model : "a model";
+}
+
+std::string RunFolder::data_name() const {
+  if (facts && !facts->data.empty()) return facts->data;
+  return recipe ? recipe->data : "unknown data";
+}
+
+RunFolder read_run(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) {
+    throw FileError(folder.string() + " is not a folder; name the --out of a run");
+  }
+  if (!fs::exists(folder / "metrics.jsonl", error)) {
+    throw FileError(folder.string() +
+                    " holds no metrics.jsonl, which a run writes; name the --out of a run");
+  }
+  RunFolder run;
+  run.path = folder;
+  run.name = name_of(folder);
+  run.metrics = train::read_metrics(folder / "metrics.jsonl");
+  if (run.metrics.cut_off) {
+    run.notes.push_back(
+        (folder / "metrics.jsonl").string() +
+        ": the last line breaks off (the run was killed, or still goes on); left out");
+  }
+  read_record(run);
+  read_state_of(run);
+  run.finished = fs::exists(folder / "model.safetensors", error);
+  if (run.finished) run.weights = folder / "model.safetensors";
+  if (fs::exists(folder / "config.toml", error)) run.config = text_of(folder / "config.toml");
+  return run;
+}
+
+std::vector<RunFolder> read_runs(const std::vector<fs::path>& folders) {
+  std::vector<RunFolder> runs;
+  for (const fs::path& folder : folders) runs.push_back(read_run(folder));
+  const auto shared = [&](const RunFolder& run) {
+    return std::count_if(runs.begin(), runs.end(), [&](const RunFolder& other) {
+      return name_of(other.path) == name_of(run.path);
+    });
+  };
+  for (RunFolder& run : runs) {
+    if (shared(run) > 1) run.name = run.path.string();
+  }
+  return runs;
+}
+
+}  // namespace ringlet::report

@@ -1,0 +1,41 @@
+// What lies in a run's folder, as far as a report tells of it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/report/run_facts.h"
+#include "train/options.h"
+#include "train/telemetry/metrics_reader.h"
+
+namespace ringlet::report {
+
+struct RunFolder {
+  std::filesystem::path path;
+  std::string name;                     ///< the folder's, or its path where several are alike
+  train::Metrics metrics;               ///< metrics.jsonl
+  std::optional<RunFacts> facts;        ///< run.json, where it is there
+  std::optional<train::Recipe> recipe;  ///< of state/
+  std::uint64_t data_hash = 0;          ///< of the training data, with the recipe
+  std::string config;                   ///< config.toml's text, or empty
+  std::vector<std::string> notes;       ///< a line for each thing that is missing
+
+  /// The weights: model.safetensors, or where the run has not ended those of its state.
+  std::optional<std::filesystem::path> weights;
+  bool finished = false;  ///< model.safetensors is there
+
+  /// The model's name: of run.json or the recipe, else "a model".
+  std::string model_name() const;
+  std::string data_name() const;
+};
+
+/// Reads a folder. Throws FileError where it is none, or has no metrics or broken ones; the rest
+/// may be missing.
+RunFolder read_run(const std::filesystem::path& folder);
+
+/// Reads several, and gives them names that differ.
+std::vector<RunFolder> read_runs(const std::vector<std::filesystem::path>& folders);
+
+}  // namespace ringlet::report

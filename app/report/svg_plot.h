@@ -1,0 +1,45 @@
+// Plots as inline SVG: lines and points over linear or logarithmic axes, with a legend, and with
+// the numbers in the page for the read-outs that its script makes (page.h). Without the script, and
+// on paper, they are whole.
+//
+// Colours are 0 to kColors - 1, chosen so that those who see few of them tell neighbours apart; the
+// page's style says which they are, on white and on black.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/report/axis.h"
+#include "app/report/curve.h"
+
+namespace ringlet::report {
+
+inline constexpr int kColors = 8;
+
+enum class Look {
+  line,
+  dashed,
+  faint,       ///< a thin line behind the others, without legend and read-outs
+  points,      ///< alone, not joined
+  dotted_line  ///< a line with its points
+};
+
+struct Series {
+  std::string name{};
+  Curve curve{};
+  int color = 0;
+  Look look = Look::line;
+};
+
+struct Plot {
+  std::string id{};  ///< of the figure in the page
+  std::string title{};
+  std::string note{};  ///< beside the title, in small; may be empty
+  AxisSpec x{}, y{};
+  std::vector<Series> series{};
+};
+
+/// <figure id="ID" class="plot">. A plot without a point that can be shown says so.
+std::string figure_of(const Plot& plot);
+
+}  // namespace ringlet::report

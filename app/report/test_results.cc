@@ -1,0 +1,53 @@
+#include "app/report/test_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "data/open_dataset.h"
+#include "train/files/atomic_file.h"
+#include "train/loop/predictor.h"
+
+namespace ringlet::report {
+
+namespace {
+
+using train::FileError;
+
+constexpr std::size_t kShownMistakes = 24;
+
+/// The run's data as it lies here now.
+data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
+  const RunFacts facts = run.facts.value_or(RunFacts());
+  const std::string name = run.data_name();
+  data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir};
+  if (name == "synthetic") {
+    if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {
+      throw FileError("run.json does not say how many images were drawn");
+    }
+    options.synthetic_train = static_cast<std::int64_t>(facts.synthetic_train);
+    options.synthetic_test = static_cast<std::int64_t>(facts.synthetic_test);
+  }
+  data::Splits splits = data::open_dataset(name, options);
+  if (run.recipe && splits.train->hash() != run.data_hash) {
+    throw FileError(splits.train->description() + " is other data than the run was trained on");
+  }
+  return splits;
+}
+
+}  // namespace
+
+TestResults test_model(const RunFolder& run, const std::string& data_dir) {
+  if (!run.weights) {
+    throw FileError(run.path.string() + " holds neither model.safetensors nor a state");
+  }
+  const data::Splits splits = data_of(run, data_dir);
+  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const auto device = open_device({}, {.threads = threads});
+  train::Predictor predictor(*device, *run.weights);
+  return tally(splits.test, predictor.logits(splits.test), kShownMistakes);
+}
+
+}  // namespace ringlet::report

@@ -1,0 +1,84 @@
+#include "app/report/test_section.h"
+
+#include <fmt/format.h>
+
+#include "app/report/confusion.h"
+#include "app/report/html.h"
+#include "app/report/image_uri.h"
+#include "train/telemetry/console.h"
+
+namespace ringlet::report {
+
+namespace {
+
+/// 0.99873 as "99.9 %"; what rounds to nothing as "< 0.1 %".
+std::string rounded_percent(double share) {
+  return share < 0.0005 ? "&lt;&nbsp;0.1&nbsp;%" : fmt::format("{:.1f}&nbsp;%", 100 * share);
+}
+
+const std::string& name_of(const TestResults& results, std::int64_t k) {
+  return results.images->class_names()[static_cast<std::size_t>(k)];
+}
+
+/// The class that a class is taken for most often, or nothing if it never is.
+std::string most_often_taken_for(const TestResults& results, std::int64_t label) {
+  std::int64_t most = -1, times = 0;
+  for (std::int64_t answer = 0; answer < results.classes(); ++answer) {
+    if (answer == label || results.count(label, answer) <= times) continue;
+    most = answer;
+    times = results.count(label, answer);
+  }
+  return most < 0 ? "" : fmt::format("{} ({})", escaped(name_of(results, most)), times);
+}
+
+std::string class_table(const TestResults& results) {
+  std::string html =
+      "<table class=\"wide\"><thead><tr><th>class</th><th>accuracy</th><th "
+      "class=\"track\"></th><th>most often "
+      "taken "
+      "for</th></tr></thead><tbody>\n";
+  for (std::int64_t label = 0; label < results.classes(); ++label) {
+    const std::int64_t samples = results.samples_of(label);
+    const double share = samples == 0 ? 0
+                                      : static_cast<double>(results.count(label, label)) /
+                                            static_cast<double>(samples);
+    html += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td class=\"track\"><span class=\"bar\" style=\"width:{:.1f}%\">"
+        "</span></td><td>{}</td></tr>\n",
+        escaped(name_of(results, label)), samples == 0 ? "&ndash;" : rounded_percent(share),
+        100 * share, most_often_taken_for(results, label));
+  }
+  return html + "</tbody></table>\n";
+}
+
+std::string picture_of(const TestResults& results, const Mistake& mistake) {
+  const std::string& label = name_of(results, mistake.label);
+  const std::string& answer = name_of(results, mistake.answer);
+  return fmt::format(
+      "<figure><img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}, taken for {}\"><figcaption>"
+      "<span class=\"said\">{} {}</span><br><span class=\"is\">is {}, "
+      "{}</span></figcaption></figure>\n",
+      image_uri(*results.images, mistake.index), results.images->width(), results.images->height(),
+      escaped(label), escaped(answer), escaped(answer), rounded_percent(mistake.answer_probability),
+      escaped(label), rounded_percent(mistake.label_probability));
+}
+
+}  // namespace
+
+std::string test_section(const TestResults& results, const std::string& suffix) {
+  std::string html =
+      fmt::format("<p class=\"note\">{} of {} test images are answered right.</p>\n",
+                  train::with_commas(results.right()), train::with_commas(results.images->size()));
+  html += "<div class=\"side\">\n" + confusion_figure(results, "confusion" + suffix);
+  html += "<div class=\"scroll\"><figcaption>Accuracy by class</figcaption>" +
+          class_table(results) + "</div>\n</div>\n";
+  if (results.worst.empty()) return html;
+  html +=
+      "<h3>Most wrong</h3>\n<p class=\"note\">The test images whose true class the model held for "
+      "the least likely, with what it said instead.</p>\n";
+  html += fmt::format("<div class=\"mistakes\" id=\"mistakes{}\">\n", suffix);
+  for (const Mistake& mistake : results.worst) html += picture_of(results, mistake);
+  return html + "</div>\n";
+}
+
+}  // namespace ringlet::report

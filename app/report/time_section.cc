@@ -1,0 +1,124 @@
+#include "app/report/time_section.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/report/html.h"
+#include "app/report/stacked_bars.h"
+
+namespace ringlet::report {
+
+namespace {
+
+using train::EpochMetrics;
+using train::PhaseSeconds;
+
+struct Phase {
+  const char* name;
+  int color;
+  double PhaseSeconds::*seconds;
+};
+
+constexpr std::array<Phase, 5> kPhases{{{"forward", 0, &PhaseSeconds::forward},
+                                        {"backward", 5, &PhaseSeconds::backward},
+                                        {"synchronisation", 1, &PhaseSeconds::sync},
+                                        {"update", 2, &PhaseSeconds::update},
+                                        {"waiting for data", 4, &PhaseSeconds::data}}};
+constexpr int kOtherColor = 7;
+
+/// Seconds of a bar: those of one epoch, or of all of a run's.
+struct Bar {
+  std::string label;
+  PhaseSeconds phases;
+  double seconds = 0;
+};
+
+void add(Bar& bar, const EpochMetrics& epoch) {
+  if (!std::isfinite(epoch.phases.total())) return;  // metrics of an older version have none
+  for (const Phase& phase : kPhases) bar.phases.*phase.seconds += epoch.phases.*phase.seconds;
+  bar.seconds += epoch.seconds;
+}
+
+std::vector<Bar> bars_of(const std::vector<RunFolder>& runs) {
+  std::vector<Bar> bars;
+  for (const RunFolder& run : runs) {
+    if (runs.size() > 1) bars.push_back({run.name, {}, 0});
+    for (const EpochMetrics& epoch : run.metrics.epochs) {
+      if (runs.size() == 1) bars.push_back({fmt::format("{}", epoch.epoch), {}, 0});
+      add(bars.back(), epoch);
+    }
+  }
+  return bars;
+}
+
+StackedBars figure_from(const std::vector<Bar>& bars, bool by_epoch) {
+  StackedBars figure{
+      .id = "time",
+      .title = by_epoch ? "Seconds of training by epoch" : "Seconds of training by run",
+      .note = "of rank 0, without evaluation",
+      .x_title = by_epoch ? "epoch" : "",
+      .y = {},
+      .labels = {},
+      .parts = {}};
+  for (const Phase& phase : kPhases) figure.parts.push_back({phase.name, phase.color, {}});
+  figure.parts.push_back({"other", kOtherColor, {}});
+  for (const Bar& bar : bars) {
+    figure.labels.push_back(bar.label);
+    for (std::size_t i = 0; i < kPhases.size(); ++i) {
+      figure.parts[i].values.push_back(bar.phases.*kPhases[i].seconds);
+    }
+    figure.parts.back().values.push_back(std::max(0.0, bar.seconds - bar.phases.total()));
+  }
+  return figure;
+}
+
+/// A row a phase, a column a run.
+std::string table_of(const std::vector<RunFolder>& runs) {
+  std::vector<Bar> wholes;
+  for (const RunFolder& run : runs) {
+    Bar& whole = wholes.emplace_back(Bar{run.name, {}, 0});
+    for (const EpochMetrics& epoch : run.metrics.epochs) add(whole, epoch);
+  }
+  const auto cell = [](double seconds, double all) {
+    return all > 0 ? fmt::format("<td>{:.2f} s</td><td>{:.1f} %</td>", seconds, 100 * seconds / all)
+                   : std::string("<td></td><td></td>");
+  };
+  std::string html = "<div class=\"scroll\"><table><thead><tr><th>phase</th>";
+  for (const Bar& whole : wholes) {
+    html += fmt::format("<th colspan=\"2\">{}</th>",
+                        runs.size() > 1 ? escaped(whole.label) : "all epochs");
+  }
+  html += "</tr></thead><tbody>\n";
+  for (const Phase& phase : kPhases) {
+    html += fmt::format("<tr><td><i class=\"swatch c{}\"></i>{}</td>", phase.color, phase.name);
+    for (const Bar& whole : wholes) html += cell(whole.phases.*phase.seconds, whole.seconds);
+    html += "</tr>\n";
+  }
+  html += fmt::format("<tr><td><i class=\"swatch c{}\"></i>other</td>", kOtherColor);
+  for (const Bar& whole : wholes)
+    html += cell(std::max(0.0, whole.seconds - whole.phases.total()), whole.seconds);
+  html += "</tr>\n<tr><td>all</td>";
+  for (const Bar& whole : wholes) html += cell(whole.seconds, whole.seconds);
+  return html + "</tr></tbody></table></div>\n";
+}
+
+bool on_gpu(const RunFolder& run) { return run.facts && !run.facts->gpus.empty(); }
+
+}  // namespace
+
+std::string time_section(const std::vector<RunFolder>& runs) {
+  std::string html = "<h2>Time</h2>\n";
+  if (std::any_of(runs.begin(), runs.end(), on_gpu)) {
+    html +=
+        "<p class=\"note\">On a GPU these are the seconds of the thread that launches the work, "
+        "which "
+        "runs ahead of it and waits for it under &ldquo;other&rdquo;.</p>\n";
+  }
+  html += "<div class=\"side\">\n" + figure_of(figure_from(bars_of(runs), runs.size() == 1));
+  return html + "<div>" + table_of(runs) + "</div>\n</div>\n";
+}
+
+}  // namespace ringlet::report

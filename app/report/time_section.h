@@ -1,0 +1,15 @@
+// The report's times: what the seconds of training went to, by epoch for one run, by run for
+// several.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/report/run_folder.h"
+
+namespace ringlet::report {
+
+/// Bars with the id time.
+std::string time_section(const std::vector<RunFolder>& runs);
+
+}  // namespace ringlet::report

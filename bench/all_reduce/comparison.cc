@@ -1,0 +1,313 @@
+#include "bench/all_reduce/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "bench/all_reduce/sizes.h"
+
+namespace ringlet::train {
+
+namespace {
+
+bool same_work(const Comparison& comparison, const Measurement& m) {
+  return comparison.ranks == m.ranks && comparison.type == m.type && comparison.op == m.op &&
+         comparison.in_place == m.in_place;
+}
+
+bool same_series(const Measurement& a, const Measurement& b) {
+  return std::tie(a.engine, a.ranks_as, a.transport, a.strategy) ==
+         std::tie(b.engine, b.ranks_as, b.transport, b.strategy);
+}
+
+/// As many words as it takes to tell the series apart.
+class Labels {
+ public:
+  explicit Labels(const std::vector<Measurement>& measurements) {
+    for (const Measurement& m : measurements) {
+      ranks_as_[m.engine].insert(m.ranks_as);
+      transports_[{m.engine, m.ranks_as}].insert(m.transport);
+    }
+  }
+  std::string of(const Measurement& m) const {
+    std::vector<std::string> more;
+    if (ranks_as_.at(m.engine).size() > 1) more.push_back(m.ranks_as);
+    if (transports_.at({m.engine, m.ranks_as}).size() > 1) more.push_back(m.transport);
+    return fmt::format("{}{}{}", ranks_as_.size() > 1 ? m.engine + " " : "", m.strategy,
+                       more.empty() ? "" : fmt::format(" ({})", fmt::join(more, ", ")));
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> ranks_as_;  // of each engine
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> transports_;
+};
+
+void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
+  for (Series& series : comparison.series) {
+    if (!same_series(series.rows.front(), m)) continue;
+    series.rows.push_back(m);
+    return;
+  }
+  comparison.series.push_back({labels.of(m), {m}, {}, {}});
+}
+
+/// Of rows in ascending order of size, the quickest of each.
+std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
+  std::vector<Measurement> quickest;
+  for (const Measurement& m : rows) {
+    if (quickest.empty() || quickest.back().bytes != m.bytes) {
+      quickest.push_back(m);
+    } else if (m.median_us < quickest.back().median_us) {
+      quickest.back() = m;
+    }
+  }
+  return quickest;
+}
+
+void fit(Series& series) {
+  std::stable_sort(series.rows.begin(), series.rows.end(),
+                   [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  series.curve = quickest_of(series.rows);
+  std::vector<comm::CostPoint> points;
+  for (const Measurement& m : series.curve) {
+    points.push_back({m.ranks, static_cast<double>(m.bytes), 1e-6 * m.median_us});
+  }
+  series.fit = comm::fit_cost_model(series.rows.front().strategy, points);
+}
+
+/// The median at a measured size, or infinity.
+double median_at(const Series& series, std::int64_t bytes) {
+  for (const Measurement& m : series.curve) {
+    if (m.bytes == bytes) return m.median_us;
+  }
+  return INFINITY;
+}
+
+/// Where two curves meet between two sizes, straight lines over logarithms; nothing where one of
+/// them has not both sizes.
+std::optional<double> meeting(const Series& before, const Series& after, std::int64_t low,
+                              std::int64_t high) {
+  const double gap_low = std::log(median_at(after, low) / median_at(before, low));
+  const double gap_high = std::log(median_at(after, high) / median_at(before, high));
+  if (!std::isfinite(gap_low) || !std::isfinite(gap_high) || gap_low == gap_high) return {};
+  const double part = gap_low / (gap_low - gap_high);
+  const auto from = static_cast<double>(low), to = static_cast<double>(high);
+  return from * std::pow(to / from, part);
+}
+
+std::vector<Stretch> fastest_of(const std::vector<Series>& series) {
+  std::set<std::int64_t> sizes;
+  for (const Series& one : series) {
+    for (const Measurement& m : one.rows) sizes.insert(m.bytes);
+  }
+  std::vector<Stretch> stretches;
+  for (const std::int64_t bytes : sizes) {
+    const auto best = std::min_element(series.begin(), series.end(), [&](auto& a, auto& b) {
+      return median_at(a, bytes) < median_at(b, bytes);
+    });
+    const auto index = static_cast<std::size_t>(best - series.begin());
+    if (!stretches.empty() && stretches.back().series == index) {
+      stretches.back().to = bytes;
+      continue;
+    }
+    Stretch next{index, bytes, bytes};
+    if (!stretches.empty()) {
+      const Stretch& last = stretches.back();
+      next.begins_at = meeting(series[last.series], *best, last.to, bytes);
+    }
+    stretches.push_back(next);
+  }
+  return stretches;
+}
+
+}  // namespace
+
+double Series::predicted_seconds(double bytes) const {
+  return comm::predicted_seconds(rows.front().strategy, rows.front().ranks, bytes, fit->model);
+}
+
+std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
+  const Labels labels(measurements);
+  std::vector<Comparison> comparisons;
+  for (const Measurement& m : measurements) {
+    auto same = std::find_if(comparisons.begin(), comparisons.end(),
+                             [&](const auto& comparison) { return same_work(comparison, m); });
+    if (same == comparisons.end()) {
+      same = comparisons.insert(same, {m.ranks, m.type, m.op, m.in_place});
+    }
+    add(*same, m, labels);
+  }
+  for (Comparison& comparison : comparisons) {
+    for (Series& series : comparison.series) fit(series);
+    comparison.fastest = fastest_of(comparison.series);
+  }
+  return comparisons;
+}
+
+std::vector<Stretch> fastest_by_models(const Comparison& comparison) {
+  constexpr int kPoints = 2000;  // a third of a percent apart from 4 KiB to 64 MiB
+  const auto low = static_cast<double>(comparison.fastest.front().from);
+  const auto high = static_cast<double>(comparison.fastest.back().to);
+  std::vector<Stretch> stretches;
+  for (int i = 0; i < kPoints; ++i) {
+    const double bytes = low * std::pow(high / low, static_cast<double>(i) / (kPoints - 1));
+    std::optional<std::size_t> best;
+    for (std::size_t k = 0; k < comparison.series.size(); ++k) {
+      const Series& series = comparison.series[k];
+      if (!series.fit) continue;
+      if (!best ||
+          series.predicted_seconds(bytes) < comparison.series[*best].predicted_seconds(bytes)) {
+        best = k;
+      }
+    }
+    if (!best) return {};
+    const auto whole = static_cast<std::int64_t>(std::llround(bytes));
+    if (!stretches.empty() && stretches.back().series == *best) {
+      stretches.back().to = whole;
+    } else {
+      stretches.push_back({*best, whole, whole});
+      if (stretches.size() > 1) stretches.back().begins_at = bytes;
+    }
+  }
+  return stretches;
+}
+
+std::string rough_size(double bytes) {
+  constexpr double kUnit = 1024;
+  const char* suffix = "";
+  for (const char* next : {"K", "M", "G"}) {
+    if (bytes < kUnit) break;
+    bytes /= kUnit;
+    suffix = next;
+  }
+  const int decimals = bytes >= 100 || bytes == std::floor(bytes) ? 0 : bytes >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", bytes, decimals, suffix);
+}
+
+namespace {
+
+std::string text_of(const Stretch& stretch, const Comparison& comparison) {
+  const std::string sizes = stretch.from == stretch.to
+                                ? size_text(stretch.from)
+                                : size_text(stretch.from) + " to " + size_text(stretch.to);
+  const std::string begin =
+      stretch.begins_at ? fmt::format(" (from about {})", rough_size(*stretch.begins_at)) : "";
+  return fmt::format("{} {}{}", sizes, comparison.series[stretch.series].label, begin);
+}
+
+bool carried_alike(const Measurement& a, const Measurement& b) {
+  return std::tie(a.engine, a.ranks_as, a.transport) == std::tie(b.engine, b.ranks_as, b.transport);
+}
+
+/// How much longer `automatic` takes than the fastest of the others that go the same way: a line,
+/// "" where there is none.
+std::string choice_text(const Series& automatic, const Comparison& comparison) {
+  std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
+  for (const Measurement& row : automatic.curve) {
+    double fastest = INFINITY;
+    for (const Series& other : comparison.series) {
+      const bool fixed = other.rows.front().strategy != automatic.rows.front().strategy;
+      if (fixed && carried_alike(other.rows.front(), row)) {
+        fastest = std::min(fastest, median_at(other, row.bytes));
+      }
+    }
+    if (std::isfinite(fastest)) ratios.emplace_back(row.median_us / fastest, row.bytes);
+  }
+  if (ratios.empty()) return "";
+  std::sort(ratios.begin(), ratios.end());
+  const auto [middle, unused] = ratios[ratios.size() / 2];
+  const auto [worst, bytes] = ratios.back();
+  return fmt::format(
+      "{}: {:.2f} of the fastest fixed strategy's time in the median, {:.2f} at {}\n",
+      automatic.label, middle, worst, size_text(bytes));
+}
+
+}  // namespace
+
+int label_width(const Comparison& comparison) {
+  int width = kStrategyWidth;
+  for (const Series& series : comparison.series) {
+    width = std::max(width, static_cast<int>(series.label.size()));
+  }
+  return width;
+}
+
+std::string to_text(const Comparison& comparison) {
+  const int width = label_width(comparison);
+  std::string text = "fastest: ";
+  for (std::size_t i = 0; i < comparison.fastest.size(); ++i) {
+    text += (i == 0 ? "" : "; ") + text_of(comparison.fastest[i], comparison);
+  }
+  text += "\n";
+  for (const Series& series : comparison.series) {
+    if (series.rows.front().strategy == "auto") text += choice_text(series, comparison);
+  }
+  bool any = false;
+  for (const Series& series : comparison.series) {
+    if (!series.fit) continue;
+    if (!any) {
+      text += fmt::format("{:<{}} {:>12} {:>12} {:>14}\n", "model", width, "latency us", "GB/s",
+                          "off by (worst)");
+    }
+    any = true;
+    const comm::CostModel& model = series.fit->model;
+    text += fmt::format(
+        "{:<{}} {:>12.3f} {:>12} {:>14}\n", series.label, width, 1e6 * model.latency_s,
+        model.seconds_per_byte > 0 ? fmt::format("{:.2f}", 1e-9 / model.seconds_per_byte) : "-",
+        fmt::format("{:.0f} % ({:.0f} %)", 100 * series.fit->median_error,
+                    100 * series.fit->worst_error));
+  }
+  return text;
+}
+
+nlohmann::json models_json(const std::vector<Comparison>& comparisons) {
+  nlohmann::json models = nlohmann::json::array();
+  for (const Comparison& comparison : comparisons) {
+    for (const Series& series : comparison.series) {
+      if (!series.fit) continue;
+      const Measurement& row = series.rows.front();
+      models.push_back({{"engine", row.engine},
+                        {"ranks_as", row.ranks_as},
+                        {"transport", row.transport},
+                        {"strategy", row.strategy},
+                        {"ranks", row.ranks},
+                        {"type", row.type},
+                        {"op", row.op},
+                        {"in_place", row.in_place},
+                        {"latency_s", series.fit->model.latency_s},
+                        {"seconds_per_byte", series.fit->model.seconds_per_byte},
+                        {"median_error", series.fit->median_error},
+                        {"worst_error", series.fit->worst_error}});
+    }
+  }
+  return models;
+}
+
+nlohmann::json fastest_json(const std::vector<Comparison>& comparisons) {
+  nlohmann::json fastest = nlohmann::json::array();
+  for (const Comparison& comparison : comparisons) {
+    for (const Stretch& stretch : comparison.fastest) {
+      const Measurement& row = comparison.series[stretch.series].rows.front();
+      fastest.push_back({{"ranks", comparison.ranks},
+                         {"type", comparison.type},
+                         {"op", comparison.op},
+                         {"in_place", comparison.in_place},
+                         {"engine", row.engine},
+                         {"ranks_as", row.ranks_as},
+                         {"transport", row.transport},
+                         {"strategy", row.strategy},
+                         {"from_bytes", stretch.from},
+                         {"to_bytes", stretch.to}});
+      if (stretch.begins_at) fastest.back()["begins_at_bytes"] = *stretch.begins_at;
+    }
+  }
+  return fastest;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,62 @@
+// Comparison: measurements of the same work put side by side: a series for each strategy and
+// engine, the cost model that fits it, and which of them is the fastest from which size on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/all_reduce/measurement.h"
+#include "comm/all_reduce/cost_model.h"
+
+namespace ringlet::train {
+
+/// The sizes of one strategy, in ascending order.
+struct Series {
+  std::string label;                 ///< "ring", or "openmpi ring" beside other engines
+  std::vector<Measurement> rows{};   ///< at least one
+  std::vector<Measurement> curve{};  ///< of rows of the same size the quickest
+  std::optional<comm::CostFit> fit;  ///< nothing for a single size
+  /// The model's time in seconds; only with a fit.
+  double predicted_seconds(double bytes) const;
+};
+
+/// The sizes at which one series is the fastest.
+struct Stretch {
+  std::size_t series = 0;
+  std::int64_t from = 0, to = 0;  ///< measured sizes, both included
+  /// Where the curves of this one and the one before meet, read off between the measured sizes;
+  /// of the first stretch nothing.
+  std::optional<double> begins_at{};
+};
+
+struct Comparison {
+  int ranks = 0;
+  std::string type, op;
+  bool in_place = true;
+  std::vector<Series> series{};
+  std::vector<Stretch> fastest{};  ///< by the median; in ascending order
+};
+
+/// One for each number of ranks, type, operation and place, in the order in which they first come.
+std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
+
+/// The same by the models of the series that have one, between the least and the largest measured
+/// size; from and to are then where the curves meet.
+std::vector<Stretch> fastest_by_models(const Comparison& comparison);
+
+/// Characters of the longest label, but at least those of the table's column.
+int label_width(const Comparison& comparison);
+/// Lines for people: which is the fastest where, and the models.
+std::string to_text(const Comparison& comparison);
+/// "models" and "fastest" of all comparisons.
+nlohmann::json models_json(const std::vector<Comparison>& comparisons);
+nlohmann::json fastest_json(const std::vector<Comparison>& comparisons);
+
+/// 5,432 bytes as "5.3K": a size that was not measured but computed.
+std::string rough_size(double bytes);
+
+}  // namespace ringlet::train

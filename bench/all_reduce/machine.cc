@@ -1,0 +1,111 @@
+#include "bench/all_reduce/machine.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "train/files/input_file.h"
+#include "train/telemetry/device_report.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+namespace {
+
+nlohmann::json to_json(const CopyRate& rate) {
+  nlohmann::json json = {{"memcpy_gbs", rate.memcpy_gbs}, {"streaming_gbs", nullptr}};
+  if (rate.streaming_gbs) json["streaming_gbs"] = *rate.streaming_gbs;
+  return json;
+}
+
+}  // namespace
+
+std::vector<double> load_average() {
+  std::array<double, 3> load{};
+  const int known = getloadavg(load.data(), static_cast<int>(load.size()));
+  return known < 0 ? std::vector<double>()
+                   : std::vector<double>(load.begin(), load.begin() + known);
+}
+
+MachineRecord survey_machine() {
+  const DeviceReport processor = survey_processor();
+  MachineRecord machine;
+  machine.processor = processor.processor;
+  machine.cores = processor.cores;
+  machine.instruction_set = processor.instruction_set;
+  machine.cache_bytes = largest_cache_bytes();
+  machine.load_average = load_average();
+  machine.copy = measure_copy_bandwidth();
+  machine.ringlet = kVersion;
+  machine.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return machine;
+}
+
+nlohmann::json to_json(const MachineRecord& machine) {
+  nlohmann::json distances = nlohmann::json::array();
+  for (const CoreDistance& distance : machine.distances) {
+    distances.push_back({{"nanoseconds", distance.nanoseconds}, {"word", distance.word()}});
+  }
+  return {{"processor", machine.processor},
+          {"cores", machine.cores},
+          {"instruction_set", machine.instruction_set},
+          {"cache_bytes", machine.cache_bytes},
+          {"load_average", machine.load_average},
+          {"core_distances", distances},
+          {"copy",
+           {{"buffer_bytes", machine.copy.buffer_bytes},
+            {"threads", machine.copy.threads},
+            {"one_thread", to_json(machine.copy.one)},
+            {"all_threads", to_json(machine.copy.all)}}},
+          {"ringlet", machine.ringlet},
+          {"started", machine.started}};
+}
+
+namespace {
+
+bool has_rates(const nlohmann::json& copy, const char* threads) {
+  if (!copy.contains(threads) || !copy.at(threads).is_object()) return false;
+  const nlohmann::json& rates = copy.at(threads);
+  return rates.contains("memcpy_gbs") && rates.at("memcpy_gbs").is_number() &&
+         rates.contains("streaming_gbs") &&
+         (rates.at("streaming_gbs").is_null() || rates.at("streaming_gbs").is_number());
+}
+
+bool is_list(const nlohmann::json& machine, const char* name,
+             bool (nlohmann::json::*is)() const noexcept) {
+  if (!machine.contains(name) || !machine.at(name).is_array()) return false;
+  for (const nlohmann::json& item : machine.at(name)) {
+    if (!(item.*is)()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+nlohmann::json read_machine(const std::filesystem::path& file) {
+  std::ifstream input = open_input(file);
+  nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
+  if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
+  nlohmann::json machine = json.at("machine");
+  const bool copies = machine.contains("copy") && machine.at("copy").is_object() &&
+                      has_rates(machine.at("copy"), "one_thread") &&
+                      has_rates(machine.at("copy"), "all_threads");
+  if (!copies) machine.erase("copy");
+  for (const char* text : {"processor", "instruction_set", "ringlet", "started"}) {
+    if (machine.contains(text) && !machine.at(text).is_string()) machine.erase(text);
+  }
+  for (const char* number : {"cores", "cache_bytes"}) {
+    if (machine.contains(number) && !machine.at(number).is_number_integer()) machine.erase(number);
+  }
+  if (!is_list(machine, "load_average", &nlohmann::json::is_number)) machine.erase("load_average");
+  if (!is_list(machine, "core_distances", &nlohmann::json::is_object)) {
+    machine.erase("core_distances");
+  }
+  return machine;
+}
+
+}  // namespace ringlet::train

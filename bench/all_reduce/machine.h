@@ -1,0 +1,39 @@
+// The machine that a benchmark ran on, as far as its figures depend on it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/all_reduce/copy_bandwidth.h"
+#include "bench/all_reduce/core_distance.h"
+
+namespace ringlet::train {
+
+struct MachineRecord {
+  std::string processor;
+  int cores = 1;
+  std::string instruction_set;
+  std::int64_t cache_bytes = 0;         ///< of the largest cache; 0: not known
+  std::vector<double> load_average{};   ///< over 1, 5 and 15 minutes, before the measurement
+  std::vector<CoreDistance> distances;  ///< before and after each block
+  CopyBandwidth copy{};
+  std::string ringlet;  ///< version
+  std::string started;  ///< "2026-11-21T20:15:00Z"
+};
+
+/// All but the distances, which the blocks add; copies memory for about a second.
+MachineRecord survey_machine();
+
+/// The processors' load over the last minute, or nothing where the system does not tell.
+std::vector<double> load_average();
+
+nlohmann::json to_json(const MachineRecord& machine);
+/// The "machine" of a file of rows, less what is not as to_json() writes it (other programs' files
+/// know of processor and cores alone); null where there is none.
+nlohmann::json read_machine(const std::filesystem::path& file);
+
+}  // namespace ringlet::train

@@ -1,0 +1,285 @@
+#include "bench/all_reduce/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "bench/all_reduce/pinning.h"
+#include "bench/all_reduce/rank_barrier.h"
+#include "bench/all_reduce/read_all.h"
+#include "bench/all_reduce/sizes.h"
+#include "bench/all_reduce/test_pattern.h"
+#include "comm/processes/hash.h"
+#include "kernels/host_copy.h"
+#include "kernels/memory.h"
+#include "train/sync/transport_choice.h"
+#include "train/sync/tuning.h"
+#include "train/trainer.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// What a rank tells the others of its calls: numbers without a name, since they go as bytes.
+struct RankResult {
+  std::int64_t wrong = 0;
+  std::uint64_t hash = 0;
+  std::vector<double> seconds;  ///< of each timed call
+
+  std::string pack() const {
+    std::string text(sizeof wrong + sizeof hash + seconds.size() * sizeof(double), '\0');
+    std::memcpy(text.data(), &wrong, sizeof wrong);
+    std::memcpy(text.data() + sizeof wrong, &hash, sizeof hash);
+    std::memcpy(text.data() + sizeof wrong + sizeof hash, seconds.data(),
+                seconds.size() * sizeof(double));
+    return text;
+  }
+  static RankResult unpack(const std::string& text) {
+    RankResult result;
+    constexpr std::size_t kHead = sizeof result.wrong + sizeof result.hash;
+    std::memcpy(&result.wrong, text.data(), sizeof result.wrong);
+    std::memcpy(&result.hash, text.data() + sizeof result.wrong, sizeof result.hash);
+    result.seconds.resize((text.size() - kHead) / sizeof(double));
+    std::memcpy(result.seconds.data(), text.data() + kHead, text.size() - kHead);
+    return result;
+  }
+};
+
+/// The buffers of one size on one rank, and what goes into them and comes out.
+class RankBuffers {
+ public:
+  RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
+              std::int64_t bytes)
+      : stream_(device.communication()),
+        pattern_(options.type, options.op, world.rank(), world.size()),
+        result_(world.allocator(device), {bytes / size_of(options.type)}, options.type) {
+    if (!options.in_place) input_ = Tensor(device, result_.shape(), options.type);
+    if (!stream_.in_order_with_host()) on_host_.resize(static_cast<std::size_t>(bytes));
+  }
+
+  View result() const { return result_; }
+  std::int64_t bytes() const { return result_.view().bytes(); }
+
+  void write_input(std::int64_t iteration) {
+    const View input = out_of_place() ? input_.view() : result_.view();
+    void* const data = on_host_.empty() ? input.data() : on_host_.data();
+    pattern_.write_input(iteration, data, bytes());
+    if (!on_host_.empty()) copy_from_host(stream_, data, input);
+    stream_.synchronize();
+  }
+
+  /// Out of place: puts the input where the result will be.
+  void place_input() {
+    if (!out_of_place()) return;
+    if (on_host_.empty()) {
+      std::memcpy(result_.view().data(), input_.view().data(), static_cast<std::size_t>(bytes()));
+    } else {
+      copy_from_host(stream_, on_host_.data(), result_);
+    }
+  }
+
+  /// Reads the whole result, where the host can.
+  void read_result() {
+    if (on_host_.empty()) kept_ = read_all(result_.view().data(), bytes());
+  }
+
+  std::int64_t count_wrong(std::int64_t iteration) {
+    return pattern_.count_wrong(iteration, result_on_host(), bytes());
+  }
+  std::uint64_t hash() { return comm::hash_bytes(result_on_host(), bytes()); }
+
+ private:
+  bool out_of_place() const { return !input_.view().absent(); }
+  const void* result_on_host() {
+    if (on_host_.empty()) return result_.view().data();
+    copy_to_host(stream_, result_, on_host_.data());
+    stream_.synchronize();
+    return on_host_.data();
+  }
+
+  Stream& stream_;
+  TestPattern pattern_;
+  Tensor result_;
+  Tensor input_;                     // out of place only
+  std::vector<std::byte> on_host_;   // of memory that the host cannot reach
+  volatile std::uint64_t kept_ = 0;  // so that the result is read
+};
+
+/// One strategy on one size, seen from one rank.
+class StrategyBench {
+ public:
+  StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Transport& transport,
+                const std::string& strategy, const comm::MakeAllReduce& make_strategy,
+                RankBarrier& barrier, RankBuffers& buffers)
+      : options_(options),
+        stream_(device.communication()),
+        communicator_(transport, {strategy, options.execution.comm_timeout, make_strategy}),
+        barrier_(barrier),
+        buffers_(buffers),
+        name_(fmt::format("{} {}", communicator_.strategy(), size_text(buffers.bytes()))) {}
+
+  /// The same on every rank.
+  std::vector<RankResult> run() {
+    const double seconds = warm_up();
+    const int iterations = options_.iterations > 0 ? options_.iterations : agree_on(seconds);
+    RankResult mine;
+    for (int i = 0; i < iterations; ++i) {
+      mine.seconds.push_back(call());
+      const bool last = i == iterations - 1;
+      if (i == 0 || last || buffers_.bytes() <= kComparedAlways) mine.wrong += wrong_now();
+      if (last) mine.hash = buffers_.hash();
+    }
+    std::vector<RankResult> all;
+    for (const std::string& text : communicator_.gather_text(stream_, mine.pack(), "results")) {
+      all.push_back(RankResult::unpack(text));
+    }
+    return all;
+  }
+
+  /// A few calls more, whose spans are wanted.
+  void run_traced(TraceWriter& trace, Device& device) {
+    for (int i = 0; i < kTracedCalls; ++i) {
+      prepare();
+      const TraceWriter::Recording recording(&trace, communicator_.rank(), device);
+      finish();
+    }
+  }
+
+ private:
+  void prepare() {
+    buffers_.write_input(++iteration_);
+    barrier_.meet(communicator_);
+  }
+  void finish() {
+    buffers_.place_input();
+    communicator_.all_reduce(stream_, buffers_.result(), name_, options_.op);
+    stream_.synchronize();
+    communicator_.require_alive();
+    buffers_.read_result();
+  }
+  /// Seconds of one call on this rank.
+  double call() {
+    prepare();
+    const std::int64_t begin = now_ns();
+    finish();
+    return 1e-9 * static_cast<double>(now_ns() - begin);
+  }
+  std::int64_t wrong_now() { return options_.check ? buffers_.count_wrong(iteration_) : 0; }
+
+  /// Seconds that a call takes with all that belongs to it, by the fastest one.
+  double warm_up() {
+    double fastest = INFINITY;
+    for (int i = 0; i < options_.warm_up; ++i) {
+      const std::int64_t begin = now_ns();
+      call();
+      if (buffers_.bytes() <= kComparedAlways) wrong_now();
+      fastest = std::min(fastest, 1e-9 * static_cast<double>(now_ns() - begin));
+    }
+    return fastest;
+  }
+
+  int agree_on(double seconds) {
+    double slowest = 0;
+    for (const std::string& text :
+         communicator_.gather_text(stream_, RankResult{0, 0, {seconds}}.pack(), "duration")) {
+      slowest = std::max(slowest, RankResult::unpack(text).seconds.front());
+    }
+    const double wanted = kSecondsOfASize / std::max(slowest, 1e-9);
+    return static_cast<int>(std::clamp<double>(wanted, kFewestIterations, kMostIterations));
+  }
+
+  const AllReduceBenchOptions& options_;
+  Stream& stream_;
+  comm::Communicator communicator_;
+  RankBarrier& barrier_;
+  RankBuffers& buffers_;
+  std::string name_;
+  std::int64_t iteration_ = 0;
+};
+
+Measurement measurement_of(const AllReduceBenchOptions& options, const std::string& strategy,
+                           const RankBuffers& buffers, const std::vector<RankResult>& ranks) {
+  Measurement row;
+  row.strategy = strategy;
+  row.ranks = static_cast<int>(ranks.size());
+  row.bytes = buffers.bytes();
+  row.count = buffers.result().count();
+  row.type = name_of(options.type);
+  row.op = name_of(options.op);
+  row.in_place = options.in_place;
+  row.checked = options.check;
+  std::vector<double> slowest(ranks.front().seconds.size());
+  for (const RankResult& rank : ranks) {
+    for (std::size_t i = 0; i < slowest.size(); ++i) {
+      slowest[i] = std::max(slowest[i], rank.seconds[i]);
+    }
+    row.wrong += rank.wrong;
+    row.hashes.push_back(fmt::format("{:016x}", rank.hash));
+  }
+  set_times(row, slowest);
+  return row;
+}
+
+/// What makes the strategy where its name alone does not.
+comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::string& strategy,
+                             const std::string& transport) {
+  Execution execution = options.execution;
+  execution.sync = strategy;
+  execution.make_sync = options.make_strategy;
+  return tuned_strategy(execution, transport);
+}
+
+}  // namespace
+
+std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
+  return name_of(choose_transport(options.execution, in_processes));
+}
+
+bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
+  // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
+  // slices.
+  return options.pin && options.execution.transport != TransportChoice::gloo &&
+         options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
+}
+
+std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
+                                            const MeasurementListener& listener, TraceWriter* trace,
+                                            comm::ProcessGroup* processes) {
+  const bool in_processes = processes != nullptr;
+  const std::string transport = transport_of(options, in_processes);
+  RankBarrier barrier(static_cast<int>(options.execution.devices.size()), processes);
+  const int ranks =
+      in_processes ? processes->size() : static_cast<int>(options.execution.devices.size());
+  const bool pinned = pins_ranks(options, ranks);
+  std::vector<Measurement> measurements;
+  run_replicas(
+      options.execution,
+      [&](Device& device, comm::Communicator& world) {
+        if (pinned) pin_rank(world.rank());
+        for (const std::int64_t bytes : options.sizes) {
+          RankBuffers buffers(options, device, world, bytes);
+          for (const std::string& strategy : options.strategies) {
+            StrategyBench bench(options, device, world.transport(), strategy,
+                                maker_of(options, strategy, transport), barrier, buffers);
+            const std::vector<RankResult> results = bench.run();
+            if (trace != nullptr) bench.run_traced(*trace, device);
+            if (world.world().local_rank != 0) continue;
+            Measurement row = measurement_of(options, strategy, buffers, results);
+            row.transport = transport;
+            row.pinned = pinned;
+            row.ranks_as = in_processes ? "processes" : "threads";
+            measurements.push_back(row);
+            if (world.rank() == 0) listener(row);
+          }
+        }
+      },
+      nullptr, processes);
+  return measurements;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,70 @@
+// Measuring all-reduce: every strategy on the same ranks, sizes and numbers.
+//
+// How a call is timed (bench/peers/ times other engines in the same way):
+//   1. every rank rewrites its input (test_pattern.h): buffers that were not written since the last
+//      call flatter a result several times over
+//   2. all ranks meet (rank_barrier.h)
+//   3. a rank's time runs from there to after it has read its whole result (on a GPU: until its
+//      stream has done the work; nothing is read)
+//   4. the call takes as long as its slowest rank
+// The warm-up's calls go the same way, untimed. Results are compared with the exact ones outside of
+// the timed part: of every call up to 4 MiB, of the first and the last beyond.
+//
+// Collectives are in place. Out of place, the input is copied to the result first, in the timed
+// part: what a caller that needs its input would have to do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/all_reduce/measurement.h"
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/processes/process_group.h"
+#include "kernels/reduce_op.h"
+#include "kernels/tensor.h"
+#include "train/options.h"
+#include "train/telemetry/trace_writer.h"
+
+namespace ringlet::train {
+
+inline constexpr int kMostIterations = 1000;              ///< that are chosen
+inline constexpr int kFewestIterations = 5;               ///< likewise
+inline constexpr double kSecondsOfASize = 0.2;            ///< that they are chosen for
+inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
+inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
+
+struct AllReduceBenchOptions {
+  std::vector<std::int64_t> sizes;  ///< bytes on each rank, whole elements
+  std::vector<std::string> strategies;
+  DType type = DType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool in_place = true;
+  int warm_up = 5;     ///< calls before those that are timed, at least 1
+  int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
+  bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
+  bool check = true;   ///< compare results with the exact ones
+  /// Devices of this process's ranks, transport and time-out.
+  Execution execution{};
+  comm::MakeAllReduce make_strategy{};  ///< in place of those that `strategies` name
+};
+
+/// What carries the data: "local", "shm", "gloo" or "nccl".
+std::string transport_of(const AllReduceBenchOptions& options, bool in_processes);
+
+/// Whether the ranks are pinned, of which there are `ranks` in all processes.
+bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
+
+/// Told of each measurement as it is made, on rank 0's thread.
+using MeasurementListener = std::function<void(const Measurement& measurement)>;
+
+/// All sizes in order and, at each, all strategies in order: so that those which are compared ran
+/// side by side. `processes` as in run_replicas(). Every process gets all measurements; only rank 0
+/// tells `listener`. With `trace`, kTracedCalls more calls of each are recorded there.
+std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
+                                            const MeasurementListener& listener,
+                                            TraceWriter* trace = nullptr,
+                                            comm::ProcessGroup* processes = nullptr);
+
+}  // namespace ringlet::train

@@ -1,0 +1,186 @@
+#include "bench/all_reduce/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
+
+namespace ringlet::train {
+
+double Measurement::algbw_gbs() const {
+  return median_us > 0 ? static_cast<double>(bytes) / median_us * 1e-3 : 0;
+}
+
+double Measurement::busbw_gbs() const {
+  return ranks > 0 ? algbw_gbs() * 2 * (ranks - 1) / ranks : 0;
+}
+
+bool Measurement::ranks_differ() const {
+  return std::any_of(hashes.begin(), hashes.end(),
+                     [this](const std::string& hash) { return hash != hashes.front(); });
+}
+
+void set_times(Measurement& measurement, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t count = seconds.size();
+  const auto last = static_cast<double>(count - 1);
+  const double middle = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+  measurement.iterations = static_cast<std::int64_t>(count);
+  measurement.median_us = 1e6 * middle;
+  measurement.min_us = 1e6 * seconds.front();
+  measurement.p99_us = 1e6 * seconds[static_cast<std::size_t>(std::ceil(0.99 * last))];
+}
+
+nlohmann::json to_json(const Measurement& m) {
+  nlohmann::json json = {{"engine", m.engine},
+                         {"ranks_as", m.ranks_as},
+                         {"transport", m.transport},
+                         {"strategy", m.strategy},
+                         {"ranks", m.ranks},
+                         {"bytes", m.bytes},
+                         {"count", m.count},
+                         {"type", m.type},
+                         {"op", m.op},
+                         {"in_place", m.in_place},
+                         {"pinned", m.pinned},
+                         {"iterations", m.iterations},
+                         {"median_us", m.median_us},
+                         {"min_us", m.min_us},
+                         {"p99_us", m.p99_us},
+                         {"algbw_gbs", m.algbw_gbs()},
+                         {"busbw_gbs", m.busbw_gbs()},
+                         {"wrong", m.wrong}};
+  if (!m.checked) json["wrong"] = nullptr;
+  if (!m.hashes.empty()) json["hashes"] = m.hashes;
+  return json;
+}
+
+namespace {
+
+using nlohmann::json;
+
+Measurement from_json(const json& row) {
+  Measurement m;
+  m.engine = row.at("engine").get<std::string>();
+  m.ranks_as = row.at("ranks_as").get<std::string>();
+  m.transport = row.at("transport").get<std::string>();
+  m.strategy = row.at("strategy").get<std::string>();
+  m.ranks = row.at("ranks").get<int>();
+  m.bytes = row.at("bytes").get<std::int64_t>();
+  m.count = row.at("count").get<std::int64_t>();
+  m.type = row.at("type").get<std::string>();
+  m.op = row.at("op").get<std::string>();
+  m.in_place = row.at("in_place").get<bool>();
+  m.pinned = row.value("pinned", false);
+  m.iterations = row.at("iterations").get<std::int64_t>();
+  m.median_us = row.at("median_us").get<double>();
+  m.min_us = row.at("min_us").get<double>();
+  m.p99_us = row.at("p99_us").get<double>();
+  m.checked = !row.at("wrong").is_null();
+  if (m.checked) m.wrong = row.at("wrong").get<std::int64_t>();
+  m.hashes = row.value("hashes", std::vector<std::string>());
+  return m;
+}
+
+/// Why a row that reads well cannot be shown; "" if it can.
+std::string complaint(const Measurement& m) {
+  if (m.ranks < 2) return "'ranks' is below 2";
+  if (m.bytes < 1) return "'bytes' is below 1";
+  for (const double time : {m.median_us, m.min_us, m.p99_us}) {
+    if (!(time > 0)) return "a time is not above 0";
+  }
+  return "";
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
+  throw FileError(fmt::format(
+      "{}: {}; it should hold what 'ringlet bench all-reduce --json' writes, or such rows as lines",
+      file.string(), why));
+}
+
+/// The library's words without its name and number: "key 'ranks' not found".
+std::string reason(const json::exception& error) {
+  const std::string text = error.what();
+  const auto end_of_number = text.find("] ");
+  return end_of_number == text.npos ? text : text.substr(end_of_number + 2);
+}
+
+Measurement checked_row(const json& row, const std::filesystem::path& file, std::size_t number) {
+  try {
+    Measurement measurement = from_json(row);
+    const std::string wrong = complaint(measurement);
+    if (!wrong.empty()) refuse(file, fmt::format("row {}: {}", number, wrong));
+    return measurement;
+  } catch (const json::exception& error) {
+    refuse(file, fmt::format("row {}: {}", number, reason(error)));
+  }
+}
+
+/// The rows of the file's one object, or of its lines.
+json rows_in(const std::string& text, const std::filesystem::path& file) {
+  const json whole = json::parse(text, nullptr, false);
+  if (whole.is_object() && whole.contains("rows") && whole.at("rows").is_array()) {
+    return whole.at("rows");
+  }
+  json rows = json::array();
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    rows.push_back(json::parse(line, nullptr, false));
+    if (!rows.back().is_object()) refuse(file, fmt::format("row {} is no object", rows.size()));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
+  std::ifstream input = open_input(file);
+  const std::string text{std::istreambuf_iterator<char>(input), {}};
+  std::vector<Measurement> measurements;
+  for (const json& row : rows_in(text, file)) {
+    measurements.push_back(checked_row(row, file, measurements.size() + 1));
+  }
+  if (measurements.empty()) refuse(file, "there are no rows");
+  return measurements;
+}
+
+std::string to_csv(const std::vector<Measurement>& measurements) {
+  std::string text =
+      "engine,ranks_as,transport,strategy,ranks,bytes,count,type,op,in_place,iterations,median_us,"
+      "min_us,p99_us,algbw_gbs,busbw_gbs,wrong\n";
+  for (const Measurement& m : measurements) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.4f},{:.4f},{}\n",
+                        m.engine, m.ranks_as, m.transport, m.strategy, m.ranks, m.bytes, m.count,
+                        m.type, m.op, m.in_place, m.iterations, m.median_us, m.min_us, m.p99_us,
+                        m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "");
+  }
+  return text;
+}
+
+std::string table_heading(int width) {
+  const auto line = [](auto... words) {
+    return fmt::format(
+        "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10} {:>10} {:>10} {:>7} {:>7} {:>6} {:>5}\n",
+        words...);
+  };
+  return line("size", "count", "type", "redop", "strategy", width, "time", "min", "p99", "algbw",
+              "busbw", "#wrong", "iters") +
+         line("bytes", "", "", "", "", width, "us, median", "us", "us", "GB/s", "GB/s", "", "");
+}
+
+std::string table_row(const Measurement& m, int width) {
+  return fmt::format(
+      "{:>10} {:>9} {:>4} {:>5}  {:<{}} {:>10.2f} {:>10.2f} {:>10.2f} {:>7.2f} {:>7.2f} {:>6} "
+      "{:>5}\n",
+      m.bytes, m.count, m.type, m.op, m.strategy, width, m.median_us, m.min_us, m.p99_us,
+      m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations);
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,48 @@
+// RankBarrier: where the ranks of a benchmark meet before each timed call.
+//
+// They meet in two counters that all watch without sleeping, so that they leave within a cache
+// line's trip of each other; a barrier of messages lets the first go several microseconds before
+// the last, which is more than a small all-reduce takes. The counters lie in memory that the ranks
+// share, be they threads or processes. Where ranks outnumber the processors, who waits lets others
+// run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "comm/communicator.h"
+#include "comm/processes/process_group.h"
+
+namespace ringlet::train {
+
+/// Shared by the threads of a process. Made before them, outlives them.
+class RankBarrier {
+ public:
+  /// `ranks` threads of this process; with `processes`, those of all its processes: collective over
+  /// them. Throws CommError where they cannot share memory.
+  RankBarrier(int ranks, comm::ProcessGroup* processes);
+  ~RankBarrier();
+  RankBarrier(const RankBarrier&) = delete;
+  RankBarrier& operator=(const RankBarrier&) = delete;
+
+  /// Returns when every rank has come. Throws Aborted where one of them has failed.
+  void meet(const comm::Communicator& communicator);
+
+ private:
+  struct Counters {
+    alignas(64) std::atomic<int> arrived{0};
+    alignas(64) std::atomic<std::int64_t> round{0};
+  };
+  static_assert(std::atomic<int>::is_always_lock_free &&
+                std::atomic<std::int64_t>::is_always_lock_free);
+
+  void share(comm::ProcessGroup& processes);
+
+  int ranks_;
+  bool crowded_;         // more ranks than processors
+  Counters own_;         // of threads
+  int descriptor_ = -1;  // of the shared memory
+  Counters* counters_;   // own_, or in shared memory
+};
+
+}  // namespace ringlet::train

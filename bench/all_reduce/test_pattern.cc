@@ -1,0 +1,163 @@
+#include "bench/all_reduce/test_pattern.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/error.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::int64_t kPeriod = 1021;
+constexpr std::int64_t kPeriods = 8;  // of a table; one less is copied at once, from any offset
+
+/// Up to here every whole number has its place in the type.
+std::int64_t exact_up_to(DType type) {
+  switch (type) {
+    case DType::bf16:
+      return 1 << 8;
+    case DType::f16:
+      return 1 << 11;
+    case DType::f32:
+      return 1 << 24;
+    case DType::i32:
+      return std::int64_t{1} << 31;
+    default:
+      throw ContractError(fmt::format("{} cannot be reduced", name_of(type)));
+  }
+}
+
+/// A whole number that f16 holds exactly.
+std::uint16_t to_half_bits(std::int64_t value) {
+  const auto magnitude = static_cast<std::uint32_t>(std::abs(value));
+  const std::uint32_t sign = value < 0 ? 0x8000U : 0U;
+  if (magnitude == 0) return static_cast<std::uint16_t>(sign);
+  const auto exponent = static_cast<std::uint32_t>(std::bit_width(magnitude) - 1);
+  const std::uint32_t fraction = (magnitude << 10U >> exponent) & 0x3FFU;
+  return static_cast<std::uint16_t>(sign | (exponent + 15) << 10U | fraction);
+}
+
+template <class T>
+void put(T element, std::int64_t index, std::vector<std::byte>& table) {
+  std::memcpy(table.data() + index * static_cast<std::int64_t>(sizeof element), &element,
+              sizeof element);
+}
+
+void put(DType type, std::int64_t value, std::int64_t index, std::vector<std::byte>& table) {
+  const auto f32 = static_cast<float>(value);
+  if (type == DType::f32) put(f32, index, table);
+  if (type == DType::i32) put(static_cast<std::int32_t>(value), index, table);
+  if (type == DType::f16) put(to_half_bits(value), index, table);
+  if (type == DType::bf16) {
+    put(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(f32) >> 16U), index, table);
+  }
+}
+
+/// Spreads (rank, place) over 64 bits (SplitMix64's finalizer; Steele, Lea and Flood, 2014).
+std::uint64_t scattered(std::uint64_t rank, std::uint64_t place) {
+  std::uint64_t x = (rank + 1) * 0x9E3779B97F4A7C15U + place * 0xD1B54A32D192ED03U;
+  x = (x ^ x >> 30U) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ x >> 27U) * 0x94D049BB133111EBU;
+  return x ^ x >> 31U;
+}
+
+/// The numbers that the ranks may hold: `unit` times low to high.
+struct Numbers {
+  std::int64_t low, high, unit;
+  std::int64_t at(int rank, std::int64_t place) const {
+    const auto range = static_cast<std::uint64_t>(high - low + 1);
+    const auto chosen =
+        scattered(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % range;
+    return unit * (low + static_cast<std::int64_t>(chosen));
+  }
+};
+
+Numbers numbers_of(DType type, ReduceOp op, int ranks) {
+  constexpr std::int64_t kMost = 250;
+  const std::int64_t exact = exact_up_to(type);
+  if (op == ReduceOp::min || op == ReduceOp::max) return {-kMost / 2, kMost / 2, 1};
+  const std::int64_t unit = op == ReduceOp::mean ? ranks : 1;
+  const std::int64_t high = std::min(kMost, exact / (unit * ranks));
+  if (high < 1) {
+    throw ContractError(
+        fmt::format("{} holds whole numbers up to {} exactly, too few to check the {} of {} ranks; "
+                    "use another --type or fewer ranks",
+                    name_of(type), exact, name_of(op), ranks));
+  }
+  return {0, high, unit};
+}
+
+std::int64_t reduced(ReduceOp op, const Numbers& numbers, int ranks, std::int64_t place) {
+  std::int64_t result = numbers.at(0, place);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::int64_t other = numbers.at(rank, place);
+    result = op == ReduceOp::min   ? std::min(result, other)
+             : op == ReduceOp::max ? std::max(result, other)
+                                   : result + other;
+  }
+  return op == ReduceOp::mean ? result / ranks : result;
+}
+
+/// Calls visit(begin, bytes) for pieces of `bytes` as long as a table can serve at once.
+template <class Visit>
+void in_pieces(std::int64_t bytes, std::int64_t element_bytes, Visit visit) {
+  const std::int64_t piece = (kPeriods - 1) * kPeriod * element_bytes;
+  for (std::int64_t begin = 0; begin < bytes; begin += piece) {
+    visit(begin, std::min(piece, bytes - begin));
+  }
+}
+
+}  // namespace
+
+TestPattern::TestPattern(DType type, ReduceOp op, int rank, int ranks)
+    : type_(type), element_bytes_(size_of(type)) {
+  const Numbers numbers = numbers_of(type, op, ranks);
+  std::vector<std::int64_t> mine(kPeriod), result(kPeriod);
+  for (std::int64_t j = 0; j < kPeriod; ++j) {
+    mine[static_cast<std::size_t>(j)] = numbers.at(rank, j);
+    result[static_cast<std::size_t>(j)] = reduced(op, numbers, ranks, j);
+  }
+  input_ = table_of(mine);
+  expected_ = table_of(result);
+}
+
+std::vector<std::byte> TestPattern::table_of(const std::vector<std::int64_t>& period) const {
+  std::vector<std::byte> table(static_cast<std::size_t>(kPeriods * kPeriod * element_bytes_));
+  for (std::int64_t j = 0; j < kPeriods * kPeriod; ++j) {
+    put(type_, period[static_cast<std::size_t>(j % kPeriod)], j, table);
+  }
+  return table;
+}
+
+std::int64_t TestPattern::offset_of(std::int64_t iteration) const {
+  return iteration % kPeriod * element_bytes_;
+}
+
+void TestPattern::write_input(std::int64_t iteration, void* data, std::int64_t bytes) const {
+  const std::byte* table = input_.data() + offset_of(iteration);
+  in_pieces(bytes, element_bytes_, [&](std::int64_t begin, std::int64_t length) {
+    std::memcpy(static_cast<std::byte*>(data) + begin, table, static_cast<std::size_t>(length));
+  });
+}
+
+std::int64_t TestPattern::count_wrong(std::int64_t iteration, const void* data,
+                                      std::int64_t bytes) const {
+  const std::byte* table = expected_.data() + offset_of(iteration);
+  const auto width = static_cast<std::size_t>(element_bytes_);
+  std::int64_t wrong = 0;
+  in_pieces(bytes, element_bytes_, [&](std::int64_t begin, std::int64_t length) {
+    const std::byte* piece = static_cast<const std::byte*>(data) + begin;
+    if (std::memcmp(piece, table, static_cast<std::size_t>(length)) == 0) return;
+    for (std::int64_t at = 0; at < length; at += element_bytes_) {
+      if (std::memcmp(piece + at, table + at, width) != 0) ++wrong;
+    }
+  });
+  return wrong;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,16 @@
+// The loops of read_all() that only some processors run.
+#pragma once
+
+#include <vector>
+
+#include "bench/all_reduce/read_all.h"
+
+namespace ringlet::train {
+
+/// Those that this one runs, the widest first; none where there is no such file for it.
+std::vector<ReadLoop> wide_read_loops();
+
+/// The loop that every processor runs, which reads what is left of a vector too.
+std::uint64_t read_portably(const void* data, std::int64_t bytes);
+
+}  // namespace ringlet::train

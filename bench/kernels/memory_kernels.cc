@@ -1,0 +1,174 @@
+#include "bench/kernels/memory_kernels.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "kernels/bias.h"
+#include "kernels/classify.h"
+#include "kernels/dropout.h"
+#include "kernels/elementwise.h"
+#include "kernels/gather_batch.h"
+#include "kernels/host_copy.h"
+#include "kernels/normalize.h"
+#include "kernels/pool2d.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace ringlet::bench {
+
+namespace {
+
+/// Numbers that look like noise; the same each time.
+class Noise {
+ public:
+  std::uint32_t next() {
+    state_ = state_ * 1664525U + 1013904223U;
+    return state_ >> 8U;
+  }
+
+ private:
+  std::uint32_t state_ = 12345;
+};
+
+/// Fills the memory of `view` with what `make` gives, one element after the other.
+template <class T, class F>
+void fill_with(Device& device, const View& view, F make) {
+  std::vector<T> values(static_cast<std::size_t>(view.storage()));
+  for (T& value : values) value = make();
+  copy_from_host(device.compute(), values.data(), view);
+  device.compute().synchronize();
+}
+
+/// The list under construction: each call is run once, and its bytes are what dispatch() counts.
+class List {
+ public:
+  explicit List(Stream& stream) : stream_(stream) {}
+
+  void add(std::string name, std::function<void()> run) {
+    WorkTotals totals;
+    stream_.set_totals(&totals);
+    run();
+    stream_.set_totals(nullptr);
+    kernels_.push_back({std::move(name), std::move(run), totals.bytes});
+  }
+
+  std::vector<MemoryKernel> take() { return std::move(kernels_); }
+
+ private:
+  Stream& stream_;
+  std::vector<MemoryKernel> kernels_;
+};
+
+void add_inputs(TensorStore& store, List& list, std::int64_t batch) {
+  Stream& s = store.device().compute();
+  constexpr std::int64_t kImages = 60000;  // as many as Fashion-MNIST has
+  const View images = store.bytes({kImages, 1, 28, 28});
+  const View labels = store.integers({kImages}, 10);
+  const View position = store.bytes(batch_position_shape());
+  const BatchPosition start{};
+  copy_from_host(s, &start, position);
+  const View x = store.floats({batch, 1, 28, 28});
+  const View raw = store.bytes({batch, 1, 28, 28});
+  const View y = store.integers({batch}, 10);
+  const GatherSpec spec{Sampler(kImages, 1), {0, 1}};
+  list.add("gather batch", [=, &s] { gather_batch(s, spec, images, labels, position, x, y); });
+  list.add("normalize", [=, &s] { normalize_forward(s, {0.3F, 0.35F}, raw, x); });
+}
+
+void add_elementwise(TensorStore& store, List& list, std::int64_t batch) {
+  Stream& s = store.device().compute();
+  const Shape shape{batch, 20, 26, 26};
+  const View a = store.floats(shape), b = store.floats(shape), c = store.floats(shape);
+  const View bias = store.floats({20}), bias_gradient = store.floats({20});
+  list.add("relu forward", [=, &s] { relu_forward(s, a, b); });
+  list.add("relu backward", [=, &s] { relu_backward(s, a, b, 0, c); });
+  list.add("bias forward", [=, &s] { bias_forward(s, a, bias, b); });
+  list.add("bias backward", [=, &s] { bias_backward(s, a, 0, bias_gradient); });
+  list.add("dropout forward", [=, &s] { dropout_forward(s, {}, a, b); });
+  list.add("add", [=, &s] { add(s, a, b, c); });
+  list.add("scale", [=, &s] { scale(s, 0.5F, a, 0, b); });
+}
+
+void add_pooling(TensorStore& store, List& list, std::int64_t batch) {
+  Stream& s = store.device().compute();
+  const View x = store.floats({batch, 20, 26, 26}), dx = store.floats({batch, 20, 26, 26});
+  const View y = store.floats({batch, 20, 13, 13}), dy = store.floats({batch, 20, 13, 13});
+  const View winner = store.integers({batch, 20, 13, 13}, 1);
+  list.add("average pool forward", [=, &s] { avg_pool2d_forward(s, {}, x, y); });
+  list.add("average pool backward", [=, &s] { avg_pool2d_backward(s, {}, dy, 0, dx); });
+  list.add("maximum pool forward", [=, &s] { max_pool2d_forward(s, {}, x, y, winner); });
+  list.add("maximum pool backward", [=, &s] { max_pool2d_backward(s, {}, dy, winner, 0, dx); });
+}
+
+void add_loss(TensorStore& store, List& list, std::int64_t batch, std::int64_t classes) {
+  Stream& s = store.device().compute();
+  const View logits = store.floats({batch, classes}),
+             probabilities = store.floats({batch, classes});
+  const View labels = store.integers({batch}, static_cast<std::int32_t>(classes));
+  const View loss = store.floats({1}), seed = store.floats({1});
+  const View count = store.integers({2 * classes}, 1), gradient = store.floats({batch, classes});
+  const std::string of = " of " + std::to_string(classes);
+  list.add("softmax cross-entropy forward" + of,
+           [=, &s] { softmax_cross_entropy_forward(s, logits, labels, probabilities, loss); });
+  list.add("softmax cross-entropy backward" + of, [=, &s] {
+    softmax_cross_entropy_backward(s, probabilities, labels, seed, 0, gradient);
+  });
+  list.add("argmax count" + of, [=, &s] { argmax_count(s, logits, labels, count); });
+}
+
+void add_update(TensorStore& store, List& list, std::int64_t parameters) {
+  Stream& s = store.device().compute();
+  const View value = store.floats({parameters}), gradient = store.floats({parameters});
+  const View velocity = store.floats({parameters}), rates = store.floats({2});
+  constexpr float kRates[2] = {1e-3F, 0.9F};
+  copy_from_host(s, kRates, rates);
+  list.add("sgd of " + std::to_string(parameters), [=, &s] {
+    sgd_update(s, {5e-4F, true}, rates, value, gradient, velocity);
+  });
+}
+
+}  // namespace
+
+View TensorStore::tensor(const Shape& shape, DType dtype) {
+  tensors_.push_back(std::make_unique<Tensor>(device_, shape, dtype));
+  return tensors_.back()->view();
+}
+
+View TensorStore::floats(const Shape& shape) {
+  const View view = tensor(shape, DType::f32);
+  fill_with<float>(device_, view, [noise = Noise()]() mutable {
+    return static_cast<float>(noise.next()) * 0x1p-24F - 0.5F;
+  });
+  return view;
+}
+
+View TensorStore::integers(const Shape& shape, std::int32_t below) {
+  const View view = tensor(shape, DType::i32);
+  fill_with<std::int32_t>(device_, view, [noise = Noise(), below]() mutable {
+    return static_cast<std::int32_t>(noise.next() % static_cast<std::uint32_t>(below));
+  });
+  return view;
+}
+
+View TensorStore::bytes(const Shape& shape) {
+  const View view = tensor(shape, DType::u8);
+  fill_with<std::uint8_t>(device_, view, [noise = Noise()]() mutable {
+    return static_cast<std::uint8_t>(noise.next() % 256U);
+  });
+  return view;
+}
+
+std::vector<MemoryKernel> memory_kernels(TensorStore& store, std::int64_t batch) {
+  List list(store.device().compute());
+  add_inputs(store, list, batch);
+  add_elementwise(store, list, batch);
+  add_pooling(store, list, batch);
+  add_loss(store, list, batch, 10);
+  add_loss(store, list, batch, 1000);
+  add_update(store, list, 129'068);     // LeNet
+  add_update(store, list, 11'689'512);  // ResNet-18
+  return list.take();
+}
+
+}  // namespace ringlet::bench

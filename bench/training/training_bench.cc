@@ -1,0 +1,78 @@
+#include "bench/training/training_bench.h"
+
+#include <algorithm>
+
+#include "nn/layers/sequential.h"
+#include "nn/models/model.h"
+#include "nn/ops/softmax_cross_entropy.h"
+#include "train/trainer.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Floating-point operations of a training step for one sample.
+double flops_per_sample(const ReplicaSpec& spec, bool fuse) {
+  const auto model = make_model(spec);
+  if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(fuse);
+  const nn::Registry registry = nn::register_model(*model);
+  constexpr std::int64_t kSamples = kLanes;  // a full block, so that no lane is idle
+  const nn::InputSpec input{{kSamples, spec.input.channels, spec.input.height, spec.input.width},
+                            spec.layout};
+  const nn::Plan plan = nn::plan_training(*model, registry, input, nn::softmax_cross_entropy);
+  return (plan.forward.flops + plan.backward.flops) / kSamples;
+}
+
+class StepTimes : public RunListener {
+ public:
+  void step_done(const StepReport& report) override { seconds.push_back(report.seconds); }
+  std::vector<double> seconds;
+};
+
+PhaseSeconds divided(const PhaseSeconds& sum, double by) {
+  return {sum.data / by, sum.forward / by, sum.backward / by, sum.sync / by, sum.update / by};
+}
+
+void run_steps(TrainLoop& loop, std::int64_t steps) {
+  for (std::int64_t i = 0; i < steps; ++i) {
+    require(loop.step(), "bench train", "the run ended before all steps were measured");
+  }
+}
+
+}  // namespace
+
+TrainingSpeed measure_training(const RunSetup& setup, std::int64_t warm_up, std::int64_t steps) {
+  TrainingSpeed speed;
+  speed.steps = steps;
+  StepTimes times;
+  RunListener* const listener = &times;
+  run_replicas(
+      setup.options.execution,
+      [&](Device& device, comm::Communicator& communicator) {
+        const bool first = communicator.rank() == 0;
+        TrainLoop loop(setup, device, communicator,
+                       first ? std::span(&listener, 1) : std::span<RunListener* const>());
+        run_steps(loop, warm_up);
+        loop.settle();
+        const PhaseSeconds before = loop.phases();
+        run_steps(loop, steps);
+        loop.settle();
+        if (first) {
+          speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
+        }
+      },
+      nullptr);
+  // The last ones in flight come all at once: they say nothing of a step.
+  const std::int64_t in_flight = std::min<std::int64_t>(setup.steps_in_flight, steps - 1);
+  std::vector<double> measured(times.seconds.end() - steps, times.seconds.end() - in_flight);
+  std::sort(measured.begin(), measured.end());
+  speed.median_seconds = measured[measured.size() / 2];
+  speed.fastest_seconds = measured.front();
+  const auto batch = static_cast<double>(setup.partition.step_range(0).size());
+  speed.samples_per_second = batch / speed.median_seconds;
+  speed.nominal_flops = batch * flops_per_sample(setup.replica, false);
+  speed.computed_flops = batch * flops_per_sample(setup.replica, setup.replica.fuse);
+  return speed;
+}
+
+}  // namespace ringlet::train

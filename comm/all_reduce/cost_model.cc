@@ -1,0 +1,168 @@
+#include "comm/all_reduce/cost_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace ringlet::comm {
+
+namespace {
+
+/// ceil(log2(ranks))
+double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
+
+/// A strategy for powers of two: `path` on the largest one, and the others folded in and out.
+template <class Path>
+PathCost folded(int ranks, double bytes, Path path) {
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  PathCost cost = path(power, levels_of(power));
+  if (power == ranks) return cost;
+  return {cost.steps + 2, cost.bytes + 2 * bytes, cost.reduced_bytes + bytes};
+}
+
+}  // namespace
+
+PathCost path_cost(std::string_view strategy, int ranks, double bytes) {
+  if (ranks < 2) return {};
+  const double p = ranks, lg = levels_of(ranks);
+  const double scattered = bytes * (p - 1) / p;
+  if (strategy == "naive") return {2 * (p - 1), 2 * (p - 1) * bytes, (p - 1) * bytes};
+  if (strategy == "tree") return {2 * lg, 2 * lg * bytes, lg * bytes};
+  if (strategy == "ring" || strategy == "nccl" || strategy == "gloo") {
+    return {2 * (p - 1), 2 * scattered, scattered};
+  }
+  if (strategy == "library") return {2 * (p - 1), 2 * bytes, bytes};
+  if (strategy == "one-shot") return {1, (p - 1) * bytes, (p - 1) * bytes};
+  if (strategy == "two-shot") return {2, 2 * scattered, scattered};
+  if (strategy == "doubling") {
+    return folded(ranks, bytes, [&](int, double levels) {
+      return PathCost{levels, levels * bytes, levels * bytes};
+    });
+  }
+  if (strategy == "halving-doubling") {
+    return folded(ranks, bytes, [&](int power, double levels) {
+      const double halves = bytes * (power - 1) / power;
+      return PathCost{2 * levels, 2 * halves, halves};
+    });
+  }
+  return {1, bytes, bytes};
+}
+
+double predicted_seconds(std::string_view strategy, int ranks, double bytes,
+                         const CostModel& model) {
+  const PathCost path = path_cost(strategy, ranks, bytes);
+  return path.steps * model.latency_s + path.bytes * model.seconds_per_byte +
+         path.reduced_bytes * model.seconds_per_reduced_byte;
+}
+
+namespace {
+
+/// A point for the least squares, divided by its seconds: steps a + bytes b should be 1.
+struct Row {
+  double steps;
+  double bytes;
+};
+
+std::vector<Row> rows_of(std::string_view strategy, std::span<const CostPoint> points) {
+  std::vector<Row> rows;
+  for (const CostPoint& point : points) {
+    if (!(point.seconds > 0) || !(point.bytes > 0) || point.ranks < 2) continue;
+    const PathCost path = path_cost(strategy, point.ranks, point.bytes);
+    rows.push_back({path.steps / point.seconds, path.bytes / point.seconds});
+  }
+  return rows;
+}
+
+/// A first guess: the latency alone explains the quickest step, the bytes the quickest byte.
+CostModel guess(const std::vector<Row>& rows) {
+  CostModel model{INFINITY, INFINITY, 0};
+  for (const Row& row : rows) {
+    model.latency_s = std::min(model.latency_s, 1 / row.steps);
+    model.seconds_per_byte = std::min(model.seconds_per_byte, 1 / row.bytes);
+  }
+  return model;
+}
+
+/// One step of Gauss and Newton towards sum log(steps a + bytes b)^2 = min, in log a and log b,
+/// which keeps both positive. Returns how far it went.
+double improve(const std::vector<Row>& rows, CostModel& model) {
+  constexpr double kDamping = 1e-9;  // where one of the two explains nothing
+  constexpr double kLongest = 1;     // the sum is no parabola far from its least
+  double aa = kDamping, ab = 0, bb = kDamping, a1 = 0, b1 = 0;
+  for (const Row& row : rows) {
+    const double predicted = row.steps * model.latency_s + row.bytes * model.seconds_per_byte;
+    const double share = row.steps * model.latency_s / predicted;
+    const double miss = -std::log(predicted);
+    aa += share * share;
+    ab += share * (1 - share);
+    bb += (1 - share) * (1 - share);
+    a1 += share * miss;
+    b1 += (1 - share) * miss;
+  }
+  const double determinant = aa * bb - ab * ab;
+  const double a = std::clamp((a1 * bb - b1 * ab) / determinant, -kLongest, kLongest);
+  const double b = std::clamp((b1 * aa - a1 * ab) / determinant, -kLongest, kLongest);
+  model.latency_s *= std::exp(a);
+  model.seconds_per_byte *= std::exp(b);
+  return std::abs(a) + std::abs(b);
+}
+
+/// A number that contributes nothing to any point is 0.
+void drop_what_explains_nothing(const std::vector<Row>& rows, CostModel& model) {
+  constexpr double kNothing = 1e-6;
+  double steps = 0, bytes = 0;
+  for (const Row& row : rows) {
+    steps = std::max(steps, row.steps * model.latency_s);
+    bytes = std::max(bytes, row.bytes * model.seconds_per_byte);
+  }
+  if (steps < kNothing) model.latency_s = 0;
+  if (bytes < kNothing) model.seconds_per_byte = 0;
+}
+
+CostModel solve(const std::vector<Row>& rows) {
+  constexpr int kMostSteps = 100;
+  constexpr double kEnough = 1e-12;
+  CostModel model = guess(rows);
+  for (int step = 0; step < kMostSteps && improve(rows, model) > kEnough;) ++step;
+  drop_what_explains_nothing(rows, model);
+  return model;
+}
+
+}  // namespace
+
+std::optional<CostFit> fit_cost_model(std::string_view strategy,
+                                      std::span<const CostPoint> points) {
+  const auto sizes = std::minmax_element(points.begin(), points.end(),
+                                         [](auto& a, auto& b) { return a.bytes < b.bytes; });
+  if (points.empty() || sizes.first->bytes == sizes.second->bytes) return {};
+  const std::vector<Row> rows = rows_of(strategy, points);
+  if (rows.size() < 2) return {};
+  CostFit fit{solve(rows), 0, 0};
+  std::vector<double> errors;
+  for (const Row& row : rows) {
+    errors.push_back(
+        std::abs(row.steps * fit.model.latency_s + row.bytes * fit.model.seconds_per_byte - 1));
+  }
+  std::sort(errors.begin(), errors.end());
+  fit.median_error = errors[errors.size() / 2];
+  fit.worst_error = errors.back();
+  return fit;
+}
+
+std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
+                                      int ranks) {
+  // Both are lines in the bytes: what they take for none, and what for one more.
+  const auto line = [ranks](const ModeledStrategy& strategy) {
+    const double none = predicted_seconds(strategy.name, ranks, 0, strategy.model);
+    const double one = predicted_seconds(strategy.name, ranks, 1, strategy.model) - none;
+    return std::pair{none, one};
+  };
+  const auto [small_none, small_byte] = line(small);
+  const auto [large_none, large_byte] = line(large);
+  if (!(small_none < large_none) || !(large_byte < small_byte)) return {};
+  return (large_none - small_none) / (small_byte - large_byte);
+}
+
+}  // namespace ringlet::comm

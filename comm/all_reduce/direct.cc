@@ -1,0 +1,151 @@
+#include "comm/all_reduce/direct.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "comm/all_reduce/parts.h"
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+PeerAccess& peers_of(Transport& transport, const char* strategy) {
+  if (transport.size() > kMaxReduced) {
+    throw ContractError(fmt::format("--sync {} is for at most {} ranks, and there are {}", strategy,
+                                    kMaxReduced, transport.size()));
+  }
+  if (PeerAccess* peers = transport.peer_access()) return *peers;
+  throw ContractError(
+      fmt::format("--sync {} needs ranks that reach each other's memory: the threads of one "
+                  "process with --transport local, or processes with --transport shm",
+                  strategy));
+}
+
+}  // namespace
+
+OneShotAllReduce::OneShotAllReduce(Transport& transport)
+    : AllReduce(transport), peers_(peers_of(transport, kName)) {}
+
+OneShotAllReduce::~OneShotAllReduce() { peers_.settle(); }
+
+void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  if (size() == 1) return;
+  const std::int64_t window = peers_.window_bytes();
+  if (window == 0 || data.bytes() <= window) return run_on_piece(stream, data, op);
+  const std::int64_t longest = window / size_of(data.dtype());
+  std::int64_t begin = 0;
+  do {
+    const std::int64_t end = std::min(data.count(), begin + longest);
+    run_on_piece(stream, data.slice(begin, end), op);
+    begin = end;
+  } while (begin < data.count());
+}
+
+void OneShotAllReduce::run_on_piece(Stream& stream, const View& piece, ReduceOp op) {
+  const View window = window_for(stream, piece);
+  peers_.copy(stream, piece, window);
+  with_peers(peers_, stream, window, [&] {
+    peers_.reduce_into(stream, op, piece);
+    peers_.leave(stream);
+  });
+}
+
+/// Where the peers have none, the windows are the strategy's own, used in turn. One that has become
+/// too small is kept: others may still read it.
+View OneShotAllReduce::window_for(Stream& stream, const View& piece) {
+  if (peers_.window_bytes() > 0) {
+    return {peers_.window().data(), piece.shape(), piece.dtype()};
+  }
+  std::vector<Buffer>& windows = windows_[turn_];
+  turn_ = 1 - turn_;
+  if (windows.empty() || windows.back().bytes() < piece.bytes()) {
+    const std::int64_t doubled = windows.empty() ? 0 : 2 * windows.back().bytes();
+    windows.emplace_back(stream.device(), std::max(doubled, piece.bytes()));
+  }
+  return {windows.back().data(), piece.shape(), piece.dtype()};
+}
+
+std::optional<std::int64_t> OneShotAllReduce::elements_sent(std::int64_t count) const {
+  return (size() - 1) * count;
+}
+
+TwoShotAllReduce::TwoShotAllReduce(Transport& transport)
+    : AllReduce(transport), peers_(peers_of(transport, kName)) {}
+
+void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  if (size() == 1) return;
+  if (!peers_.can_show(data)) return run_through_windows(stream, data, op);
+  with_peers(peers_, stream, data, [&] {
+    reduce_in_place(stream, data, op);
+    peers_.close(stream);
+  });
+}
+
+/// In rounds, in which each rank has a block, and what is left over: as much as in one part, but
+/// all ranks find their share of what the caches hold. And backwards: what was written last is
+/// still there, and what is reduced last will be when somebody reads the result from its beginning.
+void TwoShotAllReduce::reduce_in_place(Stream& stream, const View& data, ReduceOp op) {
+  constexpr std::int64_t kBlock = 64 << 10;  // elements
+  const std::int64_t count = data.count(), p = size(), r = rank();
+  const auto begin_of = [count, p](std::int64_t part) {
+    return part_begin(count, static_cast<int>(p), static_cast<int>(part));
+  };
+  // A GPU reduces all of its part at once.
+  const std::int64_t rounds = stream.in_order_with_host() ? count / p / kBlock : 0;
+  const std::int64_t in_rounds = rounds * kBlock;  // of each rank
+  peers_.reduce_for_all(stream, op, p * in_rounds + begin_of(r) - r * in_rounds,
+                        p * in_rounds + begin_of(r + 1) - (r + 1) * in_rounds);
+  for (std::int64_t round = rounds - 1; round >= 0; --round) {
+    const std::int64_t block = (round * p + r) * kBlock;
+    peers_.reduce_for_all(stream, op, block, block + kBlock);
+  }
+}
+
+/// A window has a slot for each rank's part.
+void TwoShotAllReduce::run_through_windows(Stream& stream, const View& data, ReduceOp op) {
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t slot = peers_.window_bytes() / size() / kAlignment * kAlignment;
+  const std::int64_t longest = slot / size_of(data.dtype());
+  const std::int64_t longest_part = longest_part_of(data.count(), size());
+  std::int64_t begin = 0;
+  do {
+    run_on_pieces(stream, data, op, begin, std::min(longest, longest_part - begin));
+    begin += longest;
+  } while (begin < longest_part);
+}
+
+/// For the elements from `begin` on of every rank's part, at most `longest` of each.
+void TwoShotAllReduce::run_on_pieces(Stream& stream, const View& data, ReduceOp op,
+                                     std::int64_t begin, std::int64_t longest) {
+  const int p = size();
+  const auto piece_of = [&](int of) {
+    const std::int64_t end = part_begin(data.count(), p, of + 1);
+    const std::int64_t from = std::min(part_begin(data.count(), p, of) + begin, end);
+    return data.slice(from, std::min(from + longest, end));
+  };
+  const auto others = [p, this](auto visit) {  // the next rank first: not all ask the same one
+    for (int step = 1; step < p; ++step) visit((rank() + step) % p);
+  };
+  const View window(peers_.window().data(), {p * longest}, data.dtype());
+  others([&](int other) {
+    const View piece = piece_of(other);
+    const std::int64_t slot = other * longest;
+    peers_.copy(stream, piece, window.slice(slot, slot + piece.count()));
+  });
+  with_peers(peers_, stream, window, [&] {
+    peers_.reduce_part(stream, op, rank() * longest, piece_of(rank()));
+    peers_.meet(stream);
+    others([&](int other) { peers_.read(stream, other, other * longest, piece_of(other)); });
+    peers_.leave(stream);
+  });
+}
+
+std::optional<std::int64_t> TwoShotAllReduce::elements_sent(std::int64_t count) const {
+  const std::int64_t part =
+      part_begin(count, size(), rank() + 1) - part_begin(count, size(), rank());
+  return 2 * (size() - 1) * part;
+}
+
+}  // namespace ringlet::comm

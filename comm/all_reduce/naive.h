@@ -1,0 +1,21 @@
+// The star: every rank sends all it has to rank 0, which adds in the order of ranks and sends the
+// sum back to each. 2 (p-1) messages of n bytes, all of them through rank 0; its loss grows with p.
+// The textbook's `allreduce`, and what the other strategies are compared with.
+#pragma once
+
+#include "comm/all_reduce/all_reduce.h"
+
+namespace ringlet::comm {
+
+class NaiveAllReduce final : public AllReduce {
+ public:
+  static constexpr const char* kName = "naive";
+
+  using AllReduce::AllReduce;
+  const char* name() const override { return kName; }
+  void run(Stream& stream, View data, ReduceOp op) override;
+  /// Rank 0: (p-1) n, the others n.
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
+};
+
+}  // namespace ringlet::comm

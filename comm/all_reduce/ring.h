@@ -1,0 +1,30 @@
+// The ring: the data are cut into p chunks, and in every step each rank passes one chunk on to the
+// next rank.
+//   reduce-scatter, p-1 steps: chunk c travels once around and collects every rank's part, so that
+//                   in the end rank r has the whole sum of chunk r + 1
+//   all-gather,     p-1 steps: the finished chunks travel around once more
+// Each rank sends 2 (p-1)/p of its bytes whatever p is: optimal in bandwidth (Patarasuk and Yuan,
+// JPDC 69(2), 2009). Each part goes as one message: shorter ones were measured, and every one of
+// them costs a wait for the neighbour (docs/all-reduce.md).
+#pragma once
+
+#include "comm/all_reduce/all_reduce.h"
+
+namespace ringlet::comm {
+
+class RingAllReduce final : public AllReduce {
+ public:
+  static constexpr const char* kName = "ring";
+
+  using AllReduce::AllReduce;
+  const char* name() const override { return kName; }
+  void run(Stream& stream, View data, ReduceOp op) override;
+  /// All chunks but r + 1, then all but r + 2.
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
+
+ private:
+  /// Chunk `index` (modulo p, may be negative) of `data`; see parts.h.
+  View chunk(const View& data, int index) const;
+};
+
+}  // namespace ringlet::comm

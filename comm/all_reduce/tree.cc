@@ -1,0 +1,20 @@
+#include "comm/all_reduce/tree.h"
+
+#include "comm/collectives.h"
+
+namespace ringlet::comm {
+
+void TreeAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  reduce(transport(), stream, 0, data, op);
+  broadcast(transport(), stream, 0, data);
+}
+
+std::optional<std::int64_t> TreeAllReduce::elements_sent(std::int64_t count) const {
+  int messages = rank() == 0 ? 0 : 1;
+  for (int bit = 1; bit < size() && (rank() & bit) == 0; bit *= 2) {
+    if (rank() + bit < size()) ++messages;
+  }
+  return messages * count;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,120 @@
+#include "comm/processes/process_group.h"
+
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "comm/transport/gloo/gloo_transport.h"
+#include "comm/transport/shm/shm_transport.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// Replicas and processes come first: whatever else differs may follow from them.
+Plan agreed_plan(const ProcessPlace& place, const ProcessGroupOptions& options) {
+  Plan plan{{"the number of processes", std::to_string(place.processes)},
+            {"the replicas of a process", std::to_string(options.replicas)},
+            {"the transport", name_of(options.transport)}};
+  plan.insert(plan.end(), options.agreed.begin(), options.agreed.end());
+  return plan;
+}
+
+}  // namespace
+
+const char* name_of(ProcessTransport transport) {
+  return transport == ProcessTransport::shm ? "shm" : "gloo";
+}
+
+ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
+    : place_(place),
+      replicas_(options.replicas),
+      kind_(options.transport),
+      local_(options.replicas, local_options(options)) {
+  RendezvousOptions joining{.replicas = options.replicas,
+                            .timeout_seconds = options.timeout_seconds,
+                            .agreed = agreed_plan(place, options)};
+  joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
+  joining.status = [this] { return status_of_ranks(); };
+  rendezvous_ = std::make_unique<Rendezvous>(place, joining);
+  remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas_);
+  try {
+    transports_ = kind_ == ProcessTransport::shm ? connect_shm(*this, options.timeout_seconds)
+                                                 : connect_gloo(*this, options.timeout_seconds);
+  } catch (const std::exception& error) {
+    abort(first_rank(), error.what());
+    throw_failure();
+  }
+}
+
+ProcessGroup::~ProcessGroup() { rendezvous_.reset(); }
+
+LocalGroupOptions ProcessGroup::local_options(const ProcessGroupOptions& options) {
+  LocalGroupOptions local;
+  local.first_rank = place_.process * options.replicas;
+  local.world_size = place_.processes * options.replicas;
+  local.look_elsewhere = [this](int rank) { return look_elsewhere(rank); };
+  return local;
+}
+
+Transport& ProcessGroup::transport(int rank) {
+  require(holds(rank), "ProcessGroup::transport", "the rank is in another process");
+  return *transports_[static_cast<std::size_t>(rank - first_rank())];
+}
+
+std::optional<RankStatus> ProcessGroup::look_elsewhere(int rank) { return remote_->of(rank); }
+
+std::string ProcessGroup::status_of_ranks() {
+  std::vector<RankStatus> status;
+  for (int rank = first_rank(); rank < first_rank() + replicas_; ++rank) {
+    status.push_back(*local_.transport(rank).look_at(rank));
+  }
+  return encode(status);
+}
+
+bool ProcessGroup::abort(int rank, const std::string& message) noexcept {
+  const bool first = local_.abort(rank, message);
+  // Also when a rank's local transport was the first to know: only from here do the others learn.
+  rendezvous_->abort(*local_.root_cause());
+  wake_all();
+  return first;
+}
+
+void ProcessGroup::stop_ranks(const RootCause& cause) noexcept {
+  local_.abort(cause.rank, cause.message);
+  wake_all();
+}
+
+void ProcessGroup::on_abort(const std::function<void()>& wake) {
+  {
+    const std::lock_guard lock(wakers_mutex_);
+    wakers_.push_back(wake);
+  }
+  if (aborted()) wake();
+}
+
+void ProcessGroup::wake_all() noexcept {
+  const std::lock_guard lock(wakers_mutex_);
+  for (const auto& wake : wakers_) wake();
+}
+
+bool ProcessGroup::await_explanation() const {
+  constexpr std::chrono::seconds kLongest(3);  // other ranks may first ask around for a report
+  constexpr std::chrono::milliseconds kLook(2);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  while (!aborted() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kLook);
+  }
+  return aborted();
+}
+
+void ProcessGroup::throw_failure() {
+  const bool tells = tells_user();
+  const RootCause cause = rendezvous_->root_cause().value_or(
+      local_.root_cause().value_or(RootCause{first_rank(), "an unknown error"}));
+  if (tells) throw CommError(cause.message);
+  throw Aborted(cause);
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,105 @@
+// ProcessGroup: this process's ranks in a world of several processes of one machine.
+//
+// rank = process * replicas + local rank, size = processes * replicas. Each process makes one
+// group, before its replicas' threads. It joins the others (rendezvous.h), then gives each of its
+// ranks a transport that reaches the whole world: through memory that the processes share
+// (shm_transport.h), or within the process through a LocalGroup and to other processes through Gloo
+// (gloo_transport.h).
+//
+// Failures go both ways: what one rank reports with abort(), and the death of any process, ends the
+// exchanges of every rank of every process with Aborted, within milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/processes/launch.h"
+#include "comm/processes/remote_status.h"
+#include "comm/processes/rendezvous.h"
+#include "comm/transport.h"
+#include "comm/transport/local/local_transport.h"
+
+namespace ringlet::comm {
+
+/// What joins the ranks of several processes.
+enum class ProcessTransport : std::uint8_t { shm, gloo };
+
+const char* name_of(ProcessTransport transport);  ///< "shm", "gloo"
+
+struct ProcessGroupOptions {
+  int replicas = 1;  ///< ranks of this process; the same number in all processes
+  double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< for joining
+  Plan agreed{};  ///< what else must be equal in all processes for them to be one run
+  ProcessTransport transport = ProcessTransport::shm;
+};
+
+class ProcessGroup {
+ public:
+  /// Collective over the processes. Throws CommError where this process shall tell the user why
+  /// they do not come together, Aborted where another one does.
+  ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int process() const { return place_.process; }
+  int processes() const { return place_.processes; }
+  int replicas() const { return replicas_; }
+  int first_rank() const { return place_.process * replicas_; }
+  int size() const { return place_.processes * replicas_; }
+  bool holds(int rank) const { return local_.holds(rank); }
+  int process_of(int rank) const { return rank / replicas_; }
+  ProcessTransport kind() const { return kind_; }
+
+  /// Of a rank of this process, numbered as in the world.
+  Transport& transport(int rank);
+  /// The group of this process's ranks, on which their transports stand.
+  LocalGroup& local() { return local_; }
+  /// The control plane: small values for all processes.
+  Rendezvous& rendezvous() { return *rendezvous_; }
+  /// What a rank of another process did last, if its process answers soon.
+  std::optional<RankStatus> look_elsewhere(int rank);
+
+  /// As Transport::abort, for the whole world. True for the first in this process.
+  bool abort(int rank, const std::string& message) noexcept;
+  bool aborted() const { return local_.aborted(); }
+  std::optional<RootCause> root_cause() const { return local_.root_cause(); }
+  /// `wake` gets this process's threads out of waits that know nothing of the group. Called on any
+  /// thread once the group is aborted; at once if it is already.
+  void on_abort(const std::function<void()>& wake);
+
+  /// For an error that may well follow from another one which is still on its way here: waits a few
+  /// seconds for that; true if the group is aborted then.
+  bool await_explanation() const;
+  /// After an abort: whether this process shall tell the user of it, for itself or for one that has
+  /// died. True in one process of the world.
+  bool tells_user() { return rendezvous_->tells_user(); }
+  /// Once all ranks of this process have ended: throws the root cause as a CommError where this
+  /// process shall tell the user, else as Aborted.
+  [[noreturn]] void throw_failure();
+  /// The good end: returns when all processes have come to it. Throws Aborted.
+  void leave() { rendezvous_->leave(); }
+
+ private:
+  LocalGroupOptions local_options(const ProcessGroupOptions& options);
+  std::string status_of_ranks();
+  void stop_ranks(const RootCause& cause) noexcept;
+  void wake_all() noexcept;
+
+  ProcessPlace place_;
+  int replicas_;
+  ProcessTransport kind_;
+  LocalGroup local_;
+  std::mutex wakers_mutex_;
+  std::vector<std::function<void()>> wakers_;
+  std::vector<std::unique_ptr<Transport>> transports_;  // by local rank
+  std::unique_ptr<Rendezvous> rendezvous_;              // its thread uses all of the above
+  std::unique_ptr<RemoteStatus> remote_;
+};
+
+}  // namespace ringlet::comm

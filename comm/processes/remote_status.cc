@@ -1,0 +1,75 @@
+#include "comm/processes/remote_status.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace ringlet::comm {
+
+namespace {
+
+constexpr double kAnswerSeconds = 0.5;            // a living process answers within microseconds
+constexpr std::chrono::milliseconds kFresh(200);  // one report asks for every rank once
+
+/// One rank on the wire; the activity's name follows.
+struct Entry {
+  CollectiveRecord latest;
+  bool has_latest = false;
+  bool has_activity = false;
+  std::int64_t since_ns = 0;
+  std::uint32_t name_bytes = 0;
+};
+static_assert(std::is_trivially_copyable_v<Entry>);
+
+}  // namespace
+
+std::string encode(const std::vector<RankStatus>& status) {
+  std::string text;
+  for (const RankStatus& rank : status) {
+    const std::string name = rank.activity.what == nullptr ? "" : rank.activity.what;
+    Entry entry;
+    entry.has_latest = rank.latest.has_value();
+    if (rank.latest) entry.latest = *rank.latest;
+    entry.has_activity = rank.activity.what != nullptr;
+    entry.since_ns = rank.activity.since_ns;
+    entry.name_bytes = static_cast<std::uint32_t>(name.size());
+    text.append(reinterpret_cast<const char*>(&entry), sizeof entry);
+    text += name;
+  }
+  return text;
+}
+
+std::optional<RankStatus> RemoteStatus::of(int rank) {
+  const std::lock_guard lock(mutex_);
+  if (std::chrono::steady_clock::now() - asked_ > kFresh) refresh();
+  const auto i = static_cast<std::size_t>(rank);
+  return i < of_rank_.size() ? of_rank_[i] : std::nullopt;
+}
+
+void RemoteStatus::refresh() {
+  of_rank_.clear();
+  for (const std::string& answer : rendezvous_.ask_status(kAnswerSeconds)) {
+    std::vector<std::optional<RankStatus>> ranks = decode(answer);
+    ranks.resize(static_cast<std::size_t>(replicas_));  // of no answer: nothing
+    of_rank_.insert(of_rank_.end(), ranks.begin(), ranks.end());
+  }
+  asked_ = std::chrono::steady_clock::now();
+}
+
+std::vector<std::optional<RankStatus>> RemoteStatus::decode(const std::string& answer) {
+  std::vector<std::optional<RankStatus>> ranks;
+  for (std::size_t at = 0; at + sizeof(Entry) <= answer.size();) {
+    Entry entry;
+    std::memcpy(&entry, answer.data() + at, sizeof entry);
+    at += sizeof entry;
+    RankStatus& rank = ranks.emplace_back().emplace();
+    if (entry.has_latest) rank.latest = entry.latest;
+    rank.activity.since_ns = entry.since_ns;
+    if (entry.has_activity) {
+      rank.activity.what = activities_.insert(answer.substr(at, entry.name_bytes)).first->c_str();
+    }
+    at += entry.name_bytes;
+  }
+  return ranks;
+}
+
+}  // namespace ringlet::comm

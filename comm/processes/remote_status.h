@@ -1,0 +1,41 @@
+// What the ranks of other processes did last: asked for over the rendezvous when a rank has waited
+// too long, never before.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "comm/processes/rendezvous.h"
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+/// A process's answer: the status of its ranks, in the order of ranks. Both ends run the same
+/// program on the same machine, whose steady clock all processes share.
+std::string encode(const std::vector<RankStatus>& status);
+
+class RemoteStatus {
+ public:
+  RemoteStatus(Rendezvous& rendezvous, int replicas)
+      : rendezvous_(rendezvous), replicas_(replicas) {}
+
+  /// Of a rank of another process; nothing if its process does not answer soon. Any thread.
+  std::optional<RankStatus> of(int rank);
+
+ private:
+  void refresh();
+  std::vector<std::optional<RankStatus>> decode(const std::string& answer);
+
+  Rendezvous& rendezvous_;
+  int replicas_;  // of each process
+  std::mutex mutex_;
+  std::vector<std::optional<RankStatus>> of_rank_;
+  std::set<std::string> activities_;  // what Activity::what points to; they are few
+  std::chrono::steady_clock::time_point asked_{};
+};
+
+}  // namespace ringlet::comm

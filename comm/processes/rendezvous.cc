@@ -1,0 +1,233 @@
+#include "comm/processes/rendezvous.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+#include "comm/processes/hash.h"
+#include "comm/processes/rendezvous_server.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kVerdictSeconds = 2;    // that the server may take to decide who tells the user
+constexpr double kLastWordsSeconds = 1;  // after which all have noticed that process 0 is gone
+constexpr double kServerSlack = 1;       // seconds more, so that the server explains a time-out
+
+std::chrono::nanoseconds nanoseconds_of(double seconds) {
+  constexpr double kLongest = 1e8;  // seconds, some three years
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
+}
+
+/// Names are short, runs' names need not be: a hash stands for them.
+std::string socket_name(const std::string& run) {
+  return fmt::format("ringlet/{}/{:016x}", ::getuid(),
+                     hash_bytes(run.data(), static_cast<std::int64_t>(run.size())));
+}
+
+}  // namespace
+
+Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& options)
+    : place_(place), options_(options), name_(socket_name(place.run)) {
+  if (place_.process == 0) {
+    MessageSocket listener = MessageSocket::listen(name_);
+    if (!listener.open()) {
+      throw CommError(
+          fmt::format("another process 0 is waiting for the others of this run ({}); "
+                      "give each process a RANK of its own, and each run a MASTER_PORT",
+                      place_.run));
+    }
+    auto [own, servers] = MessageSocket::make_pair();
+    server_ = std::make_unique<RendezvousServer>(std::move(servers), std::move(listener),
+                                                 place_.processes,
+                                                 nanoseconds_of(options_.timeout_seconds));
+    hub_ = std::move(own);
+  } else {
+    hub_ = find_hub(name_);
+  }
+  (void)hub_.send({.kind = Message::Kind::hello,
+                   .number = place_.process,
+                   .key = std::to_string(options_.replicas),
+                   .value = to_text(options_.agreed)});
+  thread_ = std::thread([this] { listen_to_hub(); });
+  try {
+    join();
+  } catch (...) {
+    hub_.shut_down();
+    thread_.join();
+    throw;
+  }
+}
+
+Rendezvous::~Rendezvous() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  hub_.shut_down();
+  thread_.join();
+  // The others may be slower to find out: the name stays taken until they must have tried it.
+  if (last_words_.open()) std::this_thread::sleep_for(nanoseconds_of(kLastWordsSeconds));
+}
+
+MessageSocket Rendezvous::find_hub(const std::string& name) {
+  const Clock::time_point deadline = Clock::now() + nanoseconds_of(options_.timeout_seconds);
+  while (true) {
+    if (MessageSocket socket = MessageSocket::connect(name); socket.open()) return socket;
+    if (Clock::now() >= deadline) {
+      throw TimeoutError(
+          fmt::format("process 0 never came (process {} waited {:g} s; {}); start it, "
+                      "with the same run's variables as the others",
+                      place_.process, options_.timeout_seconds, place_.run));
+    }
+    constexpr std::chrono::milliseconds kPause(5);
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void Rendezvous::join() {
+  {
+    std::unique_lock lock(mutex_);
+    // The server gives up first and says who is missing.
+    wait(lock, options_.timeout_seconds + kServerSlack, [this] { return welcome_ || cause_; });
+    if (welcome_ && !cause_) return;
+  }
+  const std::optional<RootCause> cause = root_cause();
+  if (!cause) throw TimeoutError("process 0 does not answer; look for what keeps it");
+  if (tells_user()) throw CommError(cause->message);
+  throw Aborted(*cause);
+}
+
+void Rendezvous::listen_to_hub() {
+  while (const std::optional<Message> message = hub_.receive()) handle(*message);
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_ || farewell_ || cause_) return;
+  }
+  const RootCause cause{0, obituary(0, hub_.peer_process(), options_.replicas)};
+  note_abort(cause, claim_last_words());
+}
+
+void Rendezvous::handle(const Message& message) {
+  switch (message.kind) {
+    case Message::Kind::abort:
+      note_abort({message.number, message.value}, message.key == std::to_string(place_.process));
+      return;
+    case Message::Kind::ask_status:
+      set(fmt::format("{}/{}", message.key, place_.process), options_.status());
+      return;
+    default:
+      break;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (message.kind == Message::Kind::set) values_.emplace(message.key, message.value);
+    if (message.kind == Message::Kind::welcome) welcome_ = true;
+    if (message.kind == Message::Kind::farewell) farewell_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Rendezvous::note_abort(const RootCause& cause, bool tells_user) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (cause_) return;
+    cause_ = cause;
+    tells_user_ = tells_user;
+  }
+  changed_.notify_all();
+  options_.on_abort(cause);
+}
+
+/// Process 0 is gone, and with it who would say which of the others speaks: the first to take a
+/// name that the kernel gives to one only.
+bool Rendezvous::claim_last_words() noexcept {
+  try {
+    last_words_ = MessageSocket::listen(name_ + "/last words");
+  } catch (const std::exception&) {  // then rather twice than never
+    return true;
+  }
+  return last_words_.open();
+}
+
+void Rendezvous::set(const std::string& key, const std::string& value) {
+  (void)hub_.send({.kind = Message::Kind::set, .key = key, .value = value});
+}
+
+std::string Rendezvous::get(const std::string& key, double timeout_seconds) {
+  std::unique_lock lock(mutex_);
+  const bool in_time =
+      wait(lock, timeout_seconds, [&] { return cause_ || values_.count(key) > 0; });
+  if (cause_) throw Aborted(*cause_);
+  if (in_time) return values_.at(key);
+  throw TimeoutError(
+      fmt::format("process {} waited {:g} s for another one's \"{}\"; look for what keeps it, or "
+                  "allow more time with --comm-timeout SECONDS",
+                  place_.process, timeout_seconds, key));
+}
+
+std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
+  std::string question;
+  {
+    const std::lock_guard lock(mutex_);
+    question = fmt::format("status {} of process {}", ++questions_, place_.process);
+  }
+  (void)hub_.send({.kind = Message::Kind::ask_status, .key = question});
+  const Clock::time_point deadline = Clock::now() + nanoseconds_of(timeout_seconds);
+  std::vector<std::string> answers;
+  std::unique_lock lock(mutex_);
+  for (int process = 0; process < place_.processes; ++process) {
+    const std::string key = fmt::format("{}/{}", question, process);
+    const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
+    wait(lock, std::max(left, 0.0), [&] { return cause_ || values_.count(key) > 0; });
+    answers.push_back(values_[key]);
+  }
+  return answers;
+}
+
+void Rendezvous::abort(const RootCause& cause) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (cause_ || std::exchange(abort_sent_, true)) return;
+    }
+    RootCause shown = cause;
+    shown.message.resize(std::min(shown.message.size(), MessageSocket::kLongest));
+    const bool sent =
+        hub_.send({.kind = Message::Kind::abort, .number = shown.rank, .value = shown.message});
+    if (!sent) note_abort(shown, true);
+  } catch (const std::exception&) {  // out of memory: the end of our connection tells the others
+  }
+}
+
+std::optional<RootCause> Rendezvous::root_cause() const {
+  const std::lock_guard lock(mutex_);
+  return cause_;
+}
+
+bool Rendezvous::tells_user() {
+  std::unique_lock lock(mutex_);
+  const bool decided = wait(lock, kVerdictSeconds, [this] { return cause_.has_value(); });
+  return !decided || tells_user_;
+}
+
+void Rendezvous::leave() {
+  (void)hub_.send({.kind = Message::Kind::goodbye});
+  std::unique_lock lock(mutex_);
+  // Without a limit: whoever has died is known at once, and process 0 may be writing a large state.
+  changed_.wait(lock, [this] { return cause_ || farewell_; });
+  if (cause_) throw Aborted(*cause_);
+}
+
+template <class Ready>
+bool Rendezvous::wait(std::unique_lock<std::mutex>& lock, double seconds, Ready ready) {
+  return changed_.wait_for(lock, nanoseconds_of(seconds), ready);
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,112 @@
+// Rendezvous: the control plane of a run in several processes of one machine. Data goes elsewhere.
+//
+// Process 0 serves on a Unix-domain socket whose abstract name stands for the user and the run
+// (message_socket.h); all processes connect to it and keep the connection for the whole run:
+//
+//   hello       process, replicas, what all must agree on  ->   welcome, once all have come
+//   set         key, value                                 ->   everybody has it
+//   ask_status                                             ->   everybody sets its ranks' status
+//   abort       rank, message                              ->   everybody stops; the first counts
+//   goodbye                                                ->   farewell, once all have said it
+//
+// The end of a connection without goodbye means that the process has died: the server aborts the
+// others in its name. If process 0 dies, every other one sees its own connection end and knows.
+// So a death is known within milliseconds, and nobody has to wait for a time-out.
+//
+// Of the causes that several processes may report at once the server takes the first, and says
+// which process shall tell the user: the one that had the failure, or process 0 for a dead one; so
+// the user reads it once.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/errors.h"
+#include "comm/processes/launch.h"
+#include "comm/processes/message_socket.h"
+#include "comm/processes/plan_check.h"
+
+namespace ringlet::comm {
+
+class RendezvousServer;
+
+struct RendezvousOptions {
+  int replicas = 1;             ///< ranks of this process; the same number in all processes
+  double timeout_seconds = 60;  ///< longest wait for a process that has to come
+  Plan agreed;                  ///< what must be equal in all processes for them to be one run
+  /// Called once, on the rendezvous's own thread, when the run is given up.
+  std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
+  /// This process's answer to ask_status(), called on the rendezvous's own thread.
+  std::function<std::string()> status = [] { return std::string(); };
+};
+
+class Rendezvous {
+ public:
+  /// Returns when all processes of the run have come. Throws CommError where this process shall
+  /// tell the user why they do not, and Aborted where another one does.
+  Rendezvous(const ProcessPlace& place, const RendezvousOptions& options);
+  ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  const ProcessPlace& place() const { return place_; }
+
+  /// Gives all processes a value of at most MessageSocket::kLongest bytes; the first under a key
+  /// stays. Any thread.
+  void set(const std::string& key, const std::string& value);
+  /// Waits for the value. Throws TimeoutError naming the key, or Aborted. Any thread but the
+  /// handlers'.
+  std::string get(const std::string& key, double timeout_seconds);
+  /// What `options.status` gives in each process; "" for those that do not answer in time.
+  std::vector<std::string> ask_status(double timeout_seconds);
+
+  /// Gives the run up. Only the first cause in the whole run counts. Any thread, never blocks.
+  void abort(const RootCause& cause) noexcept;
+  std::optional<RootCause> root_cause() const;
+  /// After an abort: whether this process shall tell the user of root_cause(). Waits, for a moment
+  /// at most, until that has been decided.
+  bool tells_user();
+
+  /// The good end: returns when all processes have come to it. Throws Aborted.
+  void leave();
+
+ private:
+  void join();
+  MessageSocket find_hub(const std::string& name);
+  void listen_to_hub();
+  void handle(const Message& message);
+  void note_abort(const RootCause& cause, bool tells_user);
+  bool claim_last_words() noexcept;
+  template <class Ready>
+  bool wait(std::unique_lock<std::mutex>& lock, double seconds, Ready ready);
+
+  ProcessPlace place_;
+  RendezvousOptions options_;
+  std::string name_;
+  std::unique_ptr<RendezvousServer> server_;  // in process 0; ends with its connection to itself
+  MessageSocket hub_;
+  MessageSocket last_words_;  // held by the process that tells of process 0's death
+
+  mutable std::mutex mutex_;  // guards the following
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;
+  std::optional<RootCause> cause_;
+  bool tells_user_ = false;
+  bool abort_sent_ = false;
+  bool welcome_ = false;
+  bool farewell_ = false;
+  bool closing_ = false;
+  int questions_ = 0;
+
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace ringlet::comm

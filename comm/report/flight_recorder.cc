@@ -1,0 +1,98 @@
+#include "comm/report/flight_recorder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <mutex>
+
+#include "kernels/trace.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// now_ns(), as of the system's last tick.
+std::int64_t coarse_now_ns() {
+  constexpr std::int64_t kNanoseconds = 1'000'000'000;
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return time.tv_sec * kNanoseconds + time.tv_nsec;
+}
+
+}  // namespace
+
+const char* name_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::none:
+      return "exchange";
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::reduce:
+      return "reduce";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
+    case CollectiveKind::barrier:
+      return "barrier";
+  }
+  return "?";
+}
+
+std::string describe(const CollectiveRecord& record) {
+  const char* separator = record.name[0] == 0 ? "" : " ";
+  return fmt::format("#{} {}{}{}", record.tag.sequence, name_of(record.tag.kind), separator,
+                     record.name.data());
+}
+
+void FlightRecorder::enter(CollectiveKind kind, std::int64_t bytes, std::string_view name) {
+  const std::lock_guard lock(lock_);
+  CollectiveRecord& record = records_[static_cast<std::size_t>(entered_) % kRecords];
+  ++entered_;
+  current_ = {.sequence = entered_, .bytes = bytes, .kind = kind};
+  record.tag = current_;
+  const std::size_t length = std::min(name.size(), record.name.size() - 1);
+  std::copy_n(name.data(), length, record.name.data());
+  record.name[length] = 0;
+  record.entered_ns = coarse_now_ns();
+  record.left_ns = 0;
+}
+
+void FlightRecorder::leave() {
+  const std::lock_guard lock(lock_);
+  records_[static_cast<std::size_t>(entered_ - 1) % kRecords].left_ns = coarse_now_ns();
+  current_ = {};
+}
+
+void FlightRecorder::set_activity(const char* what) {
+  activity_.store(what, std::memory_order_relaxed);
+  activity_since_ns_.store(now_ns(), std::memory_order_relaxed);
+}
+
+Activity FlightRecorder::activity() const {
+  return {activity_.load(std::memory_order_relaxed),
+          activity_since_ns_.load(std::memory_order_relaxed)};
+}
+
+std::optional<CollectiveRecord> FlightRecorder::latest() const {
+  const std::lock_guard lock(lock_);
+  if (entered_ == 0) return std::nullopt;
+  return records_[static_cast<std::size_t>(entered_ - 1) % kRecords];
+}
+
+std::vector<CollectiveRecord> FlightRecorder::history() const {
+  const std::lock_guard lock(lock_);
+  const auto end = static_cast<std::size_t>(entered_);
+  std::vector<CollectiveRecord> history;
+  for (std::size_t i = end - std::min(end, kRecords); i < end; ++i) {
+    history.push_back(records_[i % kRecords]);
+  }
+  return history;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,117 @@
+#include "comm/report/timeout_report.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/report/rank_text.h"
+#include "kernels/trace.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+double seconds_since(std::int64_t time_ns) {
+  return static_cast<double>(now_ns() - time_ns) * 1e-9;
+}
+
+constexpr const char* kRemedy =
+    "; look for what keeps it, or allow more time with --comm-timeout SECONDS";
+
+/// Where a rank is that has not come.
+std::string whereabouts(int rank, const std::optional<RankStatus>& status) {
+  if (!status) return fmt::format("nothing is known of rank {}", rank);
+  std::string text;
+  if (const Activity& activity = status->activity; activity.what != nullptr) {
+    text = fmt::format("rank {} was last seen in \"{}\" {:.1f} s ago, ", rank, activity.what,
+                       seconds_since(activity.since_ns));
+  } else {
+    text = fmt::format("rank {} was last seen ", rank);
+  }
+  if (!status->latest) return text + "before its first collective";
+  const CollectiveRecord& latest = *status->latest;
+  if (latest.inside()) return text + "still in " + describe(latest);
+  return text + fmt::format("after {}, which it left {:.1f} s ago", describe(latest),
+                            seconds_since(latest.left_ns));
+}
+
+/// Every rank's place relative to one collective.
+struct Places {
+  std::vector<int> missing;    // has not entered it
+  std::vector<int> waiting;    // is in it
+  std::vector<int> elsewhere;  // is in another one with the same number
+  std::vector<int> left;       // has left it
+  std::vector<int> unknown;    // nobody can say
+};
+
+Places sort_ranks(const std::vector<std::optional<RankStatus>>& status, const CollectiveTag& tag) {
+  Places places;
+  for (std::size_t i = 0; i < status.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (!status[i]) {
+      places.unknown.push_back(rank);
+    } else if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
+      places.missing.push_back(rank);
+    } else if (status[i]->latest->tag.sequence > tag.sequence || !status[i]->latest->inside()) {
+      places.left.push_back(rank);
+    } else {
+      (status[i]->latest->tag == tag ? places.waiting : places.elsewhere).push_back(rank);
+    }
+  }
+  return places;
+}
+
+std::string explain_exchange(Transport& transport, int peer) {
+  return fmt::format("rank {} waited {:g} s in an exchange with rank {}, which did not come; {}",
+                     transport.rank(), transport.timeout_seconds(), peer,
+                     whereabouts(peer, transport.look_at(peer)));
+}
+
+/// `lead` is what to say where every rank has come to the collective.
+std::string explain_collective(Transport& transport, const CollectiveRecord& mine,
+                               const std::string& lead) {
+  std::vector<std::optional<RankStatus>> status;
+  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
+  const Places places = sort_ranks(status, mine.tag);
+
+  const std::string what = fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes);
+  std::string text = places.missing.empty()
+                         ? fmt::format("{} in {}", lead, what)
+                         : fmt::format("{} never entered {}", text_of(places.missing), what);
+  for (const int rank : places.missing) {
+    text += "; " + whereabouts(rank, status[static_cast<std::size_t>(rank)]);
+  }
+  for (const int rank : places.elsewhere) {
+    const CollectiveRecord& other = *status[static_cast<std::size_t>(rank)]->latest;
+    text += fmt::format("; rank {} is in {}, {} bytes", rank, describe(other), other.tag.bytes);
+  }
+  if (!places.waiting.empty()) {
+    text += fmt::format("; {} {} in #{}", text_of(places.waiting),
+                        places.waiting.size() == 1 ? "waits" : "wait", mine.tag.sequence);
+  }
+  if (!places.left.empty()) {
+    text += fmt::format("; {} left it", text_of(places.left));
+  }
+  for (const int rank : places.unknown) text += "; " + whereabouts(rank, std::nullopt);
+  return text;
+}
+
+}  // namespace
+
+std::string explain_timeout(Transport& transport, int peer) {
+  const std::optional<CollectiveRecord> mine = transport.recorder().latest();
+  if (!mine || !mine->inside()) return explain_exchange(transport, peer) + kRemedy;
+  const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
+                                       transport.timeout_seconds(), peer);
+  return explain_collective(transport, *mine, lead) + kRemedy;
+}
+
+std::string explain_unfinished(Transport& transport) {
+  const std::string lead = fmt::format("rank {} waited {:g} s for its device", transport.rank(),
+                                       transport.timeout_seconds());
+  const std::optional<CollectiveRecord> mine = transport.recorder().latest();
+  return (mine ? explain_collective(transport, *mine, lead) : lead) + kRemedy;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,120 @@
+#include "comm/transport/local/local_peer_access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "comm/processes/mismatch_report.h"
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+LocalPeerAccess::LocalPeerAccess(LocalGroup& group, Transport& transport)
+    : PeerRanges(transport, *group.operations_, group.stream_from_),
+      group_(group),
+      waiting_(group, transport, group.doorbell(transport.rank()), group.spin_) {}
+
+void LocalPeerAccess::open(Stream& stream, const View& mine) {
+  meet_and_show(stream, mine);
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    set_range(rank, View(shown_by(rank).data, mine.shape(), mine.dtype()));
+  }
+}
+
+void LocalPeerAccess::meet(Stream& stream) { meet_and_show(stream, {}); }
+
+void LocalPeerAccess::close(Stream& stream) {
+  finish_reading(stream);
+  meet(stream);
+  finish_reading(stream);
+}
+
+void LocalPeerAccess::leave(Stream& stream) { finish_reading(stream); }
+
+void LocalPeerAccess::abandon(Stream& stream, const char* reason) noexcept {
+  transport().abort(reason);
+  try {
+    finish_reading(stream);
+  } catch (const std::exception&) {  // then the device has failed and reads no more
+    my_board().progress.store(2 * session_);
+  }
+  settle();
+}
+
+/// Others still read what this rank has shown last if they have come to that session and have not
+/// done with it. After an abort they may never have come: then it is enough that they are outside
+/// of any, since whoever comes now sees the abort before it reads.
+void LocalPeerAccess::settle() noexcept {
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    PeerBoard& board = group_.board(rank);
+    const auto has_settled = [this, &board] {
+      const std::uint64_t progress = board.progress.load();
+      return progress >= 2 * session_ || (group_.aborted() && progress % 2 == 0);
+    };
+    while (!has_settled()) std::this_thread::yield();
+    try {
+      const std::lock_guard lock(board.done_mutex);
+      board.done.synchronize();
+    } catch (const std::exception&) {  // then that rank's device has failed and reads no more
+    }
+  }
+}
+
+void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
+  ++session_;
+  PeerBoard& board = my_board();
+  board.progress.store(2 * session_ - 1);
+  try {
+    waiting_.throw_if_aborted();
+    Shown& shown = shown_by(transport().rank());
+    shown.data = mine.data();
+    shown.bytes = mine.bytes();
+    shown.tag = transport().recorder().current();
+    shown.device = stream.device().id();
+    if (!stream.in_order_with_host()) board.arrived[session_ % 2].record(stream);
+    shown.session.store(session_);
+    for (int peer = 0; peer < group_.size(); ++peer) group_.doorbell(peer).ring();
+    for (int peer = 0; peer < group_.size(); ++peer) await(stream, peer, mine);
+  } catch (...) {
+    board.progress.store(2 * session_);
+    throw;
+  }
+}
+
+void LocalPeerAccess::await(Stream& stream, int peer, const View& mine) {
+  Shown& theirs = shown_by(peer);
+  if (peer == transport().rank()) return;
+  waiting_.wait(peer, [this, &theirs] { return theirs.session.load() == session_; });
+  check(stream, peer, theirs, mine);
+  if (!stream.in_order_with_host()) group_.board(peer).arrived[session_ % 2].hold(stream);
+}
+
+void LocalPeerAccess::check(const Stream& stream, int peer, const Shown& theirs, const View& mine) {
+  const Device& device = stream.device();
+  if (!device.reads_memory_of(theirs.device)) {
+    waiting_.fail<ContractError>(
+        fmt::format("{} of rank {} does not reach the memory of {} of rank {}, which one-shot and "
+                    "two-shot need; choose another --sync",
+                    device.id().to_string(), transport().rank(), theirs.device.to_string(), peer));
+  }
+  const CollectiveTag& tag = transport().recorder().current();
+  if (theirs.bytes == mine.bytes() && theirs.tag == tag) return;
+  waiting_.fail<MismatchError>(
+      explain_mismatch(peer, theirs.bytes, group_.transport(peer).recorder().latest(),
+                       transport().rank(), mine.bytes(), transport().recorder().latest()));
+}
+
+/// From here on this rank keeps its hands off others' memory.
+void LocalPeerAccess::finish_reading(Stream& stream) {
+  PeerBoard& board = my_board();
+  if (!stream.in_order_with_host()) {
+    const std::lock_guard lock(board.done_mutex);
+    board.done.record(stream);
+  }
+  board.progress.store(2 * session_, std::memory_order_release);
+}
+
+}  // namespace ringlet::comm

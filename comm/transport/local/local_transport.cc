@@ -1,0 +1,245 @@
+#include "comm/transport/local/local_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "comm/processes/mismatch_report.h"
+#include "comm/transport/local/local_peer_access.h"
+#include "comm/transport/peer_memory.h"
+#include "comm/transport/rank_wait.h"
+#include "kernels/error.h"
+#include "kernels/reduce.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// in = arriving, or in = op(in, arriving), in one pass over the peer's memory.
+void take(Stream& stream, const void* arriving, const View& in, Combine combine) {
+  if (combine == Combine::copy) {
+    copy_across(in.data(), arriving, in.bytes());
+  } else {
+    reduce_into(stream, operation_of(combine), ConstView(arriving, in.shape(), in.dtype()), in);
+  }
+}
+
+std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options) {
+  if (options.spin_microseconds < 0) {
+    return spin_time(size, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
+}
+
+}  // namespace
+
+/// One rank's end of the group.
+class LocalTransport final : public Transport {
+ public:
+  LocalTransport(LocalGroup& group, const World& world)
+      : Transport(world),
+        group_(group),
+        waiting_(group, *this, group.doorbell(world.rank), group.spin_),
+        peers_(group, *this) {}
+
+  void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
+  std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
+  FlightRecorder& recorder() override { return recorder_; }
+  std::optional<RankStatus> look_at(int other) const override {
+    if (!group_.holds(other)) return group_.look_elsewhere_(other);
+    const FlightRecorder& recorder = group_.transport(other).recorder();
+    return RankStatus{recorder.latest(), recorder.activity()};
+  }
+  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
+  PeerAccess* peer_access() override { return group_.size() == size() ? &peers_ : nullptr; }
+
+ protected:
+  void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                   Combine combine) override;
+
+ private:
+  static void* scratch(Stream& stream, int place, std::int64_t bytes);
+  ConstView staged(Stream& stream, const ConstView& out);
+  void post(Stream& stream, int to, const ConstView& out);
+  void receive_posted(Stream& stream, int from, const View& in, Combine combine);
+  void launch_taking(Stream& stream, const Mailbox& box, const View& in, Combine combine);
+  void take_back(Mailbox& box) noexcept;
+  void check_message(const Stream& stream, int from, const Mailbox& box, std::int64_t bytes);
+
+  LocalGroup& group_;
+  FlightRecorder recorder_;
+  RankWait<LocalGroup> waiting_;
+  LocalPeerAccess peers_;
+};
+
+void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                                 Combine combine) {
+  waiting_.throw_if_aborted();
+  if (to == kNobody) {
+    if (from != kNobody) receive_posted(stream, from, in, combine);
+    return;
+  }
+  Mailbox& sent = group_.mailbox(rank(), to);
+  const bool in_place = from != kNobody && in.data() == out.data();
+  try {
+    post(stream, to, in_place ? staged(stream, out) : out);
+    if (from != kNobody) receive_posted(stream, from, in, combine);
+    waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
+    if (!stream.in_order_with_host()) sent.taken.hold(stream);
+  } catch (const std::exception& error) {
+    group_.abort(rank(),
+                 error.what());  // a receiver counts on it that nothing is taken back before
+    take_back(sent);
+    throw;
+  }
+}
+
+/// A place in the stream's workspace for a message. There are two, so that one may be sent from
+/// while another arrives; the stream's next message finds both free.
+void* LocalTransport::scratch(Stream& stream, int place, std::int64_t bytes) {
+  constexpr std::int64_t kAlignment = 256;
+  const std::int64_t each = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return static_cast<std::byte*>(stream.workspace(2 * each)) + place * each;
+}
+
+/// A copy of `out` for the peer to read while the original changes.
+ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
+  const View copy(scratch(stream, 0, out.bytes()), out.shape(), out.dtype());
+  if (stream.in_order_with_host()) {
+    copy_across(copy.data(), out.data(), out.bytes());
+  } else {
+    group_.operations_->copy(stream, out, copy);
+  }
+  return copy;
+}
+
+void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
+  Mailbox& box = group_.mailbox(rank(), to);
+  box.data = out.data();
+  box.bytes = out.bytes();
+  box.tag = recorder_.current();
+  box.device = stream.device().id();
+  box.in_order_with_host = stream.in_order_with_host();
+  if (!box.in_order_with_host) box.sent.record(stream);
+  box.state.store(Mailbox::posted);
+  group_.doorbell(to).ring();
+}
+
+void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
+  Mailbox& box = group_.mailbox(from, rank());
+  waiting_.wait(from, [&box] { return box.state.load() == Mailbox::posted; });
+  int expected = Mailbox::posted;
+  if (!box.state.compare_exchange_strong(expected, Mailbox::reading)) {
+    waiting_.throw_if_aborted();  // the sender took its message back, which it does only then
+  }
+  const struct Emptying {  // also when the message is refused: the sender may be waiting for it
+    Mailbox& box;
+    Doorbell& sender;
+    ~Emptying() {
+      box.state.store(Mailbox::empty);
+      sender.ring();
+    }
+  } emptying{box, group_.doorbell(from)};
+  check_message(stream, from, box, in.bytes());
+  if (stream.in_order_with_host()) {
+    take(stream, box.data, in, combine);
+    return;
+  }
+  box.sent.hold(stream);
+  launch_taking(stream, box, in, combine);
+  box.taken.record(stream);
+}
+
+/// take() on the receiver's stream.
+void LocalTransport::launch_taking(Stream& stream, const Mailbox& box, const View& in,
+                                   Combine combine) {
+  if (in.bytes() == 0) return;
+  const MemoryOperations& operations = *group_.operations_;
+  const ConstView arriving(box.data, in.shape(), in.dtype());
+  const bool in_reach = stream.device().reads_memory_of(box.device);
+  if (combine == Combine::copy) {
+    if (in_reach) return operations.copy(stream, arriving, in);
+    return operations.copy_from(stream, box.device, arriving, in);
+  }
+  const ReduceOp op = operation_of(combine);
+  if (in_reach) return operations.reduce_into(stream, op, arriving, in);
+  const View near(scratch(stream, 1, in.bytes()), in.shape(), in.dtype());
+  operations.copy_from(stream, box.device, arriving, near);
+  operations.reduce_into(stream, op, near, in);
+}
+
+void LocalTransport::take_back(Mailbox& box) noexcept {
+  int expected = Mailbox::posted;
+  if (box.state.compare_exchange_strong(expected, Mailbox::empty)) return;
+  while (box.state.load() != Mailbox::empty) std::this_thread::yield();
+  try {
+    box.taken.synchronize();  // the peer's stream may still read what this rank is about to free
+  } catch (const std::exception&) {  // then its device has failed and reads no more
+  }
+}
+
+void LocalTransport::check_message(const Stream& stream, int from, const Mailbox& box,
+                                   std::int64_t bytes) {
+  if (box.in_order_with_host != stream.in_order_with_host()) {
+    waiting_.fail<MismatchError>(fmt::format(
+        "rank {} sends from {}, but rank {} receives on {}; all replicas' devices must be of one "
+        "kind",
+        from, box.device.to_string(), rank(), stream.device().id().to_string()));
+  }
+  if (box.bytes == bytes && box.tag == recorder_.current()) return;
+  waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes,
+                                                group_.transport(from).recorder().latest(), rank(),
+                                                bytes, recorder_.latest()));
+}
+
+LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
+    : size_(size),
+      first_(options.first_rank),
+      look_elsewhere_(options.look_elsewhere),
+      spin_(chosen_spin(std::max(size, options.world_size), options)),
+      stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
+      operations_(options.operations == nullptr ? &kernels_ : options.operations) {
+  require(size >= 1, "LocalGroup", "a group has at least one rank");
+  const int world_size = std::max(size, options.world_size);
+  const auto count = static_cast<std::size_t>(size);
+  mailboxes_ = std::make_unique<Mailbox[]>(count * count);
+  doorbells_ = std::make_unique<Doorbell[]>(count);
+  boards_ = std::make_unique<PeerBoard[]>(count);
+  for (int i = 0; i < size; ++i) {
+    transports_.push_back(
+        std::make_unique<LocalTransport>(*this, World{first_ + i, world_size, i, size}));
+  }
+}
+
+LocalGroup::~LocalGroup() = default;
+
+Transport& LocalGroup::transport(int rank) {
+  require(holds(rank), "LocalGroup::transport", "there is no such rank");
+  return *transports_[place(rank)];
+}
+
+bool LocalGroup::abort(int rank, const std::string& message) noexcept {
+  {
+    const std::lock_guard lock(cause_mutex_);
+    if (cause_) return false;
+    cause_.emplace().rank = rank;
+    try {
+      cause_->message = message;
+    } catch (const std::bad_alloc&) {  // then without its message
+    }
+    aborted_.store(true);  // with the cause: whoever sees the one finds the other
+  }
+  for (int i = 0; i < size_; ++i) doorbells_[static_cast<std::size_t>(i)].ring();
+  return true;
+}
+
+std::optional<RootCause> LocalGroup::root_cause() const {
+  if (!aborted()) return std::nullopt;  // ranks ask at each step, and would meet at the lock
+  const std::lock_guard lock(cause_mutex_);
+  return cause_;
+}
+
+}  // namespace ringlet::comm

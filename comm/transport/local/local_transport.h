@@ -1,0 +1,149 @@
+// LocalGroup: the transport between replicas that are threads of one process.
+//
+// There is one mailbox for each pair (from, to). The sender puts the address and the length of its
+// data there; the receiver copies or adds straight from the sender's memory and empties the
+// mailbox; the sender, which has waited for that, goes on. So nothing is copied twice, nothing is
+// allocated, and when exchange returns both sides are done.
+//
+//   empty --sender--> posted --receiver--> reading --receiver--> empty
+//            posted --sender, on an abort--> empty
+//
+// The last line is why `reading` exists: a sender that leaves because of an error may free its
+// memory, so it takes its message back, or waits out a receiver that is in the middle of it.
+//
+// On streams that work behind the host (CUDA: one GPU, or several) the same handshake happens
+// between the host threads, and moves nothing: exchange returns before its data have moved, and two
+// events of the mailbox order the streams.
+//
+//   sender's stream     ... produce out | sent .........................: taken | overwrite out ...
+//                                           :                           :
+//   receiver's stream   ................... : sent | copy or add | taken | read in ...
+//
+// A stream waits for records that were made before only, so the waits of all streams can form no
+// circle: whatever the hosts do next, an abort included, the devices come to rest. Adding in place
+// sends a copy in the stream's workspace. Memory of a GPU that the receiver's cannot read in place
+// is first copied into the receiver's workspace.
+//
+// The group may be a part of a larger world: the ranks [first, first + size) of one process among
+// several (process_group.h). Ranks are the world's everywhere; exchanges reach those of the group.
+//
+// Waiting spins for a few microseconds (only where every rank can have a processor), then sleeps on
+// the rank's own doorbell, which its peers ring only if somebody sleeps there.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/transport.h"
+#include "comm/transport/doorbell.h"
+#include "comm/transport/lazy_event.h"
+#include "comm/transport/memory_operations.h"
+
+namespace ringlet::comm {
+
+struct LocalGroupOptions {
+  /// Longest time to spin before sleeping; negative: chosen from ranks and processors.
+  double spin_microseconds = -1;
+  /// Moves data of devices, and outlives the group; null: Ringlet's kernels.
+  const MemoryOperations* operations = nullptr;
+  /// Bytes over all ranks from which a reduction into everybody's memory writes past the caches;
+  /// negative: what the processor's last cache holds. What fits there, the next reader finds there.
+  std::int64_t stream_from = -1;
+  int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
+  int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
+  /// What is known of the ranks of other processes, for messages.
+  std::function<std::optional<RankStatus>(int rank)> look_elsewhere = [](int) {
+    return std::nullopt;
+  };
+};
+
+class LocalPeerAccess;
+class LocalTransport;
+
+/// One message at a time on its way between two ranks.
+struct alignas(64) Mailbox {
+  enum State : int { empty, posted, reading };
+  std::atomic<int> state{empty};
+  // Written by the sender before `posted`, read by the receiver while `reading`.
+  const void* data = nullptr;
+  std::int64_t bytes = 0;
+  CollectiveTag tag;
+  DeviceId device;                 ///< whose memory it is
+  bool in_order_with_host = true;  ///< the sender's stream
+  LazyEvent sent;                  ///< recorded by the sender's stream
+  LazyEvent taken;                 ///< recorded by the receiver's stream
+};
+
+/// What a rank shows the others (local_peer_access.h). Sessions are numbered 1, 2, 3, ...; all
+/// ranks open the same ones.
+struct PeerBoard {
+  /// What is shown in one session. A rank comes to session n + 2 only when everybody has come to
+  /// n + 1 and has therefore read what was shown in n: two of these are enough.
+  struct alignas(64) Shown {
+    std::atomic<std::uint64_t> session{0};  ///< written last
+    void* data = nullptr;
+    std::int64_t bytes = 0;
+    CollectiveTag tag;
+    DeviceId device;
+  };
+  Shown shown[2];
+  LazyEvent arrived[2];  ///< recorded by the rank's stream when it came
+  /// 2n - 1 from before the rank shows itself in session n, 2n when it has done with others'
+  /// memory.
+  alignas(64) std::atomic<std::uint64_t> progress{0};
+  std::mutex done_mutex;
+  LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more
+};
+
+/// Shared by the threads of a process. Made before them, outlives them and the transports' users.
+class LocalGroup {
+ public:
+  explicit LocalGroup(int size, const LocalGroupOptions& options = {});
+  ~LocalGroup();
+  LocalGroup(const LocalGroup&) = delete;
+  LocalGroup& operator=(const LocalGroup&) = delete;
+
+  int size() const { return size_; }
+  bool holds(int rank) const { return first_ <= rank && rank < first_ + size_; }
+  Transport& transport(int rank);
+
+  /// Any thread; the first call counts, as said at Transport::abort. True for the first.
+  bool abort(int rank, const std::string& message) noexcept;
+  bool aborted() const { return aborted_.load(); }
+  std::optional<RootCause> root_cause() const;
+
+ private:
+  friend class LocalPeerAccess;
+  friend class LocalTransport;
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_); }
+  Mailbox& mailbox(int from, int to) {
+    return mailboxes_[place(from) * static_cast<std::size_t>(size_) + place(to)];
+  }
+  Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
+  PeerBoard& board(int rank) { return boards_[place(rank)]; }
+
+  int size_;
+  int first_;
+  std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
+  std::chrono::nanoseconds spin_;
+  std::int64_t stream_from_;
+  const MemoryOperations kernels_{};
+  const MemoryOperations* operations_;
+  std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place
+  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to], places
+  std::unique_ptr<Doorbell[]> doorbells_;                    // by place
+  std::unique_ptr<PeerBoard[]> boards_;                      // by place
+  std::atomic<bool> aborted_{false};
+  mutable std::mutex cause_mutex_;
+  std::optional<RootCause> cause_;
+};
+
+}  // namespace ringlet::comm

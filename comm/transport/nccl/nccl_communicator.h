@@ -1,0 +1,78 @@
+// NcclCommunicator: one rank's communicator of NCCL, non-blocking, and safe to abort.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "comm/errors.h"
+#include "comm/transport/call_gate.h"
+#include "comm/transport/nccl/nccl_library.h"
+#include "comm/world.h"
+
+namespace ringlet::comm {
+
+/// The rank as its communicator sees it.
+struct NcclRank {
+  World world;
+  std::string device;  ///< "cuda:1", for messages
+  std::function<double()> timeout_seconds;
+  std::function<void()> throw_if_aborted;           ///< throws if any rank has failed
+  std::function<void(const std::string&)> give_up;  ///< this rank has failed
+};
+
+/// enqueue() belongs to the thread that runs the rank's stream; the others to any thread.
+class NcclCommunicator {
+ public:
+  /// Collective: returns when all ranks have come and NCCL has connected them. The calling thread's
+  /// current GPU is the rank's. Throws CommError, TimeoutError or Aborted.
+  NcclCommunicator(CallGate& gate, const ncclUniqueId& id, NcclRank rank);
+  /// Lets NCCL finish, unless a rank has failed.
+  ~NcclCommunicator();
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  /// Makes calls of the library that belong together, as one group; returns when their work is in
+  /// the stream. calls(handle) gives the first result that is a failure, else any. `what` names the
+  /// calls in errors. Throws as the constructor does.
+  template <class Calls>
+  void enqueue(const char* what, Calls calls) {
+    settle(what, call([this, &calls] {
+             const ncclResult_t begun = nccl().ncclGroupStart();
+             if (is_failure(begun)) return begun;
+             const ncclResult_t called = calls(handle_);
+             const ncclResult_t ended = nccl().ncclGroupEnd();
+             return is_failure(called) ? called : ended;
+           }));
+  }
+
+  /// What NCCL has run into behind the host's back; "" while all is well.
+  std::string asynchronous_error();
+  /// Ends all work that is in flight. The world has been given up before: this waits until no
+  /// thread of the process is in a call of NCCL's, and lets none in any more.
+  void abort() noexcept;
+
+  static bool is_failure(ncclResult_t result) {
+    return result != ncclSuccess && result != ncclInProgress;
+  }
+
+ private:
+  /// Inside the gate, and alone with the communicator.
+  template <class Function>
+  ncclResult_t call(Function function) {
+    const CallGate::Pass pass(gate_);
+    if (!pass) throw_closed();
+    const std::lock_guard lock(mutex_);
+    return function();
+  }
+  void settle(const char* what, ncclResult_t result);
+  [[noreturn]] void fail(const char* what, ncclResult_t result);
+  [[noreturn]] void throw_closed() const;
+
+  CallGate& gate_;
+  NcclRank rank_;
+  std::mutex mutex_;  // a communicator serves one thread at a time
+  ncclComm_t handle_ = nullptr;
+};
+
+}  // namespace ringlet::comm

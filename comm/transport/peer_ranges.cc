@@ -1,0 +1,72 @@
+#include "comm/transport/peer_ranges.h"
+
+#include "comm/transport/peer_memory.h"
+#include "kernels/trace.h"
+
+namespace ringlet::comm {
+
+PeerRanges::PeerRanges(Transport& transport, const MemoryOperations& operations,
+                       std::int64_t stream_from)
+    : transport_(transport), operations_(operations), stream_from_(stream_from) {
+  const auto ranks = static_cast<std::size_t>(transport.size());
+  ranges_.resize(ranks);
+  whole_.resize(ranks);
+  xs_.reserve(ranks);
+  ys_.reserve(ranks);
+}
+
+void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) {
+  take_parts(begin, end);
+  ys_.clear();
+  for (const View& range : ranges_) ys_.push_back(range.slice(begin, end));
+  const std::int64_t bytes_of_all = transport_.size() * ranges_[0].bytes();
+  const bool streams = transport_.size() > 1 && bytes_of_all > stream_from_;
+  reduce(stream, op, xs_, ys_, streams ? Stores::streaming : Stores::cached,
+         2 * (transport_.size() - 1) * ys_[0].bytes());
+}
+
+void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
+  const ScopedSpan span(stream.tracer(), "copy", "exchange", x.bytes());
+  if (stream.in_order_with_host()) {
+    copy_across(y.data(), x.data(), x.bytes());
+  } else {
+    operations_.copy(stream, x, y);
+  }
+}
+
+void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
+  whole_[static_cast<std::size_t>(transport_.rank())] = mine;
+  reduce(stream, op, whole_, {&mine, 1}, Stores::cached, (transport_.size() - 1) * mine.bytes());
+}
+
+void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {
+  const auto rank = static_cast<std::size_t>(transport_.rank());
+  const std::int64_t end = begin + mine.count();
+  take_parts(begin, end);
+  xs_[rank] = mine;
+  constexpr std::int64_t kStartPays = 8192;  // as for copy_across()
+  const View ys[] = {mine, ranges_[rank].slice(begin, end)};
+  reduce(stream, op, xs_, ys, mine.bytes() < kStartPays ? Stores::cached : Stores::across,
+         2 * (transport_.size() - 1) * mine.bytes());
+}
+
+void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& mine) {
+  const View& range = ranges_[static_cast<std::size_t>(rank)];
+  const ScopedSpan span(stream.tracer(), "read", "exchange", mine.bytes(), rank);
+  operations_.copy(stream, range.slice(begin, begin + mine.count()), mine);
+}
+
+void PeerRanges::take_parts(std::int64_t begin, std::int64_t end) {
+  xs_.clear();
+  for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
+}
+
+void PeerRanges::reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
+                        std::span<const View> ys, Stores stores, std::int64_t bytes_moved) {
+  const ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
+  const ReduceOptions options{.divisor = transport_.size(), .stores = stores};
+  operations_.reduce(stream, op, xs, ys, options);
+  transport_.count_moved(bytes_moved);
+}
+
+}  // namespace ringlet::comm

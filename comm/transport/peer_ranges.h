@@ -1,0 +1,48 @@
+// PeerRanges: what every PeerAccess does alike once the ranks have met: to reduce and copy their
+// ranges, wherever these lie in this process's addresses.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/peer_access.h"
+#include "comm/transport.h"
+#include "comm/transport/memory_operations.h"
+
+namespace ringlet::comm {
+
+class PeerRanges : public PeerAccess {
+ public:
+  /// `stream_from`: bytes over all ranks from which a reduction into everybody's memory writes past
+  /// the caches. The others outlive this.
+  PeerRanges(Transport& transport, const MemoryOperations& operations, std::int64_t stream_from);
+
+  void reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override;
+  void copy(Stream& stream, const ConstView& x, const View& y) override;
+  void reduce_into(Stream& stream, ReduceOp op, const View& mine) override;
+  void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override;
+  void read(Stream& stream, int rank, std::int64_t begin, const View& mine) override;
+
+ protected:
+  Transport& transport() const { return transport_; }
+  void set_range(int rank, const View& range) {
+    ranges_[static_cast<std::size_t>(rank)] = range;
+    whole_[static_cast<std::size_t>(rank)] = range;
+  }
+
+ private:
+  void take_parts(std::int64_t begin, std::int64_t end);
+  void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
+              Stores stores, std::int64_t bytes_moved);
+
+  Transport& transport_;
+  const MemoryOperations& operations_;
+  std::int64_t stream_from_;
+  std::vector<View> ranges_;      // by rank, of the open session
+  std::vector<ConstView> whole_;  // the same, for reduce()
+  std::vector<ConstView> xs_;     // parts of them
+  std::vector<View> ys_;
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,69 @@
+// RankWait: how a rank waits for another one, and how it fails.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "comm/errors.h"
+#include "comm/report/timeout_report.h"
+#include "comm/transport.h"
+#include "comm/transport/doorbell.h"
+
+namespace ringlet::comm {
+
+/// How long to spin before sleeping. With more ranks than processors, a rank that spins keeps the
+/// one from running that it waits for. Otherwise spin about as long as falling asleep and being
+/// woken takes.
+inline std::chrono::nanoseconds spin_time(int ranks, int processors) {
+  constexpr std::chrono::microseconds kSpin(50);
+  return ranks > processors ? std::chrono::microseconds(0) : kSpin;
+}
+
+/// `Group` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up, and
+/// gives them up. Whoever does that rings `doorbell`.
+template <class Group>
+class RankWait {
+ public:
+  /// For the rank of `transport`. All of them outlive this.
+  RankWait(Group& group, Transport& transport, Doorbell& doorbell, std::chrono::nanoseconds spin)
+      : group_(group), transport_(transport), doorbell_(doorbell), spin_(spin) {}
+
+  /// Returns when ready() holds, which reads atomics sequentially consistently. Throws Aborted when
+  /// the group is given up, TimeoutError, having given it up, when `peer` has not come in time.
+  template <class Ready>
+  void wait(int peer, Ready ready) {
+    constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
+    const std::chrono::nanoseconds timeout(
+        static_cast<std::int64_t>(std::min(transport_.timeout_seconds(), kLongest) * 1e9));
+    const bool in_time =
+        doorbell_.wait([this, &ready] { return ready() || group_.aborted(); }, spin_, timeout);
+    throw_if_aborted();
+    if (!in_time) fail<TimeoutError>(explain_timeout(transport_, peer));
+  }
+
+  void throw_if_aborted() const {
+    if (group_.aborted()) throw Aborted(*group_.root_cause());
+  }
+
+  template <class Failure>
+  [[noreturn]] void fail(const std::string& message) {
+    if (group_.abort(transport_.rank(), message)) throw Failure(message);
+    throw Aborted(*group_.root_cause());
+  }
+  /// For what may well follow from another rank's failure that is still on its way here.
+  template <class Failure>
+  [[noreturn]] void fail_unless_explained(const std::string& message) {
+    if (group_.await_explanation()) throw Aborted(*group_.root_cause());
+    fail<Failure>(message);
+  }
+
+ private:
+  Group& group_;
+  Transport& transport_;
+  Doorbell& doorbell_;
+  std::chrono::nanoseconds spin_;
+};
+
+}  // namespace ringlet::comm

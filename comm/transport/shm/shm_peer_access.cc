@@ -1,0 +1,99 @@
+#include "comm/transport/shm/shm_peer_access.h"
+
+#include <fmt/format.h>
+
+#include "comm/processes/mismatch_report.h"
+#include "comm/processes/process_group.h"
+#include "comm/transport/peer_memory.h"
+#include "kernels/error.h"
+
+namespace ringlet::comm {
+
+ShmPeerAccess::ShmPeerAccess(const ShmMemory& memory, const ShmHeap& heap, Transport& transport,
+                             RankWait<ProcessGroup>& waiting)
+    : PeerRanges(transport, kernels_, last_cache_bytes()),
+      memory_(memory),
+      heap_(heap),
+      waiting_(waiting),
+      reach_(transport.size()) {}
+
+const ShmPlace& ShmPeerAccess::place_of(const View& data) {
+  const std::uint64_t version = heap_.version();
+  if (found_.data != data.data() || found_.bytes != data.bytes() || found_.version != version) {
+    found_ = {data.data(), data.bytes(), version, heap_.find(data.data(), data.bytes())};
+  }
+  return found_.place;
+}
+
+bool ShmPeerAccess::can_show(const View& mine) { return place_of(mine).in_reach(); }
+
+View ShmPeerAccess::window() {
+  window_ = 1 - window_;
+  return memory_.window(transport().rank(), window_);
+}
+
+void ShmPeerAccess::open(Stream&, const View& mine) {
+  const ShmPlace place = place_of(mine);
+  require(place.in_reach() || mine.bytes() == 0 ||
+              mine.data() == memory_.window(transport().rank(), window_).data(),
+          "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
+  meet_and_show(mine.bytes(), place);
+  for (int rank = 0; rank < transport().size(); ++rank) {
+    void* data = memory_.window(rank, window_).data();
+    if (place.in_reach()) {
+      const bool own = rank == transport().rank();
+      data = own ? mine.data() : data_of(rank);
+    }
+    set_range(rank, View(data, mine.shape(), mine.dtype()));
+  }
+}
+
+void* ShmPeerAccess::data_of(int rank) {
+  try {
+    return reach_.at(rank, memory_.board(rank).pid, shown_by(rank).place);
+  } catch (const CommError& error) {  // that rank may have given up its memory with the world
+    waiting_.fail_unless_explained<CommError>(error.what());
+  }
+}
+
+void ShmPeerAccess::meet(Stream&) { meet_and_show(0, {}); }
+
+void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
+
+void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmPlace& place) {
+  ++session_;
+  waiting_.throw_if_aborted();
+  ShmBoard::Shown& mine = shown_by(transport().rank());
+  mine.bytes = bytes;
+  mine.tag = transport().recorder().current();
+  mine.place = place;
+  mine.session.store(session_);
+  for (int peer = 0; peer < transport().size(); ++peer) {
+    if (peer != transport().rank()) memory_.board(peer).doorbell.ring();
+  }
+  for (int peer = 0; peer < transport().size(); ++peer) {
+    if (peer == transport().rank()) continue;
+    const ShmBoard::Shown& theirs = shown_by(peer);
+    waiting_.wait(peer, [this, &theirs] { return theirs.session.load() == session_; });
+    check(peer, mine, theirs);
+  }
+}
+
+void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs) {
+  const bool alike = mine.place.in_reach() == theirs.place.in_reach();
+  if (theirs.tag == mine.tag && !alike) {
+    const int rank = transport().rank();
+    waiting_.fail<MismatchError>(
+        fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
+                    "{}; take it from Transport::allocator() on all ranks, or on none",
+                    mine.place.in_reach() ? rank : peer, mine.place.in_reach() ? peer : rank,
+                    describe(*transport().recorder().latest())));
+  }
+  if (theirs.bytes == mine.bytes && theirs.tag == mine.tag) return;
+  const auto status = transport().look_at(peer);
+  waiting_.fail<MismatchError>(
+      explain_mismatch(peer, theirs.bytes, status ? status->latest : std::nullopt,
+                       transport().rank(), mine.bytes, transport().recorder().latest()));
+}
+
+}  // namespace ringlet::comm

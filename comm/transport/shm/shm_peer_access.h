@@ -1,0 +1,57 @@
+// ShmPeerAccess: one rank's PeerAccess between processes: through the windows of a ShmMemory, and
+// in place to what lies in each process's ShmHeap.
+#pragma once
+
+#include <cstdint>
+
+#include "comm/transport/peer_ranges.h"
+#include "comm/transport/rank_wait.h"
+#include "comm/transport/shm/shm_heap.h"
+#include "comm/transport/shm/shm_memory.h"
+
+namespace ringlet::comm {
+
+class ProcessGroup;
+
+class ShmPeerAccess final : public PeerRanges {
+ public:
+  /// For the rank of `transport`. All of them outlive this.
+  ShmPeerAccess(const ShmMemory& memory, const ShmHeap& heap, Transport& transport,
+                RankWait<ProcessGroup>& waiting);
+
+  std::int64_t window_bytes() const override { return ShmMemory::kWindowBytes; }
+  bool can_show(const View& mine) override;
+  View window() override;
+
+  void open(Stream& stream, const View& mine) override;
+  void meet(Stream& stream) override;
+  void close(Stream& stream) override { meet(stream); }
+  void leave(Stream&) override {}
+  void abandon(Stream& stream, const char* reason) noexcept override;
+  void settle() noexcept override {}  // what others have mapped stays until they let go of it
+
+ private:
+  ShmBoard::Shown& shown_by(int rank) { return memory_.board(rank).shown[session_ % 2]; }
+  const ShmPlace& place_of(const View& data);
+  void* data_of(int rank);
+  void meet_and_show(std::int64_t bytes, const ShmPlace& place);
+  void check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs);
+
+  const ShmMemory& memory_;
+  const ShmHeap& heap_;
+  RankWait<ProcessGroup>& waiting_;
+  ShmReach reach_;
+  const MemoryOperations kernels_{};
+  std::uint64_t session_ = 0;  // the latest one that this rank came to
+  // What place_of() said last: mostly it is asked again for the same.
+  struct Found {
+    const void* data = nullptr;
+    std::int64_t bytes = 0;
+    std::uint64_t version = 0;
+    ShmPlace place;
+  };
+  Found found_;
+  int window_ = 1;  // the one that window() gave last
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,193 @@
+#include "comm/transport/shm/shm_transport.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+
+#include "comm/processes/mismatch_report.h"
+#include "comm/processes/process_group.h"
+#include "comm/transport/peer_memory.h"
+#include "comm/transport/rank_wait.h"
+#include "comm/transport/shm/shm_heap.h"
+#include "comm/transport/shm/shm_memory.h"
+#include "comm/transport/shm/shm_peer_access.h"
+#include "kernels/device.h"
+#include "kernels/reduce.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+constexpr const char* kKey = "shared memory";
+
+/// Bytes [begin, begin + bytes) of `of`.
+template <class V>
+V piece_of(const V& of, std::int64_t begin, std::int64_t bytes) {
+  const std::int64_t element = size_of(of.dtype());
+  return of.slice(begin / element, (begin + bytes) / element);
+}
+
+/// How much of a message has gone through its channel.
+struct Progress {
+  ShmChannel* channel = nullptr;  // null: there is no message
+  std::int64_t bytes = 0;
+  std::int64_t done = 0;  // bytes
+  bool finished = true;
+
+  Progress() = default;
+  Progress(ShmChannel& through, std::int64_t length)
+      : channel(&through), bytes(length), finished(false) {}
+  std::int64_t next_bytes() const { return std::min(bytes - done, ShmChannel::kSlotBytes); }
+  void advance(std::int64_t by) {
+    done += by;
+    finished = done == bytes;
+  }
+};
+
+class ShmTransport final : public Transport {
+ public:
+  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmMemory> memory,
+               std::shared_ptr<ShmHeap> heap, Transport& local)
+      : Transport(local.world()),
+        group_(group),
+        memory_(std::move(memory)),
+        heap_(std::move(heap)),
+        local_(local),
+        waiting_(group, *this, memory_->board(rank()).doorbell,
+                 spin_time(size(), static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)))),
+        peers_(*memory_, *heap_, *this, waiting_) {
+    memory_->board(rank()).pid = ::getpid();
+  }
+
+  void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
+  std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
+  FlightRecorder& recorder() override { return local_.recorder(); }
+  std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
+  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
+  PeerAccess* peer_access() override { return &peers_; }
+  Allocator& allocator(Device& device) override {
+    return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(*heap_) : device;
+  }
+
+  /// Gets this rank out of its wait; the group is aborted already. Any thread.
+  void wake() { memory_->board(rank()).doorbell.ring(); }
+
+ protected:
+  void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                   Combine combine) override;
+
+ private:
+  void send_piece(int to, const ConstView& out, Progress& sending);
+  void take_piece(Stream& stream, int from, const View& in, Combine combine, Progress& receiving);
+  void check(int from, const ShmChannel::Slot& first, std::int64_t bytes);
+
+  ProcessGroup& group_;
+  std::shared_ptr<ShmMemory> memory_;
+  std::shared_ptr<ShmHeap> heap_;
+  Transport& local_;
+  RankWait<ProcessGroup> waiting_;
+  ShmPeerAccess peers_;
+};
+
+void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
+                               Combine combine) {
+  waiting_.throw_if_aborted();
+  Progress sending, receiving;
+  if (to != kNobody) sending = Progress(memory_->channel(rank(), to), out.bytes());
+  if (from != kNobody) receiving = Progress(memory_->channel(from, rank()), in.bytes());
+  const bool in_place = to != kNobody && from != kNobody && in.data() == out.data();
+
+  const auto can_send = [&sending] {
+    const ShmChannel* channel = sending.channel;
+    return !sending.finished &&
+           channel->sent.load(std::memory_order_relaxed) - channel->taken.load() <
+               ShmChannel::kSlots;
+  };
+  const auto can_take = [&sending, &receiving, in_place] {
+    if (receiving.finished) return false;
+    // What is added to in place must have been sent as it was before.
+    if (in_place && !sending.finished && receiving.done >= sending.done) return false;
+    const ShmChannel* channel = receiving.channel;
+    return channel->sent.load() != channel->taken.load(std::memory_order_relaxed);
+  };
+  while (!sending.finished || !receiving.finished) {
+    if (can_send()) {
+      send_piece(to, out, sending);
+    } else if (can_take()) {
+      take_piece(stream, from, in, combine, receiving);
+    } else {
+      waiting_.wait(receiving.finished ? to : from, [&] { return can_send() || can_take(); });
+    }
+  }
+}
+
+void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
+  ShmChannel& channel = *sending.channel;
+  const std::uint64_t piece = channel.sent.load(std::memory_order_relaxed);
+  const std::int64_t bytes = sending.next_bytes();
+  ShmChannel::Slot& slot = channel.slot(piece);
+  slot.message_bytes = sending.bytes;
+  slot.tag = recorder().current();
+  copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
+  channel.sent.store(piece + 1);
+  memory_->board(to).doorbell.ring();
+  sending.advance(bytes);
+}
+
+void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine combine,
+                              Progress& receiving) {
+  ShmChannel& channel = *receiving.channel;
+  const std::uint64_t piece = channel.taken.load(std::memory_order_relaxed);
+  const ShmChannel::Slot& slot = channel.slot(piece);
+  if (receiving.done == 0) check(from, slot, in.bytes());
+  const std::int64_t bytes = receiving.next_bytes();
+  const View into = piece_of(in, receiving.done, bytes);
+  if (bytes > 0 && combine == Combine::copy) {
+    std::memcpy(into.data(), slot.data.data(), static_cast<std::size_t>(bytes));
+  } else if (bytes > 0) {
+    reduce_into(stream, operation_of(combine),
+                ConstView(slot.data.data(), into.shape(), into.dtype()), into);
+  }
+  channel.taken.store(piece + 1);
+  memory_->board(from).doorbell.ring();
+  receiving.advance(bytes);
+}
+
+void ShmTransport::check(int from, const ShmChannel::Slot& first, std::int64_t bytes) {
+  if (first.message_bytes == bytes && first.tag == recorder().current()) return;
+  const auto status = look_at(from);
+  waiting_.fail<MismatchError>(explain_mismatch(from, first.message_bytes,
+                                                status ? status->latest : std::nullopt, rank(),
+                                                bytes, recorder().latest()));
+}
+
+std::shared_ptr<ShmMemory> share_memory(ProcessGroup& group, double timeout_seconds) {
+  Rendezvous& rendezvous = group.rendezvous();
+  if (group.process() == 0) {
+    auto memory = std::make_shared<ShmMemory>(ShmMemory::make(group.size()));
+    rendezvous.set(kKey, memory->address());
+    return memory;
+  }
+  const std::string address = rendezvous.get(kKey, timeout_seconds);
+  return std::make_shared<ShmMemory>(ShmMemory::open(group.size(), address));
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds) {
+  const std::shared_ptr<ShmMemory> memory = share_memory(group, timeout_seconds);
+  const auto heap = std::make_shared<ShmHeap>();
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int i = 0; i < group.replicas(); ++i) {
+    auto transport = std::make_unique<ShmTransport>(
+        group, memory, heap, group.local().transport(group.first_rank() + i));
+    group.on_abort([rank = transport.get()] { rank->wake(); });
+    transports.push_back(std::move(transport));
+  }
+  return transports;
+}
+
+}  // namespace ringlet::comm

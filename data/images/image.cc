@@ -1,0 +1,135 @@
+#include "data/images/image.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <system_error>
+
+#include "data/error.h"
+#include "data/images/exif.h"
+#include "data/images/image_format.h"
+#include "data/images/pnm.h"
+#include "data/images/stb.h"
+
+namespace ringlet::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw DataError(name + ": " + what);
+}
+
+void check_bytes(std::uint64_t bytes, const std::string& name, const ImageLimits& limits) {
+  constexpr std::uint64_t kMostOfStb = std::numeric_limits<int>::max();
+  const std::uint64_t most = std::min(limits.file_bytes, kMostOfStb);
+  if (bytes <= most) return;
+  fail(name, "the file has " + std::to_string(bytes) + " bytes, more than the " +
+                 std::to_string(most) + " that an image may have; make it smaller");
+}
+
+void check_extents(std::int64_t width, std::int64_t height, const std::string& name,
+                   const ImageLimits& limits) {
+  if (width < 1 || height < 1) fail(name, "the image has no pixels; save it again");
+  if (width <= limits.side && height <= limits.side && width * height <= limits.pixels) return;
+  fail(name, "the image has " + std::to_string(width) + " x " + std::to_string(height) +
+                 " pixels; at most " + std::to_string(limits.pixels) + " in all and " +
+                 std::to_string(limits.side) + " a side are taken; make it smaller");
+}
+
+/// A decoder's memory is a few times the pixels; more means that the file unpacks to something else
+/// than its header says. Blocks of JPEG and the passes of interlaced PNG round up.
+std::size_t memory_for(const StbHeader& header) {
+  constexpr std::size_t kBytesOfPixel = 16, kRounding = 32, kSlack = std::size_t{1} << 20;
+  return (static_cast<std::size_t>(header.width) + kRounding) *
+             (static_cast<std::size_t>(header.height) + kRounding) * kBytesOfPixel +
+         kSlack;
+}
+
+/// stb names parts of the file as they stand there, whatever their bytes are.
+std::string printable(std::string text) {
+  const auto is_odd = [](unsigned char c) { return c < ' ' || c > '~'; };
+  std::replace_if(text.begin(), text.end(), is_odd, '?');
+  return text;
+}
+
+std::string damaged(ImageFormat format, const std::string& why) {
+  return std::string("the ") + name_of(format) + " file is cut off or damaged (" + printable(why) +
+         "); fetch or save it again";
+}
+
+Image decode_pnm(std::span<const std::uint8_t> file, const std::string& name,
+                 const ImageLimits& limits) {
+  const PnmHeader header = pnm_header(file);
+  if (header.failure != nullptr) fail(name, damaged(ImageFormat::pnm, header.failure));
+  check_extents(header.width, header.height, name, limits);
+  Image image{static_cast<int>(header.width), static_cast<int>(header.height), header.channels, {}};
+  const char* failure = pnm_decode(file, header, image);
+  if (failure != nullptr) fail(name, damaged(ImageFormat::pnm, failure));
+  return image;
+}
+
+Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, const std::string& name,
+                    const ImageLimits& limits) {
+  const char* defect = defect_of(format, file);
+  if (defect != nullptr) fail(name, damaged(format, defect));
+  const StbHeader header = stb_header(file);
+  if (header.failure != nullptr) {
+    fail(name, damaged(format, std::string(header.failure) + ", or far too large"));
+  }
+  check_extents(header.width, header.height, name, limits);
+  Image image{header.width, header.height, header.channels, {}};
+  const char* failure = stb_decode(file, memory_for(header), image);
+  if (failure != nullptr) fail(name, damaged(format, failure));
+  const int orientation = format == ImageFormat::jpeg ? exif_orientation(file) : 1;
+  return orientation == 1 ? image : upright(image, orientation);
+}
+
+}  // namespace
+
+Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
+                   const ImageLimits& limits) {
+  check_bytes(file.size(), name, limits);
+  if (file.empty()) fail(name, "the file is empty; save the image again");
+  const ImageFormat format = image_format(file);
+  if (format == ImageFormat::unknown) {
+    fail(name, "is no image that can be read; save it as PNG, JPEG, BMP, PGM (P5) or PPM (P6)");
+  }
+  return format == ImageFormat::pnm ? decode_pnm(file, name, limits)
+                                    : decode_by_stb(format, file, name, limits);
+}
+
+Image load_image(const fs::path& path, const ImageLimits& limits) {
+  const std::string name = path.string();
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) fail(name, "there is no such file; check the path");
+  if (!fs::is_regular_file(status)) fail(name, "is not a regular file; name a file");
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) fail(name, "has no size: " + error.message() + "; name another file");
+  check_bytes(size, name, limits);
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    fail(name,
+         "cannot be opened: " + std::generic_category().message(errno) + "; check its permissions");
+  }
+  std::vector<std::uint8_t> bytes(size);
+  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  if (static_cast<std::uintmax_t>(stream.gcount()) != size)
+    fail(name, "cannot be read; check the disk");
+  return decode_image(bytes, name, limits);
+}
+
+bool has_image_name(const fs::path& file) {
+  constexpr std::array kExtensions{".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
+  std::string extension = file.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+}  // namespace ringlet::data

@@ -1,0 +1,44 @@
+// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (data/images/pnm.h). A
+// JPEG is turned as its camera was held (data/images/exif.h).
+//
+// A file is taken from memory, whole, and looked at before it is decoded: what it is by its first
+// bytes, its size by its header, and whether it ends where it should. So neither a file of a few
+// bytes that would unpack to gigabytes nor half a download gets further than a message.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ringlet::data {
+
+/// Decoded pixels, 8 bits each (of 16 the higher).
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 0;                  ///< 1 grey, 2 grey and alpha, 3 RGB, 4 RGB and alpha
+  std::vector<std::uint8_t> pixels;  ///< [height, width, channels]
+  int orientation = 1;  ///< of the file, see data/images/exif.h; the pixels are upright
+};
+
+/// What is refused before anything is decoded.
+struct ImageLimits {
+  std::uint64_t file_bytes = std::uint64_t{64} << 20;
+  int side = 20'000;  ///< pixels of width or height
+  std::int64_t pixels = 100'000'000;
+};
+
+/// Decodes the file's content. `name` is for messages. Safe for any bytes, and from several
+/// threads. Throws DataError in one line: the name, what is wrong, the remedy.
+Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
+                   const ImageLimits& limits = {});
+
+/// Reads a regular file and decodes it. Throws DataError as above.
+Image load_image(const std::filesystem::path& file, const ImageLimits& limits = {});
+
+/// Whether a file's name ends as those of images that can be read (".png", ".JPG").
+bool has_image_name(const std::filesystem::path& file);
+
+}  // namespace ringlet::data

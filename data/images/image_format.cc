@@ -1,0 +1,173 @@
+#include "data/images/image_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+
+namespace ringlet::data {
+
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+template <std::size_t N>
+bool starts_with(Bytes file, const std::array<std::uint8_t, N>& magic) {
+  return file.size() >= N && std::equal(magic.begin(), magic.end(), file.begin());
+}
+
+constexpr std::array<std::uint8_t, 8> kPng{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+constexpr std::array<std::uint8_t, 3> kJpeg{0xFF, 0xD8, 0xFF};
+constexpr std::array<std::uint8_t, 2> kBmp{'B', 'M'};
+constexpr std::array<std::uint8_t, 2> kGrey{'P', '5'};
+constexpr std::array<std::uint8_t, 2> kColour{'P', '6'};
+
+constexpr const char* kBreaksOff = "bytes are missing at its end";
+
+/// The Huffman tables that a JPEG has defined so far. stb takes whatever lies in memory for one
+/// that was not.
+class HuffmanTables {
+ public:
+  /// Tables of a class and number, sixteen counts of codes by their length, a byte for each code.
+  bool define(Bytes segment) {
+    constexpr std::size_t kCounts = 16, kMostCodes = 256;
+    while (segment.size() > kCounts) {
+      const Bytes counts = segment.subspan(1, kCounts);
+      const auto codes = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+      if (codes > kMostCodes || 1 + kCounts + codes > segment.size()) return false;
+      known_[segment[0] % known_.size()] = true;
+      segment = segment.subspan(1 + kCounts + codes);
+    }
+    return segment.empty();
+  }
+
+  /// A scan's header: the number of components, for each its number and its tables (DC's and AC's),
+  /// then the first and the last coefficient.
+  bool has_those_of(Bytes scan) const {
+    constexpr std::size_t kRest = 3;
+    constexpr unsigned kOfAc = 0x10, kLow = 0x0F;
+    if (scan.empty() || scan.size() < 1 + std::size_t{2} * scan[0] + kRest) return false;
+    const std::uint8_t first = scan[1 + 2 * scan[0]], last = scan[2 + 2 * scan[0]];
+    for (std::size_t i = 0; i < scan[0]; ++i) {
+      const unsigned tables = scan[2 + 2 * i];
+      if (first == 0 && !known_[tables >> 4]) return false;
+      if (last > 0 && !known_[kOfAc | (tables & kLow)]) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::array<bool, 32> known_{};  // by class (16: AC) and number
+};
+
+/// Walks the markers (ITU-T T.81, annex B): in coded data a byte FF stands before 00 or before one
+/// of the restart markers; any other marker ends it.
+const char* jpeg_defect(Bytes file) {
+  constexpr std::uint8_t kHuffman = 0xC4, kStartOfScan = 0xDA, kEnd = 0xD9;
+  constexpr std::uint8_t kFirstRestart = 0xD0, kLastRestart = 0xD7;
+  HuffmanTables tables;
+  bool coded = false;
+  for (std::size_t at = 2; at + 1 < file.size();) {
+    const std::uint8_t marker = file[at + 1];
+    if (file[at] != 0xFF || marker == 0xFF) {  // coded data, or filling
+      ++at;
+      continue;
+    }
+    if (marker == kEnd) return nullptr;
+    const bool restart = marker >= kFirstRestart && marker <= kLastRestart;
+    if ((coded && marker == 0) || restart) {
+      at += 2;
+      continue;
+    }
+    if (at + 3 >= file.size()) return kBreaksOff;
+    const std::size_t length = std::size_t{file[at + 2]} << 8 | file[at + 3];  // counts itself
+    if (length < 2) return "a segment has no length";
+    if (at + 2 + length > file.size()) return kBreaksOff;
+    const Bytes segment = file.subspan(at + 4, length - 2);
+    if (marker == kHuffman && !tables.define(segment)) return "a Huffman table has too many codes";
+    if (marker == kStartOfScan && !tables.has_those_of(segment)) {
+      return "a scan has no Huffman table";
+    }
+    coded = marker == kStartOfScan;
+    at += 2 + length;
+  }
+  return kBreaksOff;
+}
+
+/// The little-endian number of `count` bytes at `at`.
+std::uint64_t number_at(Bytes file, std::size_t at, std::size_t count) {
+  std::uint64_t value = 0;
+  for (std::size_t i = count; i-- > 0;) value = value << 8 | file[at + i];
+  return value;
+}
+
+/// Rows are padded to four bytes; only uncompressed pixels are decoded.
+const char* bmp_defect(Bytes file) {
+  constexpr std::size_t kHeaders = 30;  // up to the bits a pixel
+  constexpr std::uint64_t kOldHeader = 12;
+  if (file.size() < kHeaders) return kBreaksOff;
+  const bool old = number_at(file, 14, 4) == kOldHeader;
+  const std::uint64_t begin = number_at(file, 10, 4);
+  const std::uint64_t width = old ? number_at(file, 18, 2) : number_at(file, 18, 4);
+  const auto signed_height = static_cast<std::int32_t>(number_at(file, 22, 4));
+  const std::uint64_t height =
+      old ? number_at(file, 20, 2) : static_cast<std::uint64_t>(std::llabs(signed_height));
+  const std::uint64_t bits = old ? number_at(file, 24, 2) : number_at(file, 28, 2);
+  return begin + (width * bits + 31) / 32 * 4 * height <= file.size() ? nullptr : kBreaksOff;
+}
+
+/// Chunks of a length, a type, that many bytes and a sum of four, up to the one called IEND.
+const char* png_defect(Bytes file) {
+  constexpr std::size_t kAround = 12;  // bytes of a chunk beside its content
+  constexpr std::array<std::uint8_t, 4> kEnd{'I', 'E', 'N', 'D'};
+  for (std::size_t at = kPng.size(); at + kAround <= file.size();) {
+    const std::size_t length = std::size_t{file[at]} << 24 | std::size_t{file[at + 1]} << 16 |
+                               std::size_t{file[at + 2]} << 8 | file[at + 3];
+    if (starts_with(file.subspan(at + 4), kEnd)) return nullptr;
+    at += kAround + length;
+  }
+  return kBreaksOff;
+}
+
+}  // namespace
+
+const char* name_of(ImageFormat format) {
+  switch (format) {
+    case ImageFormat::png:
+      return "PNG";
+    case ImageFormat::jpeg:
+      return "JPEG";
+    case ImageFormat::bmp:
+      return "BMP";
+    case ImageFormat::pnm:
+      return "PGM or PPM";
+    case ImageFormat::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+ImageFormat image_format(Bytes file) {
+  if (starts_with(file, kPng)) return ImageFormat::png;
+  if (starts_with(file, kJpeg)) return ImageFormat::jpeg;
+  if (starts_with(file, kBmp)) return ImageFormat::bmp;
+  if (starts_with(file, kGrey) || starts_with(file, kColour)) return ImageFormat::pnm;
+  return ImageFormat::unknown;
+}
+
+const char* defect_of(ImageFormat format, Bytes file) {
+  switch (format) {
+    case ImageFormat::jpeg:
+      return jpeg_defect(file);
+    case ImageFormat::bmp:
+      return bmp_defect(file);
+    case ImageFormat::png:
+      return png_defect(file);
+    case ImageFormat::pnm:
+    case ImageFormat::unknown:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace ringlet::data

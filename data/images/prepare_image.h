@@ -1,0 +1,44 @@
+// From a picture of any size to what a model sees: its channels, its height and width, and dark
+// where its training images were dark.
+//
+//   (upright already: data/images/exif.h) -> alpha over white -> colour to grey by luma -> inverted, if
+//   need be -> scaled to fit, the shape kept -> padded in the border's own brightness -> levels
+//   stretched, if need be
+//
+// A photograph's ground is hardly ever as dark as that of the training images, and a model takes it
+// for a thing that fills the picture. Stretching makes the ground black and the brightest white.
+// A picture that has the model's size and channels already comes through bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/images/image.h"
+
+namespace ringlet::data {
+
+/// What a model sees.
+struct ImageTarget {
+  int channels = 1;  ///< 1 grey, 3 RGB
+  int height = 0;
+  int width = 0;
+  double background = 0;  ///< pixel / 255 of the training images' borders
+};
+
+enum class Invert : std::uint8_t { automatic, on, off };
+
+struct PreparedImage {
+  std::vector<std::uint8_t> pixels;  ///< [channels, height, width]
+  bool inverted = false;
+  std::vector<std::string> steps;  ///< what was done, in words, in order; empty: nothing
+};
+
+/// `automatic` inverts where one of the picture's border and the target's background is lighter
+/// than middle grey and the other is not; the border counts by its median. `stretch`: the levels of
+/// a picture that was scaled and whose border is lighter than the background by far (darker, for a
+/// model of light ones). Throws DataError for a target of other than 1 or 3 channels.
+PreparedImage prepare_image(const Image& image, const ImageTarget& target, Invert invert,
+                            bool stretch = true);
+
+}  // namespace ringlet::data

@@ -1,0 +1,70 @@
+#include "train/files/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "train/files/posix_file.h"
+
+namespace ringlet::train {
+
+namespace fs = std::filesystem;
+
+AtomicFile::AtomicFile(const fs::path& target)
+    : target_(target), aside_(posix::aside_of(target, "tmp")) {
+  // The rename at the end would put a plain file in a device's place.
+  const auto kind = fs::status(target_).type();
+  if (kind != fs::file_type::regular && kind != fs::file_type::not_found &&
+      kind != fs::file_type::directory) {
+    throw FileError("cannot write " + target_.string() +
+                    ": it is no plain file; name another path");
+  }
+  posix::remove_abandoned(target_, "tmp");
+  ::unlink(aside_.c_str());  // of a former process with the same number
+  constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
+  descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+  if (descriptor_ < 0) throw posix::file_error("write", target_, errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!aside_.empty()) ::unlink(aside_.c_str());
+}
+
+void AtomicFile::write(const void* data, std::size_t bytes) {
+  posix::write_all(descriptor_, target_, data, bytes);
+}
+
+void AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) throw posix::file_error("write", target_, errno);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) throw posix::file_error("write", target_, errno);
+  if (::rename(aside_.c_str(), target_.c_str()) != 0) {
+    throw posix::file_error("write", target_, errno);
+  }
+  aside_.clear();
+  posix::sync_parent(target_);
+}
+
+void write_file_atomically(const fs::path& target, std::string_view content) {
+  AtomicFile file(target);
+  file.write(content);
+  file.commit();
+}
+
+void require_writable_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) throw posix::file_error("make the folder", directory, error.value());
+  const fs::path probe = posix::aside_of(directory / "probe", "tmp");
+  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) throw posix::file_error("write into", directory, errno);
+  ::close(descriptor);
+  ::unlink(probe.c_str());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,45 @@
+#include "train/files/json_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train {
+
+int json_depth(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;  // what is escaped ends no string
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return deepest;
+}
+
+nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth) {
+  const auto fail = [&](const std::string& why) {
+    throw FileError(fmt::format("{} is not valid JSON ({}); the file is damaged", source, why));
+  };
+  if (text.find('\0') != std::string_view::npos) fail("a zero byte");
+  if (json_depth(text) > max_depth) fail(fmt::format("nested deeper than {}", max_depth));
+  try {
+    return nlohmann::json::parse(text.begin(), text.end());
+  } catch (const nlohmann::json::exception& error) {
+    fail(on_one_line(error.what()));
+  }
+  return {};
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,23 @@
+// JSON that comes from outside: files that a user names, or that were damaged on their way.
+//
+// The library would follow any depth of nesting, takes a zero byte for the end of the text, and
+// quotes what it read in its messages. Here nesting has a limit, a zero byte is an error, and
+// messages stay on one line.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "train/files/one_line.h"
+
+namespace ringlet::train {
+
+/// How deep objects and lists are nested in `text`: 2 for {"a":[1]}. Does not check the syntax.
+int json_depth(std::string_view text);
+
+/// Parses `text`, which `source` (a file, "m.jsonl: line 3") holds. Throws FileError
+/// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.
+nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth);
+
+}  // namespace ringlet::train

@@ -1,0 +1,155 @@
+#include "train/files/model_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
+#include "train/files/safetensors.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLargestSide = 1 << 14;  // pixels; beyond it a file is broken rather than large
+constexpr std::size_t kMostClasses = 1 << 16;
+
+/// Takes the texts of one file apart; every complaint names the file and the text.
+class MetadataReader {
+ public:
+  MetadataReader(const fs::path& file, const Metadata& metadata)
+      : file_(file), metadata_(metadata) {}
+
+  const std::string& text(const std::string& key) const {
+    const auto found = metadata_.find(key);
+    if (found != metadata_.end()) return found->second;
+    throw FileError(
+        fmt::format("{}: its metadata names a model of Ringlet's but lacks {}; save it "
+                    "again, or leave all of ringlet.* out",
+                    file_.string(), key));
+  }
+
+  float number(const std::string& key) const {
+    const std::string& digits = text(key);
+    float value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
+    if (error != std::errc() || stopped != end || !std::isfinite(value)) {
+      fail(key, "a finite number");
+    }
+    return value;
+  }
+
+  nlohmann::json list(const std::string& key, const char* wanted) const {
+    constexpr int kFlat = 1;  // levels
+    nlohmann::json json = parse_json_text(file_.string() + ": its " + key, text(key), kFlat);
+    if (!json.is_array()) fail(key, wanted);
+    return json;
+  }
+
+  [[noreturn]] void fail(const std::string& key, const std::string& wanted) const {
+    constexpr std::size_t kShown = 60;
+    const std::string& whole = metadata_.at(key);
+    std::string shown = on_one_line(whole.substr(0, kShown));
+    if (whole.size() > kShown) shown += "...";
+    throw FileError(fmt::format("{}: its metadata has {} = '{}', which is not {}", file_.string(),
+                                key, shown, wanted));
+  }
+
+ private:
+  const fs::path& file_;
+  const Metadata& metadata_;
+};
+
+void read_input(const MetadataReader& reader, ModelInfo& info) {
+  const char* key = "ringlet.input";
+  const std::string wanted =
+      fmt::format("[channels,height,width], each a whole number from 1 to {}", kLargestSide);
+  const nlohmann::json extents = reader.list(key, wanted.c_str());
+  const bool good = extents.size() == 3 &&
+                    std::all_of(extents.begin(), extents.end(), [](const nlohmann::json& extent) {
+                      return extent.is_number_unsigned() && extent >= 1 && extent <= kLargestSide;
+                    });
+  if (!good) reader.fail(key, wanted);
+  info.channels = extents[0].get<int>();
+  info.height = extents[1].get<int>();
+  info.width = extents[2].get<int>();
+}
+
+void read_classes(const MetadataReader& reader, ModelInfo& info) {
+  const char* key = "ringlet.classes";
+  const std::string wanted = fmt::format("a list of 1 to {} names", kMostClasses);
+  const nlohmann::json names = reader.list(key, wanted.c_str());
+  if (names.empty() || names.size() > kMostClasses) reader.fail(key, wanted);
+  for (const nlohmann::json& name : names) {
+    if (!name.is_string()) reader.fail(key, wanted);
+    info.classes.push_back(name.get<std::string>());
+  }
+}
+
+/// JSON is UTF-8; a folder's name need not be.
+std::string as_json(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string utf8(const std::string& text) {
+  return nlohmann::json::parse(as_json(text)).get<std::string>();
+}
+
+void check_model(const MetadataReader& reader, const std::string& model) {
+  const std::vector<std::string> known = nn::model_names();
+  if (std::find(known.begin(), known.end(), model) != known.end()) return;
+  reader.fail("ringlet.model",
+              fmt::format("a model that this version knows ({})", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+nn::ModelInput ModelInfo::input() const {
+  return {channels, height, width, static_cast<int>(classes.size())};
+}
+
+Metadata to_metadata(const ModelInfo& info) {
+  Metadata metadata{
+      {"format", "pt"},
+      {"ringlet.version", info.version},
+      {"ringlet.model", info.model},
+      {"ringlet.data", utf8(info.data)},
+      {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
+      {"ringlet.classes", as_json(info.classes)},
+      {"ringlet.mean", fmt::format("{}", info.mean)},
+      {"ringlet.deviation", fmt::format("{}", info.deviation)}};
+  if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
+  return metadata;
+}
+
+std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& metadata) {
+  if (!metadata.contains("ringlet.model")) return {};
+  const MetadataReader reader(file, metadata);
+  ModelInfo info;
+  info.model = reader.text("ringlet.model");
+  check_model(reader, info.model);
+  info.version = reader.text("ringlet.version");
+  info.data = reader.text("ringlet.data");
+  read_input(reader, info);
+  read_classes(reader, info);
+  info.mean = reader.number("ringlet.mean");
+  info.deviation = reader.number("ringlet.deviation");
+  if (info.deviation <= 0) reader.fail("ringlet.deviation", "greater than 0");
+  if (metadata.contains("ringlet.background")) {
+    info.background = reader.number("ringlet.background");
+  }
+  return info;
+}
+
+std::optional<ModelInfo> read_model_info(const fs::path& file) {
+  return parse_model_info(file, SafetensorsFile(file).metadata());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,77 @@
+#include "train/files/recipe_json.h"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "train/files/atomic_file.h"
+#include "train/files/json_fields.h"
+#include "train/files/json_text.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Calls visit(name, field) for every field that is a plain value.
+template <class R, class Visit>
+void for_each_field(R& recipe, Visit visit) {
+  visit("model", recipe.model);
+  visit("data", recipe.data);
+  visit("batch_size", recipe.batch_size);
+  visit("epochs", recipe.epochs);
+  visit("lr", recipe.lr);
+  visit("momentum", recipe.momentum);
+  visit("nesterov", recipe.nesterov);
+  visit("weight_decay", recipe.weight_decay);
+  visit("cycle_momentum", recipe.cycle_momentum);
+  visit("seed", recipe.seed);
+  visit("shuffle", recipe.shuffle);
+  visit("normalize", recipe.normalize);
+  visit("accumulate", recipe.accumulate);
+  visit("exact", recipe.exact);
+  visit("shards", recipe.shards);
+}
+
+DType parse_grad_dtype(const std::string& name) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    if (name == name_of(dtype)) return dtype;
+  }
+  throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Recipe& recipe) {
+  nlohmann::json json;
+  for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
+  json["schedule"] = name_of(recipe.schedule);
+  json["grad_dtype"] = name_of(recipe.grad_dtype);
+  return json;
+}
+
+Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
+  Recipe recipe;
+  try {
+    for_each_field(recipe, [&](const char* name, auto& field) { read_field(json, name, field); });
+    std::string schedule;
+    read_field(json, "schedule", schedule);
+    recipe.schedule = parse_schedule(schedule);
+    if (json.contains("grad_dtype")) {  // older runs know f32 alone
+      std::string dtype;
+      read_field(json, "grad_dtype", dtype);
+      recipe.grad_dtype = parse_grad_dtype(dtype);
+    }
+  } catch (const std::exception& error) {
+    throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
+                    "); it is damaged, or another version's");
+  }
+  const nlohmann::json known = to_json(recipe);
+  for (const auto& [name, value] : json.items()) {
+    if (!known.contains(name)) {
+      throw FileError(source + ": the recipe has no field " + on_one_line(name) +
+                      "; it is damaged, or another version's");
+    }
+  }
+  return recipe;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,165 @@
+#include "train/files/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "train/files/json_text.h"
+#include "train/files/safetensors_header.h"
+#include "train/files/safetensors_stream.h"
+
+namespace ringlet::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors is little-endian; a big-endian machine needs its bytes swapped");
+
+std::uint64_t words_for(std::uint64_t bytes) { return (bytes + 7) / 8; }
+
+std::int64_t bytes_of(const TensorSpec& spec) {
+  return std::accumulate(spec.shape.begin(), spec.shape.end(), safetensors_dtype_bytes(spec.dtype),
+                         std::multiplies<>());
+}
+
+/// The tensors in the reference's order: wider dtypes first, then by name.
+std::vector<const TensorToWrite*> in_file_order(const std::string& file,
+                                                std::span<const TensorToWrite> tensors) {
+  const auto fail = [&](const std::string& what) {
+    throw FileError("cannot write " + file + ": " + what);
+  };
+  std::vector<const TensorToWrite*> order;
+  for (const TensorToWrite& tensor : tensors) {
+    const TensorSpec& spec = tensor.spec;
+    if (safetensors_dtype_rank(spec.dtype) < 0) {
+      fail("tensor '" + spec.name + "': dtype '" + spec.dtype + "' is not known");
+    }
+    if (spec.name == "__metadata__") fail("a tensor may not be called __metadata__");
+    order.push_back(&tensor);
+  }
+  std::sort(order.begin(), order.end(), [](const TensorToWrite* a, const TensorToWrite* b) {
+    const int rank_a = safetensors_dtype_rank(a->spec.dtype);
+    const int rank_b = safetensors_dtype_rank(b->spec.dtype);
+    return rank_a != rank_b ? rank_a > rank_b : a->spec.name < b->spec.name;
+  });
+  std::vector<std::string_view> names;
+  for (const TensorToWrite* tensor : order) names.push_back(tensor->spec.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) fail("there are two tensors called '" + std::string(*twice) + "'");
+  return order;
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(const fs::path& path)
+    : SafetensorsFile(SafetensorsStream(path), path) {}
+
+SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path_(std::move(path)) {
+  SafetensorsHeader& header = stream.header();
+  metadata_ = std::move(header.metadata);
+
+  // Each tensor starts at a multiple of 8 bytes here, whatever its place in the file is.
+  std::uint64_t words = 0;
+  for (const PlacedTensor& tensor : header.tensors) words += words_for(tensor.end - tensor.begin);
+  storage_.resize(words);
+  auto* at = reinterpret_cast<std::byte*>(storage_.data());
+  for (PlacedTensor& tensor : header.tensors) {
+    const std::uint64_t bytes = tensor.end - tensor.begin;
+    if (bytes > 0) stream.read(at, bytes);
+    entries_.push_back({std::move(tensor.spec), {at, bytes}});
+    at += 8 * words_for(bytes);
+  }
+}
+
+const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.spec.name == name; });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+const SafetensorsFile::Entry& SafetensorsFile::require(std::string_view name,
+                                                       std::string_view dtype) const {
+  const Entry* entry = find(name);
+  if (entry == nullptr) {
+    throw FileError(fmt::format("{}: there is no tensor '{}'; fetch or save the file again",
+                                path_.string(), name));
+  }
+  if (entry->spec.dtype != dtype) {
+    throw FileError(
+        fmt::format("{}: tensor '{}': expected dtype {}, found {}; fetch or save the file again",
+                    path_.string(), name, dtype, entry->spec.dtype));
+  }
+  return *entry;
+}
+
+std::span<const float> SafetensorsFile::f32(std::string_view name) const {
+  const auto bytes = require(name, "F32").bytes;
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+std::span<const std::int64_t> SafetensorsFile::i64(std::string_view name) const {
+  const auto bytes = require(name, "I64").bytes;
+  return {reinterpret_cast<const std::int64_t*>(bytes.data()), bytes.size() / sizeof(std::int64_t)};
+}
+
+bool SafetensorsFile::strip_prefix(std::string_view prefix) {
+  const bool everywhere =
+      !entries_.empty() && std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return entry.spec.name.starts_with(prefix);
+      });
+  if (!everywhere) return false;
+  for (Entry& entry : entries_) entry.spec.name.erase(0, prefix.size());
+  return true;
+}
+
+void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_surplus) const {
+  std::vector<std::string> problems;
+  for (const TensorSpec& wanted : expected) {
+    const Entry* entry = find(wanted.name);
+    if (entry == nullptr) {
+      problems.push_back(fmt::format("missing {} {}", wanted.name, describe(wanted)));
+    } else if (entry->spec.dtype != wanted.dtype || entry->spec.shape != wanted.shape) {
+      problems.push_back(fmt::format("{}: expected {}, found {}", wanted.name, describe(wanted),
+                                     describe(entry->spec)));
+    }
+  }
+  for (const Entry& entry : entries_) {
+    const bool wanted = std::any_of(expected.begin(), expected.end(), [&](const TensorSpec& spec) {
+      return spec.name == entry.spec.name;
+    });
+    if (!wanted && !allow_surplus) {
+      problems.push_back(fmt::format("surplus {} {}", entry.spec.name, describe(entry.spec)));
+    }
+  }
+  if (problems.empty()) return;
+  throw FileError(fmt::format("{} does not fit: {}; name weights of the same model", path_.string(),
+                              on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
+}
+
+void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorToWrite*> order = in_file_order(path.string(), tensors);
+  SafetensorsHeader header{metadata, {}};
+  std::uint64_t end = 0;
+  for (const TensorToWrite* tensor : order) {
+    const std::uint64_t begin = end;
+    end += static_cast<std::uint64_t>(bytes_of(tensor->spec));
+    header.tensors.push_back({tensor->spec, begin, end});
+  }
+  const std::string text = format_safetensors_header(path.string(), header);
+  const std::uint64_t length = text.size();
+
+  AtomicFile file(path);
+  file.write(&length, sizeof length);
+  file.write(text);
+  for (const TensorToWrite* tensor : order) {
+    file.write(tensor->data, static_cast<std::size_t>(bytes_of(tensor->spec)));
+  }
+  file.commit();
+}
+
+}  // namespace ringlet::train

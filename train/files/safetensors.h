@@ -1,0 +1,92 @@
+// safetensors: the weights file that PyTorch's world reads (huggingface/safetensors).
+//
+//   u64 N, little-endian | N bytes of JSON, padded with spaces to a multiple of 8 | the tensors'
+//   bytes
+//   {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [..], "data_offsets": [b,
+//   e]}}
+//
+// Tensors are row-major and little-endian. Sorted by offset they start at 0, touch, and end at the
+// end of the file. The reader is strict about all of it; the writer puts wider types first and
+// names in order, so the same tensors give the same bytes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train {
+
+/// Name, type and shape of a tensor in a file. `dtype` is the format's word: "F32", "I64", ...
+struct TensorSpec {
+  std::string name;
+  std::string dtype = "F32";
+  std::vector<std::int64_t> shape;  ///< empty: a scalar
+};
+
+/// Bytes of one element of a dtype of the format; 0 for a word that it does not know.
+std::int64_t safetensors_dtype_bytes(std::string_view dtype);
+
+class SafetensorsStream;
+
+/// A file in memory: read once, checked as a whole, then looked up by name.
+class SafetensorsFile {
+ public:
+  /// Reads and checks. Throws FileError naming the file and what is wrong.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+  /// The same from an open stream (safetensors_stream.h); `path` is for messages.
+  SafetensorsFile(SafetensorsStream stream, std::filesystem::path path);
+  SafetensorsFile(const SafetensorsFile&) = delete;  // entries point into the storage
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  struct Entry {
+    TensorSpec spec;
+    std::span<const std::byte> bytes;  ///< inside this object
+  };
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// In the order of their bytes in the file.
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// The values of an F32 tensor, row-major. Throws FileError for no such name or another dtype.
+  std::span<const float> f32(std::string_view name) const;
+  /// The values of an I64 tensor.
+  std::span<const std::int64_t> i64(std::string_view name) const;
+
+  /// Removes `prefix` from every name if all names have it (PyTorch's wrappers put "module." in
+  /// front). True when it did.
+  bool strip_prefix(std::string_view prefix);
+
+  /// Compares names, dtypes and shapes with what is wanted. Throws one FileError that lists every
+  /// missing, surplus, differently shaped and differently typed tensor. Surplus ones are allowed
+  /// when `allow_surplus`.
+  void match(std::span<const TensorSpec> expected, bool allow_surplus = false) const;
+
+ private:
+  const Entry* find(std::string_view name) const;
+  const Entry& require(std::string_view name, std::string_view dtype) const;
+
+  std::filesystem::path path_;
+  std::vector<std::uint64_t> storage_;  // the tensors' bytes, aligned to 8
+  std::map<std::string, std::string> metadata_;
+  std::vector<Entry> entries_;
+};
+
+/// A tensor to write; `data` holds product(shape) elements of spec.dtype, row-major.
+struct TensorToWrite {
+  TensorSpec spec;
+  const void* data = nullptr;
+};
+
+/// Writes the file atomically (atomic_file.h). The bytes depend on the arguments only, not on the
+/// tensors' order. Throws FileError, also for a name that comes twice or a dtype that is not known.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace ringlet::train

@@ -1,0 +1,61 @@
+#include "train/files/safetensors_stream.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <utility>
+
+namespace ringlet::train {
+
+namespace fs = std::filesystem;
+
+SafetensorsStream::SafetensorsStream(const fs::path& path) : name_(path.string()) {
+  std::error_code error;
+  if (!fs::exists(path, error)) fail("there is no such file; check the path");
+  if (!fs::is_regular_file(path, error)) fail("is not a regular file; name a file of weights");
+  remaining_ = fs::file_size(path, error);
+  stream_ = std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (error || !*stream_) fail("cannot be opened; check its permissions");
+  read_header();
+}
+
+SafetensorsStream::SafetensorsStream(std::unique_ptr<std::istream> stream, std::uint64_t bytes,
+                                     std::string name)
+    : name_(std::move(name)), stream_(std::move(stream)), remaining_(bytes) {
+  read_header();
+}
+
+void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
+  stream_->read(static_cast<char*>(destination), static_cast<std::streamsize>(bytes));
+  if (!*stream_) fail("cannot be read to its end; check the disk");
+  remaining_ -= bytes;
+}
+
+/// What stands between the length and the tensors.
+void SafetensorsStream::read_header() {
+  std::uint64_t length = 0;
+  if (remaining_ < sizeof length)
+    fail("truncated: there is no header; fetch or save the file again");
+  read(&length, sizeof length);
+  if (length > kMaxSafetensorsHeader) {
+    fail(
+        fmt::format("the header would be {} bytes long, at most {} are allowed; this is no "
+                    "safetensors file",
+                    length, kMaxSafetensorsHeader));
+  }
+  if (length > remaining_) {
+    fail(
+        fmt::format("truncated: the header is {} bytes long, {} follow; fetch or save the "
+                    "file again",
+                    length, remaining_));
+  }
+  std::string text(length, '\0');
+  read(text.data(), length);
+  header_ = parse_safetensors_header(name_, text, remaining_);
+}
+
+void SafetensorsStream::fail(const std::string& what) const {
+  throw FileError(name_ + ": " + what);
+}
+
+}  // namespace ringlet::train

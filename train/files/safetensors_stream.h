@@ -1,0 +1,37 @@
+// A safetensors file that is read from its beginning to its end: the header at once, checked as a
+// whole, then the tensors' bytes in pieces of any size. For files that need not fit into memory.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <string>
+
+#include "train/files/safetensors_header.h"
+
+namespace ringlet::train {
+
+class SafetensorsStream {
+ public:
+  /// Opens a file, reads and checks its header. Throws FileError naming it and what is wrong.
+  explicit SafetensorsStream(const std::filesystem::path& path);
+  /// The same for any stream of `bytes` bytes; `name` is for messages.
+  SafetensorsStream(std::unique_ptr<std::istream> stream, std::uint64_t bytes, std::string name);
+
+  const SafetensorsHeader& header() const { return header_; }
+  SafetensorsHeader& header() { return header_; }
+  /// The next `bytes` bytes of the tensors, which follow each other in the header's order.
+  void read(void* destination, std::uint64_t bytes);
+
+ private:
+  void read_header();
+  [[noreturn]] void fail(const std::string& what) const;
+
+  std::string name_;
+  std::unique_ptr<std::istream> stream_;
+  std::uint64_t remaining_ = 0;
+  SafetensorsHeader header_;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,151 @@
+#include "train/files/state.h"
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "kernels/host_copy.h"
+#include "train/files/atomic_file.h"
+#include "train/files/safetensors.h"
+
+namespace ringlet::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::int64_t> extents(const Shape& shape) {
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < shape.rank(); ++i) list.push_back(shape[i]);
+  return list;
+}
+
+std::vector<float> to_host(Stream& stream, ConstView view) {
+  std::vector<float> host(static_cast<std::size_t>(view.count()));
+  copy_to_host(stream, view, host.data());
+  return host;
+}
+
+/// The slice of an arena-shaped view that belongs to the parameter at registration order `id`.
+template <class V>
+V slice_of(const V& arena, const nn::Plan& plan, int id) {
+  for (const nn::PlannedParameter& planned : plan.parameters) {
+    if (planned.id == id) return arena.slice(planned.begin, planned.end);
+  }
+  throw ContractError("state: the plan has no parameter " + std::to_string(id));
+}
+
+std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
+  std::vector<TensorSpec> specs;
+  for (const auto* p : registry.parameters) specs.push_back({p->name, "F32", extents(p->shape)});
+  for (const auto* b : registry.buffers) specs.push_back({b->name, "F32", extents(b->shape)});
+  return specs;
+}
+
+std::vector<TensorSpec> velocity_specs(const nn::Registry& registry) {
+  std::vector<TensorSpec> specs;
+  for (const auto* p : registry.parameters) specs.push_back({p->name, "F32", extents(p->shape)});
+  return specs;
+}
+
+std::vector<float> values_of(const SafetensorsFile& file, const std::string& name) {
+  const auto values = file.f32(name);
+  return {values.begin(), values.end()};
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw FileError(path.string() + " cannot be read; is this the --out of a run?");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+HostState download(Device& device, const nn::Parameters& parameters, ConstView velocity) {
+  HostState state;
+  Stream& stream = device.compute();
+  for (const auto* p : parameters.registry().parameters) {
+    state.values.push_back(to_host(stream, p->value));
+    if (!velocity.absent()) {
+      state.velocities.push_back(to_host(stream, slice_of(velocity, parameters.plan(), p->id)));
+    }
+  }
+  for (const auto* b : parameters.registry().buffers) {
+    state.buffers.push_back(to_host(stream, b->value));
+  }
+  return state;
+}
+
+void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
+            View velocity) {
+  Stream& stream = device.compute();
+  const nn::Registry& registry = parameters.registry();
+  for (std::size_t i = 0; i < state.values.size(); ++i) {
+    copy_from_host(stream, state.values[i].data(), registry.parameters[i]->value);
+  }
+  for (std::size_t i = 0; i < state.buffers.size(); ++i) {
+    copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
+  }
+  for (std::size_t i = 0; i < state.velocities.size(); ++i) {
+    copy_from_host(stream, state.velocities[i].data(),
+                   slice_of(velocity, parameters.plan(), static_cast<int>(i)));
+  }
+}
+
+void save_model(const fs::path& file, const nn::Registry& registry, const HostState& state,
+                const ModelInfo& info) {
+  std::vector<TensorToWrite> tensors;
+  const auto specs = model_specs(registry);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const bool is_value = i < state.values.size();
+    const auto& values = is_value ? state.values[i] : state.buffers[i - state.values.size()];
+    tensors.push_back({specs[i], values.data()});
+  }
+  write_safetensors(file, tensors, to_metadata(info));
+}
+
+HostState load_model(const fs::path& path, const nn::Registry& registry) {
+  SafetensorsFile file(path);
+  file.strip_prefix("module.");
+  file.match(model_specs(registry));
+  HostState state;
+  for (const auto* p : registry.parameters) state.values.push_back(values_of(file, p->name));
+  for (const auto* b : registry.buffers) state.buffers.push_back(values_of(file, b->name));
+  return state;
+}
+
+void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,
+                const ModelInfo& info, const Recipe& recipe, const Progress& progress,
+                std::uint64_t data_hash) {
+  AtomicDirectory folder(out / "state");
+  save_model(folder.path() / "model.safetensors", registry, state, info);
+  std::vector<TensorToWrite> velocities;
+  const auto specs = velocity_specs(registry);
+  for (std::size_t i = 0; i < state.velocities.size(); ++i) {
+    velocities.push_back({specs[i], state.velocities[i].data()});
+  }
+  write_safetensors(folder.path() / "optimizer.safetensors", velocities);
+  write_file_atomically(folder.path() / "state.json",
+                        format_state_json({recipe, progress, data_hash}));
+  folder.commit();
+}
+
+SavedState read_state(const fs::path& out) {
+  AtomicDirectory::recover(out / "state");
+  SavedState saved;
+  const bool is_state = !fs::exists(out / "state/state.json") && fs::exists(out / "state.json");
+  saved.folder = is_state ? out : out / "state";
+  const fs::path path = saved.folder / "state.json";
+  static_cast<StateJson&>(saved) = parse_state_json(path.string(), read_text(path));
+  return saved;
+}
+
+HostState load_state(const SavedState& saved, const nn::Registry& registry) {
+  HostState state = load_model(saved.folder / "model.safetensors", registry);
+  const SafetensorsFile file(saved.folder / "optimizer.safetensors");
+  file.match(velocity_specs(registry));
+  for (const auto* p : registry.parameters) state.velocities.push_back(values_of(file, p->name));
+  return state;
+}
+
+}  // namespace ringlet::train

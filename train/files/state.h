@@ -1,0 +1,58 @@
+// What a run leaves on disk: the model's weights, and the state from which it can go on.
+//
+//   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
+//   OUT/state/              replaced as one, so that there is always a whole one:
+//     model.safetensors       the same for the moment of saving
+//     optimizer.safetensors   velocity of each parameter, under its name
+//     state.json              position in the data, recipe, versions
+//
+// A state knows no number of ranks: the position is a number of optimiser steps, and everything
+// random is a function of (seed, epoch, position).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "nn/parameters.h"
+#include "train/files/model_info.h"
+#include "train/files/state_json.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// A model's and optimiser's numbers in host memory, in the order of the registry.
+struct HostState {
+  std::vector<std::vector<float>> values;
+  std::vector<std::vector<float>> buffers;
+  std::vector<std::vector<float>> velocities;  ///< empty: none (weights alone)
+};
+
+/// A state that was read from a folder.
+struct SavedState : StateJson {
+  std::filesystem::path folder;
+};
+
+/// Copies from the device. `velocity` is the optimiser's, or absent.
+HostState download(Device& device, const nn::Parameters& parameters, ConstView velocity);
+/// Copies to the device what `state` has.
+void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
+            View velocity);
+
+/// Writes weights and buffers, and what the model is. Throws FileError.
+void save_model(const std::filesystem::path& file, const nn::Registry& registry,
+                const HostState& state, const ModelInfo& info);
+/// Reads weights and buffers, PyTorch's files too (a leading "module." is dropped), whatever they
+/// say of themselves. Throws one FileError that lists everything that does not fit.
+HostState load_model(const std::filesystem::path& file, const nn::Registry& registry);
+
+/// Writes OUT/state as one folder. Throws FileError; the former state then stays.
+void save_state(const std::filesystem::path& out, const nn::Registry& registry,
+                const HostState& state, const ModelInfo& info, const Recipe& recipe,
+                const Progress& progress, std::uint64_t data_hash);
+/// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
+SavedState read_state(const std::filesystem::path& out);
+/// Reads the numbers of a state.
+HostState load_state(const SavedState& saved, const nn::Registry& registry);
+
+}  // namespace ringlet::train

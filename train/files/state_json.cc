@@ -1,0 +1,73 @@
+#include "train/files/state_json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "train/files/atomic_file.h"
+#include "train/files/json_fields.h"
+#include "train/files/json_text.h"
+#include "train/files/recipe_json.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr int kFormat = 1;
+constexpr int kMaxDepth = 8;  // ours has two levels
+
+void require_format(const std::string& source, const nlohmann::json& json) {
+  if (!json.is_object() || !json.contains("format")) {
+    throw FileError(source + " does not hold a state ('format' is missing); the file is damaged");
+  }
+  const nlohmann::json& format = json["format"];
+  if (format.is_number_integer() && format == kFormat) return;
+  throw FileError(fmt::format(
+      "{} was written by another version of Ringlet (format {}, this one reads {}); resume with "
+      "that version, or start anew from the weights with --init",
+      source, on_one_line(format.dump()), kFormat));
+}
+
+/// Counts may not be negative, sums not be anything but numbers.
+void require_possible(const std::string& source, const Progress& progress) {
+  if (progress.step < 0) {
+    throw FileError(fmt::format("{} names step {}, which no run reaches; the file is damaged",
+                                source, progress.step));
+  }
+  if (progress.epoch_samples < 0) {
+    throw FileError(fmt::format("{} counts {} samples, which no run sees; the file is damaged",
+                                source, progress.epoch_samples));
+  }
+}
+
+}  // namespace
+
+std::string format_state_json(const StateJson& state) {
+  const nlohmann::json json = {{"format", kFormat},
+                               {"step", state.progress.step},
+                               {"epoch_loss", state.progress.epoch_loss},
+                               {"epoch_samples", state.progress.epoch_samples},
+                               {"data_hash", state.data_hash},
+                               {"recipe", to_json(state.recipe)}};
+  return json.dump(2) + "\n";
+}
+
+StateJson parse_state_json(const std::string& source, std::string_view text) {
+  const nlohmann::json json = parse_json_text(source, text, kMaxDepth);
+  require_format(source, json);
+  StateJson state;
+  try {
+    read_field(json, "step", state.progress.step);
+    read_field(json, "epoch_loss", state.progress.epoch_loss);
+    read_field(json, "epoch_samples", state.progress.epoch_samples);
+    read_field(json, "data_hash", state.data_hash);
+    if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
+  } catch (const std::exception& error) {
+    throw FileError(source + " does not hold a state (" + error.what() + "); the file is damaged");
+  }
+  require_possible(source, state.progress);
+  state.recipe = recipe_from_json(json["recipe"], source);
+  return state;
+}
+
+}  // namespace ringlet::train

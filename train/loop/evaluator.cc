@@ -1,0 +1,92 @@
+#include "train/loop/evaluator.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// The k-th pass of this rank, over and over: evaluation follows evaluation.
+data::BatchSchedule schedule_of(int rank, int ranks, std::int64_t passes, std::int64_t batch,
+                                std::int64_t samples) {
+  const std::int64_t mine = (passes - rank + ranks - 1) / ranks;
+  return [=](std::int64_t k) -> std::optional<data::BatchRequest> {
+    if (mine <= 0) return {};
+    const std::int64_t begin = (rank + k % mine * ranks) * batch;
+    return data::BatchRequest{k / mine, begin, std::min(begin + batch, samples)};
+  };
+}
+
+data::LoaderOptions with_batch(data::LoaderOptions options, std::int64_t batch) {
+  options.max_batch = batch;
+  return options;
+}
+
+std::int64_t passes_of(std::int64_t samples, std::int64_t batch) {
+  return (samples + batch - 1) / batch;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
+                     std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
+                     std::int64_t batch)
+    : replica_(replica),
+      communicator_(communicator),
+      dataset_(std::move(dataset)),
+      batch_(std::min(batch, dataset_->size())),
+      passes_(passes_of(dataset_->size(), batch_)),
+      losses_(replica.device(), {passes_}),
+      counts_(replica.device(), {2 * dataset_->classes()}, DType::i32),
+      sums_(replica.device(), {passes_ + 2 * dataset_->classes()}),
+      ready_(replica.device().make_event()),
+      batches_(make_batch_source(
+          replica.device(), dataset_,
+          schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
+          {with_batch(loader, batch_), 0, false})) {}
+
+Evaluation Evaluator::run() {
+  Device& device = replica_.device();
+  Stream& compute = device.compute();
+  fill(compute, 0, losses_);
+  fill(compute, 0, counts_);
+  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+    replica_.evaluate(*batches_->next(), losses_.view().slice(i, i + 1), counts_);
+  }
+  std::vector<float> sums(static_cast<std::size_t>(sums_.shape().count()));
+  std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));
+  copy_to_host(compute, losses_, sums.data());
+  copy_to_host(compute, counts_, counts.data());
+  std::copy(counts.begin(), counts.end(), sums.begin() + passes_);
+  copy_from_host(compute, sums.data(), sums_);
+  compute.record(*ready_);
+  device.communication().wait(*ready_);
+  communicator_.all_reduce(device.communication(), sums_, "evaluation");
+  device.communication().synchronize();
+  communicator_.require_alive();
+  copy_to_host(compute, sums_, sums.data());
+  return summarize(sums);
+}
+
+Evaluation Evaluator::summarize(const std::vector<float>& sums) const {
+  Evaluation result;
+  double loss = 0;
+  for (std::int64_t i = 0; i < passes_; ++i) loss += sums[static_cast<std::size_t>(i)];
+  for (std::int64_t k = 0; k < dataset_->classes(); ++k) {
+    const auto at = static_cast<std::size_t>(passes_ + 2 * k);
+    const ClassCount count{static_cast<std::int64_t>(sums[at]),
+                           static_cast<std::int64_t>(sums[at + 1])};
+    result.classes.push_back(count);
+    result.samples += count.samples;
+    result.right += count.right;
+  }
+  require(result.samples == dataset_->size(), "evaluation", "a sample was not counted once");
+  result.loss = loss / static_cast<double>(result.samples);
+  return result;
+}
+
+}  // namespace ringlet::train

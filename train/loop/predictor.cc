@@ -1,0 +1,132 @@
+#include "train/loop/predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "kernels/host_copy.h"
+#include "nn/models/model.h"
+#include "nn/ops/softmax_cross_entropy.h"
+#include "nn/plan.h"
+#include "train/batches/batch_source.h"
+#include "train/files/atomic_file.h"
+#include "train/files/state.h"
+#include "train/loop/replica.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+ModelInfo require_info(const fs::path& file) {
+  std::optional<ModelInfo> info = read_model_info(file);
+  if (info) return *std::move(info);
+  throw FileError(file.string() +
+                  " does not say what model it holds, since it was not written by Ringlet's train; "
+                  "give the Predictor a ModelInfo of it");
+}
+
+/// Passes over the whole set, in its order.
+data::BatchSchedule in_order(std::int64_t samples, std::int64_t batch) {
+  return [=](std::int64_t k) -> std::optional<data::BatchRequest> {
+    if (k * batch >= samples) return {};
+    return data::BatchRequest{0, k * batch, std::min((k + 1) * batch, samples)};
+  };
+}
+
+/// The stored values of logits [n, K] as rows.
+void append_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
+                 std::int64_t classes, std::vector<float>& rows) {
+  for (std::int64_t n = 0; n < samples; ++n) {
+    for (std::int64_t k = 0; k < classes; ++k) {
+      const std::int64_t at = layout == Layout::lanes
+                                  ? (n / kLanes * classes + k) * kLanes + n % kLanes
+                                  : n * classes + k;
+      rows.push_back(stored[static_cast<std::size_t>(at)]);
+    }
+  }
+}
+
+}  // namespace
+
+Predictor::Predictor(Device& device, const fs::path& file, const PredictorOptions& options)
+    : Predictor(device, file, require_info(file), options) {}
+
+Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info,
+                     const PredictorOptions& options)
+    : device_(device),
+      info_(info),
+      batch_(options.batch),
+      layout_(choose_layout(options.layout, info.input(), device.id().kind, options.batch)),
+      model_(nn::make_model(info.model, info.input())) {
+  require(batch_ >= 1, "predictor", "a pass needs at least one sample");
+  const nn::Registry registry = nn::register_model(*model_);
+  const HostState weights = load_model(file, registry);  // before memory for them is asked for
+  const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_};
+  const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_};
+  const nn::Plan plan = nn::plan_training(
+      *model_, registry, one, [](const nn::Variable& logits, const nn::Variable& labels) {
+        return nn::softmax_cross_entropy(logits, labels);
+      });
+  const std::int64_t bytes =
+      nn::plan_evaluation(*model_, registry, pass,
+                          [](const nn::Variable& logits, const nn::Variable&) { return logits; });
+  parameters_ = std::make_unique<nn::Parameters>(device, registry, plan, 0);
+  activations_ = std::make_unique<Arena>(device, bytes);
+  tape_ = std::make_unique<nn::Tape>(device, *activations_, registry.parameters);
+  upload(device, weights, *parameters_, {});
+}
+
+std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
+  const bool fits = dataset->channels() == info_.channels && dataset->height() == info_.height &&
+                    dataset->width() == info_.width;
+  if (!fits) {
+    throw ContractError(
+        fmt::format("the model is for images of {} x {} x {}, but {} has {} x {} x {}",
+                    info_.channels, info_.height, info_.width, dataset->name(), dataset->channels(),
+                    dataset->height(), dataset->width()));
+  }
+  const std::int64_t batch = std::min(batch_, dataset->size());
+  data::LoaderOptions loader{.mean = info_.mean, .deviation = info_.deviation, .max_batch = batch};
+  if (layout_ == Layout::lanes) loader.layout = data::BatchLayout::lanes16;
+  if (dataset->size() <= batch) loader.depth = 0;  // one pass needs no thread to prepare the next
+  const auto batches = make_batch_source(device_, dataset, in_order(dataset->size(), batch),
+                                         {.loader = loader, .shuffle = false});
+  std::vector<float> logits;
+  logits.reserve(static_cast<std::size_t>(dataset->size()) * info_.classes.size());
+  while (const data::Batch* pass = batches->next()) {
+    append_logits(*dataset, pass->images, pass->n, logits);
+  }
+  return logits;
+}
+
+std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
+  const std::int64_t pixels = std::int64_t{info_.channels} * info_.height * info_.width;
+  const auto bytes = static_cast<std::int64_t>(images.size());
+  require(bytes % pixels == 0, "predictor", "the images are not of the model's size");
+  if (images.empty()) return {};
+  const std::vector<std::int32_t> no_labels(static_cast<std::size_t>(bytes / pixels), 0);
+  return logits(std::make_shared<const data::Dataset>(
+      data::DatasetInfo{.name = "the images",
+                        .channels = info_.channels,
+                        .height = info_.height,
+                        .width = info_.width,
+                        .class_names = info_.classes},
+      std::vector<std::uint8_t>(images.begin(), images.end()), no_labels));
+}
+
+void Predictor::append_logits(const data::Dataset& dataset, float* images, std::int64_t samples,
+                              std::vector<float>& logits) {
+  const Shape shape{samples, dataset.channels(), dataset.height(), dataset.width()};
+  tape_->begin({.training = false});
+  const nn::Variable x = tape_->constant(View(images, shape, DType::f32, layout_));
+  const ConstView y = model_->forward(*tape_, x).value();
+  std::vector<float> stored(static_cast<std::size_t>(y.storage()));
+  copy_to_host(device_.compute(), y, stored.data());
+  append_rows(stored, y.layout(), samples, y.shape()[1], logits);
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,64 @@
+// Predictor: a trained model on a device, which says what it takes images for.
+//
+//   const auto device = open_device(DeviceId{}, {});
+//   Predictor predictor(*device, "runs/demo/model.safetensors");
+//   const std::vector<float> logits = predictor.logits(data.test);   // [N, K]
+//
+// The images go through the model in passes of a fixed size; a dry run finds the memory for one
+// before any is allocated. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/dataset.h"
+#include "kernels/memory.h"
+#include "nn/layer.h"
+#include "nn/parameters.h"
+#include "nn/tape.h"
+#include "train/files/model_info.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+struct PredictorOptions {
+  std::int64_t batch = 250;  ///< samples of a pass, at most
+  LayoutChoice layout = LayoutChoice::automatic;
+};
+
+class Predictor {
+ public:
+  /// Loads a file of Ringlet's. Throws FileError, also for one that does not say what it holds.
+  Predictor(Device& device, const std::filesystem::path& file,
+            const PredictorOptions& options = {});
+  /// Loads a file, PyTorch's too, that holds what `info` says. Throws one FileError that lists
+  /// everything that does not fit.
+  Predictor(Device& device, const std::filesystem::path& file, const ModelInfo& info,
+            const PredictorOptions& options = {});
+
+  const ModelInfo& info() const { return info_; }
+
+  /// The model's outputs before the softmax, [N, K] row-major. Throws ContractError for images of
+  /// another size than the model's.
+  std::vector<float> logits(const std::shared_ptr<const data::Dataset>& dataset);
+  /// The same for images [N, C, H, W] as data/images/prepare_image.h makes them.
+  std::vector<float> logits(std::span<const std::uint8_t> images);
+
+ private:
+  void append_logits(const data::Dataset& dataset, float* images, std::int64_t samples,
+                     std::vector<float>& logits);
+
+  Device& device_;
+  ModelInfo info_;
+  std::int64_t batch_;
+  Layout layout_;
+  std::unique_ptr<nn::Layer> model_;
+  std::unique_ptr<nn::Parameters> parameters_;
+  std::unique_ptr<Arena> activations_;
+  std::unique_ptr<nn::Tape> tape_;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,100 @@
+#include "train/loop/replica.h"
+
+#include <algorithm>
+
+#include "kernels/classify.h"
+#include "kernels/elementwise.h"
+#include "nn/layers/sequential.h"
+#include "nn/models/model.h"
+#include "nn/ops/softmax_cross_entropy.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::int64_t kSmallImage = 64;  // pixels a side up to which samples go into the lanes
+const std::string kLossLayer = "loss";
+
+nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& labels) {
+  return nn::softmax_cross_entropy(logits, labels);
+}
+
+nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
+  return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
+  auto model =
+      spec.make_model ? spec.make_model(spec.input) : nn::make_model(spec.recipe.model, spec.input);
+  if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(spec.fuse);
+  return model;
+}
+
+Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
+                     std::int64_t samples_per_pass) {
+  if (choice == LayoutChoice::nchw) return Layout::nchw;
+  if (choice == LayoutChoice::lanes) return Layout::lanes;
+  const bool small = std::max(input.height, input.width) <= kSmallImage;
+  const bool fills_lanes = samples_per_pass >= kLanes;
+  return device == DeviceKind::cpu && small && fills_lanes ? Layout::lanes : Layout::nchw;
+}
+
+Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)
+    : device_(device),
+      spec_(spec),
+      model_(make_model(spec)),
+      registry_(nn::register_model(*model_)),
+      plan_(nn::plan_training(*model_, registry_, input_of(spec, spec.max_train_batch),
+                              cross_entropy)) {
+  const auto evaluation =
+      nn::plan_evaluation(*model_, registry_, input_of(spec, spec.max_eval_batch), cross_entropy);
+  parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
+                                                 gradients_from);
+  activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
+  tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
+  optimizer_ = std::make_unique<Sgd>(
+      device, *parameters_,
+      SgdSpec{static_cast<float>(spec.recipe.weight_decay), spec.recipe.nesterov});
+}
+
+void Replica::run_forward(const data::Batch& batch, bool training, ConstView position) {
+  tape_->begin({.training = training,
+                .seed = spec_.recipe.seed,
+                .epoch = batch.request.epoch,
+                .first_sample = batch.request.begin,
+                .position = position});
+  const nn::InputSpec input = input_of(spec_, batch.n);
+  const nn::Variable x = tape_->constant(View(batch.images, input.shape, DType::f32, input.layout));
+  labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
+  logits_ = model_->forward(*tape_, x);
+  const nn::Tape::Scope scope(*tape_, kLossLayer);
+  loss_ = cross_entropy(logits_, labels_);
+}
+
+void Replica::forward(const data::Batch& batch, ConstView position) {
+  samples_ = batch.n;
+  if (batch.n > 0) run_forward(batch, true, position);
+}
+
+void Replica::add_loss_to(View sum) {
+  if (samples_ > 0) accumulate(device_.compute(), loss_.value(), sum);
+}
+
+void Replica::backward(const View& seed, const nn::BackwardOptions& options,
+                       nn::ReadyListener* listener) {
+  if (samples_ == 0) {
+    tape_->backward_of_nothing(options, listener);
+    return;
+  }
+  tape_->backward(loss_, seed, options, listener);
+}
+
+void Replica::evaluate(const data::Batch& batch, View loss, View counts) {
+  run_forward(batch, false, {});
+  copy(device_.compute(), loss_.value(), loss);
+  argmax_count(device_.compute(), logits_.value(), labels_.value(), counts);
+}
+
+}  // namespace ringlet::train

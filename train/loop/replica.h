@@ -1,0 +1,88 @@
+// Replica: one copy of the model on one device, and the operations of a training step on it.
+//
+// It knows nothing of the other replicas. Whoever drives it (train_loop.h) cuts the data, lets
+// GradientSync sum the gradients between backward() and update(), and decides when to stop.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "data/loader.h"
+#include "kernels/memory.h"
+#include "nn/layer.h"
+#include "nn/models/model.h"
+#include "nn/parameters.h"
+#include "nn/plan.h"
+#include "nn/tape.h"
+#include "train/optimizers/optimizer.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// What a replica must be told to be built; equal on all ranks but for the device.
+struct ReplicaSpec {
+  Recipe recipe;
+  MakeModel make_model = {};  ///< see TrainOptions
+  nn::ModelInput input;
+  Layout layout = Layout::nchw;
+  std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
+  std::int64_t max_eval_batch = 1;
+  int gradient_arenas = 1;
+  bool fuse = true;
+};
+
+/// The model of `spec`, its parameters without memory.
+std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
+
+/// The layout that `choice` means for this model and device: batch-in-lanes for small images on the
+/// CPU when a pass has at least sixteen samples, else NCHW.
+Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
+                     std::int64_t samples_per_pass);
+
+class Replica {
+ public:
+  /// `gradients_from`: see nn::Parameters.
+  Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr);
+
+  Device& device() { return device_; }
+  nn::Parameters& parameters() { return *parameters_; }
+  const nn::Plan& plan() const { return plan_; }
+  Sgd& optimizer() { return *optimizer_; }
+  nn::Tape& tape() { return *tape_; }
+
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
+  /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
+  /// where it stands, as BatchSource::position() has it.
+  void forward(const data::Batch& batch, ConstView position = {});
+  /// sum (f32 [1]) += the last forward's loss.
+  void add_loss_to(View sum);
+  /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
+  /// world), into the current gradient arena.
+  void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
+  /// Optimiser step with the gradients in arena 0; rates as StepInputs has them.
+  void update(ConstView rates) { optimizer_->step(rates); }
+
+  /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
+  /// answers are added to `counts` (i32 [2 K], see classify.h).
+  void evaluate(const data::Batch& batch, View loss, View counts);
+
+ private:
+  void run_forward(const data::Batch& batch, bool training, ConstView position);
+
+  Device& device_;
+  ReplicaSpec spec_;
+  std::unique_ptr<nn::Layer> model_;
+  nn::Registry registry_;
+  nn::Plan plan_;
+  std::unique_ptr<nn::Parameters> parameters_;
+  std::unique_ptr<Arena> activations_;
+  std::unique_ptr<nn::Tape> tape_;
+  std::unique_ptr<Sgd> optimizer_;
+  nn::Variable labels_;
+  nn::Variable logits_;
+  nn::Variable loss_;
+  std::int64_t samples_ = 0;  // of the last forward
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,179 @@
+#include "train/sync/gradient_sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/cast.h"
+#include "kernels/trace.h"
+#include "train/telemetry/stopwatch.h"
+
+namespace ringlet::train {
+
+namespace {
+
+std::string bucket_name(int index, const std::string& first, const std::string& last) {
+  const std::string content = first == last ? first : first + " .. " + last;
+  return "bucket " + std::to_string(index) + " (" + content + ")";
+}
+
+}  // namespace
+
+std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
+  const std::int64_t first_kb =
+      options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
+  const std::int64_t all = plan.elements + nn::Parameters::kStatistics;
+  const bool narrow = options.grad_dtype != DType::f32;
+  std::vector<Bucket> buckets;
+  if (narrow) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});
+  int cut = 0;
+  Bucket open{.dtype = options.grad_dtype};
+  std::string first;
+  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+    if (open.parameters == 0) first = plan.parameters[i].name;
+    ++open.parameters;
+    const bool last = i + 1 == plan.parameters.size();
+    open.end = !last ? plan.parameters[i + 1].begin : narrow ? plan.elements : all;
+    const std::int64_t wanted = (cut == 0 ? first_kb : options.bucket_kb) * 1024;
+    if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
+      open.name = bucket_name(cut++, first, plan.parameters[i].name);
+      buckets.push_back(open);
+      open = {.begin = open.end, .end = open.end, .dtype = options.grad_dtype};
+    }
+  }
+  return buckets;
+}
+
+std::int64_t wire_bytes(const std::vector<Bucket>& buckets) {
+  std::int64_t bytes = 0;
+  for (const Bucket& bucket : buckets) bytes += bucket.wire_bytes();
+  return bytes;
+}
+
+std::string strategies_in_words(const comm::Communicator& communicator,
+                                const std::vector<Bucket>& buckets) {
+  std::string name = communicator.strategy();
+  std::vector<std::string> picked;
+  for (const Bucket& bucket : buckets) {
+    const std::string of_bucket = communicator.strategy_for(bucket.wire_bytes());
+    if (std::find(picked.begin(), picked.end(), of_bucket) == picked.end()) {
+      picked.push_back(of_bucket);
+    }
+  }
+  if (picked.size() == 1 && picked.front() == name) return name;
+  return fmt::format("{} ({})", name, fmt::join(picked, ", "));
+}
+
+GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
+                           const nn::Parameters& parameters, const ShardTree& tree,
+                           const SyncOptions& options)
+    : device_(device),
+      communicator_(communicator),
+      parameters_(parameters),
+      tree_(tree),
+      options_(options),
+      buckets_(plan_buckets(parameters.plan(), options)),
+      bucket_of_parameter_(parameters.plan().parameters.size()),
+      pending_(buckets_.size()),
+      done_(device.make_event()),
+      sum_ns_(buckets_.size(), std::vector<std::int64_t>(kTimedSteps)) {
+  if (options.grad_dtype != DType::f32 && communicator.size() > 1) {
+    std::int64_t largest = 0;
+    for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.end - bucket.begin);
+    wire_ = Tensor(communicator.allocator(device), {largest}, options.grad_dtype);
+  }
+  std::size_t planned = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    ready_.push_back(device.make_event());
+    for (int i = 0; i < buckets_[b].parameters; ++i) {
+      const auto id = parameters.plan().parameters[planned++].id;
+      bucket_of_parameter_[static_cast<std::size_t>(id)] = static_cast<int>(b);
+    }
+  }
+}
+
+void GradientSync::begin_step() {
+  next_ = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) pending_[b] = buckets_[b].parameters;
+  if (options_.overlap) start_full_buckets();  // statistics on their own are ready
+}
+
+void GradientSync::gradient_ready(const nn::Parameter& parameter) {
+  --pending_[static_cast<std::size_t>(
+      bucket_of_parameter_[static_cast<std::size_t>(parameter.id)])];
+  if (options_.overlap) start_full_buckets();
+}
+
+void GradientSync::start_full_buckets() {
+  while (next_ < buckets_.size() && pending_[next_] == 0) start(next_++);
+}
+
+void GradientSync::start(std::size_t index) {
+  const Bucket& bucket = buckets_[index];
+  tree_.merge_last(device_.compute(), parameters_, bucket.begin, bucket.end);
+  if (communicator_.size() == 1) return;
+  const Stopwatch watch;
+  device_.compute().record(*ready_[index]);
+  device_.communication().wait(*ready_[index]);
+  sum(index);
+  waited_seconds_ += watch.seconds();
+}
+
+// One wire buffer is enough: what is handed to the stream runs one after another.
+void GradientSync::sum(std::size_t index) {
+  const Bucket& bucket = buckets_[index];
+  if (bucket.dtype == DType::f32) {
+    sum_timed(index, parameters_.gradients().slice(bucket.begin, bucket.end));
+    return;
+  }
+  Stream& stream = device_.communication();
+  stream.run([this, &stream, &bucket] {
+    cast(stream, parameters_.gradients().slice(bucket.begin, bucket.end),
+         wire_.view().slice(0, bucket.end - bucket.begin));
+  });
+  sum_timed(index, wire_.view().slice(0, bucket.end - bucket.begin));
+  stream.run([this, &stream, &bucket] {
+    cast(stream, wire_.view().slice(0, bucket.end - bucket.begin),
+         parameters_.gradients().slice(bucket.begin, bucket.end));
+  });
+}
+
+void GradientSync::sum_timed(std::size_t index, const View& data) {
+  Stream& stream = device_.communication();
+  const bool timed = stream.in_order_with_host();
+  if (timed) stream.run([this] { sum_begin_ns_ = now_ns(); });
+  communicator_.all_reduce(stream, data, buckets_[index].name);
+  if (!timed) return;
+  stream.run([this, index, place = static_cast<std::size_t>(steps_ % kTimedSteps)] {
+    sum_ns_[index][place] = now_ns() - sum_begin_ns_;
+  });
+}
+
+std::vector<double> GradientSync::median_seconds() const {
+  std::vector<double> medians;
+  const std::int64_t timed = std::min(steps_, kTimedSteps);
+  if (timed == 0 || communicator_.size() == 1 || !device_.communication().in_order_with_host()) {
+    return medians;
+  }
+  for (std::vector<std::int64_t> of_bucket : sum_ns_) {
+    const auto middle = of_bucket.begin() + timed / 2;
+    std::nth_element(of_bucket.begin(), middle, of_bucket.begin() + timed);
+    medians.push_back(1e-9 * static_cast<double>(*middle));
+  }
+  return medians;
+}
+
+void GradientSync::finish() {
+  start_full_buckets();
+  require(next_ == buckets_.size(), "GradientSync::finish", "a gradient never became final");
+  if (communicator_.size() == 1) return;
+  const Stopwatch watch;
+  device_.communication().record(*done_);
+  device_.communication().flush();
+  communicator_.require_alive();
+  device_.compute().wait(*done_);
+  ++steps_;
+  waited_seconds_ += watch.seconds();
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,116 @@
+// GradientSync: makes the replicas' gradients one, while backward goes on.
+//
+// The gradient arena is cut into buckets: ranges [begin, end) in the order in which gradients
+// become final. Each gradient that becomes final counts its bucket down; a full bucket is summed
+// over all ranks on the communication stream. Buckets start in index order on every rank, always,
+// whatever the order of readiness. The statistics (loss, samples, wishes to stop) ride in the last
+// bucket.
+//
+// Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits: on the communication stream a
+// bucket is cast into a wire buffer, which is summed (in f32, rounded at each reduction, see
+// comm/all_reduce/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and losses: the
+// statistics then stay f32 and travel first, in a bucket of their own that nothing has to be waited
+// for. Gradients are means already where they are written (the loss's seed is 1 / samples of the
+// world), so f16, which ends at 65504, needs no scale; whoever reads the sums looks for infinite
+// ones.
+//
+//   compute        | backward fc2 | backward fc1 | backward conv2   | backward conv1 | wait |
+//   update communication                 | bucket 0     |   | bucket 1 |                    | 2 |
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "kernels/memory.h"
+#include "nn/parameters.h"
+#include "nn/tape.h"
+#include "train/sync/shard_tree.h"
+
+namespace ringlet::train {
+
+struct SyncOptions {
+  std::int64_t bucket_kb = 1024;
+  bool overlap = true;                ///< start buckets during backward; else all at its end
+  DType grad_dtype = DType::f32;      ///< as which gradients travel: f32, f16 or bf16
+  std::int64_t first_bucket_kb = -1;  ///< of the first bucket alone; negative: bucket_kb
+};
+
+/// A range of the gradient arena that is summed by one collective.
+struct Bucket {
+  std::int64_t begin = 0, end = 0;  ///< elements
+  int parameters = 0;               ///< that must be final before it starts
+  std::string name{};               ///< "bucket 0 (fc2.weight .. fc1.bias)"
+  DType dtype = DType::f32;         ///< as which they travel
+  std::int64_t wire_bytes() const { return (end - begin) * size_of(dtype); }
+};
+
+/// Cuts the plan into buckets of at least `bucket_kb` KiB of f32 (the last may be smaller; 0: one
+/// bucket a parameter), the first of at least `first_bucket_kb`. The last bucket takes in the
+/// statistics; where gradients are narrow, a bucket before all others has them.
+std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
+
+/// Of all buckets: what a rank has to be given of the others in a step.
+std::int64_t wire_bytes(const std::vector<Bucket>& buckets);
+
+/// "ring", or what a strategy that picks takes for the buckets: "auto (one-shot, two-shot)".
+std::string strategies_in_words(const comm::Communicator& communicator,
+                                const std::vector<Bucket>& buckets);
+
+class GradientSync : public nn::ReadyListener {
+ public:
+  GradientSync(Device& device, comm::Communicator& communicator, const nn::Parameters& parameters,
+               const ShardTree& tree, const SyncOptions& options);
+
+  const std::vector<Bucket>& buckets() const { return buckets_; }
+  /// Whether sums have been through sixteen bits, where what is too large becomes infinite.
+  bool narrows() const { return wire_.view().data() != nullptr; }
+
+  /// Before the last backward pass of a step; the statistics must have been written.
+  void begin_step();
+  void gradient_ready(const nn::Parameter& parameter) override;
+  /// What is enqueued on the compute stream after it reads the sums; rethrows what a collective
+  /// threw. On a GPU the host waits for the launches alone: a rank that fails later may leave no
+  /// sum behind, so whoever reads numbers asks Communicator::require_alive() first.
+  void finish();
+
+  /// Seconds that the replica's thread has spent in begin_step(), in collectives that run in place,
+  /// and waiting in finish(): what synchronisation costs the training.
+  double waited_seconds() const { return waited_seconds_; }
+
+  /// Steps that were synchronised.
+  std::int64_t steps() const { return steps_; }
+  /// What each bucket's collective took on the communication stream, with the wait for the last
+  /// rank to come: medians of the latest kTimedSteps steps. Empty with one rank, before the first
+  /// step, and on a GPU, whose streams work behind the host's back. Not between begin_step() and
+  /// finish().
+  std::vector<double> median_seconds() const;
+  static constexpr std::int64_t kTimedSteps = 512;
+
+ private:
+  void start_full_buckets();
+  void start(std::size_t bucket);
+  void sum(std::size_t bucket);
+  void sum_timed(std::size_t bucket, const View& data);
+
+  Device& device_;
+  comm::Communicator& communicator_;
+  const nn::Parameters& parameters_;
+  ShardTree tree_;
+  SyncOptions options_;
+  std::vector<Bucket> buckets_;
+  Tensor wire_;                                // [the largest bucket] where gradients are narrow
+  std::vector<int> bucket_of_parameter_;       // by Parameter::id
+  std::vector<int> pending_;                   // parameters not yet final, by bucket
+  std::vector<std::unique_ptr<Event>> ready_;  // by bucket
+  std::unique_ptr<Event> done_;
+  std::size_t next_ = 0;  // the first bucket that has not started
+  double waited_seconds_ = 0;
+  std::int64_t steps_ = 0;
+  std::int64_t sum_begin_ns_ = 0;                  // of the communication stream's thread
+  std::vector<std::vector<std::int64_t>> sum_ns_;  // by bucket, a ring of kTimedSteps
+};
+
+}  // namespace ringlet::train

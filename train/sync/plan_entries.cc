@@ -1,0 +1,39 @@
+#include "train/sync/plan_entries.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "train/files/recipe_json.h"
+#include "train/version.h"
+
+namespace ringlet::train {
+
+std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& setup,
+                                                              const nn::Plan& plan,
+                                                              const std::vector<Bucket>& buckets,
+                                                              const std::string& strategy) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  entries.emplace_back("version", kVersion);
+  entries.emplace_back("data", setup.data.train->description());
+  const nlohmann::json recipe = to_json(setup.options.recipe);
+  for (const auto& [name, value] : recipe.items()) {
+    entries.emplace_back("--" + name, value.dump());
+  }
+  entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
+                                            setup.planned_steps));
+  entries.emplace_back(
+      "shards", fmt::format("{} over {} ranks", setup.partition.shards, setup.partition.ranks));
+  entries.emplace_back("layout", name_of(setup.replica.layout));
+  entries.emplace_back("--sync", strategy);
+  for (const nn::PlannedParameter& p : plan.parameters) {
+    entries.emplace_back("parameter " + p.name,
+                         fmt::format("{} at {}", p.shape.to_string(), p.begin));
+  }
+  for (const Bucket& bucket : buckets) {
+    entries.emplace_back(bucket.name, fmt::format("[{}, {})", bucket.begin, bucket.end));
+  }
+  return entries;
+}
+
+}  // namespace ringlet::train

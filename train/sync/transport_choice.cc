@@ -1,0 +1,132 @@
+#include "train/sync/transport_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/library.h"
+#include "comm/transport/nccl/nccl_transport.h"
+#include "kernels/error.h"
+
+namespace ringlet::train {
+
+namespace {
+
+void require_one_kind(const std::vector<DeviceId>& devices) {
+  for (const DeviceId& device : devices) {
+    if (device.kind == devices.front().kind) continue;
+    throw ContractError("all replicas run on devices of one kind, not on " +
+                        devices.front().to_string() + " and " + device.to_string());
+  }
+}
+
+/// Why NCCL cannot serve these devices, as the end of a sentence; "" if it can.
+std::string why_not_nccl(const std::vector<DeviceId>& devices) {
+  if (devices.front().kind != DeviceKind::cuda) return "is for GPUs; use --device cuda";
+  for (auto device = devices.begin(); device != devices.end(); ++device) {
+    if (std::find(devices.begin(), device, *device) == device) continue;
+    return "needs a GPU for each replica, and " + device->to_string() +
+           " has several; use --transport local and another --sync than NCCL's";
+  }
+  return "";
+}
+
+TransportChoice require_nccl(const std::vector<DeviceId>& devices, const std::string& flag) {
+  const std::string why_not = why_not_nccl(devices);
+  if (!why_not.empty()) throw ContractError(flag + " " + why_not);
+  return TransportChoice::nccl;
+}
+
+}  // namespace
+
+TransportChoice choose_transport(const Execution& execution, bool in_processes) {
+  const std::vector<DeviceId>& devices = execution.devices;
+  require_one_kind(devices);
+  const bool is_engines = comm::needs_engine(execution.sync);
+  const bool is_gloos_own = execution.sync == comm::GlooAllReduce::kName;
+  const bool needs_memory = comm::needs_peer_access(execution.sync);
+  const std::string sync = "--sync " + execution.sync;
+  const bool on_gpus = devices.front().kind == DeviceKind::cuda;
+  const auto refuse_memory = [&] {
+    if (!needs_memory) return;
+    throw ContractError(sync +
+                        " needs replicas that reach each other's memory: the threads of one "
+                        "process with --transport local, or processes on processors with "
+                        "--transport shm; choose another --sync, ring say");
+  };
+  const auto refuse_engine = [&] {
+    throw ContractError(sync + " needs " + comm::engine_need(execution.sync));
+  };
+  const bool has_gloos_engine = in_processes && !on_gpus && devices.size() == 1;
+  switch (execution.transport) {
+    case TransportChoice::nccl:
+      refuse_memory();
+      if (is_gloos_own) refuse_engine();
+      return require_nccl(devices, "--transport nccl");
+    case TransportChoice::local:
+      if (in_processes) {
+        throw ContractError(
+            "--transport local joins the replicas of one process; several processes need "
+            "--transport shm, or nccl for GPUs");
+      }
+      if (is_engines) refuse_engine();
+      return TransportChoice::local;
+    case TransportChoice::shm:
+    case TransportChoice::gloo:
+      if (!in_processes || on_gpus) {
+        throw ContractError(
+            fmt::format("--transport {} joins several processes, with --processes, on processors; "
+                        "use --transport auto",
+                        name_of(execution.transport)));
+      }
+      if (is_engines && !(execution.transport == TransportChoice::gloo && has_gloos_engine &&
+                          comm::runs_on(execution.sync, comm::GlooAllReduce::kName))) {
+        refuse_engine();
+      }
+      if (execution.transport == TransportChoice::gloo) refuse_memory();
+      return execution.transport;
+    case TransportChoice::automatic:
+      break;
+  }
+  if (has_gloos_engine && comm::runs_on(execution.sync, comm::GlooAllReduce::kName)) {
+    return TransportChoice::gloo;
+  }
+  if (is_gloos_own) refuse_engine();
+  if (in_processes && on_gpus) {
+    refuse_memory();
+    return require_nccl(devices, "NCCL, which joins GPUs of several processes,");
+  }
+  if (is_engines) return require_nccl(devices, sync);
+  if (in_processes) return TransportChoice::shm;
+  const bool possible = devices.size() > 1 && !needs_memory && why_not_nccl(devices).empty();
+  return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;
+}
+
+const char* name_of(TransportChoice choice) {
+  return transport_names()[static_cast<std::size_t>(choice)].c_str();
+}
+
+const std::vector<std::string>& transport_names() {
+  static const std::vector<std::string> names = {"auto", "local", "shm", "gloo", "nccl"};
+  return names;
+}
+
+TransportChoice transport_named(std::string_view name) {
+  const std::vector<std::string>& names = transport_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  require(found != names.end(), "transport_named", "the name is one of transport_names()");
+  return static_cast<TransportChoice>(found - names.begin());
+}
+
+bool joins_processes(TransportChoice choice) {
+  return choice == TransportChoice::shm || choice == TransportChoice::gloo;
+}
+
+comm::ProcessTransport process_transport(TransportChoice choice) {
+  return choice == TransportChoice::gloo ? comm::ProcessTransport::gloo
+                                         : comm::ProcessTransport::shm;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,168 @@
+#include "train/sync/tuning.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "comm/all_reduce/auto.h"
+#include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// The home of caches, or "".
+fs::path cache_folder() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody writes the environment meanwhile
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return cache;
+  }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    return fs::path(home) / ".cache";
+  }
+  return {};
+}
+
+const char* kind_name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "cpu"; }
+
+[[noreturn]] void throw_foreign(const fs::path& file) {
+  throw FileError(file.string() +
+                  " is not what ringlet tune writes; delete it, or run ringlet tune again");
+}
+
+/// An object with the arrays "ranges" and "times".
+json read_content(const fs::path& file) {
+  std::ifstream stream = open_input(file);
+  json content = json::parse(stream, nullptr, false);
+  if (!content.is_object()) throw_foreign(file);
+  if (!content.contains("times")) content["times"] = json::array();
+  for (const char* key : {"ranges", "times"}) {
+    if (!content.contains(key) || !content[key].is_array()) throw_foreign(file);
+  }
+  return content;
+}
+
+bool is_for(const json& range, DeviceKind device, const std::string& transport) {
+  return range.value("device", "") == kind_name(device) &&
+         range.value("transport", "") == transport;
+}
+
+/// What the file has but for entries of this device, transport and the table's numbers of ranks.
+json entries_but_for(const fs::path& file, DeviceKind device, const std::string& transport,
+                     const comm::StrategyTable& table) {
+  json content{{"ranges", json::array()}, {"times", json::array()}};
+  std::error_code error;
+  if (!fs::exists(file, error)) return content;
+  const json old = read_content(file);
+  try {
+    for (const char* key : {"ranges", "times"}) {
+      for (const json& entry : old[key]) {
+        const bool replaced =
+            is_for(entry, device, transport) &&
+            std::any_of(table.begin(), table.end(), [&entry](const auto& of_table) {
+              return entry.value("ranks", 0) == of_table.ranks;
+            });
+        if (!replaced) content[key].push_back(entry);
+      }
+    }
+  } catch (const json::exception&) {
+    throw_foreign(file);
+  }
+  return content;
+}
+
+}  // namespace
+
+fs::path tuning_file() {
+  const fs::path cache = cache_folder();
+  if (cache.empty()) return {};
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host = {"localhost"};
+  return cache / "ringlet" / ("all-reduce." + std::string(host.data()) + ".json");
+}
+
+comm::StrategyTable read_tuning(const fs::path& file, DeviceKind device,
+                                const std::string& transport) {
+  std::error_code error;
+  comm::StrategyTable table;
+  if (file.empty() || !fs::exists(file, error)) return table;
+  const auto known = comm::all_reduce_strategies();
+  try {
+    const json content = read_content(file);
+    for (const json& range : content["ranges"]) {
+      if (!is_for(range, device, transport)) continue;
+      const std::string strategy = range.at("strategy");
+      if (std::find(known.begin(), known.end(), strategy) == known.end()) continue;
+      table.push_back({range.at("ranks"), range.at("from_bytes"), strategy});
+    }
+  } catch (const json::exception&) {
+    throw_foreign(file);
+  }
+  std::sort(table.begin(), table.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.ranks, a.from_bytes) < std::pair(b.ranks, b.from_bytes);
+  });
+  return table;
+}
+
+std::vector<MeasuredTime> read_times(const fs::path& file, DeviceKind device,
+                                     const std::string& transport) {
+  std::error_code error;
+  std::vector<MeasuredTime> times;
+  if (file.empty() || !fs::exists(file, error)) return times;
+  try {
+    const json content = read_content(file);
+    for (const json& time : content["times"]) {
+      if (!is_for(time, device, transport)) continue;
+      times.push_back(
+          {time.at("ranks"), time.at("strategy"), time.at("bytes"), time.at("seconds")});
+      if (times.back().bytes <= 0 || !(times.back().seconds > 0)) throw_foreign(file);
+    }
+  } catch (const json::exception&) {
+    throw_foreign(file);
+  }
+  return times;
+}
+
+void write_tuning(const fs::path& file, DeviceKind device, const std::string& transport,
+                  const comm::StrategyTable& table, const std::vector<MeasuredTime>& times) {
+  json content = entries_but_for(file, device, transport, table);
+  json& ranges = content["ranges"];
+  for (const comm::StrategyRange& range : table) {
+    ranges.push_back({{"device", kind_name(device)},
+                      {"transport", transport},
+                      {"ranks", range.ranks},
+                      {"from_bytes", range.from_bytes},
+                      {"strategy", range.strategy}});
+  }
+  for (const MeasuredTime& time : times) {
+    content["times"].push_back({{"device", kind_name(device)},
+                                {"transport", transport},
+                                {"ranks", time.ranks},
+                                {"strategy", time.strategy},
+                                {"bytes", time.bytes},
+                                {"seconds", time.seconds}});
+  }
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  write_file_atomically(file, content.dump(1) + "\n");
+}
+
+comm::MakeAllReduce tuned_strategy(const Execution& execution, const std::string& transport) {
+  if (execution.make_sync || execution.sync != comm::AutoAllReduce::kName) {
+    return execution.make_sync;
+  }
+  const DeviceKind kind = execution.devices.front().kind;
+  return [table = read_tuning(tuning_file(), kind, transport)](comm::Transport& of_rank) {
+    return std::make_unique<comm::AutoAllReduce>(of_rank, table);
+  };
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,53 @@
+// Tuning: which all-reduce strategy was the fastest on this machine, as `ringlet tune` measured it
+// and `--sync auto` reads it, and how long each took, from which a run's start predicts its own.
+//
+//   {"ranges": [{"device": "cpu", "transport": "local", "ranks": 2, "from_bytes": 0,
+//                "strategy": "one-shot"}, ...],
+//    "times": [{"device": "cpu", "transport": "local", "ranks": 2, "strategy": "ring",
+//               "bytes": 4096, "seconds": 2e-6}, ...]}
+//
+// A file without "times" is an older one.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategy_table.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+/// ringlet/all-reduce.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
+std::filesystem::path tuning_file();
+
+/// What was measured for ranks on this kind of device over this transport ("local", "shm", "gloo"
+/// or "nccl"); empty where nothing was. Throws FileError naming a file that cannot be read.
+comm::StrategyTable read_tuning(const std::filesystem::path& file, DeviceKind device,
+                                const std::string& transport);
+
+/// What one all-reduce took, in the median.
+struct MeasuredTime {
+  int ranks = 2;
+  std::string strategy;
+  std::int64_t bytes = 0;  ///< on each rank, more than 0
+  double seconds = 0;      ///< more than 0
+};
+
+/// The times that were measured with that table, in any order; empty where none were. Throws
+/// FileError as read_tuning().
+std::vector<MeasuredTime> read_times(const std::filesystem::path& file, DeviceKind device,
+                                     const std::string& transport);
+
+/// Puts `table` and `times` in the place of what the file has for this device, transport and the
+/// table's numbers of ranks, and keeps the rest. Throws FileError.
+void write_tuning(const std::filesystem::path& file, DeviceKind device,
+                  const std::string& transport, const comm::StrategyTable& table,
+                  const std::vector<MeasuredTime>& times = {});
+
+/// The strategy of `execution`, with this machine's tuning where it is `auto`.
+comm::MakeAllReduce tuned_strategy(const Execution& execution, const std::string& transport);
+
+}  // namespace ringlet::train

@@ -1,0 +1,233 @@
+#include "train/telemetry/console.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/device.h"
+#include "train/sync/transport_choice.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr double kTerminalEvery = 0.1;  // seconds between renewals of the line
+constexpr double kPlainEvery = 10;      // seconds between plain lines
+
+std::string duration(double seconds) {
+  const auto whole = std::llround(seconds);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
+  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
+}
+
+std::string devices_in_words(const Execution& execution) {
+  std::vector<std::string> names;
+  for (const DeviceId& id : execution.devices) {
+    if (std::find(names.begin(), names.end(), id.to_string()) == names.end()) {
+      names.push_back(id.to_string());
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// "6 epochs", "1 step"
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", with_commas(count), what, count == 1 ? "" : "s");
+}
+
+/// "256 samples a step: 2 replicas x 128", "256 samples a step: 86 + 85 + 85 over 3 replicas"
+std::string batch_in_words(const StartReport& report) {
+  const std::vector<std::int64_t>& shares = report.batch_of_rank;
+  const std::int64_t batch = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+  std::string text = counted(batch, "sample") + " a step";
+  if (batch < report.options.recipe.batch_size) text += ", all there are";
+  if (shares.size() > 1) {
+    const bool even = std::all_of(shares.begin(), shares.end(),
+                                  [&](std::int64_t share) { return share == shares.front(); });
+    text += even ? fmt::format(": {} replicas x {}", shares.size(), shares.front())
+                 : fmt::format(": {} over {} replicas", fmt::join(shares, " + "), shares.size());
+  }
+  const Recipe& recipe = report.options.recipe;
+  if (recipe.accumulate > 1) text += fmt::format(", each in {} passes", recipe.accumulate);
+  if (recipe.exact) text += fmt::format(", exact: {} shards in one tree", report.shards);
+  return text;
+}
+
+std::string rates_in_words(const Recipe& recipe) {
+  std::string text = recipe.schedule == ScheduleKind::one_cycle
+                         ? fmt::format("one-cycle to lr {:g}", recipe.lr)
+                         : fmt::format("lr {:g}", recipe.lr);
+  if (recipe.momentum > 0) text += fmt::format(", momentum {:g}", recipe.momentum);
+  if (recipe.nesterov) text += " (Nesterov)";
+  if (recipe.weight_decay > 0) text += fmt::format(", weight decay {:g}", recipe.weight_decay);
+  return text;
+}
+
+std::string sync_in_words(const StartReport& report) {
+  if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
+  const Execution& execution = report.options.execution;
+  const DType dtype = report.options.recipe.grad_dtype;
+  const bool in_processes = joins_processes(execution.transport);
+  const bool has_choice = in_processes || execution.devices.front().kind == DeviceKind::cuda;
+  return fmt::format(
+      "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
+      wire_bytes(report.buckets) / 1024,
+      dtype == DType::f32 ? "" : fmt::format(" as {}", name_of(dtype)),
+      counted(std::count_if(report.buckets.begin(), report.buckets.end(),
+                            [](const Bucket& bucket) { return bucket.parameters > 0; }),
+              "bucket"),
+      execution.overlap ? "on" : "off",
+      has_choice ? fmt::format(", transport {}", name_of(choose_transport(execution, in_processes)))
+                 : "");
+}
+
+constexpr std::size_t kBucketsShown = 16;
+
+/// ", 0.039 ms a step by the cost model"
+std::string prediction_in_words(const SyncPlan& plan) {
+  if (plan.source == PredictedFrom::nowhere) return "";
+  return fmt::format(
+      ", {:.3f} ms a step by {}", 1e3 * plan.seconds(),
+      plan.source == PredictedFrom::tuning ? "what ringlet tune measured" : "the cost model");
+}
+
+/// A line for each bucket where there are several; `taken` may be empty.
+void print_sums(std::FILE* out, const SyncPlan& plan, const std::vector<double>& taken) {
+  if (plan.sums.size() < 2) return;
+  const std::size_t shown = std::min(plan.sums.size(), kBucketsShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PlannedSum& sum = plan.sums[i];
+    fmt::print(out, "          {}: {:.1f} KiB by {}", sum.name,
+               static_cast<double>(sum.bytes) / 1024, sum.strategy);
+    if (plan.source != PredictedFrom::nowhere) fmt::print(out, ", {:.3f} ms", 1e3 * sum.seconds);
+    if (!taken.empty()) fmt::print(out, " predicted, {:.3f} ms taken", 1e3 * taken[i]);
+    fmt::print(out, "\n");
+  }
+  if (shown < plan.sums.size())
+    fmt::print(out, "          and {} more\n", plan.sums.size() - shown);
+}
+
+constexpr const char* kTableHead =
+    "epoch   train loss   test loss   test accuracy   seconds   samples/s   in sync\n";
+
+std::string row_of(const EpochReport& row) {
+  return fmt::format("{:5}   {:10.4f}   {:9.4f}   {:11.2f} %   {:7.1f}   {:>9}   {:5.1f} %\n",
+                     row.epoch, row.train_loss, row.test.loss, 100 * row.test.accuracy(),
+                     row.seconds, with_commas(static_cast<std::int64_t>(row.samples_per_second)),
+                     100 * row.sync_share);
+}
+
+}  // namespace
+
+std::string with_commas(std::int64_t number) {
+  const std::string digits = fmt::format("{}", number < 0 ? -number : number);
+  std::string text = number < 0 ? "-" : "";
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
+void Console::started(const StartReport& report) {
+  const Recipe& recipe = report.options.recipe;
+  const Execution& execution = report.options.execution;
+  steps_per_epoch_ = report.steps_per_epoch;
+  last_step_ = report.planned_steps;
+  if (report.options.max_steps >= 0) last_step_ = std::min(last_step_, report.options.max_steps);
+  first_step_ = report.first_step;
+  epochs_ = recipe.epochs;
+  fmt::print(out_, "data      {}\n", report.data);
+  fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP to learn a sample\n", recipe.model,
+             with_commas(report.plan.parameter_count),
+             (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
+                 static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass)));
+  fmt::print(out_, "training  {} of {}, {}\n", counted(recipe.epochs, "epoch"),
+             counted(report.steps_per_epoch, "step"), rates_in_words(recipe));
+  fmt::print(out_, "batch     {}\n", batch_in_words(report));
+  const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
+  fmt::print(out_, "replicas  {}{} on {}, {} each, {}, layout {}\n", report.batch_of_rank.size(),
+             processes > 1 ? fmt::format(" in {} processes", processes) : "",
+             devices_in_words(execution), counted(execution.threads, "thread"),
+             name_of(detect_instruction_set()), name_of(report.layout));
+  sync_plan_ = report.sync_plan;
+  fmt::print(out_, "sync      {}{}\n", sync_in_words(report), prediction_in_words(sync_plan_));
+  print_sums(out_, sync_plan_, {});
+  if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", with_commas(first_step_));
+  fmt::print(out_, "\n{}", kTableHead);
+  std::fflush(out_);
+  since_start_ = since_line_ = Stopwatch();
+}
+
+void Console::step_done(const StepReport& report) {
+  recent_seconds_ += report.seconds;
+  recent_samples_ += static_cast<double>(report.samples);
+  if (since_line_.seconds() < (terminal_ ? kTerminalEvery : kPlainEvery)) return;
+  const auto done = static_cast<double>(report.step - first_step_);
+  const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
+  fmt::print(out_, "{}epoch {}/{}  step {}/{}  loss {:.4f}  {} samples/s  {} left{}",
+             terminal_ ? "\r\x1b[2K" : "", report.epoch, epochs_, report.step_in_epoch,
+             steps_per_epoch_, report.loss,
+             with_commas(static_cast<std::int64_t>(recent_samples_ / recent_seconds_)),
+             duration(left), terminal_ ? "" : "\n");
+  std::fflush(out_);
+  line_shown_ = terminal_;
+  table_broken_ = !terminal_;
+  recent_seconds_ = recent_samples_ = 0;
+  since_line_ = Stopwatch();
+}
+
+void Console::clear_line() {
+  if (line_shown_) std::fputs("\r\x1b[2K", out_);
+  line_shown_ = false;
+}
+
+void Console::epoch_done(const EpochReport& report) {
+  clear_line();
+  rows_.push_back(report);
+  fmt::print(out_, "{}", row_of(report));
+  std::fflush(out_);
+}
+
+void Console::finish() {
+  clear_line();
+  if (table_broken_ && !rows_.empty()) {
+    fmt::print(out_, "\n{}", kTableHead);
+    for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
+  }
+  print_sync_taken();
+}
+
+void Console::print_sync_taken() {
+  if (sync_taken_.steps == 0) return;
+  const std::vector<double>& taken = sync_taken_.seconds;
+  fmt::print(out_, "\nsync took ");
+  if (!taken.empty()) {  // not on a GPU
+    fmt::print(out_, "{:.3f} ms a step (median, with the wait for the last replica), ",
+               1e3 * std::accumulate(taken.begin(), taken.end(), 0.0));
+  }
+  fmt::print(out_, "replica 0 waited {:.3f} ms (mean)\n", 1e3 * sync_taken_.waited_seconds);
+  print_sums(out_, sync_plan_, taken);
+}
+
+void print_evaluation(std::FILE* out, const Evaluation& evaluation,
+                      const std::vector<std::string>& class_names) {
+  std::size_t width = 5;
+  for (const std::string& name : class_names) width = std::max(width, name.size());
+  fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
+  for (std::size_t k = 0; k < evaluation.classes.size(); ++k) {
+    const ClassCount& count = evaluation.classes[k];
+    const double share = count.samples == 0 ? 0
+                                            : 100.0 * static_cast<double>(count.right) /
+                                                  static_cast<double>(count.samples);
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.1f} %\n", class_names[k], width, count.right,
+               count.samples, share);
+  }
+  fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,
+             evaluation.samples, 100 * evaluation.accuracy(), evaluation.loss);
+}
+
+}  // namespace ringlet::train

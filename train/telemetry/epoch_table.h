@@ -1,0 +1,31 @@
+// EpochTable: a run's epochs as comma-separated values, for spreadsheets. A head and a line an
+// epoch:
+//
+//   epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,
+//   forward_seconds,backward_seconds,sync_seconds,update_seconds
+//
+// Accuracy and share are from 0 to 1. The last five are rank 0's seconds by phase. What is not
+// finite is left empty.
+#pragma once
+
+#include <filesystem>
+
+#include "train/files/line_file.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+class EpochTable : public RunListener {
+ public:
+  /// As MetricsWriter: a resumed run keeps the epochs that were whole by its first step. Throws
+  /// FileError.
+  EpochTable(const std::filesystem::path& path, std::int64_t first_step,
+             std::int64_t steps_per_epoch);
+
+  void epoch_done(const EpochReport& report) override;
+
+ private:
+  LineFile file_;
+};
+
+}  // namespace ringlet::train

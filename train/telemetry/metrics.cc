@@ -1,0 +1,104 @@
+#include "train/telemetry/metrics.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace ringlet::train {
+
+namespace {
+
+/// The step after which a line was written; none for a line that is not ours.
+std::optional<std::int64_t> step_of(const std::string& line, std::int64_t steps_per_epoch) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto number = [&json](const char* key) -> std::optional<std::int64_t> {
+    if (!json.contains(key) || !json[key].is_number_integer()) return {};
+    return json[key].get<std::int64_t>();
+  };
+  if (!json.is_object() || !json.contains("kind")) return {};
+  if (json["kind"] == "step") return number("step");
+  const auto epoch = number("epoch");
+  if (json["kind"] != "epoch" || !epoch) return {};
+  return *epoch * steps_per_epoch;
+}
+
+LineFile::Keep lines_until(std::int64_t first_step, std::int64_t steps_per_epoch) {
+  if (first_step == 0) return {};
+  return [=](const std::string& line) {
+    const auto reached = step_of(line, steps_per_epoch);
+    return reached && *reached <= first_step;
+  };
+}
+
+/// {"name":value,...}: short ones are made in place, without an allocation.
+class JsonLine {
+ public:
+  explicit JsonLine(const char* kind) { print(R"({{"kind":"{}")", kind); }
+  JsonLine& field(const char* name, std::int64_t value) {
+    print(R"(,"{}":{})", name, value);
+    return *this;
+  }
+  /// JSON has no word for NaN and infinity.
+  JsonLine& field(const char* name, double value) {
+    if (std::isfinite(value)) {
+      print(R"(,"{}":{})", name, value);
+    } else {
+      print(R"(,"{}":null)", name);
+    }
+    return *this;
+  }
+  std::string_view end() {
+    print("}}\n");
+    return {text_.data(), text_.size()};
+  }
+
+ private:
+  template <class... Values>
+  void print(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Values>(values)...);
+  }
+  fmt::memory_buffer text_;
+};
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
+                             std::int64_t steps_per_epoch, const std::string& what)
+    : file_(path, what + " " + path.string(), lines_until(first_step, steps_per_epoch)) {}
+
+void MetricsWriter::step_done(const StepReport& report) {
+  file_.append(JsonLine("step")
+                   .field("epoch", report.epoch)
+                   .field("step", report.step)
+                   .field("loss", report.loss)
+                   .field("lr", report.lr)
+                   .field("samples", report.samples)
+                   .field("grad_norm", report.grad_norm)
+                   .field("seconds", report.seconds)
+                   .end());
+}
+
+void MetricsWriter::epoch_done(const EpochReport& report) {
+  file_.append(JsonLine("epoch")
+                   .field("epoch", report.epoch)
+                   .field("train_loss", report.train_loss)
+                   .field("test_loss", report.test.loss)
+                   .field("test_accuracy", report.test.accuracy())
+                   .field("seconds", report.seconds)
+                   .field("samples_per_second", report.samples_per_second)
+                   .field("sync_share", report.sync_share)
+                   .field("data_seconds", report.phases.data)
+                   .field("forward_seconds", report.phases.forward)
+                   .field("backward_seconds", report.phases.backward)
+                   .field("sync_seconds", report.phases.sync)
+                   .field("update_seconds", report.phases.update)
+                   .end());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,35 @@
+// Metrics: a line of JSON for each step and each epoch, for other programs to read. What is not
+// finite, and a gradient's norm that nobody computed, is null.
+//
+//   {"kind":"step","epoch":1,"step":1,"loss":2.30,"lr":0.004,"samples":128,"grad_norm":1.7,
+//    "seconds":0.01}
+//   {"kind":"epoch","epoch":1,"train_loss":..,"test_loss":..,"test_accuracy":..,"seconds":..,
+//    "samples_per_second":..,"sync_share":..,"data_seconds":..,"forward_seconds":..,
+//    "backward_seconds":..,"sync_seconds":..,"update_seconds":..}
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "train/files/line_file.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+class MetricsWriter : public RunListener {
+ public:
+  /// Opens the file. A run that starts anew (`first_step` 0) replaces it; a resumed one keeps the
+  /// lines up to its first step and goes on behind them. `what` is its name in messages. Throws
+  /// FileError.
+  MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
+                std::int64_t steps_per_epoch, const std::string& what = "--metrics");
+
+  bool wants_grad_norm() const override { return true; }
+  void step_done(const StepReport& report) override;
+  void epoch_done(const EpochReport& report) override;
+
+ private:
+  LineFile file_;
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,111 @@
+// What a run tells those who watch it: numbers of a step, of an epoch, of an evaluation.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "nn/plan.h"
+#include "train/options.h"
+#include "train/sync/gradient_sync.h"
+#include "train/sync/sync_plan.h"
+
+namespace ringlet::train {
+
+/// Right answers of one class.
+struct ClassCount {
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+};
+
+struct Evaluation {
+  double loss = 0;  ///< mean over the samples
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+  std::vector<ClassCount> classes;
+  double accuracy() const {
+    return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);
+  }
+};
+
+/// Seconds of the replica's thread by what it did.
+struct PhaseSeconds {
+  double data = 0;  ///< waiting for the loader
+  double forward = 0;
+  double backward = 0;
+  double sync = 0;  ///< collectives that run in place, and waiting for those beside
+  double update = 0;
+  double total() const { return data + forward + backward + sync + update; }
+  PhaseSeconds since(const PhaseSeconds& earlier) const {
+    return {data - earlier.data, forward - earlier.forward, backward - earlier.backward,
+            sync - earlier.sync, update - earlier.update};
+  }
+};
+
+/// One optimiser step. Epochs and steps count from 1.
+struct StepReport {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< over the whole run
+  std::int64_t step_in_epoch = 0;
+  double loss = 0;  ///< mean over the samples of the whole world
+  double lr = 0;
+  std::int64_t samples = 0;  ///< of the whole world
+  double seconds = 0;
+  /// L2 norm of the gradient that the optimiser took; NaN where nobody asked for it.
+  double grad_norm = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct EpochReport {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;  ///< done by its end, over the whole run
+  double train_loss = 0;
+  Evaluation test;
+  double seconds = 0;  ///< of training, without the evaluation
+  double samples_per_second = 0;
+  double sync_share = 0;  ///< part of `seconds` that rank 0's replica spent in synchronisation
+  PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
+};
+
+/// How a run was set up, told once before the first step.
+struct StartReport {
+  const TrainOptions& options;
+  const nn::Plan& plan;
+  const std::vector<Bucket>& buckets;
+  std::string data;                           ///< the data set in words
+  std::vector<std::int64_t> batch_of_rank{};  ///< samples a step, by rank
+  std::int64_t steps_per_epoch = 0;
+  std::int64_t planned_steps = 0;
+  std::int64_t first_step = 0;  ///< steps done before (resumed)
+  int shards = 1;
+  std::int64_t samples_per_pass = 1;  ///< that the plan was made for
+  Layout layout = Layout::nchw;
+  std::string sync;
+  SyncPlan sync_plan{};
+};
+
+/// What synchronisation took on rank 0, in the steps of this start of the run.
+struct SyncReport {
+  std::int64_t steps = 0;
+  std::vector<double> seconds{};  ///< by bucket: GradientSync::median_seconds()
+  double waited_seconds = 0;      ///< a step, of the replica's thread, in the mean
+};
+
+/// Rank 0 tells its listeners. Calls come from the replica's thread.
+class RunListener {
+ public:
+  virtual ~RunListener() = default;
+  /// Whether StepReport::grad_norm is looked at. Asked once.
+  virtual bool wants_grad_norm() const { return false; }
+  virtual void started(const StartReport&) {}
+  virtual void step_done(const StepReport&) {}
+  virtual void epoch_done(const EpochReport&) {}
+  /// A state or the finished model was written.
+  virtual void saved(const std::string& path) { (void)path; }
+  /// Before ended(), where several ranks made a step.
+  virtual void synchronised(const SyncReport&) {}
+  /// The last step was reported, be it the planned one or one after which somebody asked to stop.
+  virtual void ended() {}
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,45 @@
+#include "train/telemetry/tensorboard/event_writer.h"
+
+#include <cmath>
+
+#include "train/telemetry/tensorboard/event.pb.h"
+
+namespace ringlet::tensorboard {
+
+namespace {
+
+void add_value(Event& event, const char* tag, double value) {
+  if (!std::isfinite(value)) return;
+  Value* entry = event.mutable_summary()->add_value();
+  entry->set_tag(tag);
+  entry->set_simple_value(static_cast<float>(value));
+}
+
+}  // namespace
+
+void EventWriter::step_done(const train::StepReport& report) {
+  Event event;
+  event.set_step(report.step);
+  add_value(event, "train/loss", report.loss);
+  add_value(event, "train/learning_rate", report.lr);
+  add_value(event, "train/grad_norm", report.grad_norm);
+  add_value(event, "train/samples_per_second",
+            static_cast<double>(report.samples) / report.seconds);
+  file_.add(event);
+}
+
+void EventWriter::epoch_done(const train::EpochReport& report) {
+  Event event;
+  event.set_step(report.step);
+  add_value(event, "epoch/train_loss", report.train_loss);
+  add_value(event, "epoch/test_loss", report.test.loss);
+  add_value(event, "epoch/test_accuracy", report.test.accuracy());
+  add_value(event, "epoch/samples_per_second", report.samples_per_second);
+  add_value(event, "epoch/sync_share", report.sync_share);
+  file_.add(event);
+  file_.flush();
+}
+
+void EventWriter::saved(const std::string&) { file_.flush(); }
+
+}  // namespace ringlet::tensorboard

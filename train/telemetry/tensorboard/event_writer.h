@@ -1,0 +1,33 @@
+// EventWriter: a run's numbers for TensorBoard, all over the step of the run.
+//
+//   a step    train/loss, train/learning_rate, train/grad_norm, train/samples_per_second
+//   an epoch  epoch/train_loss, epoch/test_loss, epoch/test_accuracy, epoch/samples_per_second,
+//             epoch/sync_share
+//
+// What is not finite is left out. In the file at the end of each epoch, and of the run.
+#pragma once
+
+#include <filesystem>
+
+#include "train/telemetry/reports.h"
+#include "train/telemetry/tensorboard/event_file.h"
+
+namespace ringlet::tensorboard {
+
+class EventWriter : public train::RunListener {
+ public:
+  /// A further file in `folder` for a run that goes on after `first_step`. Throws FileError.
+  EventWriter(const std::filesystem::path& folder, std::int64_t first_step)
+      : file_(folder, first_step + 1) {}
+
+  bool wants_grad_norm() const override { return true; }
+  void step_done(const train::StepReport& report) override;
+  void epoch_done(const train::EpochReport& report) override;
+  void saved(const std::string& path) override;
+  void ended() override { file_.flush(); }
+
+ private:
+  EventFile file_;
+};
+
+}  // namespace ringlet::tensorboard

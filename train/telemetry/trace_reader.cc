@@ -1,0 +1,198 @@
+#include "train/telemetry/trace_reader.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
+#include "train/files/json_text.h"
+
+namespace ringlet::train {
+namespace {
+
+using nlohmann::json;
+
+/// One event while its fields come in.
+struct TraceEvent {
+  std::string phase;
+  std::string label;  // "args":{"name":..}: what a process or thread is called
+  std::optional<std::string> name;
+  std::optional<double> begin_us, duration_us;
+  std::optional<std::int64_t> pid, tid;
+  TraceSpan span;
+};
+
+/// Takes the JSON as it comes by, without building a tree of it.
+///   {"traceEvents": [ {field: value, "args": {field: value}}, ...], ...}
+///   depth 1          2 3                     4
+class Handler final : public nlohmann::json_sax<json> {
+ public:
+  Handler(const std::string& source, const TraceVisit& visit) : source_(source), visit_(visit) {}
+
+  TraceNames finish() {
+    if (!found_events_) fail("there are no traceEvents; this is no trace");
+    return std::move(names_);
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool binary(json::binary_t&) override { return true; }
+  bool number_integer(json::number_integer_t value) override { return whole(value); }
+  bool number_unsigned(json::number_unsigned_t value) override {
+    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return value <= kMax ? whole(static_cast<std::int64_t>(value))
+                         : number(static_cast<double>(value));
+  }
+  bool number_float(json::number_float_t value, const std::string&) override {
+    return number(value);
+  }
+
+  bool string(std::string& text) override {
+    if (depth_ == kInArgs && in_args_ && key_ == "name") {
+      event_.label = std::move(text);
+    } else if (depth_ == kInEvent && in_events_) {
+      text_of_event(std::move(text));
+    }
+    return true;
+  }
+
+  bool key(std::string& name) override {
+    key_ = std::move(name);
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (depth_ == kInEvent && in_events_) in_args_ = key_ == "args";
+    if (depth_ == kInList && in_events_) event_ = TraceEvent();
+    return enter();
+  }
+
+  bool end_object() override {
+    if (depth_ == kInEvent && in_events_) end_event();
+    --depth_;
+    return true;
+  }
+
+  bool start_array(std::size_t) override {
+    if (depth_ == 0) fail("is a list, not an object with traceEvents; this is no trace of Ringlet");
+    if (depth_ == kInRoot) {
+      in_events_ = key_ == "traceEvents";
+      found_events_ = found_events_ || in_events_;
+    }
+    if (depth_ == kInEvent) in_args_ = false;
+    return enter();
+  }
+
+  bool end_array() override {
+    --depth_;
+    if (depth_ == kInRoot) in_events_ = false;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    throw FileError(fmt::format("{}: event {}: not valid JSON ({}); the file is damaged", source_,
+                                events_ + 1, on_one_line(error.what())));
+  }
+
+ private:
+  static constexpr int kInRoot = 1, kInList = 2, kInEvent = 3, kInArgs = 4;
+  static constexpr int kMaxDepth = 16;
+
+  [[noreturn]] void fail(const std::string& what) const { throw FileError(source_ + ": " + what); }
+  [[noreturn]] void fail_event(const char* field, const char* why) const {
+    fail(fmt::format("event {} '{}': '{}' {}; the file is damaged", events_ + 1,
+                     on_one_line(event_.name.value_or("")), field, why));
+  }
+
+  bool enter() {
+    if (++depth_ > kMaxDepth) {
+      fail(
+          fmt::format("event {}: nested deeper than {}; this is no trace", events_ + 1, kMaxDepth));
+    }
+    return true;
+  }
+
+  void text_of_event(std::string text) {
+    if (key_ == "ph") {
+      event_.phase = std::move(text);
+    } else if (key_ == "name") {
+      event_.name = std::move(text);
+    } else if (key_ == "cat") {
+      event_.span.category = std::move(text);
+    }
+  }
+
+  bool whole(std::int64_t value) {
+    if (!in_events_) return true;
+    if (depth_ == kInEvent && key_ == "pid") event_.pid = value;
+    if (depth_ == kInEvent && key_ == "tid") event_.tid = value;
+    if (depth_ == kInArgs && in_args_ && key_ == "bytes") event_.span.bytes = value;
+    if (depth_ == kInArgs && in_args_ && key_ == "peer") event_.span.peer = value;
+    return number(static_cast<double>(value));
+  }
+
+  bool number(double value) {
+    if (!in_events_ || depth_ != kInEvent) return true;
+    if (key_ == "ts") event_.begin_us = value;
+    if (key_ == "dur") event_.duration_us = value;
+    return true;
+  }
+
+  void end_event() {
+    if (event_.phase == "X") end_span();
+    if (event_.phase == "M") end_name();
+    ++events_;
+  }
+
+  void end_span() {
+    if (!event_.name) fail_event("name", "is missing");
+    if (!event_.begin_us) fail_event("ts", "is missing or not a number");
+    if (!event_.duration_us) fail_event("dur", "is missing or not a number");
+    if (*event_.duration_us < 0) fail_event("dur", "is negative");
+    TraceSpan& span = event_.span;
+    span.name = std::move(*event_.name);
+    span.begin_us = *event_.begin_us;
+    span.duration_us = *event_.duration_us;
+    span.rank = event_.pid.value_or(0);
+    span.stream = event_.tid.value_or(0);
+    visit_(span);
+  }
+
+  void end_name() {
+    const std::int64_t rank = event_.pid.value_or(0);
+    if (event_.name == "process_name") names_.ranks[rank] = event_.label;
+    if (event_.name == "thread_name") {
+      names_.streams[{rank, event_.tid.value_or(0)}] = event_.label;
+    }
+  }
+
+  const std::string& source_;
+  const TraceVisit& visit_;
+  TraceNames names_;
+  TraceEvent event_;
+  std::string key_;
+  std::int64_t events_ = 0;  // that ended
+  int depth_ = 0;
+  bool in_events_ = false, in_args_ = false, found_events_ = false;
+};
+
+}  // namespace
+
+TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit) {
+  const std::string source = file.string();
+  std::ifstream stream = open_input(file);
+  Handler handler(source, visit);
+  json::sax_parse(stream, &handler);
+  return handler.finish();
+}
+
+TraceNames parse_trace(std::string_view text, const std::string& source, const TraceVisit& visit) {
+  Handler handler(source, visit);
+  json::sax_parse(text.begin(), text.end(), &handler);
+  return handler.finish();
+}
+
+}  // namespace ringlet::train

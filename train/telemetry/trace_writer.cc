@@ -1,0 +1,98 @@
+#include "train/telemetry/trace_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "train/failure.h"
+#include "train/files/atomic_file.h"
+
+namespace ringlet::train {
+
+TraceWriter::Recording::Recording(TraceWriter* writer, int rank, Device& device)
+    : writer_(writer), device_(device), rank_(rank) {
+  if (writer_ == nullptr) return;
+  device_.compute().set_tracer(&compute_);
+  device_.communication().set_tracer(&communication_);
+}
+
+TraceWriter::Recording::~Recording() {
+  if (writer_ == nullptr) return;
+  drain(device_.communication());
+  device_.compute().set_tracer(nullptr);
+  device_.communication().set_tracer(nullptr);
+  writer_->add(rank_, 1, "compute", compute_.spans());
+  writer_->add(rank_, 2, "communication", communication_.spans());
+}
+
+void TraceWriter::add(int rank, int tid, const char* name, const std::vector<Span>& spans) {
+  const std::lock_guard lock(mutex_);
+  auto same = std::find_if(streams_.begin(), streams_.end(), [=](const Stream& stream) {
+    return stream.rank == rank && stream.tid == tid;
+  });
+  if (same == streams_.end()) same = streams_.insert(same, {rank, tid, name, {}});
+  same->spans.insert(same->spans.end(), spans.begin(), spans.end());
+}
+
+namespace {
+
+/// Names come from layers and parameters: letters, digits, dots, blanks and brackets.
+std::string escaped(const char* name) {
+  std::string text;
+  for (const char* c = name; *c != '\0'; ++c) {
+    if (*c == '"' || *c == '\\') text += '\\';
+    text += static_cast<unsigned char>(*c) < ' ' ? ' ' : *c;
+  }
+  return text;
+}
+
+void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::int64_t origin_ns) {
+  fmt::format_to(std::back_inserter(out),
+                 R"({{"name":"{}","cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
+                 escaped(span.name.data()), span.category,
+                 static_cast<double>(span.begin_ns - origin_ns) * 1e-3,
+                 static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
+  const char* separator = R"(,"args":{)";
+  for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"bytes", span.bytes},
+                                   {"peer", span.peer},
+                                   {"from", span.details.from},
+                                   {"out_at", span.details.out_at},
+                                   {"in_at", span.details.in_at}}) {
+    if (value < 0) continue;
+    fmt::format_to(std::back_inserter(out), R"({}"{}":{})", separator, key, value);
+    separator = ",";
+  }
+  if (*separator == ',' && separator[1] == '\0') out.push_back('}');
+  out.push_back('}');
+}
+
+}  // namespace
+
+void TraceWriter::write(const std::filesystem::path& path) const {
+  std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
+  for (const Stream& stream : streams_) {
+    for (const Span& span : stream.spans) origin_ns = std::min(origin_ns, span.begin_ns);
+  }
+  fmt::memory_buffer out;
+  const auto text = std::back_inserter(out);
+  fmt::format_to(text, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+  const char* separator = "\n";
+  for (const Stream& stream : streams_) {
+    fmt::format_to(text,
+                   R"({}{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
+                   "\n"
+                   R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                   separator, stream.rank, stream.rank, stream.rank, stream.tid, stream.name);
+    separator = ",\n";
+    for (const Span& span : stream.spans) {
+      fmt::format_to(text, ",\n");
+      append(out, span, stream.rank, stream.tid, origin_ns);
+    }
+  }
+  fmt::format_to(text, "\n]}}\n");
+  write_file_atomically(path, {out.data(), out.size()});
+}
+
+}  // namespace ringlet::train
