@@ -22,16 +22,16 @@
 
 namespace {
 
-using ringlet::train::Action;
-using ringlet::train::kFailed;
-using ringlet::train::kUsage;
-using ringlet::train::print_error;
-using ringlet::train::print_warning;
+using ringlet::app::Action;
+using ringlet::app::kFailed;
+using ringlet::app::kUsage;
+using ringlet::app::print_error;
+using ringlet::app::print_warning;
 
 int run(int argc, char** argv) {
   CLI::App app("Ringlet trains neural networks on N replicas that make their gradients one.",
                "ringlet");
-  app.formatter(std::make_shared<ringlet::train::HelpFormatter>());
+  app.formatter(std::make_shared<ringlet::app::HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
   app.set_version_flag("--version", std::string("ringlet ") + ringlet::train::kVersion,
                        "show the version and end");
@@ -42,54 +42,54 @@ int run(int argc, char** argv) {
       "the\nenvironment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). The command "
       "line "
       "counts more\nthan the environment, and that more than the file.\n");
-  Action action;
-  ringlet::train::add_train_command(app, action);
-  ringlet::train::add_eval_command(app, action);
-  ringlet::train::add_predict_command(app, action);
-  ringlet::train::add_export_command(app, action);
-  ringlet::train::add_report_command(app, action);
-  ringlet::train::add_bench_command(app, action);
-  ringlet::train::add_tune_command(app, action);
-  ringlet::train::add_inspect_command(app, action);
-  ringlet::train::add_devices_command(app, action);
-  ringlet::train::add_completion_command(app, action);
+  ringlet::app::Action action;
+  ringlet::app::add_train_command(app, action);
+  ringlet::app::add_eval_command(app, action);
+  ringlet::app::add_predict_command(app, action);
+  ringlet::app::add_export_command(app, action);
+  ringlet::app::add_report_command(app, action);
+  ringlet::app::add_bench_command(app, action);
+  ringlet::app::add_tune_command(app, action);
+  ringlet::app::add_inspect_command(app, action);
+  ringlet::app::add_devices_command(app, action);
+  ringlet::app::add_completion_command(app, action);
   for (CLI::App* command : app.get_subcommands(nullptr)) command->group("Commands");
-  ringlet::train::Settings settings(app);
+  ringlet::app::Settings settings(app);
   try {
     app.parse(argc, argv);
     std::vector<std::string> warnings;
     settings.apply(warnings);
-    for (const std::string& warning : warnings) print_warning(warning);
+    for (const std::string& warning : warnings) ringlet::app::print_warning(warning);
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    print_error(ringlet::train::explain(app, error));
+    ringlet::app::print_error(ringlet::app::explain(app, error));
     return kUsage;
   }
   if (!settings.print_only()) return action.run();
-  fmt::print("{}", ringlet::train::effective_config(*ringlet::train::chosen_command(app),
-                                                    action.values()));
+  fmt::print("{}",
+             ringlet::app::effective_config(*ringlet::app::chosen_command(app), action.values()));
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  ringlet::train::fail_writes_beyond_limit();
+  ringlet::app::fail_writes_beyond_limit();
   try {
     return run(argc, argv);
-  } catch (const ringlet::train::ToldElsewhere&) {
+  } catch (const ringlet::app::ToldElsewhere&) {
     return kFailed;
-  } catch (const ringlet::train::UsageError& error) {
-    print_error(error.what());
+  } catch (const ringlet::app::UsageError& error) {
+    ringlet::app::print_error(error.what());
     return kUsage;
   } catch (const std::bad_alloc&) {
-    print_error(
+    ringlet::app::print_error(
         "the machine's memory is used up; use a smaller batch, fewer replicas or less data");
   } catch (const std::exception& error) {
-    print_error(error.what());
+    ringlet::app::print_error(error.what());
   } catch (...) {
-    print_error("an unknown error");
+    ringlet::app::print_error("an unknown error");
   }
   return kFailed;
 }

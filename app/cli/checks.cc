@@ -11,7 +11,7 @@
 #include "kernels/device.h"
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -108,4 +108,4 @@ CLI::Validator data_name() {
       "");
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

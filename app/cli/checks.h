@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// Only `choices`.
 CLI::Validator one_of(const std::vector<std::string>& choices);
@@ -29,4 +29,4 @@ CLI::Validator device_name();
 /// "fashion-mnist", "synthetic" or a folder.
 CLI::Validator data_name();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -10,7 +10,7 @@
 
 #include "train/files/one_line.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -18,7 +18,7 @@ namespace {
 constexpr std::ptrdiff_t kMaxDots = 4096;
 
 [[noreturn]] void fail(const std::string& source, std::int64_t line, const std::string& what) {
-  throw ConfigError(fmt::format("{}:{}: {}", source, line, on_one_line(what)));
+  throw ConfigError(fmt::format("{}:{}: {}", source, line, train::on_one_line(what)));
 }
 
 /// Follows a line outside of its texts: KEY = TEXT, KEY = [TEXT, TEXT, and what goes on with a
@@ -170,4 +170,4 @@ std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& 
   return entries;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

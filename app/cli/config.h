@@ -17,7 +17,7 @@
 
 #include "app/cli/usage_error.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// "run.toml:3: ...": a configuration that cannot be read or means nothing.
 class ConfigError : public UsageError {
@@ -44,4 +44,4 @@ std::vector<ConfigEntry> parse_config(std::string_view text, const std::string& 
 /// The same of a file, which is named in errors as it is written here.
 std::vector<ConfigEntry> read_config(const std::filesystem::path& file);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -1,7 +1,7 @@
 // A build without toml++: configuration files cannot be read.
 #include "app/cli/config.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 std::vector<ConfigEntry> parse_config(std::string_view, const std::string& source) {
   throw ConfigError(source +
@@ -9,4 +9,4 @@ std::vector<ConfigEntry> parse_config(std::string_view, const std::string& sourc
                     "libtomlplusplus-dev and build again, or give the flags themselves");
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

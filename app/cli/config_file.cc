@@ -7,7 +7,7 @@
 
 #include "app/cli/config.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -29,4 +29,4 @@ std::vector<ConfigEntry> read_config(const std::filesystem::path& file) {
   return parse_config(text, file.string());
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

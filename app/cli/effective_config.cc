@@ -13,7 +13,7 @@
 #include "app/cli/settings.h"
 #include "train/version.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -117,7 +117,7 @@ std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
 std::string effective_config(const CLI::App& command, const FlagValues& resolved) {
   std::string text =
       fmt::format("# ringlet {}, version {}. Read it with: ringlet {} --config FILE\n",
-                  command.get_name(), kVersion, command.get_name());
+                  command.get_name(), train::kVersion, command.get_name());
   for (const std::string& group : command.get_groups()) {
     std::string lines;
     for (const CLI::Option* option : command.get_options()) {
@@ -129,4 +129,4 @@ std::string effective_config(const CLI::App& command, const FlagValues& resolved
   return text;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -6,7 +6,7 @@
 
 #include "app/commands/commands.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// All flags of `command` in their groups, each with what it says in --help: with the value that
 /// was given, or that the command takes by itself (`resolved`, else the flag's default). A flag
@@ -15,4 +15,4 @@ namespace ringlet::train {
 /// --force and --resume.
 std::string effective_config(const CLI::App& command, const FlagValues& resolved);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

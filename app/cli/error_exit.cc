@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 void print_error(const std::string& message) {
   std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
@@ -22,4 +22,4 @@ void end_despite_running_threads(const std::string& message) {
   std::_Exit(kFailed);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;  ///< the command line is wrong
@@ -17,4 +17,4 @@ void print_warning(const std::string& message);
 /// other stream flushed, since a thread that hangs may hold whatever that would need.
 [[noreturn]] void end_despite_running_threads(const std::string& message);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

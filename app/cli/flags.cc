@@ -15,7 +15,7 @@
 #include "train/files/recipe_json.h"
 #include "train/sync/transport_choice.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -25,7 +25,7 @@ constexpr double kShortestTimeout = 0.01;  // seconds
 std::string defaults_of(const char* field) {
   std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
   for (const std::string& model : nn::model_names()) {
-    const nlohmann::json json = to_json(default_recipe(model))[field];
+    const nlohmann::json json = to_json(train::default_recipe(model))[field];
     const std::string value = json.is_string()         ? json.get<std::string>()
                               : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
                                                        : json.dump();
@@ -86,9 +86,9 @@ std::vector<DeviceId> devices_of(const RawFlags& flags) {
   return devices;
 }
 
-LayoutChoice layout_of(const std::string& name) {
-  if (name == "nchw") return LayoutChoice::nchw;
-  return name == "lanes" ? LayoutChoice::lanes : LayoutChoice::automatic;
+train::LayoutChoice layout_of(const std::string& name) {
+  if (name == "nchw") return train::LayoutChoice::nchw;
+  return name == "lanes" ? train::LayoutChoice::lanes : train::LayoutChoice::automatic;
 }
 
 /// Processes of the run; as many as the launcher says, where it starts them.
@@ -102,17 +102,17 @@ int processes_of(const RawFlags& flags) {
 /// Whether collectives that run beside backward have something to run on: on a GPU always, on
 /// processors where the replicas leave one of them idle. Where they do not, a thread of its own
 /// for the collectives only takes turns with the one that computes.
-bool has_room_to_overlap(const RawFlags& flags, const Execution& execution) {
+bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
   if (execution.devices.front().kind == DeviceKind::cuda) return true;
   const auto busy =
       static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
   return busy < std::thread::hardware_concurrency();
 }
 
-TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
-  TrainOptions options = flags.options;
+train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
+  train::TrainOptions options = flags.options;
   options.recipe = recipe;
-  Execution& execution = options.execution;
+  train::Execution& execution = options.execution;
   execution.devices = devices_of(flags);
   execution.layout = layout_of(flags.layout);
   execution.overlap =
@@ -120,9 +120,9 @@ TrainOptions with_recipe(const RawFlags& flags, const Recipe& recipe) {
   execution.graph = flags.graph == "on";
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
-  execution.transport = transport_named(flags.transport);
+  execution.transport = train::transport_named(flags.transport);
   execution.transport =
-      checked([&] { return choose_transport(execution, flags.several_processes()); });
+      checked([&] { return train::choose_transport(execution, flags.several_processes()); });
   return options;
 }
 
@@ -165,7 +165,7 @@ void add_model_flag(CLI::App& app, RawFlags& flags) {
 void add_data_flags(CLI::App& app, RawFlags& flags) {
   const char* group = kModelGroup;
   add_model_flag(app, flags);
-  const Recipe defaults = default_recipe(flags.model);
+  const train::Recipe defaults = train::default_recipe(flags.model);
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
          fmt::format("fashion-mnist, synthetic (drawn garments), or a folder of IDX files [{}]",
@@ -232,7 +232,7 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
 }
 
 void add_replica_flags(CLI::App& app, RawFlags& flags) {
-  Execution& execution = flags.options.execution;
+  train::Execution& execution = flags.options.execution;
   const char* group = "Replicas";
   constexpr int kMost = 1024;
   auto* replicas =
@@ -270,7 +270,7 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
 }
 
 void add_gpu_flags(CLI::App& app, RawFlags& flags) {
-  Execution& execution = flags.options.execution;
+  train::Execution& execution = flags.options.execution;
   const char* group = "GPUs";
   app.add_flag("--tf32", execution.tf32,
                "products of f32 on tensor cores, their factors rounded to 10 bits")
@@ -309,7 +309,7 @@ void add_process_flag(CLI::App& app, RawFlags& flags) {
 }
 
 void add_sync_flags(CLI::App& app, RawFlags& flags) {
-  Execution& execution = flags.options.execution;
+  train::Execution& execution = flags.options.execution;
   const char* group = "Synchronisation";
   std::vector<std::string> strategies;
   for (const auto name : comm::all_reduce_strategies()) strategies.emplace_back(name);
@@ -322,8 +322,8 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
          "how data go between replicas: local copies between threads, memory that processes "
          "share (shm) or Gloo between processes, NCCL with a GPU each; auto takes NCCL "
          "where it can be had")
-      ->check(one_of(transport_names()))
-      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
+      ->check(one_of(train::transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
       ->capture_default_str()
       ->group(group);
   app.add_option("--bucket-kb", execution.bucket_kb,
@@ -349,7 +349,7 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
 }
 
-FlagValues values_of(const TrainOptions& options) {
+FlagValues values_of(const train::TrainOptions& options) {
   FlagValues values;
   const nlohmann::json recipe = to_json(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
@@ -366,14 +366,14 @@ FlagValues values_of(const TrainOptions& options) {
   return values;
 }
 
-TrainOptions resolve(const RawFlags& flags) {
-  nlohmann::json recipe = to_json(default_recipe(flags.model));
+train::TrainOptions resolve(const RawFlags& flags) {
+  nlohmann::json recipe = to_json(train::default_recipe(flags.model));
   recipe.update(flags.recipe);
   require_utf8(recipe.at("data"));
-  return with_recipe(flags, recipe_from_json(recipe, "the command line"));
+  return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
 }
 
-TrainOptions resolve(const RawFlags& flags, const Recipe& saved) {
+train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved) {
   const nlohmann::json recipe = to_json(saved);
   std::vector<std::string> contradictions;
   for (const auto& [field, value] : flags.recipe.items()) {
@@ -390,4 +390,4 @@ TrainOptions resolve(const RawFlags& flags, const Recipe& saved) {
   return with_recipe(flags, saved);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -10,7 +10,7 @@
 #include "app/commands/commands.h"
 #include "train/options.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// The group of flags that a run's state keeps, so that --resume need not repeat them.
 inline constexpr const char* kRecipeGroup = "Recipe";
@@ -31,8 +31,8 @@ struct RawFlags {
   std::string overlap = "auto";
   std::string graph = "on";
   std::string transport = "auto";
-  std::string sync;      ///< empty: what the recipe needs
-  TrainOptions options;  ///< fields that stand for themselves
+  std::string sync;             ///< empty: what the recipe needs
+  train::TrainOptions options;  ///< fields that stand for themselves
 };
 
 /// Adds --model.
@@ -51,12 +51,12 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags);
 void add_sync_flags(CLI::App& app, RawFlags& flags);
 
 /// The options for a new run: the model's default recipe, changed by what was given.
-TrainOptions resolve(const RawFlags& flags);
+train::TrainOptions resolve(const RawFlags& flags);
 /// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
 /// contradicts it.
-TrainOptions resolve(const RawFlags& flags, const Recipe& saved);
+train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved);
 
 /// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
-FlagValues values_of(const TrainOptions& options);
+FlagValues values_of(const train::TrainOptions& options);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
   return row(sub->get_name(), sub->get_description());
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

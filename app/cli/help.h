@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 class HelpFormatter : public CLI::Formatter {
  public:
@@ -18,4 +18,4 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* sub) const override;
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 double seconds_since_process_start() {
   std::ifstream stat_file("/proc/self/stat");
@@ -28,4 +28,4 @@ std::int64_t peak_memory_mib() {
   return usage.ru_maxrss / 1024;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

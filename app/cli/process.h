@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// Wall-clock seconds since the process was started, to 10 ms.
 double seconds_since_process_start();
 /// Largest resident memory so far, in MiB.
 std::int64_t peak_memory_mib();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -14,7 +14,7 @@
 #include "train/sync/transport_choice.h"
 #include "train/version.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -43,7 +43,7 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 /// Ends the others, and throws what this process is to tell, if anything.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
-  group.abort(group.first_rank(), message_of_current_exception());
+  group.abort(group.first_rank(), train::message_of_current_exception());
   const bool tells = group.tells_user();
   const std::optional<comm::RootCause> cause = group.rendezvous().root_cause();
   if (!tells) throw ToldElsewhere();
@@ -53,18 +53,18 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 
 }  // namespace
 
-int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const std::function<int(comm::ProcessGroup*)>& body) {
   // Gloo writes to a process that has just died: that is an error to be told of, and no reason to
   // die of a signal before it is.
   std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(place,
-                  comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
-                                            .timeout_seconds = execution.comm_timeout,
-                                            .agreed = {{"ringlet's version", kVersion}},
-                                            .transport = process_transport(execution.transport)});
+    group.emplace(place, comm::ProcessGroupOptions{
+                             .replicas = static_cast<int>(execution.devices.size()),
+                             .timeout_seconds = execution.comm_timeout,
+                             .agreed = {{"ringlet's version", train::kVersion}},
+                             .transport = train::process_transport(execution.transport)});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
@@ -95,8 +95,8 @@ std::filesystem::path file_of_process(const std::filesystem::path& file,
                                           file.extension().string()));
 }
 
-int ranks_of(const Execution& execution, const comm::ProcessGroup* processes) {
+int ranks_of(const train::Execution& execution, const comm::ProcessGroup* processes) {
   return processes == nullptr ? static_cast<int>(execution.devices.size()) : processes->size();
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

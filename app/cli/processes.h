@@ -8,7 +8,7 @@
 #include "comm/processes/process_group.h"
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// This process ends because another one failed, which tells the user why: nothing is to be
 /// printed.
@@ -27,7 +27,7 @@ int run_in_processes(const RawFlags& flags,
                      const std::function<int(comm::ProcessGroup* processes)>& body);
 
 /// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
-int run_as_process(const comm::ProcessPlace& place, const Execution& execution,
+int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const std::function<int(comm::ProcessGroup* processes)>& body);
 
 /// What this process writes of a file that each writes its part of: "trace.json", in process 2
@@ -36,6 +36,6 @@ std::filesystem::path file_of_process(const std::filesystem::path& file,
                                       const comm::ProcessGroup* processes);
 
 /// Ranks in the whole world: one a device, in each of the processes.
-int ranks_of(const Execution& execution, const comm::ProcessGroup* processes);
+int ranks_of(const train::Execution& execution, const comm::ProcessGroup* processes);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

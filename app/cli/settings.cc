@@ -12,7 +12,7 @@
 #include "comm/processes/launch.h"
 #include "train/files/one_line.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -164,7 +164,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
       throw ConfigError(
-          fmt::format("{}'{}' is the name of no flag{}", place, on_one_line(entry.key),
+          fmt::format("{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key),
                       meant.empty() ? "; --help lists them, each to be written without its dashes"
                                     : fmt::format("; did you mean {}?", meant)));
     }
@@ -232,4 +232,4 @@ std::vector<std::string> Settings::suspicious_variables() const {
   return warnings;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

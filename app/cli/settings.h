@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// The command that the user chose, however deep; the program itself if none.
 CLI::App* chosen_command(CLI::App& app);
@@ -64,4 +64,4 @@ class Settings {
   bool print_only_ = false;
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -47,4 +47,4 @@ void fail_writes_beyond_limit() { std::signal(SIGXFSZ, SIG_IGN); }
 
 int noted_signal() { return noted.load(); }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

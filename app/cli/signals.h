@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process at once.
 /// What follows within `grace` counts as the first: launchers pass on what the terminal has sent
@@ -17,4 +17,4 @@ void fail_writes_beyond_limit();
 /// The signal that was noted, or 0. Any thread.
 int noted_signal();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

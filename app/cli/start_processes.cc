@@ -21,7 +21,7 @@
 
 #include "comm/errors.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -188,4 +188,4 @@ int start_processes(int count) {
   return family.exit_code();
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

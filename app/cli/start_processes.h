@@ -1,7 +1,7 @@
 // The launcher behind `--processes N`.
 #pragma once
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// Starts this program, with its own command line, `count` times, each with RINGLET_PROCESS,
 /// RINGLET_PROCESS_COUNT and RINGLET_RUN set, and waits for all of them. They die with this
@@ -11,4 +11,4 @@ namespace ringlet::train {
 /// where no process is left to say why they ended.
 int start_processes(int count);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
   return best;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -6,7 +6,7 @@
 
 #include "app/cli/suggest.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   return replaced(message, " excludes ", " cannot be combined with ");
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -7,7 +7,7 @@
 #include "app/cli/usage_error.h"
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// The setup of a run; options that cannot be together become UsageErrors.
 template <class Make>
@@ -22,4 +22,4 @@ auto checked(const Make& make_setup) {
 /// "'--epoch' is not known to 'ringlet train'; did you mean --epochs? (...)"
 std::string explain(const CLI::App& app, const CLI::ParseError& error);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

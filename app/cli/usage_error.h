@@ -3,7 +3,7 @@
 
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// Flags that are right by themselves but not together, or not for this run.
 class UsageError : public Error {
@@ -11,4 +11,4 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

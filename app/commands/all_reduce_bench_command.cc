@@ -20,7 +20,7 @@
 #include "bench/all_reduce/measure.h"
 #include "train/files/atomic_file.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -37,23 +37,23 @@ class WrongResults : public Error {
 
 /// What the blocks came to.
 struct Outcome {
-  std::vector<Measurement> rows;
-  std::vector<CoreDistance> distances;
+  std::vector<bench::Measurement> rows;
+  std::vector<bench::CoreDistance> distances;
 };
 
-std::string text_of(const std::optional<CoreDistance>& distance) {
+std::string text_of(const std::optional<bench::CoreDistance>& distance) {
   if (!distance) return "the cores' distance is not known (there is one, or they are busy)";
   return fmt::format("cores {:.0f} ns apart ({})", distance->nanoseconds, distance->word());
 }
 
-std::optional<CoreDistance> measure_distance(Outcome& outcome) {
-  const std::optional<CoreDistance> distance = measure_core_distance();
+std::optional<bench::CoreDistance> measure_distance(Outcome& outcome) {
+  const std::optional<bench::CoreDistance> distance = bench::measure_core_distance();
   if (distance) outcome.distances.push_back(*distance);
   return distance;
 }
 
-void print_row(const Measurement& row) {
-  fmt::print("{}", table_row(row));
+void print_row(const bench::Measurement& row) {
+  fmt::print("{}", bench::table_row(row));
   if (row.ranks_differ()) {
     fmt::print("{:>10} the ranks' results differ, by their hashes: {}\n", "",
                fmt::join(row.hashes, ", "));
@@ -62,51 +62,54 @@ void print_row(const Measurement& row) {
 }
 
 /// `processes` is null where the ranks are threads; else one of them prints.
-void run_block(const AllReduceBlock& block, Outcome& outcome, TraceWriter* trace,
+void run_block(const AllReduceBlock& block, Outcome& outcome, train::TraceWriter* trace,
                comm::ProcessGroup* processes) {
   const bool speaks = processes == nullptr || processes->process() == 0;
   if (!speaks) {
-    measure_all_reduce(block.options, {}, trace, processes);
+    bench::measure_all_reduce(block.options, {}, trace, processes);
     return;
   }
-  const AllReduceBenchOptions& options = block.options;
-  const std::optional<CoreDistance> before = measure_distance(outcome);
-  fmt::print(
-      "{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks,
-      processes == nullptr ? "threads" : "processes", options.execution.devices.front().to_string(),
-      transport_of(options, processes != nullptr), options.in_place ? "in place" : "out of place",
-      pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
+  const bench::AllReduceBenchOptions& options = block.options;
+  const std::optional<bench::CoreDistance> before = measure_distance(outcome);
+  fmt::print("{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks,
+             processes == nullptr ? "threads" : "processes",
+             options.execution.devices.front().to_string(),
+             bench::transport_of(options, processes != nullptr),
+             options.in_place ? "in place" : "out of place",
+             bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
-  fmt::print("{}", table_heading());
-  const auto rows = measure_all_reduce(block.options, print_row, trace, processes);
+  fmt::print("{}", bench::table_heading());
+  const auto rows = bench::measure_all_reduce(block.options, print_row, trace, processes);
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
-  const std::optional<CoreDistance> after = measure_distance(outcome);
+  const std::optional<bench::CoreDistance> after = measure_distance(outcome);
   if (before && after && before->near() != after->near()) {
     fmt::print("meanwhile they have moved: {}\n", text_of(after));
   }
-  for (const Comparison& comparison : compare(rows)) fmt::print("\n{}\n", to_text(comparison));
+  for (const bench::Comparison& comparison : bench::compare(rows))
+    fmt::print("\n{}\n", to_text(comparison));
   std::fflush(stdout);
 }
 
 nlohmann::json outcome_json(const Outcome& outcome) {
   nlohmann::json rows = nlohmann::json::array(), distances = nlohmann::json::array();
-  for (const Measurement& row : outcome.rows) rows.push_back(to_json(row));
-  for (const CoreDistance& distance : outcome.distances) distances.push_back(distance.nanoseconds);
+  for (const bench::Measurement& row : outcome.rows) rows.push_back(to_json(row));
+  for (const bench::CoreDistance& distance : outcome.distances)
+    distances.push_back(distance.nanoseconds);
   return {{"rows", rows}, {"distances", distances}};
 }
 
 /// Rows of the files of --with, and the machines that they tell of.
 struct Others {
-  std::vector<Measurement> rows;
+  std::vector<bench::Measurement> rows;
   std::vector<nlohmann::json> machines;
 };
 
 Others read_others(const AllReduceFlags& flags) {
   Others others;
   for (const fs::path& file : flags.with) {
-    const auto rows = read_measurements(file);
+    const auto rows = bench::read_measurements(file);
     others.rows.insert(others.rows.end(), rows.begin(), rows.end());
-    const nlohmann::json machine = read_machine(file);
+    const nlohmann::json machine = bench::read_machine(file);
     if (!machine.is_null()) others.machines.push_back(machine);
   }
   return others;
@@ -115,20 +118,20 @@ Others read_others(const AllReduceFlags& flags) {
 /// The rows of --with, and which are the fastest of all.
 void print_others(const Outcome& outcome, const Others& others) {
   if (others.rows.empty()) return;
-  std::vector<Measurement> all = outcome.rows;
+  std::vector<bench::Measurement> all = outcome.rows;
   all.insert(all.end(), others.rows.begin(), others.rows.end());
-  for (const Comparison& comparison : compare(others.rows)) {
+  for (const bench::Comparison& comparison : bench::compare(others.rows)) {
     fmt::print("{} ranks, {} {}, by --with\n{}", comparison.ranks, comparison.type, comparison.op,
-               table_heading(label_width(comparison)));
-    for (const Series& series : comparison.series) {
-      for (Measurement row : series.rows) {
+               bench::table_heading(bench::label_width(comparison)));
+    for (const bench::Series& series : comparison.series) {
+      for (bench::Measurement row : series.rows) {
         row.strategy = series.label;
-        fmt::print("{}", table_row(row, label_width(comparison)));
+        fmt::print("{}", bench::table_row(row, bench::label_width(comparison)));
       }
     }
     fmt::print("\n");
   }
-  for (const Comparison& comparison : compare(all)) {
+  for (const bench::Comparison& comparison : bench::compare(all)) {
     fmt::print("all of {} ranks, {} {}\n{}\n", comparison.ranks, comparison.type, comparison.op,
                to_text(comparison));
   }
@@ -136,17 +139,18 @@ void print_others(const Outcome& outcome, const Others& others) {
 
 void write_report(const fs::path& file, const Outcome& outcome, const Others& others,
                   const nlohmann::json& machine) {
-  std::vector<Measurement> rows = outcome.rows;
+  std::vector<bench::Measurement> rows = outcome.rows;
   rows.insert(rows.end(), others.rows.begin(), others.rows.end());
   const bool theirs = machine.is_null() && !others.machines.empty();
-  const std::string page = all_reduce_page(rows, theirs ? others.machines.front() : machine);
-  write_file_atomically(file, page);
+  const std::string page =
+      report::all_reduce_page(rows, theirs ? others.machines.front() : machine);
+  train::write_file_atomically(file, page);
   fmt::print("wrote {} ({} KiB); open it in a browser\n", file.string(),
              (page.size() + 1023) / 1024);
 }
 
 void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Others& others,
-                   std::optional<MachineRecord> machine) {
+                   std::optional<bench::MachineRecord> machine) {
   print_others(outcome, others);
   nlohmann::json machine_json;
   if (machine) {
@@ -154,21 +158,21 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
     machine_json = to_json(*machine);
   }
   if (!flags.json.empty()) {
-    const std::vector<Comparison> comparisons = compare(outcome.rows);
+    const std::vector<bench::Comparison> comparisons = bench::compare(outcome.rows);
     const nlohmann::json json = {{"machine", machine_json},
                                  {"rows", outcome_json(outcome).at("rows")},
-                                 {"models", models_json(comparisons)},
-                                 {"fastest", fastest_json(comparisons)}};
-    write_file_atomically(flags.json, json.dump(1) + "\n");
+                                 {"models", bench::models_json(comparisons)},
+                                 {"fastest", bench::fastest_json(comparisons)}};
+    train::write_file_atomically(flags.json, json.dump(1) + "\n");
   }
-  if (!flags.csv.empty()) write_file_atomically(flags.csv, to_csv(outcome.rows));
+  if (!flags.csv.empty()) train::write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
   if (!flags.report.empty()) write_report(flags.report, outcome, others, machine_json);
 }
 
-void require_right(const std::vector<Measurement>& rows) {
-  const Measurement* first = nullptr;
+void require_right(const std::vector<bench::Measurement>& rows) {
+  const bench::Measurement* first = nullptr;
   std::size_t wrong = 0;
-  for (const Measurement& row : rows) {
+  for (const bench::Measurement& row : rows) {
     if (row.right()) continue;
     ++wrong;
     if (first == nullptr) first = &row;
@@ -186,28 +190,28 @@ void require_right(const std::vector<Measurement>& rows) {
 void check_output_folders(const AllReduceFlags& flags) {
   for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
     if (file.empty()) continue;
-    require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
+    train::require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
   }
   if (flags.processes && flags.ranks.size() > 1 && !flags.trace.empty()) {
     throw UsageError("--trace with --processes takes one number of --ranks");
   }
 }
 
-std::unique_ptr<TraceWriter> tracer_of(const AllReduceFlags& flags) {
-  return flags.trace.empty() ? nullptr : std::make_unique<TraceWriter>();
+std::unique_ptr<train::TraceWriter> tracer_of(const AllReduceFlags& flags) {
+  return flags.trace.empty() ? nullptr : std::make_unique<train::TraceWriter>();
 }
 
 /// Before anything is measured; what nobody reads is not measured.
-std::optional<MachineRecord> machine_of(const AllReduceFlags& flags) {
+std::optional<bench::MachineRecord> machine_of(const AllReduceFlags& flags) {
   if (flags.json.empty() && flags.report.empty()) return {};
-  return survey_machine();
+  return bench::survey_machine();
 }
 
 int run_in_threads(const AllReduceFlags& flags) {
   const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags);
   check_output_folders(flags);
   const Others others = read_others(flags);
-  const std::optional<MachineRecord> machine = machine_of(flags);
+  const std::optional<bench::MachineRecord> machine = machine_of(flags);
   const auto trace = tracer_of(flags);
   Outcome outcome;
   for (const AllReduceBlock& block : blocks) run_block(block, outcome, trace.get(), nullptr);
@@ -221,7 +225,7 @@ int run_in_threads(const AllReduceFlags& flags) {
 int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
   const AllReduceBlock block = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
-  std::optional<MachineRecord> machine;
+  std::optional<bench::MachineRecord> machine;
   Others others;
   if (place.process == 0 && !rows_file) {
     check_output_folders(flags);
@@ -235,7 +239,7 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     if (trace) trace->write(file_of_process(flags.trace, processes));
     if (place.process != 0) return 0;
     if (rows_file) {
-      write_file_atomically(*rows_file, outcome_json(outcome).dump());
+      train::write_file_atomically(*rows_file, outcome_json(outcome).dump());
     } else {
       write_outputs(flags, outcome, others, machine);
       require_right(outcome.rows);
@@ -249,7 +253,7 @@ class RowsFile {
  public:
   RowsFile() {
     const int descriptor = mkstemp(name_.data());
-    if (descriptor < 0) throw FileError(name_ + " cannot be created; is TMPDIR writable?");
+    if (descriptor < 0) throw train::FileError(name_ + " cannot be created; is TMPDIR writable?");
     close(descriptor);
     setenv(kRowsVariable, name_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
@@ -262,7 +266,7 @@ class RowsFile {
   RowsFile& operator=(const RowsFile&) = delete;
 
   void add_to(Outcome& outcome) const {
-    const auto rows = read_measurements(name_);
+    const auto rows = bench::read_measurements(name_);
     outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
     std::ifstream file(name_);
     const auto content = nlohmann::json::parse(file);
@@ -277,8 +281,9 @@ class RowsFile {
     const fs::path folder = fs::temp_directory_path(error);
     if (error) {
       const auto given = comm::environment_variable("TMPDIR");
-      throw FileError(fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
-                                  given.value_or("/tmp"), error.message()));
+      throw train::FileError(
+          fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
+                      given.value_or("/tmp"), error.message()));
     }
     return (folder / "ringlet-all-reduce-XXXXXX").string();
   }
@@ -291,7 +296,7 @@ int run_families(const AllReduceFlags& flags) {
   all_reduce_blocks(flags);  // what cannot be is told here, once
   check_output_folders(flags);
   const Others others = read_others(flags);
-  const std::optional<MachineRecord> machine = machine_of(flags);
+  const std::optional<bench::MachineRecord> machine = machine_of(flags);
   Outcome outcome;
   for (const int ranks : flags.ranks) {
     const RowsFile file;
@@ -340,4 +345,4 @@ void add_bench_all_reduce_command(CLI::App& bench, Action& action) {
       [flags, &action] { action = [flags] { return run_all_reduce_bench(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -15,7 +15,7 @@
 #include "comm/all_reduce/library.h"
 #include "train/sync/transport_choice.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -48,7 +48,7 @@ std::string alternatives(const std::vector<std::string>& names) {
 CLI::Validator size_in_bytes() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
-        const auto size = parse_size(text);
+        const auto size = bench::parse_size(text);
         if (!size || *size < 1) return fmt::format("'{}' is no size such as 4096, 4K or 64M", text);
         text = fmt::format("{}", *size);
         return {};
@@ -61,12 +61,12 @@ void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
   command.add_option("-b,--begin", flags.range.begin, "smallest size in bytes: 4096, 4K, 64M")
       ->transform(size_in_bytes())
       ->type_name("SIZE")
-      ->default_str(size_text(flags.range.begin))
+      ->default_str(bench::size_text(flags.range.begin))
       ->group(group);
   command.add_option("-e,--end", flags.range.end, "largest size")
       ->transform(size_in_bytes())
       ->type_name("SIZE")
-      ->default_str(size_text(flags.range.end))
+      ->default_str(bench::size_text(flags.range.end))
       ->group(group);
   auto* factor =
       command
@@ -115,8 +115,8 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       .add_option("--transport", flags.transport,
                   "local copies between threads; memory that processes share (shm) or Gloo, with "
                   "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
-      ->check(one_of(transport_names()))
-      ->type_name(fmt::format("{}", fmt::join(transport_names(), "|")))
+      ->check(one_of(train::transport_names()))
+      ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
       ->capture_default_str()
       ->group(group);
   auto* device = command
@@ -166,9 +166,10 @@ void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
 void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Measurement";
   command
-      .add_option("-n,--iterations", flags.iterations,
-                  fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
-                              kSecondsOfASize, kFewestIterations, kMostIterations))
+      .add_option(
+          "-n,--iterations", flags.iterations,
+          fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
+                      bench::kSecondsOfASize, bench::kFewestIterations, bench::kMostIterations))
       ->check(whole_number(1))
       ->group(group);
   command.add_option("-w,--warmup", flags.warm_up, "calls before those")
@@ -198,7 +199,7 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
                   fmt::format("write a timeline of {} more calls of each size and strategy "
                               "(Chrome trace; open it in Perfetto); process N > 0 writes its "
                               "own, with .pN before the extension",
-                              kTracedCalls))
+                              bench::kTracedCalls))
       ->type_name("FILE")
       ->group(group);
   command
@@ -258,46 +259,48 @@ bool all_strategies(const AllReduceFlags& flags) {
 
 /// What `--transport auto` is for a strategy that is a library's; else nothing. `over_gloo`: ranks
 /// are processes, on processors.
-std::optional<TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
+std::optional<train::TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
   if (strategy == "all" || !comm::needs_engine(strategy)) return {};
   if (over_gloo && comm::runs_on(strategy, comm::GlooAllReduce::kName)) {
-    return TransportChoice::gloo;
+    return train::TransportChoice::gloo;
   }
   if (strategy == comm::GlooAllReduce::kName) return {};  // which is told later
-  return TransportChoice::nccl;
+  return train::TransportChoice::nccl;
 }
 
-Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
-  Execution execution;
+train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
+  train::Execution execution;
   execution.devices = std::move(devices);
   execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
   execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
-  execution.transport = transport_named(flags.transport);
+  execution.transport = train::transport_named(flags.transport);
   const bool over_gloo = flags.processes && execution.devices.front().kind == DeviceKind::cpu;
   for (const std::string& strategy : flags.strategies) {
-    if (execution.transport != TransportChoice::automatic) break;
+    if (execution.transport != train::TransportChoice::automatic) break;
     const auto needed = transport_for(strategy, over_gloo);
     if (needed) execution.transport = *needed;
   }
-  execution.transport = checked([&] { return choose_transport(execution, flags.processes); });
+  execution.transport =
+      checked([&] { return train::choose_transport(execution, flags.processes); });
   return execution;
 }
 
 /// The library that sums over this transport; "" for none.
-const char* engine_of(TransportChoice transport) {
-  const bool has = transport == TransportChoice::nccl || transport == TransportChoice::gloo;
+const char* engine_of(train::TransportChoice transport) {
+  const bool has =
+      transport == train::TransportChoice::nccl || transport == train::TransportChoice::gloo;
   return has ? name_of(transport) : "";
 }
 
 /// What the strategy needs and has not; "" if it can run.
-std::string need_of(const std::string& strategy, const Execution& execution) {
+std::string need_of(const std::string& strategy, const train::Execution& execution) {
   // Every process of a benchmark has one rank, so Gloo's engine is there.
   if (comm::needs_engine(strategy) && !comm::runs_on(strategy, engine_of(execution.transport))) {
     return comm::engine_need(strategy);
   }
-  const bool share_memory =
-      execution.transport == TransportChoice::local || execution.transport == TransportChoice::shm;
+  const bool share_memory = execution.transport == train::TransportChoice::local ||
+                            execution.transport == train::TransportChoice::shm;
   if (comm::needs_peer_access(strategy) && !share_memory) return "ranks that share memory";
   return "";
 }
@@ -323,7 +326,7 @@ void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
 
 AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<DeviceId> devices) {
   AllReduceBlock block{.ranks = ranks};
-  AllReduceBenchOptions& options = block.options;
+  bench::AllReduceBenchOptions& options = block.options;
   options.type = value_named(flags.type, kReducedTypes);
   options.op = value_named(flags.op, kReduceOps);
   options.in_place = !flags.out_of_place;
@@ -332,8 +335,8 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
   options.pin = !flags.no_pin;
   options.check = !flags.no_check;
   options.execution = execution_for(flags, std::move(devices));
-  options.sizes = checked([&] { return sizes_of(flags.range, size_of(options.type)); });
-  checked([&] { return TestPattern(options.type, options.op, 0, ranks); });
+  options.sizes = checked([&] { return bench::sizes_of(flags.range, size_of(options.type)); });
+  checked([&] { return bench::TestPattern(options.type, options.op, 0, ranks); });
   choose_strategies(flags, block);
   return block;
 }
@@ -353,4 +356,4 @@ AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::Proc
   return block_for(flags, place.processes, {devices[static_cast<std::size_t>(place.process)]});
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -10,11 +10,11 @@
 #include "bench/all_reduce/sizes.h"
 #include "comm/processes/launch.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// What the user wrote.
 struct AllReduceFlags {
-  SizeRange range{};
+  bench::SizeRange range{};
   int iterations = 0;
   int warm_up = 5;
   std::string type = "f32";
@@ -42,7 +42,7 @@ void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 /// All that is measured with one number of ranks.
 struct AllReduceBlock {
   int ranks = 0;
-  AllReduceBenchOptions options{};
+  bench::AllReduceBenchOptions options{};
   std::string left_out{};  ///< strategies that cannot run there, and why; empty: none
 };
 
@@ -52,4 +52,4 @@ std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags);
 /// The one block whose ranks are processes, of which this is the one at `place`.
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

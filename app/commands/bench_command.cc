@@ -13,7 +13,7 @@
 #include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -26,25 +26,26 @@ struct BenchFlags {
 
 constexpr int kManyEpochs = 1'000'000;  // the bench ends after its steps, never with its epochs
 
-bool on_gpu(const Execution& execution) {
+bool on_gpu(const train::Execution& execution) {
   return execution.devices.front().kind == DeviceKind::cuda;
 }
 
-void print_rate(const TrainingSpeed& speed) {
+void print_rate(const bench::TrainingSpeed& speed) {
   fmt::print("{} samples/s, {:.3f} ms a step (median; fastest {:.3f})\n",
-             with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
+             train::with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
              1e3 * speed.median_seconds, 1e3 * speed.fastest_seconds);
 }
 
 /// The host only launches, so its phases say nothing of the GPU's: see --trace or Nsight Systems.
-void print_gpu_speed(const TrainingSpeed& speed) {
+void print_gpu_speed(const bench::TrainingSpeed& speed) {
   print_rate(speed);
   fmt::print("{:.1f} GFLOP/s of the nominal work\n",
              1e-9 * speed.nominal_flops / speed.median_seconds);
 }
 
-void print_speed(const TrainingSpeed& speed, const Execution& execution, double peak_gflops) {
-  const PhaseSeconds& mean = speed.phases;
+void print_speed(const bench::TrainingSpeed& speed, const train::Execution& execution,
+                 double peak_gflops) {
+  const train::PhaseSeconds& mean = speed.phases;
   const struct {
     const char* name;
     double seconds;
@@ -74,8 +75,8 @@ void print_speed(const TrainingSpeed& speed, const Execution& execution, double 
   }
 }
 
-nlohmann::json as_json(const TrainingSpeed& speed, const RunSetup& setup) {
-  const Execution& execution = setup.options.execution;
+nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup& setup) {
+  const train::Execution& execution = setup.options.execution;
   return {{"model", setup.options.recipe.model},
           {"device", execution.devices.front().to_string()},
           {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
@@ -116,24 +117,24 @@ class Peak {
 };
 
 int run(const BenchFlags& flags) {
-  TrainOptions options = resolve(flags.train);
+  train::TrainOptions options = resolve(flags.train);
   options.recipe.epochs = kManyEpochs;
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
-  const Execution& execution = options.execution;
+  const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
-  const RunSetup setup = make_run_setup(options, data, ranks);
+  const train::RunSetup setup = train::make_run_setup(options, data, ranks);
 
   const DType dtype = options.recipe.grad_dtype;
   const std::string exact = options.recipe.exact  ? ", exact"
                             : dtype != DType::f32 ? fmt::format(" as {}", name_of(dtype))
                                                   : "";
-  TrainingSpeed speed;
+  bench::TrainingSpeed speed;
   nlohmann::json json;
   if (on_gpu(execution)) {
-    speed = measure_training(setup, flags.warm_up, flags.steps);
+    speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, tf32 {}, graph {}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
                execution.devices.front().to_string(), execution.sync, exact,
@@ -142,7 +143,7 @@ int run(const BenchFlags& flags) {
     json = as_json(speed, setup);
   } else {
     Peak peak(ranks * execution.threads);
-    speed = measure_training(setup, flags.warm_up, flags.steps);
+    speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     peak.measure();
     fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, sync {}{}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
@@ -153,7 +154,7 @@ int run(const BenchFlags& flags) {
     json["peak_gflops"] = peak.gflops();
     json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();
   }
-  if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
+  if (!flags.json.empty()) train::write_file_atomically(flags.json, json.dump(2) + "\n");
   return 0;
 }
 
@@ -191,4 +192,4 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_bench_all_reduce_command(*bench, action);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -9,7 +9,7 @@
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -29,10 +29,10 @@ std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto layers = nn::make_model(model, {});
   const nn::Registry registry = nn::register_model(*layers);
-  SafetensorsFile weights(file);
+  train::SafetensorsFile weights(file);
   weights.strip_prefix("module.");
-  for (const SafetensorsFile::Entry& entry : weights.entries()) {
-    const TensorSpec& spec = entry.spec;
+  for (const train::SafetensorsFile::Entry& entry : weights.entries()) {
+    const train::TensorSpec& spec = entry.spec;
     if (spec.name != registry.parameters.back()->name || spec.shape.size() != 1) continue;
     if (spec.shape[0] >= 1 && spec.shape[0] <= kMost) return static_cast<int>(spec.shape[0]);
   }
@@ -52,9 +52,10 @@ std::string in_words(std::int64_t channels, std::int64_t height, std::int64_t wi
 
 }  // namespace
 
-std::string model_in_words(const fs::path& file, const ModelInfo& info, bool assumed) {
+std::string model_in_words(const fs::path& file, const train::ModelInfo& info, bool assumed) {
   if (!assumed) {
-    return fmt::format("{}: {}, trained on {}", file.string(), info.model, on_one_line(info.data));
+    return fmt::format("{}: {}, trained on {}", file.string(), info.model,
+                       train::on_one_line(info.data));
   }
   return fmt::format(
       "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
@@ -90,12 +91,12 @@ Checkpoint open_checkpoint(const fs::path& named) {
     const fs::path unfinished = named / "state" / kModelFile;
     if (!fs::exists(file, error) && fs::exists(unfinished, error)) file = unfinished;
   }
-  return {file, read_model_info(file)};
+  return {file, train::read_model_info(file)};
 }
 
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info) return flags;
-  const ModelInfo& info = *checkpoint.info;
+  const train::ModelInfo& info = *checkpoint.info;
   RawFlags changed = flags;
   if (!flags.recipe.contains("model")) {
     changed.recipe["model"] = changed.model = info.model;
@@ -123,9 +124,9 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   return changed;
 }
 
-ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
-                      const data::Dataset* train) {
-  ModelInfo info{.model = recipe.model, .data = "unknown data"};
+train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
+                             const data::Dataset* train) {
+  train::ModelInfo info{.model = recipe.model, .data = "unknown data"};
   data::PixelStatistics pixels = kFashionMnist;
   if (train != nullptr) {
     info.channels = static_cast<int>(train->channels());
@@ -151,7 +152,7 @@ ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
 
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset) {
   if (!checkpoint.info) return;
-  const ModelInfo& info = *checkpoint.info;
+  const train::ModelInfo& info = *checkpoint.info;
   const auto wanted = in_words(info.channels, info.height, info.width, info.classes.size());
   const auto found =
       in_words(dataset.channels(), dataset.height(), dataset.width(), dataset.class_names().size());
@@ -160,4 +161,4 @@ void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset) {
                                dataset.name(), found));
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -10,12 +10,13 @@
 #include "data/dataset.h"
 #include "train/files/model_info.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// A model's file as the user named it.
 struct Checkpoint {
   std::filesystem::path file;
-  std::optional<ModelInfo> info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
+  std::optional<train::ModelInfo>
+      info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
 };
 
 /// Adds --checkpoint.
@@ -35,14 +36,15 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
 /// For a file that does not say what it holds: the recipe's model, with the images, classes and
 /// pixels of `train`. Without that, Fashion-MNIST's, as many classes as the file has, by number.
-ModelInfo assume_info(const Checkpoint& checkpoint, const Recipe& recipe,
-                      const data::Dataset* train);
+train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
+                             const data::Dataset* train);
 
 /// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);
 
 /// "FILE: lenet, trained on fashion-mnist", or what is assumed of it. `assumed`: `info` is not the
 /// file's own word.
-std::string model_in_words(const std::filesystem::path& file, const ModelInfo& info, bool assumed);
+std::string model_in_words(const std::filesystem::path& file, const train::ModelInfo& info,
+                           bool assumed);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

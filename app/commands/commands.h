@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// What a command makes of flags that nobody set: a flag's name without dashes, and its value.
 using FlagValues = std::map<std::string, std::string>;
@@ -42,4 +42,4 @@ void add_devices_command(CLI::App& app, Action& action);
 /// Looks at the whole of `app` when it runs.
 void add_completion_command(CLI::App& app, Action& action);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -8,7 +8,7 @@
 #include "app/commands/commands.h"
 #include "app/completion/completion.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -41,4 +41,4 @@ void add_completion_command(CLI::App& app, Action& action) {
       [shell, &app, &action] { action = [shell, &app] { return print_completion(app, *shell); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -6,12 +6,12 @@
 #include "app/commands/commands.h"
 #include "train/telemetry/device_report.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
 int print_devices(bool as_json) {
-  const DeviceReport report = survey_devices();
+  const train::DeviceReport report = train::survey_devices();
   fmt::print("{}", as_json ? to_json(report).dump(2) + "\n" : to_text(report));
   return 0;
 }
@@ -26,4 +26,4 @@ void add_devices_command(CLI::App& app, Action& action) {
   command->callback([json, &action] { action = [=] { return print_devices(*json); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

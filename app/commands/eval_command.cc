@@ -13,12 +13,12 @@
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
 /// Pixels as the model was trained on them, whatever the data at hand would say.
-void normalize_as(const std::optional<ModelInfo>& info, data::LoaderOptions& loader) {
+void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptions& loader) {
   if (!info) return;
   loader.mean = info->mean;
   loader.deviation = info->deviation;
@@ -26,20 +26,21 @@ void normalize_as(const std::optional<ModelInfo>& info, data::LoaderOptions& loa
 
 int run(const RawFlags& flags, const std::filesystem::path& named, comm::ProcessGroup* processes) {
   const Checkpoint checkpoint = open_checkpoint(named);
-  const TrainOptions options = resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
+  const train::TrainOptions options =
+      resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
   const int ranks = ranks_of(options.execution, processes);
   require_fits(checkpoint, *data.test);
-  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks); });
+  train::RunSetup setup = checked([&] { return train::make_run_setup(options, data, ranks); });
   normalize_as(checkpoint.info, setup.loader);
-  const Evaluation result = evaluate(setup, checkpoint.file, processes);
+  const train::Evaluation result = train::evaluate(setup, checkpoint.file, processes);
   if (processes != nullptr && processes->process() != 0) return 0;
   fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
              data.test->description());
-  print_evaluation(stdout, result, data.test->class_names());
+  train::print_evaluation(stdout, result, data.test->class_names());
   return 0;
 }
 
@@ -74,4 +75,4 @@ void add_eval_command(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

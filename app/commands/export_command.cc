@@ -11,7 +11,7 @@
 #include "train/files/json_text.h"
 #include "train/onnx/onnx_export.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -37,18 +37,18 @@ int export_model(const ExportFlags& flags) {
                      " is there already; replace it with --force");
   }
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
-  const Recipe recipe = resolve(with_model_of(flags.raw, checkpoint)).recipe;
-  const ModelInfo info =
+  const train::Recipe recipe = resolve(with_model_of(flags.raw, checkpoint)).recipe;
+  const train::ModelInfo info =
       checkpoint.info ? *checkpoint.info : assume_info(checkpoint, recipe, nullptr);
-  const std::string bytes = to_onnx(checkpoint.file, info);
-  write_file_atomically(flags.onnx, bytes);
+  const std::string bytes = train::to_onnx(checkpoint.file, info);
+  train::write_file_atomically(flags.onnx, bytes);
   fmt::print("{}\n", model_in_words(checkpoint.file, info, !checkpoint.info));
   fmt::print("saved {} ({} KiB, ONNX operator set {})\n", flags.onnx.string(), bytes.size() / 1024,
-             kOnnxOpset);
+             train::kOnnxOpset);
   fmt::print("  input   image   float [N, {}, {}, {}], pixels from 0 to 255\n", info.channels,
              info.height, info.width);
   fmt::print("  output  logits  float [N, {}]: {}\n", info.classes.size(),
-             on_one_line(fmt::format("{}", fmt::join(info.classes, ", "))));
+             train::on_one_line(fmt::format("{}", fmt::join(info.classes, ", "))));
   return 0;
 }
 
@@ -69,4 +69,4 @@ void add_export_command(CLI::App& app, Action& action) {
   command->callback([flags, &action] { action = [=] { return export_model(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

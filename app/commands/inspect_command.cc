@@ -12,7 +12,7 @@
 #include "app/commands/commands.h"
 #include "app/inspect/format.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -69,4 +69,4 @@ void add_inspect_command(CLI::App& app, Action& action) {
   command->callback([flags, &action] { action = [=] { return run(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

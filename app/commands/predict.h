@@ -13,7 +13,7 @@
 #include "train/files/model_info.h"
 #include "train/telemetry/reports.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 struct PredictImages {
   std::vector<std::filesystem::path> files;  ///< images, and folders of images
@@ -27,13 +27,13 @@ struct PredictImages {
 /// Prints what the model takes each image for, and what was done to it before. `assumed`: `info`
 /// is not the file's own word, which is said. Of several images, those that cannot be read are
 /// named in warnings and left out, and in the end a DataError is thrown. Throws FileError.
-void predict_images(Device& device, const std::filesystem::path& model, const ModelInfo& info,
-                    bool assumed, const PredictImages& request);
+void predict_images(Device& device, const std::filesystem::path& model,
+                    const train::ModelInfo& info, bool assumed, const PredictImages& request);
 
 /// Writes logits and labels to `out` unless that is empty, and judges them. Throws FileError.
-Evaluation predict_dataset(Device& device, const std::filesystem::path& model,
-                           const ModelInfo& info,
-                           const std::shared_ptr<const data::Dataset>& dataset,
-                           const std::filesystem::path& out);
+train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,
+                                  const train::ModelInfo& info,
+                                  const std::shared_ptr<const data::Dataset>& dataset,
+                                  const std::filesystem::path& out);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

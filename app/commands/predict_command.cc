@@ -15,7 +15,7 @@
 #include "train/loop/logits.h"
 #include "train/telemetry/console.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -44,7 +44,7 @@ int predict_of_images(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const RawFlags raw = with_model_of(flags.raw, checkpoint);
   const bool assumed = !checkpoint.info;
-  const ModelInfo info =
+  const train::ModelInfo info =
       assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
   PredictImages request = flags.images;
   request.invert = invert_of(flags.invert);
@@ -56,20 +56,21 @@ int predict_of_images(const PredictFlags& flags) {
 
 int predict_of_data(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
-  const TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
+  const train::TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
-  const ModelInfo info = checkpoint.info
-                             ? *checkpoint.info
-                             : assume_info(checkpoint, options.recipe, data.train.get());
+  const train::ModelInfo info = checkpoint.info
+                                    ? *checkpoint.info
+                                    : assume_info(checkpoint, options.recipe, data.train.get());
   const auto device = open_predictors_device(flags.raw);
-  const Evaluation result = predict_dataset(*device, checkpoint.file, info, dataset, flags.out);
+  const train::Evaluation result =
+      predict_dataset(*device, checkpoint.file, info, dataset, flags.out);
   fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), info.model, dataset->description());
-  print_evaluation(stdout, result, dataset->class_names());
+  train::print_evaluation(stdout, result, dataset->class_names());
   if (!flags.out.empty()) fmt::print("\nsaved {}\n", flags.out.string());
   return 0;
 }
@@ -171,4 +172,4 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->callback([flags, &action] { action = [=] { return predict(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

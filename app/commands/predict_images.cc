@@ -12,7 +12,7 @@
 #include "train/loop/logits.h"
 #include "train/loop/predictor.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -53,7 +53,8 @@ std::vector<fs::path> expanded(const std::vector<fs::path>& named) {
   return files;
 }
 
-PredictedImage prepare(const fs::path& file, const ModelInfo& info, const PredictImages& request) {
+PredictedImage prepare(const fs::path& file, const train::ModelInfo& info,
+                       const PredictImages& request) {
   const data::ImageTarget target{info.channels, info.height, info.width,
                                  info.background.value_or(0)};
   const data::Image image = data::load_image(file);
@@ -65,7 +66,7 @@ PredictedImage prepare(const fs::path& file, const ModelInfo& info, const Predic
 }
 
 /// One that cannot be read does not keep the others back; by itself it is an error.
-PredictedImages prepare_all(const ModelInfo& info, const PredictImages& request) {
+PredictedImages prepare_all(const train::ModelInfo& info, const PredictImages& request) {
   PredictedImages images;
   const std::vector<fs::path> files = expanded(request.files);
   for (const fs::path& file : files) {
@@ -81,33 +82,33 @@ PredictedImages prepare_all(const ModelInfo& info, const PredictImages& request)
 }
 
 /// All images in passes through the model.
-void guess_all(Device& device, const fs::path& model, const ModelInfo& info, std::size_t top,
+void guess_all(Device& device, const fs::path& model, const train::ModelInfo& info, std::size_t top,
                std::vector<PredictedImage>& images) {
   constexpr std::int64_t kLargestPass = 250;
   const std::int64_t count = std::ssize(images);
-  Predictor predictor(device, model, info, {.batch = std::min(count, kLargestPass)});
+  train::Predictor predictor(device, model, info, {.batch = std::min(count, kLargestPass)});
   std::vector<std::uint8_t> pixels;
   for (const PredictedImage& image : images) {
     pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
   }
   const std::vector<float> logits = predictor.logits(pixels);
   const std::size_t classes = info.classes.size();
-  const std::int64_t broken = first_nonfinite(logits, static_cast<std::int64_t>(classes));
+  const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
   if (broken >= 0) {
-    throw FileError(fmt::format("{} gives {} a number that is not finite; its weights are broken",
-                                model.string(),
-                                images[static_cast<std::size_t>(broken)].file.string()));
+    throw train::FileError(
+        fmt::format("{} gives {} a number that is not finite; its weights are broken",
+                    model.string(), images[static_cast<std::size_t>(broken)].file.string()));
   }
   for (std::size_t i = 0; i < images.size(); ++i) {
     images[i].guesses =
-        likeliest(std::span<const float>(logits).subspan(i * classes, classes), top);
+        train::likeliest(std::span<const float>(logits).subspan(i * classes, classes), top);
   }
 }
 
 }  // namespace
 
-void predict_images(Device& device, const fs::path& model, const ModelInfo& info, bool assumed,
-                    const PredictImages& request) {
+void predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
+                    bool assumed, const PredictImages& request) {
   PredictedImages images = prepare_all(info, request);
   if (!images.read.empty()) guess_all(device, model, info, request.top, images.read);
   if (!request.save_input.empty()) save_inputs(request.save_input, info, images.read);
@@ -119,4 +120,4 @@ void predict_images(Device& device, const fs::path& model, const ModelInfo& info
                   images.left_out.size(), images.left_out.size() + images.read.size()));
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

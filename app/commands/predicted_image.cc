@@ -9,21 +9,21 @@
 #include "app/commands/checkpoint.h"
 #include "train/files/atomic_file.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string& class_of(const ModelInfo& info, const Guess& guess) {
+const std::string& class_of(const train::ModelInfo& info, const train::Guess& guess) {
   return info.classes[static_cast<std::size_t>(guess.index)];
 }
 
 }  // namespace
 
-void save_inputs(const fs::path& folder, const ModelInfo& info,
+void save_inputs(const fs::path& folder, const train::ModelInfo& info,
                  const std::vector<PredictedImage>& images) {
-  require_writable_directory(folder);
+  train::require_writable_directory(folder);
   std::map<std::string, int> uses;
   for (const PredictedImage& image : images) {
     const std::string stem = image.file.stem().string();
@@ -38,16 +38,16 @@ void save_inputs(const fs::path& folder, const ModelInfo& info,
       }
     }
     const std::string number = use == 1 ? "" : fmt::format("-{}", use);
-    write_file_atomically(folder / (stem + number + (grey ? ".pgm" : ".ppm")), content);
+    train::write_file_atomically(folder / (stem + number + (grey ? ".pgm" : ".ppm")), content);
   }
 }
 
-void print_text(const fs::path& model, const ModelInfo& info, bool assumed,
+void print_text(const fs::path& model, const train::ModelInfo& info, bool assumed,
                 const PredictedImages& images) {
   fmt::print("{}\n", model_in_words(model, info, assumed));
   std::size_t width = 0;
   for (const PredictedImage& image : images.read) {
-    for (const Guess& guess : image.guesses) {
+    for (const train::Guess& guess : image.guesses) {
       width = std::max(width, class_of(info, guess).size());
     }
   }
@@ -55,18 +55,18 @@ void print_text(const fs::path& model, const ModelInfo& info, bool assumed,
     const std::vector<std::string>& steps = image.prepared.steps;
     fmt::print("\n{} ({} x {})\n  {}\n", image.file.string(), image.width, image.height,
                steps.empty() ? "taken as it is" : fmt::format("{}", fmt::join(steps, ", ")));
-    for (const Guess& guess : image.guesses) {
+    for (const train::Guess& guess : image.guesses) {
       fmt::print("    {:<{}}  {:6.2f} %\n", class_of(info, guess), width, 100 * guess.probability);
     }
   }
 }
 
-void print_json(const fs::path& model, const ModelInfo& info, bool assumed,
+void print_json(const fs::path& model, const train::ModelInfo& info, bool assumed,
                 const PredictedImages& images) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const PredictedImage& image : images.read) {
     nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-    for (const Guess& guess : image.guesses) {
+    for (const train::Guess& guess : image.guesses) {
       classes.push_back({{"class", class_of(info, guess)},
                          {"index", guess.index},
                          {"probability", guess.probability}});
@@ -91,4 +91,4 @@ void print_json(const fs::path& model, const ModelInfo& info, bool assumed,
   fmt::print("{}\n", document.dump(2, ' ', false, replace));
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

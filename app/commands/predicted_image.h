@@ -9,14 +9,14 @@
 #include "train/files/model_info.h"
 #include "train/loop/logits.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 struct PredictedImage {
   std::filesystem::path file;
   int width = 0;  ///< of the file's picture
   int height = 0;
   data::PreparedImage prepared;
-  std::vector<Guess> guesses;  ///< the likeliest first
+  std::vector<train::Guess> guesses;  ///< the likeliest first
 };
 
 /// An image that could not be read.
@@ -32,14 +32,14 @@ struct PredictedImages {
 
 /// Writes what the model saw: "a/shirt.png" becomes FOLDER/shirt.pgm, a second image of the name
 /// shirt-2.pgm; .ppm for a model of colours. Throws FileError.
-void save_inputs(const std::filesystem::path& folder, const ModelInfo& info,
+void save_inputs(const std::filesystem::path& folder, const train::ModelInfo& info,
                  const std::vector<PredictedImage>& images);
 
 /// For a person, and for a program: one JSON document. `assumed`: `info` is not the word of the
 /// model's file.
-void print_text(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
+void print_text(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
                 const PredictedImages& images);
-void print_json(const std::filesystem::path& model, const ModelInfo& info, bool assumed,
+void print_json(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
                 const PredictedImages& images);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

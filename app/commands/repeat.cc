@@ -7,7 +7,7 @@
 #include "app/cli/flags.h"
 #include "app/cli/settings.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -44,4 +44,4 @@ std::string command_to_resume(const CLI::App& command, const std::filesystem::pa
   return text + " --resume " + quoted(folder.string());
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <string>
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// "ringlet train --replicas 2 --resume DIR": the flags that were given to `command`, but for those
 /// of the recipe, which the state in DIR keeps, and those of the start.
 std::string command_to_resume(const CLI::App& command, const std::filesystem::path& folder);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

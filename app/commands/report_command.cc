@@ -9,7 +9,7 @@
 #include "app/report/report.h"
 #include "train/files/atomic_file.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -31,7 +31,7 @@ int run(const Flags& flags) {
     throw UsageError("--out " + flags.out.string() + " is there already; replace it with --force");
   }
   const std::string page = report::report_page(flags.report);
-  write_file_atomically(flags.out, page);
+  train::write_file_atomically(flags.out, page);
   fmt::print("wrote {} ({} KiB); open it in a browser\n", flags.out.string(),
              (page.size() + 1023) / 1024);
   return 0;
@@ -59,4 +59,4 @@ void add_report_command(CLI::App& app, Action& action) {
   command->callback([flags, &action] { action = [=] { return run(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

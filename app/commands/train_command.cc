@@ -27,7 +27,7 @@
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -45,8 +45,8 @@ constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
-void add_file_flags(CLI::App& app, TrainOptions& options) {
-  Files& files = options.files;
+void add_file_flags(CLI::App& app, train::TrainOptions& options) {
+  train::Files& files = options.files;
   const char* group = "Start, stop and files";
   app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
       ->type_name("FILE")
@@ -95,10 +95,10 @@ fs::path run_of(const fs::path& state) {
 }
 
 /// What would only show at the run's end is found out before it.
-void check_outputs(const Files& files) {
+void check_outputs(const train::Files& files) {
   if (!files.trace.empty())
-    require_writable_directory(files.trace.parent_path().empty() ? fs::path(".")
-                                                                 : files.trace.parent_path());
+    train::require_writable_directory(
+        files.trace.parent_path().empty() ? fs::path(".") : files.trace.parent_path());
   if (files.out.empty()) {
     if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
     return;
@@ -110,7 +110,7 @@ void check_outputs(const Files& files) {
                      " holds another run; go on with it by --resume " + files.out.string() +
                      ", or replace it with --force");
   }
-  require_writable_directory(files.out);
+  train::require_writable_directory(files.out);
 }
 
 /// Whether a line on `descriptor` can be written over.
@@ -120,13 +120,13 @@ bool can_renew_lines(int descriptor) {
 }
 
 /// Tells how long the first step took to come, and where things were saved.
-class Notes : public RunListener {
+class Notes : public train::RunListener {
  public:
-  void step_done(const StepReport&) override {
+  void step_done(const train::StepReport&) override {
     if (first_step_seconds_ < 0) first_step_seconds_ = seconds_since_process_start();
   }
   void saved(const std::string& path) override { last_saved_ = path; }
-  void print(const RunSetup& setup) const {
+  void print(const train::RunSetup& setup) const {
     if (first_step_seconds_ >= 0) {
       fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", first_step_seconds_,
                  peak_memory_mib());
@@ -142,7 +142,8 @@ class Notes : public RunListener {
   std::string last_saved_;
 };
 
-void report_interruption(const RunResult& result, const Files& files, const CLI::App& command) {
+void report_interruption(const train::RunResult& result, const train::Files& files,
+                         const CLI::App& command) {
   if (files.out.empty()) {
     fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
   } else {
@@ -161,23 +162,23 @@ int stop_signal(comm::ProcessGroup* processes) {
 }
 
 /// The options of a new run or, with --resume, of the one that is in `saved` then.
-TrainOptions options_of(const RawFlags& flags, std::optional<SavedState>& saved) {
-  if (!flags.options.files.resume.empty()) saved = read_state(flags.options.files.resume);
-  TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
-  Files& files = options.files;
+train::TrainOptions options_of(const RawFlags& flags, std::optional<train::SavedState>& saved) {
+  if (!flags.options.files.resume.empty()) saved = train::read_state(flags.options.files.resume);
+  train::TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
+  train::Files& files = options.files;
   if (saved) files.resume = run_of(saved->folder);
   if (files.out.empty()) files.out = files.resume;
   return options;
 }
 
-FlagValues values_of_run(const TrainOptions& options) {
+FlagValues values_of_run(const train::TrainOptions& options) {
   FlagValues values = values_of(options);
   if (!options.files.out.empty()) values["out"] = options.files.out.string();
   return values;
 }
 
 FlagValues values_of_run(const RawFlags& flags) {
-  std::optional<SavedState> saved;
+  std::optional<train::SavedState> saved;
   return values_of_run(options_of(flags, saved));
 }
 
@@ -194,41 +195,42 @@ std::string init_of(const fs::path& folder) {
 }
 
 /// Keeps in the run's folder what it was run with.
-void write_config(const CLI::App& command, const TrainOptions& options) {
+void write_config(const CLI::App& command, const train::TrainOptions& options) {
   FlagValues values = values_of_run(options);
   const std::string init = options.files.resume.empty() ? "" : init_of(options.files.resume);
   if (!init.empty()) values["init"] = init;
-  write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+  train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
 }
 
 int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
-  std::optional<SavedState> saved;
-  TrainOptions options = options_of(flags, saved);
-  Files& files = options.files;
+  std::optional<train::SavedState> saved;
+  train::TrainOptions options = options_of(flags, saved);
+  train::Files& files = options.files;
   check_outputs(files);
   const data::Splits data =
       data::open_dataset(options.recipe.data, {.directory = files.data_dir,
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test});
   const int ranks = ranks_of(options.execution, processes);
-  RunSetup setup = checked([&] { return make_run_setup(options, data, ranks, std::move(saved)); });
+  train::RunSetup setup =
+      checked([&] { return train::make_run_setup(options, data, ranks, std::move(saved)); });
   setup.stop_requested = [] { return noted_signal() != 0; };
   note_stop_signals(processes == nullptr ? std::chrono::seconds(0) : kLaunchersGrace);
 
   const bool speaks = processes == nullptr || processes->process() == 0;
   if (speaks && !files.out.empty()) write_config(command, options);
-  Console console(stdout, can_renew_lines(STDOUT_FILENO));
+  train::Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
-  std::vector<RunListener*> listeners{&notes, &console};
-  std::optional<RunFiles> written;
+  std::vector<train::RunListener*> listeners{&notes, &console};
+  std::optional<train::RunFiles> written;
   if (speaks) {
     written.emplace(setup);
-    for (RunListener* file : written->listeners()) listeners.push_back(file);
+    for (train::RunListener* file : written->listeners()) listeners.push_back(file);
   }
-  std::unique_ptr<TraceWriter> trace;
-  if (!files.trace.empty()) trace = std::make_unique<TraceWriter>();
+  std::unique_ptr<train::TraceWriter> trace;
+  if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
-  const RunResult result = train(setup, listeners, trace.get(), processes);
+  const train::RunResult result = train::train(setup, listeners, trace.get(), processes);
   if (trace) trace->write(file_of_process(files.trace, processes));
   const int code = result.interrupted ? kInterrupted + stop_signal(processes) : 0;
   if (!speaks) return code;
@@ -239,7 +241,7 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   }
   if (result.test.samples > 0) {
     fmt::print("\n");
-    print_evaluation(stdout, result.test, data.test->class_names());
+    train::print_evaluation(stdout, result.test, data.test->class_names());
   }
   notes.print(setup);
   return code;
@@ -268,4 +270,4 @@ void add_train_command(CLI::App& app, Action& action) {
   });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -16,26 +16,26 @@
 #include "train/files/atomic_file.h"
 #include "train/sync/tuning.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
 struct TuneFlags {
   AllReduceFlags bench{.range = {.begin = 256, .end = 64 << 20, .factor = 4}, .ranks = {2, 4, 8}};
-  std::filesystem::path file = tuning_file();
+  std::filesystem::path file = train::tuning_file();
 };
 
 /// The strategies that are measured: all that can run there but the one that will read the table.
-AllReduceBenchOptions candidates_of(const AllReduceBlock& block) {
-  AllReduceBenchOptions options = block.options;
+bench::AllReduceBenchOptions candidates_of(const AllReduceBlock& block) {
+  bench::AllReduceBenchOptions options = block.options;
   std::erase(options.strategies, comm::AutoAllReduce::kName);
   return options;
 }
 
-comm::StrategyTable fastest_of(const std::vector<Measurement>& rows) {
+comm::StrategyTable fastest_of(const std::vector<bench::Measurement>& rows) {
   comm::StrategyTable table;
-  for (const Comparison& comparison : compare(rows)) {
-    for (const Stretch& stretch : comparison.fastest) {
+  for (const bench::Comparison& comparison : bench::compare(rows)) {
+    for (const bench::Stretch& stretch : comparison.fastest) {
       const auto from = static_cast<std::int64_t>(stretch.begins_at.value_or(0));
       const std::string& strategy = comparison.series[stretch.series].rows.front().strategy;
       table.push_back({comparison.ranks, from, strategy});
@@ -44,9 +44,9 @@ comm::StrategyTable fastest_of(const std::vector<Measurement>& rows) {
   return table;
 }
 
-std::vector<MeasuredTime> times_of(const std::vector<Measurement>& rows) {
-  std::vector<MeasuredTime> times;
-  for (const Measurement& row : rows) {
+std::vector<train::MeasuredTime> times_of(const std::vector<bench::Measurement>& rows) {
+  std::vector<train::MeasuredTime> times;
+  for (const bench::Measurement& row : rows) {
     if (row.bytes > 0) times.push_back({row.ranks, row.strategy, row.bytes, 1e-6 * row.median_us});
   }
   return times;
@@ -58,7 +58,8 @@ void print_table(int ranks, const comm::StrategyTable& table) {
     if (range.from_bytes == 0) {
       fmt::print(" {}", range.strategy);
     } else {
-      fmt::print(", from {} {}", rough_size(static_cast<double>(range.from_bytes)), range.strategy);
+      fmt::print(", from {} {}", bench::rough_size(static_cast<double>(range.from_bytes)),
+                 range.strategy);
     }
   }
   fmt::print("\n");
@@ -68,7 +69,7 @@ int tune(const TuneFlags& flags) {
   if (flags.file.empty()) {
     throw UsageError("there is no HOME to keep the table in; name a file with --file");
   }
-  const std::vector<double> load = load_average();
+  const std::vector<double> load = bench::load_average();
   if (!load.empty() && load.front() > 0.5 * std::thread::hardware_concurrency()) {
     print_warning(fmt::format(
         "the machine is busy (load {:.1f}): what is measured now may be wrong; tune again later",
@@ -76,9 +77,9 @@ int tune(const TuneFlags& flags) {
   }
   const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags.bench);
   for (const AllReduceBlock& block : blocks) {
-    const AllReduceBenchOptions options = candidates_of(block);
-    const auto rows = measure_all_reduce(options, [](const Measurement&) {});
-    for (const Measurement& row : rows) {
+    const bench::AllReduceBenchOptions options = candidates_of(block);
+    const auto rows = bench::measure_all_reduce(options, [](const bench::Measurement&) {});
+    for (const bench::Measurement& row : rows) {
       if (!row.right()) {
         throw Error(
             fmt::format("{} of {} bytes over {} ranks gave a wrong result; "
@@ -88,8 +89,8 @@ int tune(const TuneFlags& flags) {
     }
     const comm::StrategyTable table = fastest_of(rows);
     print_table(block.ranks, table);
-    write_tuning(flags.file, options.execution.devices.front().kind, transport_of(options, false),
-                 table, times_of(rows));
+    train::write_tuning(flags.file, options.execution.devices.front().kind,
+                        bench::transport_of(options, false), table, times_of(rows));
   }
   fmt::print("kept in {}; --sync auto reads it\n", flags.file.string());
   return 0;
@@ -109,4 +110,4 @@ void add_tune_command(CLI::App& app, Action& action) {
   command->callback([flags, &action] { action = [flags] { return tune(*flags); }; });
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

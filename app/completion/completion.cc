@@ -7,7 +7,7 @@
 
 #include "app/cli/settings.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -83,4 +83,4 @@ CommandSpec describe(const CLI::App& app) {
   return command;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 /// What may stand behind a flag, or where no flag stands.
 struct ValueSpec {
@@ -44,4 +44,4 @@ std::string bash_completion(const CommandSpec& program);
 std::string zsh_completion(const CommandSpec& program);
 std::string fish_completion(const CommandSpec& program);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

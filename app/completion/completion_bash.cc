@@ -2,7 +2,7 @@
 
 #include "app/completion/completion.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -85,4 +85,4 @@ complete -F _{0} {0}
                      program.name, path_cases(program), value_cases(program), word_cases(program));
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -2,11 +2,11 @@
 
 #include "app/completion/completion.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') out += '\\';
@@ -20,12 +20,12 @@ std::string value(const ValueSpec& value) {
   if (!value.taken) return "";
   std::string words = fmt::format("{}", fmt::join(value.choices, " "));
   if (value.files == ValueSpec::Files::files) {
-    return words.empty() ? " -r -F" : " -r -F -a " + quoted(words);
+    return words.empty() ? " -r -F" : " -r -F -a " + in_quotes(words);
   }
   if (value.files == ValueSpec::Files::folders) {
     words += fmt::format("{}(__fish_complete_directories)", words.empty() ? "" : " ");
   }
-  return words.empty() ? " -x" : " -x -a " + quoted(words);
+  return words.empty() ? " -x" : " -x -a " + in_quotes(words);
 }
 
 /// `path` holds the commands before this one, a blank before each.
@@ -37,11 +37,11 @@ void add_command(const CommandSpec& command, const std::string& program, const s
     for (const std::string& name : flag.names) {
       script += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    script += value(flag.value) + " -d " + quoted(flag.brief) + "\n";
+    script += value(flag.value) + " -d " + in_quotes(flag.brief) + "\n";
   }
   if (command.word.taken) script += start + value(command.word) + "\n";
   for (const CommandSpec& sub : command.commands) {
-    script += fmt::format("{} -a {} -d {}\n", start, sub.name, quoted(sub.brief));
+    script += fmt::format("{} -a {} -d {}\n", start, sub.name, in_quotes(sub.brief));
     add_command(sub, program, path + " " + sub.name, script);
   }
 }
@@ -69,4 +69,4 @@ complete -c {0} -f
   return script;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -4,7 +4,7 @@
 
 #include "app/completion/completion.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::string zsh_completion(const CommandSpec& program) {
   return script;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 /// How people write a number. Programs get it bare.
 enum class Form : std::uint8_t {
@@ -70,4 +70,4 @@ std::string to_text(const Document& document);
 /// null.
 nlohmann::ordered_json to_json(const Document& document);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

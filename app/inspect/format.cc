@@ -8,7 +8,7 @@
 #include "data/byte_source.h"
 #include "train/files/atomic_file.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 namespace fs = std::filesystem;
 
@@ -27,11 +27,12 @@ std::string first_bytes(const Subject& subject) {
 
 [[noreturn]] void fail_unknown(const Subject& subject) {
   if (subject.is_folder) {
-    throw FileError(subject.path.string() +
-                    " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
-                    "--out of a run, or a file");
+    throw train::FileError(
+        subject.path.string() +
+        " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
+        "--out of a run, or a file");
   }
-  throw FileError(fmt::format(
+  throw train::FileError(fmt::format(
       "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, IDX, state.json, "
       "Chrome traces and metrics in JSON lines",
       subject.path.string(), subject.gzipped ? "unpacked, " : "", first_bytes(subject)));
@@ -72,4 +73,4 @@ Document inspect(const fs::path& path, const Wishes& wishes) {
   return format->describe(subject, wishes);
 }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

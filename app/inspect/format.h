@@ -11,7 +11,7 @@
 
 #include "app/inspect/document.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 /// A file or folder that a user named, and enough of it to recognise it.
 struct Subject {
@@ -54,4 +54,4 @@ const Format* find_format(const Subject& subject);
 /// What is in `path`. Throws FileError or DataError, also where no format recognises it.
 Document inspect(const std::filesystem::path& path, const Wishes& wishes);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -10,7 +10,7 @@
 #include "app/inspect/picture.h"
 #include "data/idx.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 /// How often each byte came: all that an IDX file's statistics need, exactly.
@@ -136,4 +136,4 @@ class IdxFormat final : public Format {
 
 std::unique_ptr<Format> idx_format() { return std::make_unique<IdxFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

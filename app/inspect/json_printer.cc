@@ -5,7 +5,7 @@
 
 #include "app/inspect/document.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 using nlohmann::ordered_json;
@@ -49,4 +49,4 @@ ordered_json to_json(const Document& document) {
   return json;
 }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

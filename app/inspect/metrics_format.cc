@@ -8,7 +8,7 @@
 #include "train/files/json_text.h"
 #include "train/telemetry/metrics_reader.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 /// What the steps' columns say when one goes through them.
@@ -17,7 +17,7 @@ struct Course {
   double least = std::numeric_limits<double>::quiet_NaN();
   std::int64_t least_at = 0;
 
-  explicit Course(const StepColumns& steps) {
+  explicit Course(const train::StepColumns& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const double loss = steps.loss[i];
       nans += std::isfinite(loss) ? 0 : 1;
@@ -35,7 +35,7 @@ struct Course {
 
 Value number(double value) { return std::isfinite(value) ? Value(value) : Value(); }
 
-void add_steps(Document& document, const StepColumns& steps) {
+void add_steps(Document& document, const train::StepColumns& steps) {
   document.facts.push_back({"steps", static_cast<std::int64_t>(steps.size())});
   if (steps.size() == 0) return;
   const Course course(steps);
@@ -58,12 +58,12 @@ void add_steps(Document& document, const StepColumns& steps) {
   warn(course.nans, " losses are NaN or infinite");
 }
 
-void add_epochs(Document& document, const std::vector<EpochMetrics>& epochs) {
+void add_epochs(Document& document, const std::vector<train::EpochMetrics>& epochs) {
   document.facts.push_back({"epochs", static_cast<std::int64_t>(epochs.size())});
   if (epochs.empty()) return;
   // NaN compares as smaller than everything here.
   const auto best = std::max_element(
-      epochs.begin(), epochs.end(), [](const EpochMetrics& a, const EpochMetrics& b) {
+      epochs.begin(), epochs.end(), [](const train::EpochMetrics& a, const train::EpochMetrics& b) {
         return !(a.test_accuracy >= b.test_accuracy) && !std::isnan(b.test_accuracy);
       });
   document.facts.push_back({"best accuracy", {best->test_accuracy, Form::share}});
@@ -71,7 +71,7 @@ void add_epochs(Document& document, const std::vector<EpochMetrics>& epochs) {
   Table table{"epoch list",
               {"epoch", "train loss", "test loss", "test accuracy", "seconds", "samples/s"},
               {}};
-  for (const EpochMetrics& epoch : epochs) {
+  for (const train::EpochMetrics& epoch : epochs) {
     table.rows.push_back({epoch.epoch,
                           number(epoch.train_loss),
                           number(epoch.test_loss),
@@ -88,13 +88,13 @@ class MetricsFormat final : public Format {
   bool recognises(const Subject& subject) const override {
     if (subject.is_folder || subject.gzipped || !subject.head.starts_with('{')) return false;
     const std::string line = subject.head.substr(0, subject.head.find('\n'));
-    if (json_depth(line) > 8) return false;
+    if (train::json_depth(line) > 8) return false;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     return json.is_object() && json.contains("kind");
   }
 
   Document describe(const Subject& subject, const Wishes&) const override {
-    const Metrics metrics = read_metrics(subject.path);
+    const train::Metrics metrics = train::read_metrics(subject.path);
     Document document{subject.path.string(), "metrics", {}, {}};
     document.facts.push_back({"stored", bytes_value(subject.stored)});
     add_steps(document, metrics.steps);
@@ -110,4 +110,4 @@ class MetricsFormat final : public Format {
 
 std::unique_ptr<Format> metrics_format() { return std::make_unique<MetricsFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

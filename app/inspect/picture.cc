@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 constexpr std::int64_t kColumns = 96;  // of a terminal
@@ -59,4 +59,4 @@ std::string draw(std::span<const std::uint8_t> images, std::int64_t height, std:
   return text;
 }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

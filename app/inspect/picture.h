@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 /// `images` holds whole images of height x width, row-major, 0 black. They are drawn side by side,
 /// as many as fit into a terminal, then below; larger ones are averaged down.
 std::string draw(std::span<const std::uint8_t> images, std::int64_t height, std::int64_t width);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

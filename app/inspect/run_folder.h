@@ -5,7 +5,7 @@
 
 #include "app/inspect/document.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 /// Adds what the state in `folder` (which holds state.json) says, and whether a run can go on from
 /// it. Reads only: what a killed writer left is not tidied up. Throws FileError.
@@ -14,4 +14,4 @@ void add_state(Document& document, const std::filesystem::path& folder);
 /// Every file below `folder` with its size, folders in order of their names.
 Table file_table(const std::filesystem::path& folder);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

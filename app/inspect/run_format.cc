@@ -6,7 +6,7 @@
 #include "app/inspect/run_folder.h"
 #include "app/inspect/tensors.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 namespace fs = std::filesystem;
 
@@ -62,7 +62,7 @@ class RunFormat final : public Format {
 
  private:
   static void add_model(Document& document, const fs::path& file) {
-    SafetensorsStream stream(file);
+    train::SafetensorsStream stream(file);
     std::int64_t elements = 0, broken = 0;
     for (const TensorSummary& tensor : summarise_tensors(stream)) {
       elements += tensor.statistics.count();
@@ -78,4 +78,4 @@ class RunFormat final : public Format {
 
 std::unique_ptr<Format> run_format() { return std::make_unique<RunFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

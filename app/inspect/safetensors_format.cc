@@ -9,22 +9,23 @@
 #include "app/inspect/tensors.h"
 #include "train/files/safetensors_stream.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
-std::vector<TensorSummary> summarise_tensors(SafetensorsStream& file) {
+std::vector<TensorSummary> summarise_tensors(train::SafetensorsStream& file) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 16;  // a multiple of every width
   std::uint64_t largest = 0;
-  for (const PlacedTensor& tensor : file.header().tensors) {
+  for (const train::PlacedTensor& tensor : file.header().tensors) {
     largest = std::max(largest, tensor.end - tensor.begin);
   }
   std::vector<std::byte> piece(std::min<std::uint64_t>(kPieceBytes, largest));
   std::vector<double> numbers(piece.size());
   std::vector<TensorSummary> summaries;
-  for (const PlacedTensor& tensor : file.header().tensors) {
+  for (const train::PlacedTensor& tensor : file.header().tensors) {
     TensorSummary& summary = summaries.emplace_back();
     summary.spec = tensor.spec;
     summary.bytes = tensor.end - tensor.begin;
-    const auto width = static_cast<std::uint64_t>(safetensors_dtype_bytes(tensor.spec.dtype));
+    const auto width =
+        static_cast<std::uint64_t>(train::safetensors_dtype_bytes(tensor.spec.dtype));
     for (std::uint64_t done = 0; done < summary.bytes;) {
       const std::uint64_t size = std::min<std::uint64_t>(kPieceBytes, summary.bytes - done);
       file.read(piece.data(), size);
@@ -46,11 +47,11 @@ class SafetensorsFormat final : public Format {
     std::uint64_t length = 0;
     if (subject.is_folder || subject.gzipped || subject.head.size() <= sizeof length) return false;
     std::memcpy(&length, subject.head.data(), sizeof length);
-    return subject.head[sizeof length] == '{' && length <= kMaxSafetensorsHeader;
+    return subject.head[sizeof length] == '{' && length <= train::kMaxSafetensorsHeader;
   }
 
   Document describe(const Subject& subject, const Wishes&) const override {
-    SafetensorsStream file(subject.path);
+    train::SafetensorsStream file(subject.path);
     const std::vector<TensorSummary> tensors = summarise_tensors(file);
     Document document{subject.path.string(), "safetensors", {}, {}};
     std::int64_t elements = 0, nans = 0, infinities = 0;
@@ -77,7 +78,7 @@ class SafetensorsFormat final : public Format {
   }
 
  private:
-  static Table metadata_table(const SafetensorsHeader& header) {
+  static Table metadata_table(const train::SafetensorsHeader& header) {
     Table table{"metadata", {"key", "value"}, {}};
     for (const auto& [key, value] : header.metadata) table.rows.push_back({key, value});
     return table;
@@ -103,4 +104,4 @@ class SafetensorsFormat final : public Format {
 
 std::unique_ptr<Format> safetensors_format() { return std::make_unique<SafetensorsFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

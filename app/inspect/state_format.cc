@@ -13,7 +13,7 @@
 #include "train/files/recipe_json.h"
 #include "train/files/state_json.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 namespace fs = std::filesystem;
 
@@ -21,17 +21,18 @@ namespace {
 
 constexpr std::size_t kMostStateBytes = 1 << 20;  // of state.json; ours has less than one KiB
 
-StateJson read(const fs::path& file) {
+train::StateJson read(const fs::path& file) {
   std::error_code error;
   const auto bytes = fs::file_size(file, error);
   if (!error && bytes > kMostStateBytes) {
-    throw FileError(
+    throw train::FileError(
         fmt::format("{} has {} bytes; no state.json is that long; name the --out of a run",
                     file.string(), bytes));
   }
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw FileError(file.string() + ": cannot be opened; check its permissions");
-  return parse_state_json(file.string(), std::string(std::istreambuf_iterator<char>(stream), {}));
+  if (!stream) throw train::FileError(file.string() + ": cannot be opened; check its permissions");
+  return train::parse_state_json(file.string(),
+                                 std::string(std::istreambuf_iterator<char>(stream), {}));
 }
 
 /// The tensors of both files, or why they are not there.
@@ -42,11 +43,11 @@ struct Weights {
 
   explicit Weights(const fs::path& folder) {
     try {
-      SafetensorsStream model_file(folder / "model.safetensors");
+      train::SafetensorsStream model_file(folder / "model.safetensors");
       model = summarise_tensors(model_file);
-      SafetensorsStream optimizer_file(folder / "optimizer.safetensors");
+      train::SafetensorsStream optimizer_file(folder / "optimizer.safetensors");
       optimizer = summarise_tensors(optimizer_file);
-    } catch (const FileError& error) {
+    } catch (const train::FileError& error) {
       problem = error.what();
       return;
     }
@@ -60,7 +61,7 @@ struct Weights {
 
  private:
   /// Every velocity belongs to a weight of its name, type and shape.
-  void find_weight_of(const TensorSpec& velocity) {
+  void find_weight_of(const train::TensorSpec& velocity) {
     const bool found = std::any_of(model.begin(), model.end(), [&](const TensorSummary& weight) {
       return weight.spec.name == velocity.name && weight.spec.dtype == velocity.dtype &&
              weight.spec.shape == velocity.shape;
@@ -79,7 +80,7 @@ Value value_of(const nlohmann::json& json) {
   return json.dump();
 }
 
-Table recipe_table(const Recipe& recipe) {
+Table recipe_table(const train::Recipe& recipe) {
   Table table{"recipe", {"recipe", "value"}, {}};
   const nlohmann::json json = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
@@ -91,9 +92,9 @@ Table recipe_table(const Recipe& recipe) {
 }  // namespace
 
 void add_state(Document& document, const fs::path& folder) {
-  const StateJson state = read(folder / "state.json");
+  const train::StateJson state = read(folder / "state.json");
   const Weights weights(folder);
-  const Progress& progress = state.progress;
+  const train::Progress& progress = state.progress;
   const auto samples = static_cast<double>(progress.epoch_samples);
   const auto add = [&](const char* name, const Value& value) {
     document.facts.push_back({name, value});
@@ -144,4 +145,4 @@ class StateFormat final : public Format {
 
 std::unique_ptr<Format> state_format() { return std::make_unique<StateFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -104,4 +104,4 @@ double Statistics::deviation() const {
   return finite_ == 0 ? kNaN : std::sqrt(squares_ / static_cast<double>(finite_));
 }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 class Statistics {
  public:
@@ -36,4 +36,4 @@ class Statistics {
 /// know.
 bool decode(std::string_view dtype, std::span<const std::byte> bytes, std::span<double> numbers);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

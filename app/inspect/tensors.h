@@ -6,15 +6,15 @@
 #include "app/inspect/statistics.h"
 #include "train/files/safetensors_stream.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 
 struct TensorSummary {
-  TensorSpec spec;
+  train::TensorSpec spec;
   std::uint64_t bytes = 0;
   Statistics statistics;
 };
 
 /// Reads all tensors, in their order in the file, in the memory of one piece. Throws FileError.
-std::vector<TensorSummary> summarise_tensors(SafetensorsStream& file);
+std::vector<TensorSummary> summarise_tensors(train::SafetensorsStream& file);
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -9,7 +9,7 @@
 #include "train/files/json_text.h"
 #include "train/telemetry/console.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 std::string in_bytes(std::int64_t bytes) {
@@ -30,7 +30,7 @@ std::string in_time(double microseconds) {
 
 std::string in_words(std::int64_t number, Form form) {
   if (form == Form::bytes) return in_bytes(number);
-  return form == Form::digits ? fmt::format("{}", number) : with_commas(number);
+  return form == Form::digits ? fmt::format("{}", number) : train::with_commas(number);
 }
 
 std::string in_words(double number, Form form) {
@@ -47,7 +47,7 @@ std::string text_of(const Value& value) {
     std::string operator()(bool yes) const { return yes ? "yes" : "no"; }
     std::string operator()(std::int64_t number) const { return in_words(number, form); }
     std::string operator()(double number) const { return in_words(number, form); }
-    std::string operator()(const std::string& text) const { return on_one_line(text); }
+    std::string operator()(const std::string& text) const { return train::on_one_line(text); }
     std::string operator()(const Value::Sizes& sizes) const {
       return fmt::format("[{}]", fmt::join(sizes, ", "));
     }
@@ -100,9 +100,9 @@ std::string to_text(const Document& document) {
   }
   for (const std::string& picture : document.pictures) text.append("\n").append(picture);
   for (const std::string& warning : document.warnings) {
-    text += fmt::format("  warning: {}\n", on_one_line(warning));
+    text += fmt::format("  warning: {}\n", train::on_one_line(warning));
   }
   return text;
 }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -10,14 +10,14 @@
 #include "app/inspect/format.h"
 #include "train/telemetry/trace_reader.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 struct Sum {
   std::int64_t spans = 0;
   double time = 0, longest = 0, bytes = 0;
 
-  void add(const TraceSpan& span) {
+  void add(const train::TraceSpan& span) {
     ++spans;
     time += span.duration_us;
     longest = std::max(longest, span.duration_us);
@@ -32,7 +32,7 @@ struct Rank {
   double end = -std::numeric_limits<double>::infinity();
 
   double extent() const { return end - begin; }
-  void add(const TraceSpan& span) {
+  void add(const train::TraceSpan& span) {
     all.add(span);
     if (span.category == "collective") collectives.add(span);
     begin = std::min(begin, span.begin_us);
@@ -47,10 +47,10 @@ struct Totals {
   std::map<std::string, Sum> categories;
   std::map<std::pair<std::string, std::string>, Sum> names;  // of a category
   std::set<std::pair<std::int64_t, std::int64_t>> streams;
-  std::vector<TraceSpan> longest;  // the longest first
+  std::vector<train::TraceSpan> longest;  // the longest first
   bool all_names = true;
 
-  void add(const TraceSpan& span) {
+  void add(const train::TraceSpan& span) {
     constexpr std::size_t kMostNames = 10'000;
     all.add(span);
     ranks[span.rank].add(span);
@@ -66,11 +66,11 @@ struct Totals {
   }
 
  private:
-  void note_long(const TraceSpan& span) {
+  void note_long(const train::TraceSpan& span) {
     constexpr std::size_t kKept = 5;
-    const auto place = std::find_if(longest.begin(), longest.end(), [&](const TraceSpan& other) {
-      return other.duration_us < span.duration_us;
-    });
+    const auto place = std::find_if(
+        longest.begin(), longest.end(),
+        [&](const train::TraceSpan& other) { return other.duration_us < span.duration_us; });
     if (place == longest.end() && longest.size() == kKept) return;
     longest.insert(place, span);
     if (longest.size() > kKept) longest.pop_back();
@@ -118,9 +118,9 @@ Table by_name(const Totals& totals) {
   return table;
 }
 
-Table longest(const Totals& totals, const TraceNames& names) {
+Table longest(const Totals& totals, const train::TraceNames& names) {
   Table table{"longest", {"longest", "category", "rank", "stream", "begins after", "takes"}, {}};
-  for (const TraceSpan& span : totals.longest) {
+  for (const train::TraceSpan& span : totals.longest) {
     const auto found = names.streams.find({span.rank, span.stream});
     const std::string stream =
         found == names.streams.end() ? fmt::format("{}", span.stream) : found->second;
@@ -139,8 +139,8 @@ class TraceFormat final : public Format {
 
   Document describe(const Subject& subject, const Wishes&) const override {
     Totals totals;
-    const TraceNames names =
-        read_trace(subject.path, [&](const TraceSpan& span) { totals.add(span); });
+    const train::TraceNames names =
+        train::read_trace(subject.path, [&](const train::TraceSpan& span) { totals.add(span); });
     Document document{subject.path.string(), "Chrome trace", {}, {}};
     double extent = 0, collectives = 0, extents = 0;
     for (const auto& [rank, sum] : totals.ranks) {
@@ -168,4 +168,4 @@ class TraceFormat final : public Format {
 
 std::unique_ptr<Format> trace_format() { return std::make_unique<TraceFormat>(); }
 
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

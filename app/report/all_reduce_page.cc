@@ -14,12 +14,11 @@
 #include "bench/all_reduce/sizes.h"
 #include "train/version.h"
 
-namespace ringlet::train {
+namespace ringlet::app::report {
 
 namespace {
 
 using nlohmann::json;
-using report::escaped;
 
 constexpr const char* kHow =
     "<p class=\"note\">Each rank rewrites its input, all ranks meet, and a rank&rsquo;s time runs "
@@ -35,7 +34,7 @@ constexpr const char* kModel =
     "two numbers cannot tell: caches, above all.</p>\n";
 
 /// "f32 sum in place"
-std::string work_of(const Comparison& comparison) {
+std::string work_of(const bench::Comparison& comparison) {
   return fmt::format("{} {} {}", comparison.type, comparison.op,
                      comparison.in_place ? "in place" : "out of place");
 }
@@ -60,13 +59,13 @@ std::vector<std::string> distances_of(const json& machine) {
 }
 
 /// The quickest call and the widest one of all rows.
-std::string facts_of(const std::vector<Comparison>& comparisons, const json& machine) {
-  const Series* quick = nullptr;
-  const Measurement *quickest = nullptr, *widest = nullptr;
-  const Series* wide = nullptr;
-  for (const Comparison& comparison : comparisons) {
-    for (const Series& series : comparison.series) {
-      for (const Measurement& m : series.rows) {
+std::string facts_of(const std::vector<bench::Comparison>& comparisons, const json& machine) {
+  const bench::Series* quick = nullptr;
+  const bench::Measurement *quickest = nullptr, *widest = nullptr;
+  const bench::Series* wide = nullptr;
+  for (const bench::Comparison& comparison : comparisons) {
+    for (const bench::Series& series : comparison.series) {
+      for (const bench::Measurement& m : series.rows) {
         if (quickest == nullptr || m.median_us < quickest->median_us) {
           quickest = &m;
           quick = &series;
@@ -78,8 +77,8 @@ std::string facts_of(const std::vector<Comparison>& comparisons, const json& mac
       }
     }
   }
-  const auto who = [](const Series& series, const Measurement& m) {
-    return fmt::format("{}, {}, {} ranks", series.label, size_text(m.bytes), m.ranks);
+  const auto who = [](const bench::Series& series, const bench::Measurement& m) {
+    return fmt::format("{}, {}, {} ranks", series.label, bench::size_text(m.bytes), m.ranks);
   };
   std::string html = "<dl class=\"facts\">\n";
   html +=
@@ -98,11 +97,11 @@ std::string facts_of(const std::vector<Comparison>& comparisons, const json& mac
   return html + "</dl>\n";
 }
 
-std::string heading_of(const std::vector<Measurement>& rows,
-                       const std::vector<Comparison>& comparisons, const json& machine) {
+std::string heading_of(const std::vector<bench::Measurement>& rows,
+                       const std::vector<bench::Comparison>& comparisons, const json& machine) {
   std::set<std::string> work, engines;
-  for (const Comparison& comparison : comparisons) work.insert(work_of(comparison));
-  for (const Measurement& row : rows) engines.insert(row.engine);
+  for (const bench::Comparison& comparison : comparisons) work.insert(work_of(comparison));
+  for (const bench::Measurement& row : rows) engines.insert(row.engine);
   std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
   std::string title = "All-reduce";
   if (machine.is_object()) {
@@ -110,7 +109,7 @@ std::string heading_of(const std::vector<Measurement>& rows,
     if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
     if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
   }
-  const bool pinned = std::all_of(rows.begin(), rows.end(), [](const Measurement& row) {
+  const bool pinned = std::all_of(rows.begin(), rows.end(), [](const bench::Measurement& row) {
     return row.engine != "ringlet" || row.pinned;
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
@@ -126,35 +125,38 @@ std::string heading_of(const std::vector<Measurement>& rows,
   return html + "</header>\n";
 }
 
-std::string sizes_text(const Stretch& stretch) {
-  return stretch.from == stretch.to ? size_text(stretch.from)
-                                    : size_text(stretch.from) + " to " + size_text(stretch.to);
+std::string sizes_text(const bench::Stretch& stretch) {
+  return stretch.from == stretch.to
+             ? bench::size_text(stretch.from)
+             : bench::size_text(stretch.from) + " to " + bench::size_text(stretch.to);
 }
 
 /// Who is the fastest where: as measured, or by the models, whose sizes are computed ones.
-std::string fastest_table(const Comparison& comparison, const std::vector<Stretch>& stretches,
-                          const std::string& id, const char* title, bool computed) {
+std::string fastest_table(const bench::Comparison& comparison,
+                          const std::vector<bench::Stretch>& stretches, const std::string& id,
+                          const char* title, bool computed) {
   std::string html = fmt::format(
       "<div class=\"scroll\"><table id=\"{}\"><thead><tr><th>{}</th><th>sizes</th><th>from "
       "about</th></tr></thead><tbody>\n",
       id, title);
-  for (const Stretch& stretch : stretches) {
-    const std::string sizes = computed ? rough_size(static_cast<double>(stretch.from)) + " to " +
-                                             rough_size(static_cast<double>(stretch.to))
-                                       : sizes_text(stretch);
+  for (const bench::Stretch& stretch : stretches) {
+    const std::string sizes = computed
+                                  ? bench::rough_size(static_cast<double>(stretch.from)) + " to " +
+                                        bench::rough_size(static_cast<double>(stretch.to))
+                                  : sizes_text(stretch);
     html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
                         escaped(comparison.series[stretch.series].label), sizes,
-                        stretch.begins_at ? rough_size(*stretch.begins_at) : "&ndash;");
+                        stretch.begins_at ? bench::rough_size(*stretch.begins_at) : "&ndash;");
   }
   return html + "</tbody></table></div>\n";
 }
 
-std::string model_table(const Comparison& comparison, int number) {
+std::string model_table(const bench::Comparison& comparison, int number) {
   std::string html = fmt::format(
       "<div class=\"scroll\"><table id=\"models-{}\"><thead><tr><th>model</th><th>latency of a "
       "step, µs</th><th>GB/s</th><th>off by, median</th><th>at worst</th></tr></thead><tbody>\n",
       number);
-  for (const Series& series : comparison.series) {
+  for (const bench::Series& series : comparison.series) {
     if (!series.fit) continue;
     const comm::CostModel& model = series.fit->model;
     html += fmt::format(
@@ -167,7 +169,7 @@ std::string model_table(const Comparison& comparison, int number) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string section_of(const Comparison& comparison, int number) {
+std::string section_of(const bench::Comparison& comparison, int number) {
   const std::string models = model_plots_of(comparison, number);
   std::string html = fmt::format("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_of(comparison));
   html += plots_of(comparison, number);
@@ -176,7 +178,7 @@ std::string section_of(const Comparison& comparison, int number) {
                         "as measured", false);
   html += "</div>\n<div>";
   if (!models.empty()) {
-    html += fastest_table(comparison, fastest_by_models(comparison),
+    html += fastest_table(comparison, bench::fastest_by_models(comparison),
                           fmt::format("crossings-{}", number), "by the models", true);
   }
   html += "</div>\n</div>\n";
@@ -184,10 +186,10 @@ std::string section_of(const Comparison& comparison, int number) {
   return html + "<h3>The models</h3>\n" + kModel + models + model_table(comparison, number);
 }
 
-std::string rows_of(const Comparison& comparison) {
-  std::vector<std::pair<const Series*, const Measurement*>> rows;
-  for (const Series& series : comparison.series) {
-    for (const Measurement& m : series.rows) rows.emplace_back(&series, &m);
+std::string rows_of(const bench::Comparison& comparison) {
+  std::vector<std::pair<const bench::Series*, const bench::Measurement*>> rows;
+  for (const bench::Series& series : comparison.series) {
+    for (const bench::Measurement& m : series.rows) rows.emplace_back(&series, &m);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](auto& a, auto& b) { return a.second->bytes < b.second->bytes; });
@@ -199,19 +201,19 @@ std::string rows_of(const Comparison& comparison) {
     html += fmt::format(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>"
         "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td></tr>\n",
-        size_text(m->bytes), escaped(series->label), m->ranks, m->count, m->median_us, m->min_us,
-        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
+        bench::size_text(m->bytes), escaped(series->label), m->ranks, m->count, m->median_us,
+        m->min_us, m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
   }
   return html;
 }
 
-std::string table_of(const std::vector<Comparison>& comparisons) {
+std::string table_of(const std::vector<bench::Comparison>& comparisons) {
   std::string html =
       "<h2>All figures</h2>\n<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
       "<th>size</th><th>strategy</th><th>ranks</th><th>count</th><th>time, µs</th><th>min</th>"
       "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th></tr></thead>"
       "<tbody>\n";
-  for (const Comparison& comparison : comparisons) html += rows_of(comparison);
+  for (const bench::Comparison& comparison : comparisons) html += rows_of(comparison);
   return html + "</tbody></table></div>\n";
 }
 
@@ -238,7 +240,8 @@ std::string machine_of(const json& machine) {
   if (machine.contains("cores")) html += pair_of("Cores", machine.at("cores").dump());
   html += pair_of("Instructions", text("instruction_set"));
   if (machine.contains("cache_bytes")) {
-    html += pair_of("Largest cache", size_text(machine.at("cache_bytes").get<std::int64_t>()));
+    html +=
+        pair_of("Largest cache", bench::size_text(machine.at("cache_bytes").get<std::int64_t>()));
   }
   html += pair_of("Between the cores", fmt::format("{}", fmt::join(distances_of(machine), ", ")));
   if (machine.contains("copy")) {
@@ -259,16 +262,17 @@ std::string machine_of(const json& machine) {
 
 }  // namespace
 
-std::string all_reduce_page(const std::vector<Measurement>& measurements, const json& machine) {
-  const std::vector<Comparison> comparisons = compare(measurements);
+std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
+                            const json& machine) {
+  const std::vector<bench::Comparison> comparisons = bench::compare(measurements);
   std::string body = heading_of(measurements, comparisons, machine);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     body += section_of(comparisons[i], static_cast<int>(i + 1));
   }
   body += table_of(comparisons);
   body += "<h2>How, and on what</h2>\n" + std::string(kHow) + machine_of(machine);
-  body += fmt::format("<footer>Made by ringlet {} bench all-reduce.</footer>\n", kVersion);
-  return report::page_of("All-reduce (Ringlet)", body);
+  body += fmt::format("<footer>Made by ringlet {} bench all-reduce.</footer>\n", train::kVersion);
+  return page_of("All-reduce (Ringlet)", body);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app::report

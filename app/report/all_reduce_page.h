@@ -9,11 +9,11 @@
 
 #include "bench/all_reduce/measurement.h"
 
-namespace ringlet::train {
+namespace ringlet::app::report {
 
 /// `machine`: what to_json(MachineRecord) gave, or null where it is not known. Figures have the ids
 /// time-K, busbw-K and model-K-STRATEGY for the K-th comparison (comparison.h), K from 1 on.
-std::string all_reduce_page(const std::vector<Measurement>& measurements,
+std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
                             const nlohmann::json& machine);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::app::report

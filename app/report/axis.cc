@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -123,4 +123,4 @@ double Axis::fraction(double value) const {
 
 double Axis::at(double value) const { return begin_ + fraction(value) * (end_ - begin_); }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// How a number is written beside a mark: "0.25", "1500", "15k", "2.5M", "1e-5".
 std::string short_number(double value);
@@ -63,4 +63,4 @@ class Axis {
   std::vector<Mark> marks_;
 };
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -6,7 +6,7 @@
 #include "app/report/html.h"
 #include "app/report/svg_frame.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string confusion_figure(const TestResults& results, const std::string& id) 
   return html + "</svg></figure>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

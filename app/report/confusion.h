@@ -6,9 +6,9 @@
 
 #include "app/report/test_results.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// <figure id="ID" class="plot">. Numbers are written into the cells up to twenty classes.
 std::string confusion_figure(const TestResults& results, const std::string& id);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

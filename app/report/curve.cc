@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -64,4 +64,4 @@ Curve outline(const Curve& curve, std::size_t points) {
   });
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

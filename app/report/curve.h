@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// y over x, of the same length. A y that is not finite is a gap.
 struct Curve {
@@ -27,4 +27,4 @@ Curve thinned(const Curve& curve, std::size_t points);
 /// largest, in their order.
 Curve outline(const Curve& curve, std::size_t points);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -5,7 +5,7 @@
 
 #include "app/report/svg_plot.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr std::size_t kShownPoints = 400;    // of a line: about as many as it h
 constexpr std::size_t kOutlinePoints = 600;  // of the raw numbers behind it
 constexpr double kWindow = 0.02;             // of the run, that a smoothed line looks back
 
-Curve over_steps(const StepColumns& steps, const std::vector<double>& values) {
+Curve over_steps(const train::StepColumns& steps, const std::vector<double>& values) {
   Curve curve;
   for (std::size_t i = 0; i < values.size(); ++i) {
     curve.add(static_cast<double>(steps.step[i]), values[i]);
@@ -25,7 +25,7 @@ Curve over_steps(const StepColumns& steps, const std::vector<double>& values) {
   return curve;
 }
 
-std::vector<double> speeds_of(const StepColumns& steps) {
+std::vector<double> speeds_of(const train::StepColumns& steps) {
   std::vector<double> speeds;
   for (std::size_t i = 0; i < steps.seconds.size(); ++i) {
     speeds.push_back(static_cast<double>(steps.samples[i]) / steps.seconds[i]);
@@ -38,7 +38,7 @@ template <class Values>
 std::vector<Series> smoothed_series(const Runs& runs, Values values) {
   std::vector<Series> series;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const StepColumns& steps = runs[i].metrics.steps;
+    const train::StepColumns& steps = runs[i].metrics.steps;
     const Curve raw = over_steps(steps, values(steps));
     const auto color = static_cast<int>(i);
     const double window = kWindow * static_cast<double>(raw.size());
@@ -49,9 +49,9 @@ std::vector<Series> smoothed_series(const Runs& runs, Values values) {
   return series;
 }
 
-Curve over_epochs(const RunFolder& run, double EpochMetrics::*field) {
+Curve over_epochs(const RunFolder& run, double train::EpochMetrics::*field) {
   Curve curve;
-  for (const EpochMetrics& epoch : run.metrics.epochs) {
+  for (const train::EpochMetrics& epoch : run.metrics.epochs) {
     curve.add(static_cast<double>(epoch.epoch), epoch.*field);
   }
   return curve;
@@ -83,7 +83,7 @@ Plot train_loss(const Runs& runs) {
           "by step, smoothed; as measured behind",
           axis("step"),
           from_zero(),
-          smoothed_series(runs, [](const StepColumns& steps) { return steps.loss; })};
+          smoothed_series(runs, [](const train::StepColumns& steps) { return steps.loss; })};
 }
 
 Plot epoch_loss(const Runs& runs) {
@@ -92,9 +92,10 @@ Plot epoch_loss(const Runs& runs) {
     const bool alone = runs.size() == 1;
     const auto color = static_cast<int>(i);
     const std::string before = alone ? "" : runs[i].name + ", ";
-    plot.series.push_back({before + "training", over_epochs(runs[i], &EpochMetrics::train_loss),
-                           color, alone ? Look::dotted_line : Look::dashed});
-    plot.series.push_back({before + "test", over_epochs(runs[i], &EpochMetrics::test_loss),
+    plot.series.push_back({before + "training",
+                           over_epochs(runs[i], &train::EpochMetrics::train_loss), color,
+                           alone ? Look::dotted_line : Look::dashed});
+    plot.series.push_back({before + "test", over_epochs(runs[i], &train::EpochMetrics::test_loss),
                            alone ? 1 : color, Look::dotted_line});
   }
   return plot;
@@ -105,7 +106,7 @@ Plot test_accuracy(const Runs& runs) {
   plot.y.percent = true;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const bool alone = runs.size() == 1;
-    plot.series.push_back({runs[i].name, over_epochs(runs[i], &EpochMetrics::test_accuracy),
+    plot.series.push_back({runs[i].name, over_epochs(runs[i], &train::EpochMetrics::test_accuracy),
                            alone ? 1 : static_cast<int>(i), Look::dotted_line});
   }
   return plot;
@@ -114,7 +115,7 @@ Plot test_accuracy(const Runs& runs) {
 Plot learning_rate(const Runs& runs) {
   Plot plot{"learning-rate", "Learning rate", "by step", axis("step"), from_zero(), {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const StepColumns& steps = runs[i].metrics.steps;
+    const train::StepColumns& steps = runs[i].metrics.steps;
     plot.series.push_back({runs[i].name, thinned(over_steps(steps, steps.lr), kShownPoints),
                            static_cast<int>(i), Look::line});
   }
@@ -127,7 +128,7 @@ Plot grad_norm(const Runs& runs) {
           "by step, smoothed; as measured behind",
           axis("step"),
           from_zero(),
-          smoothed_series(runs, [](const StepColumns& steps) { return steps.grad_norm; })};
+          smoothed_series(runs, [](const train::StepColumns& steps) { return steps.grad_norm; })};
 }
 
 Plot speed(const Runs& runs) {
@@ -149,4 +150,4 @@ std::string curves_section(const Runs& runs) {
   return html + "</div>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -7,9 +7,9 @@
 
 #include "app/report/run_folder.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// Plots with the ids train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed.
 std::string curves_section(const std::vector<RunFolder>& runs);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

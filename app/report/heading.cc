@@ -9,7 +9,7 @@
 #include "app/report/svg_plot.h"
 #include "train/telemetry/console.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -43,7 +43,7 @@ Result result_of(const RunFolder& run) {
   Result result;
   if (run.metrics.steps.size() > 0) result.steps = run.metrics.steps.step.back();
   double samples = 0, sync = 0;
-  for (const EpochMetrics& epoch : run.metrics.epochs) {
+  for (const train::EpochMetrics& epoch : run.metrics.epochs) {
     result.train_loss = epoch.train_loss;
     result.test_loss = epoch.test_loss;
     result.test_accuracy = epoch.test_accuracy;
@@ -72,8 +72,9 @@ std::string facts_of(const Result& result) {
   html += fact("Test loss", shown(result.test_loss, "{:.4f}"));
   html += fact("Training loss", shown(result.train_loss, "{:.4f}"));
   html += fact("Training time", seconds_in_words(result.seconds));
-  html += fact("Samples a second",
-               std::isfinite(result.speed) ? with_commas(std::llround(result.speed)) : "&ndash;");
+  html += fact("Samples a second", std::isfinite(result.speed)
+                                       ? train::with_commas(std::llround(result.speed))
+                                       : "&ndash;");
   html += fact("In synchronisation", shown(result.sync_share, "{:.1f} <small>%</small>", 100));
   return html + "</dl>\n";
 }
@@ -81,14 +82,14 @@ std::string facts_of(const Result& result) {
 /// "6 epochs", "stopped after step 900 of 2,814, 1 of 6 epochs done"
 std::string state_of(const RunFacts& facts, const Result& result) {
   if (!std::isfinite(facts.planned_steps) || !std::isfinite(facts.epochs)) {
-    return with_commas(result.steps) + " steps";
+    return train::with_commas(result.steps) + " steps";
   }
   const auto planned = static_cast<std::int64_t>(facts.planned_steps);
   const auto epochs = static_cast<std::int64_t>(facts.epochs);
   if (result.steps >= planned) return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
   const std::int64_t whole = result.steps * epochs / planned;
-  return fmt::format("stopped after step {} of {}, {} of {} epochs done", with_commas(result.steps),
-                     with_commas(planned), whole, epochs);
+  return fmt::format("stopped after step {} of {}, {} of {} epochs done",
+                     train::with_commas(result.steps), train::with_commas(planned), whole, epochs);
 }
 
 /// "129,068 parameters, 6 epochs, 128 samples a step over 2 replicas on AMD EPYC."
@@ -96,12 +97,12 @@ std::string lede_of(const RunFolder& run, const Result& result) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   std::string text;
   if (std::isfinite(facts.parameters)) {
-    text += with_commas(std::llround(facts.parameters)) + " parameters, ";
+    text += train::with_commas(std::llround(facts.parameters)) + " parameters, ";
   }
   text += state_of(facts, result);
   if (std::isfinite(facts.replicas)) {
     text += fmt::format(", {} samples a step over {:.0f} replica{}",
-                        with_commas(std::llround(facts.batch)), facts.replicas,
+                        train::with_commas(std::llround(facts.batch)), facts.replicas,
                         facts.replicas == 1 ? "" : "s");
   }
   const std::string& device = facts.gpus.empty() ? facts.processor : facts.gpus;
@@ -127,7 +128,7 @@ std::string table_of(const std::vector<RunFolder>& runs) {
         shown(result.best_accuracy, "{:.2f} %", 100), result.best_epoch,
         shown(result.test_loss, "{:.4f}"), shown(result.train_loss, "{:.4f}"),
         seconds_in_words(result.seconds),
-        std::isfinite(result.speed) ? with_commas(std::llround(result.speed)) : "&ndash;",
+        std::isfinite(result.speed) ? train::with_commas(std::llround(result.speed)) : "&ndash;",
         shown(result.sync_share, "{:.1f} %", 100));
   }
   return html + "</tbody></table></div>\n";
@@ -176,4 +177,4 @@ std::string heading(const std::vector<RunFolder>& runs) {
   return html + "</header>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

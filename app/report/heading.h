@@ -7,11 +7,11 @@
 
 #include "app/report/run_folder.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// "lenet on fashion-mnist", for the page's title as well.
 std::string title_of(const std::vector<RunFolder>& runs);
 
 std::string heading(const std::vector<RunFolder>& runs);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

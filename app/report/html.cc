@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::string data_uri(std::string_view type, std::string_view bytes) {
   return uri;
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

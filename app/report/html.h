@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// Text as it stands between tags or in an attribute's quotes. Control characters, which no page
 /// may hold, become blanks, and bytes that are not UTF-8 question marks.
@@ -13,4 +13,4 @@ std::string escaped(std::string_view text);
 /// "data:TYPE;base64,...": the bytes inside the page.
 std::string data_uri(std::string_view type, std::string_view bytes);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -7,7 +7,7 @@
 #include "app/report/html.h"
 #include "kernels/error.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -41,4 +41,4 @@ std::string image_uri(const data::Dataset& images, std::int64_t index) {
   return data_uri("image/png", png);
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -5,7 +5,7 @@
 #include "app/report/html.h"
 #include "app/report/page_assets.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 std::string page_of(const std::string& title, const std::string& body) {
   return fmt::format(
@@ -18,4 +18,4 @@ std::string page_of(const std::string& title, const std::string& body) {
       escaped(title), kPageStyle, body, kPageScript);
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

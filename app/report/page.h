@@ -5,9 +5,9 @@
 
 #include <string>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// `title` is text, `body` HTML.
 std::string page_of(const std::string& title, const std::string& body);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

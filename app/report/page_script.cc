@@ -1,6 +1,6 @@
 #include "app/report/page_assets.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 // Where the pointer is over a plot, a line, the nearest point of each series, and their numbers.
 const char* const kPageScript = R"js(
@@ -87,4 +87,4 @@ const char* const kPageScript = R"js(
 })();
 )js";
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

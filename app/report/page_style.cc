@@ -1,6 +1,6 @@
 #include "app/report/page_assets.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 // Colours are Okabe's and Ito's, which people with any kind of colour vision tell apart; on black
 // they are a little lighter, and their yellow, too faint on white, is an ochre.
@@ -137,4 +137,4 @@ footer { margin-top: 56px; color: var(--soft); font-size: 13px; border-top: 1px 
 }
 )css";
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -15,7 +15,7 @@
 #include "kernels/error.h"
 #include "train/version.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 static_assert(kMaxRuns <= kColors);
 
@@ -53,4 +53,4 @@ std::string report_page(const ReportOptions& options) {
   return page_of(title_of(runs) + " (Ringlet)", body);
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

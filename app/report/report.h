@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// The most runs of a page: as many as there are colours.
 inline constexpr std::size_t kMaxRuns = 8;
@@ -19,4 +19,4 @@ struct ReportOptions {
 /// FileError where a folder is no run, or its metrics are broken.
 std::string report_page(const ReportOptions& options);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

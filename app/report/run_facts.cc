@@ -6,7 +6,7 @@
 
 #include "train/files/json_text.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -108,4 +108,4 @@ RunFacts parse_run_facts(std::string_view text, const std::string& source) {
   return facts;
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 struct RunFacts {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -33,4 +33,4 @@ struct RunFacts {
 /// Throws FileError where the text of `source` is no JSON.
 RunFacts parse_run_facts(std::string_view text, const std::string& source);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -7,7 +7,7 @@
 #include "train/files/atomic_file.h"
 #include "train/files/state.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace fs = std::filesystem;
 using train::FileError;
@@ -24,7 +24,7 @@ template <class Read>
 void or_note(RunFolder& run, Read read) {
   try {
     read();
-  } catch (const FileError& error) {
+  } catch (const train::FileError& error) {
     run.notes.emplace_back(error.what());
   }
 }
@@ -68,11 +68,11 @@ std::string RunFolder::data_name() const {
 RunFolder read_run(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    throw FileError(folder.string() + " is not a folder; name the --out of a run");
+    throw train::FileError(folder.string() + " is not a folder; name the --out of a run");
   }
   if (!fs::exists(folder / "metrics.jsonl", error)) {
-    throw FileError(folder.string() +
-                    " holds no metrics.jsonl, which a run writes; name the --out of a run");
+    throw train::FileError(folder.string() +
+                           " holds no metrics.jsonl, which a run writes; name the --out of a run");
   }
   RunFolder run;
   run.path = folder;
@@ -105,4 +105,4 @@ std::vector<RunFolder> read_runs(const std::vector<fs::path>& folders) {
   return runs;
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -10,7 +10,7 @@
 #include "train/options.h"
 #include "train/telemetry/metrics_reader.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 struct RunFolder {
   std::filesystem::path path;
@@ -38,4 +38,4 @@ RunFolder read_run(const std::filesystem::path& folder);
 /// Reads several, and gives them names that differ.
 std::vector<RunFolder> read_runs(const std::vector<std::filesystem::path>& folders);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

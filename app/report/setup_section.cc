@@ -9,7 +9,7 @@
 #include "app/report/html.h"
 #include "train/files/recipe_json.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -75,4 +75,4 @@ std::string setup_section(const std::vector<RunFolder>& runs) {
   return html;
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -7,8 +7,8 @@
 
 #include "app/report/run_folder.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 std::string setup_section(const std::vector<RunFolder>& runs);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -5,7 +5,7 @@
 #include "app/report/html.h"
 #include "app/report/svg_frame.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::string figure_of(const StackedBars& bars) {
   return html + "</svg></figure>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -6,7 +6,7 @@
 
 #include "app/report/svg_plot.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// Bars of parts, one on top of the other: bar i has the parts' values[i], none of them negative.
 struct StackedBars {
@@ -26,4 +26,4 @@ struct StackedBars {
 
 std::string figure_of(const StackedBars& bars);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

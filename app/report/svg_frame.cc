@@ -2,7 +2,7 @@
 
 #include "app/report/html.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 std::string head_of(const std::string& id, const std::string& title, const std::string& note) {
   return fmt::format("<figure class=\"plot\" id=\"{}\"><figcaption>{}{}</figcaption>\n",
@@ -58,4 +58,4 @@ std::string empty_figure(const std::string& id, const std::string& title) {
   return head_of(id, title, "") + "<p class=\"nothing\">nothing was recorded</p></figure>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -11,7 +11,7 @@
 
 #include "app/report/axis.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 // In the drawing's units; the page scales it to its column.
 inline constexpr double kWidth = 480, kHeight = 270;
@@ -47,4 +47,4 @@ void draw_base_line(std::string& svg, const std::string& title);
 /// A whole figure that says that there is nothing to draw.
 std::string empty_figure(const std::string& id, const std::string& title);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

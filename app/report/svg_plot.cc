@@ -7,7 +7,7 @@
 #include "app/report/html.h"
 #include "app/report/svg_frame.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::string figure_of(const Plot& plot) {
   return html + "</svg></figure>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -12,7 +12,7 @@
 #include "app/report/axis.h"
 #include "app/report/curve.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 inline constexpr int kColors = 8;
 
@@ -42,4 +42,4 @@ struct Plot {
 /// <figure id="ID" class="plot">. A plot without a point that can be shown says so.
 std::string figure_of(const Plot& plot);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -5,7 +5,7 @@
 #include "app/report/test_results.h"
 #include "kernels/error.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -61,4 +61,4 @@ TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector
   return results;
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

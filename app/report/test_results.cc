@@ -10,7 +10,7 @@
 #include "train/files/atomic_file.h"
 #include "train/loop/predictor.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -25,14 +25,15 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir};
   if (name == "synthetic") {
     if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {
-      throw FileError("run.json does not say how many images were drawn");
+      throw train::FileError("run.json does not say how many images were drawn");
     }
     options.synthetic_train = static_cast<std::int64_t>(facts.synthetic_train);
     options.synthetic_test = static_cast<std::int64_t>(facts.synthetic_test);
   }
   data::Splits splits = data::open_dataset(name, options);
   if (run.recipe && splits.train->hash() != run.data_hash) {
-    throw FileError(splits.train->description() + " is other data than the run was trained on");
+    throw train::FileError(splits.train->description() +
+                           " is other data than the run was trained on");
   }
   return splits;
 }
@@ -41,7 +42,7 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
 
 TestResults test_model(const RunFolder& run, const std::string& data_dir) {
   if (!run.weights) {
-    throw FileError(run.path.string() + " holds neither model.safetensors nor a state");
+    throw train::FileError(run.path.string() + " holds neither model.safetensors nor a state");
   }
   const data::Splits splits = data_of(run, data_dir);
   const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -50,4 +51,4 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir) {
   return tally(splits.test, predictor.logits(splits.test), kShownMistakes);
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

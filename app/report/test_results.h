@@ -10,7 +10,7 @@
 #include "app/report/run_folder.h"
 #include "data/dataset.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// A test image that the model took for something else.
 struct Mistake {
@@ -44,4 +44,4 @@ TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector
 /// than then.
 TestResults test_model(const RunFolder& run, const std::string& data_dir);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

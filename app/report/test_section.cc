@@ -7,7 +7,7 @@
 #include "app/report/image_uri.h"
 #include "train/telemetry/console.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::string test_section(const TestResults& results, const std::string& suffix) 
   return html + "</div>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

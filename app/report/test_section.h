@@ -6,9 +6,9 @@
 
 #include "app/report/test_results.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
 std::string test_section(const TestResults& results, const std::string& suffix);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -9,7 +9,7 @@
 #include "app/report/html.h"
 #include "app/report/stacked_bars.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 namespace {
 
@@ -19,24 +19,24 @@ using train::PhaseSeconds;
 struct Phase {
   const char* name;
   int color;
-  double PhaseSeconds::*seconds;
+  double train::PhaseSeconds::*seconds;
 };
 
-constexpr std::array<Phase, 5> kPhases{{{"forward", 0, &PhaseSeconds::forward},
-                                        {"backward", 5, &PhaseSeconds::backward},
-                                        {"synchronisation", 1, &PhaseSeconds::sync},
-                                        {"update", 2, &PhaseSeconds::update},
-                                        {"waiting for data", 4, &PhaseSeconds::data}}};
+constexpr std::array<Phase, 5> kPhases{{{"forward", 0, &train::PhaseSeconds::forward},
+                                        {"backward", 5, &train::PhaseSeconds::backward},
+                                        {"synchronisation", 1, &train::PhaseSeconds::sync},
+                                        {"update", 2, &train::PhaseSeconds::update},
+                                        {"waiting for data", 4, &train::PhaseSeconds::data}}};
 constexpr int kOtherColor = 7;
 
 /// Seconds of a bar: those of one epoch, or of all of a run's.
 struct Bar {
   std::string label;
-  PhaseSeconds phases;
+  train::PhaseSeconds phases;
   double seconds = 0;
 };
 
-void add(Bar& bar, const EpochMetrics& epoch) {
+void add(Bar& bar, const train::EpochMetrics& epoch) {
   if (!std::isfinite(epoch.phases.total())) return;  // metrics of an older version have none
   for (const Phase& phase : kPhases) bar.phases.*phase.seconds += epoch.phases.*phase.seconds;
   bar.seconds += epoch.seconds;
@@ -46,7 +46,7 @@ std::vector<Bar> bars_of(const std::vector<RunFolder>& runs) {
   std::vector<Bar> bars;
   for (const RunFolder& run : runs) {
     if (runs.size() > 1) bars.push_back({run.name, {}, 0});
-    for (const EpochMetrics& epoch : run.metrics.epochs) {
+    for (const train::EpochMetrics& epoch : run.metrics.epochs) {
       if (runs.size() == 1) bars.push_back({fmt::format("{}", epoch.epoch), {}, 0});
       add(bars.back(), epoch);
     }
@@ -80,7 +80,7 @@ std::string table_of(const std::vector<RunFolder>& runs) {
   std::vector<Bar> wholes;
   for (const RunFolder& run : runs) {
     Bar& whole = wholes.emplace_back(Bar{run.name, {}, 0});
-    for (const EpochMetrics& epoch : run.metrics.epochs) add(whole, epoch);
+    for (const train::EpochMetrics& epoch : run.metrics.epochs) add(whole, epoch);
   }
   const auto cell = [](double seconds, double all) {
     return all > 0 ? fmt::format("<td>{:.2f} s</td><td>{:.1f} %</td>", seconds, 100 * seconds / all)
@@ -121,4 +121,4 @@ std::string time_section(const std::vector<RunFolder>& runs) {
   return html + "<div>" + table_of(runs) + "</div>\n</div>\n";
 }
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

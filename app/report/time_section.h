@@ -7,9 +7,9 @@
 
 #include "app/report/run_folder.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 
 /// Bars with the id time.
 std::string time_section(const std::vector<RunFolder>& runs);
 
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

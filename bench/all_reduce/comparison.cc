@@ -12,7 +12,7 @@
 
 #include "bench/all_reduce/sizes.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -310,4 +310,4 @@ nlohmann::json fastest_json(const std::vector<Comparison>& comparisons) {
   return fastest;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

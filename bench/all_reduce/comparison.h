@@ -12,7 +12,7 @@
 #include "bench/all_reduce/measurement.h"
 #include "comm/all_reduce/cost_model.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// The sizes of one strategy, in ascending order.
 struct Series {
@@ -59,4 +59,4 @@ nlohmann::json fastest_json(const std::vector<Comparison>& comparisons);
 /// 5,432 bytes as "5.3K": a size that was not measured but computed.
 std::string rough_size(double bytes);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -17,7 +17,7 @@
 #include "kernels/memory.h"
 #include "kernels/trace.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -100,4 +100,4 @@ CopyBandwidth measure_copy_bandwidth() {
   return bandwidth;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

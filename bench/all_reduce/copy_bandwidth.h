@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// Bytes copied a second, in GB (1e9); each copied byte is read once and written once. The best of
 /// several passes.
@@ -26,4 +26,4 @@ CopyBandwidth measure_copy_bandwidth();
 /// Bytes of the largest cache, as the system tells; 0 where it does not.
 std::int64_t largest_cache_bytes();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

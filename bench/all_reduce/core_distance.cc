@@ -10,7 +10,7 @@
 
 #include "kernels/trace.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -100,4 +100,4 @@ std::optional<CoreDistance> measure_core_distance() {
   return CoreDistance{quickest};
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 struct CoreDistance {
   double nanoseconds = 0;  ///< for a cache line to get from one to the other
@@ -27,4 +27,4 @@ struct CoreDistance {
 /// Nothing where there is only one processor, or no batch ran undisturbed.
 std::optional<CoreDistance> measure_core_distance();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

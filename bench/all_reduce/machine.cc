@@ -12,7 +12,7 @@
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<double> load_average() {
 }
 
 MachineRecord survey_machine() {
-  const DeviceReport processor = survey_processor();
+  const train::DeviceReport processor = train::survey_processor();
   MachineRecord machine;
   machine.processor = processor.processor;
   machine.cores = processor.cores;
@@ -40,7 +40,7 @@ MachineRecord survey_machine() {
   machine.cache_bytes = largest_cache_bytes();
   machine.load_average = load_average();
   machine.copy = measure_copy_bandwidth();
-  machine.ringlet = kVersion;
+  machine.ringlet = train::kVersion;
   machine.started = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   return machine;
 }
@@ -87,7 +87,7 @@ bool is_list(const nlohmann::json& machine, const char* name,
 }  // namespace
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
-  std::ifstream input = open_input(file);
+  std::ifstream input = train::open_input(file);
   nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
   if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
   nlohmann::json machine = json.at("machine");
@@ -108,4 +108,4 @@ nlohmann::json read_machine(const std::filesystem::path& file) {
   return machine;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -11,7 +11,7 @@
 #include "bench/all_reduce/copy_bandwidth.h"
 #include "bench/all_reduce/core_distance.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 struct MachineRecord {
   std::string processor;
@@ -36,4 +36,4 @@ nlohmann::json to_json(const MachineRecord& machine);
 /// know of processor and cores alone); null where there is none.
 nlohmann::json read_machine(const std::filesystem::path& file);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

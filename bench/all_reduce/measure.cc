@@ -21,7 +21,7 @@
 #include "train/sync/tuning.h"
 #include "train/trainer.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -142,10 +142,10 @@ class StrategyBench {
   }
 
   /// A few calls more, whose spans are wanted.
-  void run_traced(TraceWriter& trace, Device& device) {
+  void run_traced(train::TraceWriter& trace, Device& device) {
     for (int i = 0; i < kTracedCalls; ++i) {
       prepare();
-      const TraceWriter::Recording recording(&trace, communicator_.rank(), device);
+      const train::TraceWriter::Recording recording(&trace, communicator_.rank(), device);
       finish();
     }
   }
@@ -228,27 +228,28 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
 /// What makes the strategy where its name alone does not.
 comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::string& strategy,
                              const std::string& transport) {
-  Execution execution = options.execution;
+  train::Execution execution = options.execution;
   execution.sync = strategy;
   execution.make_sync = options.make_strategy;
-  return tuned_strategy(execution, transport);
+  return train::tuned_strategy(execution, transport);
 }
 
 }  // namespace
 
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
-  return name_of(choose_transport(options.execution, in_processes));
+  return name_of(train::choose_transport(options.execution, in_processes));
 }
 
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
   // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
   // slices.
-  return options.pin && options.execution.transport != TransportChoice::gloo &&
+  return options.pin && options.execution.transport != train::TransportChoice::gloo &&
          options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
 
 std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
-                                            const MeasurementListener& listener, TraceWriter* trace,
+                                            const MeasurementListener& listener,
+                                            train::TraceWriter* trace,
                                             comm::ProcessGroup* processes) {
   const bool in_processes = processes != nullptr;
   const std::string transport = transport_of(options, in_processes);
@@ -257,7 +258,7 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
       in_processes ? processes->size() : static_cast<int>(options.execution.devices.size());
   const bool pinned = pins_ranks(options, ranks);
   std::vector<Measurement> measurements;
-  run_replicas(
+  train::run_replicas(
       options.execution,
       [&](Device& device, comm::Communicator& world) {
         if (pinned) pin_rank(world.rank());
@@ -282,4 +283,4 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
   return measurements;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -27,7 +27,7 @@
 #include "train/options.h"
 #include "train/telemetry/trace_writer.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 inline constexpr int kMostIterations = 1000;              ///< that are chosen
 inline constexpr int kFewestIterations = 5;               ///< likewise
@@ -46,7 +46,7 @@ struct AllReduceBenchOptions {
   bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
   /// Devices of this process's ranks, transport and time-out.
-  Execution execution{};
+  train::Execution execution{};
   comm::MakeAllReduce make_strategy{};  ///< in place of those that `strategies` name
 };
 
@@ -64,7 +64,7 @@ using MeasurementListener = std::function<void(const Measurement& measurement)>;
 /// tells `listener`. With `trace`, kTracedCalls more calls of each are recorded there.
 std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
                                             const MeasurementListener& listener,
-                                            TraceWriter* trace = nullptr,
+                                            train::TraceWriter* trace = nullptr,
                                             comm::ProcessGroup* processes = nullptr);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

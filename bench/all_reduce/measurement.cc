@@ -9,7 +9,7 @@
 #include "train/files/atomic_file.h"
 #include "train/files/input_file.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 double Measurement::algbw_gbs() const {
   return median_us > 0 ? static_cast<double>(bytes) / median_us * 1e-3 : 0;
@@ -97,7 +97,7 @@ std::string complaint(const Measurement& m) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
-  throw FileError(fmt::format(
+  throw train::FileError(fmt::format(
       "{}: {}; it should hold what 'ringlet bench all-reduce --json' writes, or such rows as lines",
       file.string(), why));
 }
@@ -141,7 +141,7 @@ json rows_in(const std::string& text, const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
-  std::ifstream input = open_input(file);
+  std::ifstream input = train::open_input(file);
   const std::string text{std::istreambuf_iterator<char>(input), {}};
   std::vector<Measurement> measurements;
   for (const json& row : rows_in(text, file)) {
@@ -183,4 +183,4 @@ std::string table_row(const Measurement& m, int width) {
       m.algbw_gbs(), m.busbw_gbs(), m.checked ? std::to_string(m.wrong) : "n/a", m.iterations);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 struct Measurement {
   std::string engine = "ringlet";
@@ -56,4 +56,4 @@ inline constexpr int kStrategyWidth = 16;
 std::string table_heading(int width = kStrategyWidth);
 std::string table_row(const Measurement& measurement, int width = kStrategyWidth);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

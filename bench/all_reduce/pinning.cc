@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 bool can_pin(int ranks) {
   cpu_set_t allowed;
@@ -22,4 +22,4 @@ void pin_rank(int rank) {
   }
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

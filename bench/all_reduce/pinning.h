@@ -5,7 +5,7 @@
 // slower than those before. MPI's launchers pin their ranks as well.
 #pragma once
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// Whether `ranks` find a processor each among those that this process may use.
 bool can_pin(int ranks);
@@ -13,4 +13,4 @@ bool can_pin(int ranks);
 /// Keeps the calling thread on the rank-th of those processors, until it ends.
 void pin_rank(int rank);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -13,7 +13,7 @@
 
 #include "comm/errors.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -75,4 +75,4 @@ void RankBarrier::meet(const comm::Communicator& communicator) {
   }
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -13,7 +13,7 @@
 #include "comm/communicator.h"
 #include "comm/processes/process_group.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// Shared by the threads of a process. Made before them, outlives them.
 class RankBarrier {
@@ -45,4 +45,4 @@ class RankBarrier {
   Counters* counters_;   // own_, or in shared memory
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -6,7 +6,7 @@
 
 #include "bench/all_reduce/wide_read_loops.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 std::uint64_t read_portably(const void* data, std::int64_t bytes) {
   constexpr std::size_t kLanes = 16, kWord = sizeof(std::uint64_t);
@@ -43,4 +43,4 @@ std::uint64_t read_all(const void* data, std::int64_t bytes) {
   return read(data, bytes);
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// The sum of the memory's 64-bit words and of the bytes that are left: depends on every byte, as
 /// fast as memory can be read. Overflow is meant. Any address.
@@ -22,4 +22,4 @@ struct ReadLoop {
 /// Those that this processor runs, the widest first: what read_all() takes. "portable" is the last.
 std::vector<ReadLoop> read_loops();
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

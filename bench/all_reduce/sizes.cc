@@ -8,7 +8,7 @@
 
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -67,4 +67,4 @@ std::vector<std::int64_t> sizes_of(const SizeRange& range, std::int64_t element_
   return sizes;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

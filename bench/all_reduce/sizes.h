@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// "4096", "4K", "64M", "1G": powers of 1024, with or without B or iB behind. Nothing for anything
 /// else, and for what 62 bits cannot count.
@@ -27,4 +27,4 @@ struct SizeRange {
 };
 std::vector<std::int64_t> sizes_of(const SizeRange& range, std::int64_t element_bytes);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// Whether the processor has such stores, as far as this program knows.
 bool has_streaming_copy();
@@ -11,4 +11,4 @@ bool has_streaming_copy();
 /// Both addresses and `bytes` are multiples of 64. Only where has_streaming_copy().
 void streaming_copy(const void* from, void* to, std::int64_t bytes);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

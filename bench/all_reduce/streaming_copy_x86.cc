@@ -2,7 +2,7 @@
 
 #include "bench/all_reduce/streaming_copy.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 bool has_streaming_copy() { return true; }  // every x86-64 has SSE2
 
@@ -21,4 +21,4 @@ void streaming_copy(const void* from, void* to, std::int64_t bytes) {
   _mm_sfence();
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

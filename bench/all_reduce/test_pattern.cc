@@ -9,7 +9,7 @@
 
 #include "kernels/error.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -160,4 +160,4 @@ std::int64_t TestPattern::count_wrong(std::int64_t iteration, const void* data,
   return wrong;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

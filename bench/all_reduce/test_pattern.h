@@ -15,7 +15,7 @@
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 class TestPattern {
  public:
@@ -39,4 +39,4 @@ class TestPattern {
   std::vector<std::byte> input_, expected_;  // several periods, see table_of()
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -5,7 +5,7 @@
 
 #include "bench/all_reduce/read_all.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 /// Those that this one runs, the widest first; none where there is no such file for it.
 std::vector<ReadLoop> wide_read_loops();
@@ -13,4 +13,4 @@ std::vector<ReadLoop> wide_read_loops();
 /// The loop that every processor runs, which reads what is left of a vector too.
 std::uint64_t read_portably(const void* data, std::int64_t bytes);
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -6,7 +6,7 @@
 
 #include "bench/all_reduce/wide_read_loops.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::vector<ReadLoop> wide_read_loops() {
   return loops;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

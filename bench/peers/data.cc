@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 void write_input(std::span<float> data, int rank, int call) {
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -29,4 +29,4 @@ std::int64_t count_wrong(std::span<const float> data, int ranks, int call) {
   return wrong;
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// Element `index` of what `rank` brings to call number `call`.
 constexpr float input(int rank, int call, std::int64_t index) {
@@ -22,4 +22,4 @@ void write_input(std::span<float> data, int rank, int call);
 /// How many elements are not exactly the sum over `ranks` ranks.
 std::int64_t count_wrong(std::span<const float> data, int ranks, int call);
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -7,7 +7,7 @@
 
 #include "bench/peers/floor_loops.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 template <std::size_t bytes>
 class LoopsOf {
@@ -53,4 +53,4 @@ class LoopsOf {
   }
 };
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

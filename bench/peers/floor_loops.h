@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 struct FloorLoops {
   /// Both become their sum, a line after the other. The two do not overlap.
@@ -23,4 +23,4 @@ FloorLoops portable_floor_loops();
 FloorLoops avx2_floor_loops();
 FloorLoops avx512_floor_loops();
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

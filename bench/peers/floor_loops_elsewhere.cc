@@ -1,7 +1,7 @@
 #include "bench/peers/floor_loops.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 FloorLoops floor_loops() { return portable_floor_loops(); }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -1,6 +1,6 @@
 #include "bench/peers/floor_loops.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 FloorLoops floor_loops() {
   if (__builtin_cpu_supports("avx512f")) return avx512_floor_loops();
@@ -8,4 +8,4 @@ FloorLoops floor_loops() {
   return portable_floor_loops();
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -149,4 +149,4 @@ void run_forked(int ranks, const std::function<void(int rank)>& run) {
   }
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

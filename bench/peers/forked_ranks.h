@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// Zeroed memory that this process and those it forks afterwards share. Throws std::system_error.
 class ForkedMemory {
@@ -31,4 +31,4 @@ void bind_to_processor(int rank);
 /// unwritten on stdout.
 void run_forked(int ranks, const std::function<void(int rank)>& run);
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

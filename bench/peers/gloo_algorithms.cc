@@ -13,7 +13,7 @@
 #include <chrono>
 #include <stdexcept>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::function<void()> gloo_all_reduce(const std::string& strategy, const Context
   throw std::invalid_argument("there is no strategy '" + strategy + "' of Gloo");
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

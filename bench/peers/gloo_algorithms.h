@@ -12,7 +12,7 @@ namespace gloo {
 class Context;
 }
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// "ring", "ring-chunked", "halving-doubling", "bcube" (classes that keep their buffers from call
 /// to call), "allreduce-ring", "allreduce-bcube" (gloo::allreduce, which makes them anew).
@@ -36,4 +36,4 @@ std::function<void()> gloo_all_reduce(const std::string& strategy,
                                       const std::shared_ptr<gloo::Context>& context,
                                       std::span<float> data);
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -15,7 +15,7 @@
 #include "bench/peers/gloo_algorithms.h"
 #include "bench/peers/options.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -111,11 +111,11 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers
 
 int main(int argc, char** argv) {
   try {
-    return ringlet::peers::run(argc, argv);
+    return ringlet::bench::peers::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gloo_all_reduce: error: %s\n", error.what());
     return 1;

@@ -9,7 +9,7 @@
 #include "bench/all_reduce/read_all.h"
 #include "bench/peers/data.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
       measurement.distance_after);
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

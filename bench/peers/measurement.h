@@ -15,7 +15,7 @@
 
 #include "bench/peers/meeting.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// Who sums, and how.
 struct Engine {
@@ -62,4 +62,4 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
 std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
                       const Measurement& measurement);
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

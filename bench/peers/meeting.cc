@@ -7,7 +7,7 @@
 
 #include "comm/transport/doorbell.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -119,4 +119,4 @@ double& Meeting::seconds(int rank, int iteration) {
                                    static_cast<std::size_t>(rank) * row)[iteration];
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

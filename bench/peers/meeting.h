@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// One rank's view. The memory belongs to the caller and outlives it.
 class Meeting {
@@ -46,4 +46,4 @@ class Meeting {
   int rank_, ranks_, iterations_;
 };
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -22,7 +22,7 @@
 #include "bench/peers/openmpi_variables.h"
 #include "bench/peers/options.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -114,11 +114,11 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers
 
 int main(int argc, char** argv) {
   try {
-    return ringlet::peers::run(argc, argv);
+    return ringlet::bench::peers::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "openmpi_all_reduce: error: %s\n", error.what());
     return 1;

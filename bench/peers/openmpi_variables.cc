@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -74,4 +74,4 @@ std::string openmpi_strategy() {
   return kTuned[chosen];
 }
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

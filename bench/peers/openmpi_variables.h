@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// How bytes go between the ranks: "vader-cma" (shared memory, large messages read from the
 /// sender's by the kernel), "vader" (shared memory only), "tcp", "ucx"; "auto" where mpirun was not
@@ -16,4 +16,4 @@ std::string openmpi_transport();
 /// component that was given a higher priority: "sm", "han", "adapt".
 std::string openmpi_strategy();
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

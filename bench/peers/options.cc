@@ -7,7 +7,7 @@
 #include <exception>
 #include <stdexcept>
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 namespace {
 
@@ -102,4 +102,4 @@ Floats::Floats(std::int64_t bytes)
     : lines_(static_cast<std::size_t>(bytes) / sizeof(Line) + 1),
       count_(static_cast<std::size_t>(bytes / kFloat)) {}
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 
 /// What the user asks for.
 struct Options {
@@ -53,4 +53,4 @@ class Floats {
   std::size_t count_;
 };
 
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -7,13 +7,13 @@
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/trainer.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 
 namespace {
 
 /// Floating-point operations of a training step for one sample.
-double flops_per_sample(const ReplicaSpec& spec, bool fuse) {
-  const auto model = make_model(spec);
+double flops_per_sample(const train::ReplicaSpec& spec, bool fuse) {
+  const auto model = train::make_model(spec);
   if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(fuse);
   const nn::Registry registry = nn::register_model(*model);
   constexpr std::int64_t kSamples = kLanes;  // a full block, so that no lane is idle
@@ -23,17 +23,17 @@ double flops_per_sample(const ReplicaSpec& spec, bool fuse) {
   return (plan.forward.flops + plan.backward.flops) / kSamples;
 }
 
-class StepTimes : public RunListener {
+class StepTimes : public train::RunListener {
  public:
-  void step_done(const StepReport& report) override { seconds.push_back(report.seconds); }
+  void step_done(const train::StepReport& report) override { seconds.push_back(report.seconds); }
   std::vector<double> seconds;
 };
 
-PhaseSeconds divided(const PhaseSeconds& sum, double by) {
+train::PhaseSeconds divided(const train::PhaseSeconds& sum, double by) {
   return {sum.data / by, sum.forward / by, sum.backward / by, sum.sync / by, sum.update / by};
 }
 
-void run_steps(TrainLoop& loop, std::int64_t steps) {
+void run_steps(train::TrainLoop& loop, std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) {
     require(loop.step(), "bench train", "the run ended before all steps were measured");
   }
@@ -41,20 +41,22 @@ void run_steps(TrainLoop& loop, std::int64_t steps) {
 
 }  // namespace
 
-TrainingSpeed measure_training(const RunSetup& setup, std::int64_t warm_up, std::int64_t steps) {
+TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
+                               std::int64_t steps) {
   TrainingSpeed speed;
   speed.steps = steps;
   StepTimes times;
-  RunListener* const listener = &times;
-  run_replicas(
+  train::RunListener* const listener = &times;
+  train::run_replicas(
       setup.options.execution,
       [&](Device& device, comm::Communicator& communicator) {
         const bool first = communicator.rank() == 0;
-        TrainLoop loop(setup, device, communicator,
-                       first ? std::span(&listener, 1) : std::span<RunListener* const>());
+        train::TrainLoop loop(
+            setup, device, communicator,
+            first ? std::span(&listener, 1) : std::span<train::RunListener* const>());
         run_steps(loop, warm_up);
         loop.settle();
-        const PhaseSeconds before = loop.phases();
+        const train::PhaseSeconds before = loop.phases();
         run_steps(loop, steps);
         loop.settle();
         if (first) {
@@ -75,4 +77,4 @@ TrainingSpeed measure_training(const RunSetup& setup, std::int64_t warm_up, std:
   return speed;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

@@ -7,7 +7,7 @@
 
 #include "tests/support/files.h"
 
-namespace ringlet::train {
+namespace ringlet::app {
 namespace {
 
 using testing::TemporaryDirectory;
@@ -120,4 +120,4 @@ TEST_F(Config, OfAFileIsNeverLoadedWhole) {
 }
 
 }  // namespace
-}  // namespace ringlet::train
+}  // namespace ringlet::app

@@ -19,7 +19,7 @@
 #include "train/files/safetensors.h"
 #include "train/files/state_json.h"
 
-namespace ringlet::train::inspect {
+namespace ringlet::app::inspect {
 namespace {
 
 using testing::message_of;
@@ -109,19 +109,19 @@ class Inspect : public ::testing::Test {
   }
   std::string error(const std::string& name, const std::string& bytes) {
     testing::write_file(folder_ / name, bytes);
-    return message_of<FileError>([&] { inspect(folder_ / name, {}); });
+    return message_of<train::FileError>([&] { inspect(folder_ / name, {}); });
   }
   void write_state(const std::vector<float>& weights) {
     const std::filesystem::path state = folder_ / "state";
     std::filesystem::create_directories(state);
-    const TensorSpec spec{"fc.bias", "F32", {static_cast<std::int64_t>(weights.size())}};
-    write_safetensors(state / "model.safetensors",
-                      std::vector<TensorToWrite>{{spec, weights.data()}});
-    write_safetensors(state / "optimizer.safetensors",
-                      std::vector<TensorToWrite>{{spec, weights.data()}});
+    const train::TensorSpec spec{"fc.bias", "F32", {static_cast<std::int64_t>(weights.size())}};
+    train::write_safetensors(state / "model.safetensors",
+                             std::vector<train::TensorToWrite>{{spec, weights.data()}});
+    train::write_safetensors(state / "optimizer.safetensors",
+                             std::vector<train::TensorToWrite>{{spec, weights.data()}});
     testing::write_file(
         state / "state.json",
-        format_state_json({{}, {.step = 7, .epoch_loss = 3, .epoch_samples = 2}, 5}));
+        train::format_state_json({{}, {.step = 7, .epoch_loss = 3, .epoch_samples = 2}, 5}));
   }
 
   testing::TemporaryDirectory folder_;
@@ -129,10 +129,11 @@ class Inspect : public ::testing::Test {
 
 TEST_F(Inspect, CountsWhatIsInEachTensor) {
   const std::vector<float> numbers{1, 0, -3, kNaN, kInfinity, 2};
-  write_safetensors(folder_ / "odd name.txt",
-                    std::vector<TensorToWrite>{{{"w", "F32", {2, 3}}, numbers.data()},
-                                               {{"empty", "F32", {0}}, numbers.data()}},
-                    {{"format", "pt"}});
+  train::write_safetensors(
+      folder_ / "odd name.txt",
+      std::vector<train::TensorToWrite>{{{"w", "F32", {2, 3}}, numbers.data()},
+                                        {{"empty", "F32", {0}}, numbers.data()}},
+      {{"format", "pt"}});
   const auto json = found("odd name.txt");
   EXPECT_EQ(json["format"], "safetensors");
   EXPECT_EQ(json["elements"], 6);
@@ -240,11 +241,11 @@ TEST_F(Inspect, SaysWhatItDoesNotKnow) {
   EXPECT_TRUE(says(error("a", testing::gzip("abc")), {"unpacked", "61 62 63"}));
   std::filesystem::remove(folder_ / "a");
   std::filesystem::remove(folder_ / "a.safetensors");
-  EXPECT_TRUE(
-      says(message_of<FileError>([&] { inspect(folder_.path(), {}); }), {"nothing of a run"}));
+  EXPECT_TRUE(says(message_of<train::FileError>([&] { inspect(folder_.path(), {}); }),
+                   {"nothing of a run"}));
   EXPECT_TRUE(
       says(message_of<data::DataError>([&] { inspect("/no/such", {}); }), {"no such file"}));
 }
 
 }  // namespace
-}  // namespace ringlet::train::inspect
+}  // namespace ringlet::app::inspect

@@ -12,7 +12,7 @@
 #include "app/report/stacked_bars.h"
 #include "app/report/svg_plot.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 namespace {
 
 std::vector<std::string> labels_of(const Axis& axis) {
@@ -206,4 +206,4 @@ TEST(Html, PutsBytesIntoAnAddress) {
 }
 
 }  // namespace
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

@@ -5,7 +5,7 @@
 
 #include "app/report/test_results.h"
 
-namespace ringlet::report {
+namespace ringlet::app::report {
 namespace {
 
 std::shared_ptr<const data::Dataset> images_with(std::vector<std::int32_t> labels) {
@@ -39,4 +39,4 @@ TEST(Tally, PutsTheWorstMistakesFirst) {
 }
 
 }  // namespace
-}  // namespace ringlet::report
+}  // namespace ringlet::app::report

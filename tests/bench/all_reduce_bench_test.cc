@@ -28,7 +28,7 @@
 #include "tests/support/files.h"
 #include "train/files/atomic_file.h"
 
-namespace ringlet::train {
+namespace ringlet::bench {
 namespace {
 
 using ringlet::testing::TemporaryDirectory;
@@ -411,7 +411,7 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
     try {
       read_measurements(folder / "x.json");
       ADD_FAILURE() << text;
-    } catch (const FileError& error) {
+    } catch (const train::FileError& error) {
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
     }
   };
@@ -426,7 +426,7 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   refuses("", "no rows");
   refuses("{\"rows\":[]}", "no rows");
   refuses("{\"rows\":[1", "row 1 is no object");
-  EXPECT_THROW(read_measurements(folder / "nothing.json"), FileError);
+  EXPECT_THROW(read_measurements(folder / "nothing.json"), train::FileError);
 }
 
 TEST(Measurements, FillALineOfCsvEach) {
@@ -542,4 +542,4 @@ TEST(Comparisons, FitEachStrategysModel) {
 }
 
 }  // namespace
-}  // namespace ringlet::train
+}  // namespace ringlet::bench

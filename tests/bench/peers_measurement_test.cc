@@ -15,7 +15,7 @@
 #include "bench/peers/measurement.h"
 #include "bench/peers/options.h"
 
-namespace ringlet::peers {
+namespace ringlet::bench::peers {
 namespace {
 
 constexpr int kRanks = 3;
@@ -195,4 +195,4 @@ TEST(PeersRanks, OneThatFailsEndsAllAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace ringlet::peers
+}  // namespace ringlet::bench::peers

@@ -18,8 +18,8 @@ class ConfigFile : public ::testing::Test {
  protected:
   void SetUp() override {
     try {
-      train::parse_config("", "f");
-    } catch (const train::ConfigError& error) {
+      app::parse_config("", "f");
+    } catch (const app::ConfigError& error) {
       GTEST_SKIP() << error.what();
     }
   }

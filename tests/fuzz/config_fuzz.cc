@@ -16,10 +16,10 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
-  fuzz::reads<train::ConfigError>([&] {
-    for (const auto& entry : train::parse_config(fuzz::text_of(data, size), "fuzz")) {
+  fuzz::reads<app::ConfigError>([&] {
+    for (const auto& entry : app::parse_config(fuzz::text_of(data, size), "fuzz")) {
       fuzz::promise(entry.line >= 1, "lines count from 1");
-      fuzz::promise(entry.kind == train::ConfigEntry::Kind::list || entry.values.size() == 1,
+      fuzz::promise(entry.kind == app::ConfigEntry::Kind::list || entry.values.size() == 1,
                     "one value, unless it is a list");
     }
   });

@@ -53,7 +53,7 @@ void read_file(std::string_view bytes) {
       (void)reads<train::FileError>([&] { file.i64(entry.spec.name); });
   }
   train::SafetensorsStream again = stream();
-  promise(train::inspect::summarise_tensors(again).size() == file.entries().size(),
+  promise(app::inspect::summarise_tensors(again).size() == file.entries().size(),
           "a summary of each tensor");
   (void)file.strip_prefix("module.");
   (void)reads<train::FileError>([&] {

@@ -12,7 +12,7 @@
 #include "train/telemetry/tensorboard/event.pb.h"
 #include "train/telemetry/tensorboard/event_writer.h"
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 namespace {
 
 TEST(Crc32c, AgreesWithTheVectorsOfRfc3720) {
@@ -133,4 +133,4 @@ TEST(EventWriter, AFolderThatCannotBeMadeIsNamed) {
 }
 
 }  // namespace
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

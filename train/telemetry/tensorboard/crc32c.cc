@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
   return std::rotr(crc32c(bytes), kTurn) + kConstant;
 }
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

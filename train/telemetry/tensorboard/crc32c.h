@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 std::uint32_t crc32c(std::string_view bytes);
 
@@ -13,4 +13,4 @@ std::uint32_t crc32c(std::string_view bytes);
 /// text that holds checksums is a good one.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

@@ -16,7 +16,7 @@
 #include "train/telemetry/tensorboard/crc32c.h"
 #include "train/telemetry/tensorboard/event.pb.h"
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 namespace {
 
@@ -96,4 +96,4 @@ void EventFile::flush() {
   pending_.clear();
 }
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 class Event;
 
@@ -39,4 +39,4 @@ class EventFile {
   std::string pending_;  // records that are not in the file yet
 };
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

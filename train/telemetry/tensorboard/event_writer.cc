@@ -4,7 +4,7 @@
 
 #include "train/telemetry/tensorboard/event.pb.h"
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 namespace {
 
@@ -42,4 +42,4 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
 
 void EventWriter::saved(const std::string&) { file_.flush(); }
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard

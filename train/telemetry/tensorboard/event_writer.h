@@ -12,7 +12,7 @@
 #include "train/telemetry/reports.h"
 #include "train/telemetry/tensorboard/event_file.h"
 
-namespace ringlet::tensorboard {
+namespace ringlet::train::tensorboard {
 
 class EventWriter : public train::RunListener {
  public:
@@ -30,4 +30,4 @@ class EventWriter : public train::RunListener {
   EventFile file_;
 };
 
-}  // namespace ringlet::tensorboard
+}  // namespace ringlet::train::tensorboard
