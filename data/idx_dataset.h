@@ -1,5 +1,8 @@
 // A data set from a directory with four IDX files in MNIST's naming:
-//   train-images-idx3-ubyte  train-labels-idx1-ubyte  t10k-images-idx3-ubyte t10k-labels-idx1-ubyte
+//
+//   train-images-idx3-ubyte    train-labels-idx1-ubyte
+//   t10k-images-idx3-ubyte     t10k-labels-idx1-ubyte
+//
 // each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them.
 #pragma once
 

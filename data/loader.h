@@ -1,13 +1,13 @@
 // The loader: prepares batches ahead of the training loop, on a thread of its own.
 //
-//   schedule(k) -> request -> sampler -> gather -> normalise -> lay out        in one pass per
-//   batch
+//   schedule(k) -> request -> sampler -> gather -> normalise -> lay out
+//                             '------- in one pass over a batch -------'
 //
-// Which samples are in which batch is the caller's business (it knows ranks, shards and
-// micro-batches); it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth`
-// batches of memory, got from the allocator once, and fills them in turn: nothing is allocated
-// after construction. An error of the thread comes out of next(). The destructor stops the thread
-// at once.
+// The caller says which samples are in which batch, since it knows ranks, shards and micro-batches:
+// it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth` batches of
+// memory, got from the allocator once, and fills them in turn. Nothing is allocated after
+// construction. An error of the thread is rethrown by next(). The destructor stops the thread at
+// once.
 #pragma once
 
 #include <cstdint>
