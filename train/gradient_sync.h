@@ -1,21 +1,23 @@
-// GradientSync: makes the replicas' gradients one, while backward goes on.
+// GradientSync: sums the replicas' gradients while backward goes on.
 //
 // The gradient arena is cut into buckets: ranges [begin, end) in the order in which gradients
-// become final. Each gradient that becomes final counts its bucket down; a full bucket is summed
-// over all ranks on the communication stream. Buckets start in index order on every rank, always,
-// whatever the order of readiness. The statistics (loss, samples, wishes to stop) ride in the last
-// bucket.
+// become final. Each gradient that becomes final counts its bucket down. A full bucket is summed
+// over all ranks on the communication stream. Every rank starts its buckets in index order,
+// whatever the order in which they fill. The statistics (loss, samples, wishes to stop) travel in
+// the last bucket.
 //
-// Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits: on the communication stream a
-// bucket is cast into a wire buffer, which is summed (in f32, rounded at each reduction, see
-// comm/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and losses: the
-// statistics then stay f32 and travel first, in a bucket of their own that nothing has to be waited
-// for. Gradients are means already where they are written (the loss's seed is 1 / samples of the
-// world), so f16, which ends at 65504, needs no scale; whoever reads the sums looks for infinite
-// ones.
+//   compute        | backward fc2 | fc1 | conv2        | conv1        | wait     | update |
+//   communication                       | bucket 0 |   | bucket 1 |   | bucket 2 |
 //
-//   compute        | backward fc2 | backward fc1 | backward conv2   | backward conv1 | wait |
-//   update communication                 | bucket 0     |   | bucket 1 |                    | 2 |
+// Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits. On the communication stream a
+// bucket is cast into a wire buffer, summed there (in f32, rounded at each reduction, see
+// comm/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and losses, so
+// the statistics then stay f32. They travel first, in a bucket of their own, which is full before
+// the last backward pass begins.
+//
+// f16 ends at 65504 and still needs no loss scale: gradients are means already where they are
+// written (the seed of backward is 1 / samples of the world). Whoever reads the sums looks for
+// infinite ones.
 #pragma once
 
 #include <cstdint>

@@ -113,10 +113,9 @@ std::string lede_of(const RunFolder& run, const Result& result) {
 
 std::string table_of(const std::vector<RunFolder>& runs) {
   std::string html =
-      "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr><th>run</th><th>test "
-      "accuracy"
-      "</th><th>best (epoch)</th><th>test loss</th><th>training loss</th><th>time</th><th>samples/s"
-      "</th><th>in sync</th></tr></thead><tbody>\n";
+      "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr>"
+      "<th>run</th><th>test accuracy</th><th>best (epoch)</th><th>test loss</th>"
+      "<th>training loss</th><th>time</th><th>samples/s</th><th>in sync</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Result result = result_of(runs[i]);
     html += fmt::format(
