@@ -14,7 +14,7 @@ namespace ringlet::comm {
 ///     ranks 0, 1 and 3 wait in #812
 std::string explain_timeout(Transport& transport, int peer);
 
-/// The same for what a rank has handed to its device, and its device has not finished.
+/// The same for work that the rank has launched and its device has not finished.
 std::string explain_unfinished(Transport& transport);
 
 }  // namespace ringlet::comm
