@@ -1,4 +1,4 @@
-// The flags of `ringlet bench all-reduce`, and what they come to for each number of ranks.
+// The flags of `ringlet bench all-reduce`, and what they ask for with each number of ranks.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -46,8 +46,7 @@ struct AllReduceBlock {
   std::string left_out{};  ///< strategies that cannot run there, and why; empty: none
 };
 
-/// The blocks that the flags ask for, in order. Throws UsageError for what cannot be, whichever
-/// block it is in.
+/// The blocks that the flags ask for, in order. Throws UsageError if any of them cannot be run.
 std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags);
 /// The one block whose ranks are processes, of which this is the one at `place`.
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place);

@@ -64,7 +64,8 @@ PredictedImage prepare(const fs::path& file, const ModelInfo& info, const Predic
           .guesses = {}};
 }
 
-/// One that cannot be read does not keep the others back; by itself it is an error.
+/// Prepares all images. One that cannot be read is left out; if it is the only one, its error is
+/// thrown.
 PredictedImages prepare_all(const ModelInfo& info, const PredictImages& request) {
   PredictedImages images;
   const std::vector<fs::path> files = expanded(request.files);
@@ -80,7 +81,7 @@ PredictedImages prepare_all(const ModelInfo& info, const PredictImages& request)
   return images;
 }
 
-/// All images in passes through the model.
+/// Classifies all images, in passes through the model.
 void guess_all(Device& device, const fs::path& model, const ModelInfo& info, std::size_t top,
                std::vector<PredictedImage>& images) {
   constexpr std::int64_t kLargestPass = 250;
