@@ -54,10 +54,11 @@ struct Bucket {
 /// statistics; where gradients are narrow, a bucket before all others has them.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
-/// Of all buckets: what a rank has to be given of the others in a step.
+/// Bytes of all buckets as they travel: the data of a step's all-reduces.
 std::int64_t wire_bytes(const std::vector<Bucket>& buckets);
 
-/// "ring", or what a strategy that picks takes for the buckets: "auto (one-shot, two-shot)".
+/// Name of the strategy; of one that picks, with those that it picks for the buckets: "auto
+/// (one-shot, two-shot)".
 std::string strategies_in_words(const comm::Communicator& communicator,
                                 const std::vector<Bucket>& buckets);
 
@@ -67,26 +68,27 @@ class GradientSync : public nn::ReadyListener {
                const ShardTree& tree, const SyncOptions& options);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Whether sums have been through sixteen bits, where what is too large becomes infinite.
+  /// Whether gradients travel as sixteen bits, where numbers that are too large become infinite.
   bool narrows() const { return wire_.view().data() != nullptr; }
 
-  /// Before the last backward pass of a step; the statistics must have been written.
+  /// To be called before the last backward pass of a step, after the statistics were written.
   void begin_step();
   void gradient_ready(const nn::Parameter& parameter) override;
-  /// What is enqueued on the compute stream after it reads the sums; rethrows what a collective
-  /// threw. On a GPU the host waits for the launches alone: a rank that fails later may leave no
-  /// sum behind, so whoever reads numbers asks Communicator::require_alive() first.
+  /// Makes the compute stream wait for the sums: what is enqueued there afterwards reads them.
+  /// Rethrows what a collective threw. On a GPU the host waits for the launches only. A rank that
+  /// fails later may leave no sum behind, so whoever reads numbers calls
+  /// Communicator::require_alive() first.
   void finish();
 
   /// Seconds that the replica's thread has spent in begin_step(), in collectives that run in place,
-  /// and waiting in finish(): what synchronisation costs the training.
+  /// and waiting in finish(): the time that synchronisation costs the training.
   double waited_seconds() const { return waited_seconds_; }
 
   /// Steps that were synchronised.
   std::int64_t steps() const { return steps_; }
-  /// What each bucket's collective took on the communication stream, with the wait for the last
-  /// rank to come: medians of the latest kTimedSteps steps. Empty with one rank, before the first
-  /// step, and on a GPU, whose streams work behind the host's back. Not between begin_step() and
+  /// Seconds of each bucket's collective on the communication stream, the wait for the last rank
+  /// included: medians of the latest kTimedSteps steps. Empty with one rank, before the first step,
+  /// and on a GPU, whose streams run behind the host. Not to be called between begin_step() and
   /// finish().
   std::vector<double> median_seconds() const;
   static constexpr std::int64_t kTimedSteps = 512;

@@ -53,7 +53,7 @@ Metadata to_metadata(const ModelInfo& info);
 std::optional<ModelInfo> parse_model_info(const std::filesystem::path& file,
                                           const Metadata& metadata);
 
-/// Of a file; errors also those of SafetensorsFile.
+/// Reads the file's metadata. Throws as above, and as SafetensorsFile.
 std::optional<ModelInfo> read_model_info(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

@@ -23,10 +23,10 @@ const std::vector<std::string>& transport_names();
 /// What a name of transport_names() stands for.
 TransportChoice transport_named(std::string_view name);
 
-/// Whether it is for processes only.
+/// Whether the transport is for processes only.
 bool joins_processes(TransportChoice choice);
 
-/// What carries the host's data between processes, where there are several.
+/// What carries host memory between processes, where there are several.
 comm::ProcessTransport process_transport(TransportChoice choice);
 
 }  // namespace ringlet::train

@@ -1,5 +1,6 @@
-// Tuning: which all-reduce strategy was the fastest on this machine, as `ringlet tune` measured it
-// and `--sync auto` reads it, and how long each took, from which a run's start predicts its own.
+// Tuning: the fastest all-reduce strategy of each size on this machine, and how long each strategy
+// took. `ringlet tune` measures them, `--sync auto` reads the strategies, and a run predicts its
+// synchronisation from the times.
 //
 //   {"ranges": [{"device": "cpu", "transport": "local", "ranks": 2, "from_bytes": 0,
 //                "strategy": "one-shot"}, ...],
@@ -41,8 +42,8 @@ struct MeasuredTime {
 std::vector<MeasuredTime> read_times(const std::filesystem::path& file, DeviceKind device,
                                      const std::string& transport);
 
-/// Puts `table` and `times` in the place of what the file has for this device, transport and the
-/// table's numbers of ranks, and keeps the rest. Throws FileError.
+/// Replaces what the file has for this device, transport and the table's numbers of ranks by
+/// `table` and `times`, and keeps the rest. Throws FileError.
 void write_tuning(const std::filesystem::path& file, DeviceKind device,
                   const std::string& transport, const comm::StrategyTable& table,
                   const std::vector<MeasuredTime>& times = {});

@@ -17,7 +17,7 @@ using report::Curve;
 using report::Look;
 using report::Plot;
 
-/// What a plot shows of a row.
+/// The figure of a row that a plot shows.
 using Quantity = double (*)(const Measurement&);
 
 double time_us(const Measurement& m) { return m.median_us; }

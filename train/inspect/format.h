@@ -45,7 +45,8 @@ std::unique_ptr<Format> run_format();    ///< the --out of a run
 /// All of them, in the order in which they are asked.
 std::span<const std::unique_ptr<Format>> formats();
 
-/// Opens a path for the formats. Throws FileError or DataError: not there, not readable.
+/// Opens a path and reads what recognising it needs. Throws FileError or DataError: not there, not
+/// readable.
 Subject look_at(const std::filesystem::path& path);
 
 /// The format of `subject`; nullptr for none.

@@ -30,7 +30,7 @@ std::string seconds_in_words(double seconds) {
   return fmt::format("{}:{:02} <small>h</small>", whole / 3600, whole / 60 % 60);
 }
 
-/// What a run came to.
+/// The final numbers of a run.
 struct Result {
   std::int64_t steps = 0;
   double train_loss = NAN, test_loss = NAN, test_accuracy = NAN;  // of the last epoch

@@ -36,7 +36,7 @@ std::string path_of(const Curve& curve, const Axis& x, const Axis& y) {
   return path;
 }
 
-/// What can be seen of a point alone: one of a gap's two sides, or the only one.
+/// Whether a point has no neighbour to draw a line to: between two gaps, or the only one.
 bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
   const bool before = i > 0 && y.shows(curve.y[i - 1]);
   const bool after = i + 1 < curve.size() && y.shows(curve.y[i + 1]);
