@@ -1,5 +1,5 @@
-// Views: what kernels take. A view is a pointer with a shape, an element type and a memory layout;
-// it owns nothing. Memory is owned by Buffer and Arena (memory.h).
+// Views: the arguments of kernels. A view is a pointer with a shape, an element type and a memory
+// layout; it owns nothing. Memory is owned by Buffer and Arena (memory.h).
 //
 // Layouts of a tensor with shape [N, C, H, W]:
 //

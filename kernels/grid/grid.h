@@ -1,12 +1,12 @@
 // Kernels as grids of threads. This folder has what each thread computes, as functors for host and
-// device, and which grids an operation launches, as templates over what launches them:
+// device. It also has the grids that an operation launches, as templates over what launches them:
 //
 //   kernels/cuda/cuda_grid.cuh    on a GPU
 //   tests/support/host_grid.h     on the host, thread by thread in a shuffled order
 //
-// So the tests of the CPU run the very code of the GPU's kernels; what is left to a GPU's own tests
-// is the launch itself. All of these operations wait for memory: a comment at each says how many
-// bytes must be moved at least ("floor").
+// So the tests on the CPU run the very code of the GPU's kernels; only the launch itself is left to
+// a GPU's own tests. All of these operations wait for memory. A comment at each says how many bytes
+// must be moved at least ("floor").
 //
 // What a Grid has, `name` being the operation's, for messages:
 //
