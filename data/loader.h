@@ -31,7 +31,7 @@ struct BatchRequest {
 };
 
 /// The k-th request, or nothing when there are no more. Called once per k, in order, on the
-/// loader's thread; must not allocate if the run must not.
+/// loader's thread. It must not allocate if the run must not.
 using BatchSchedule = std::function<std::optional<BatchRequest>(std::int64_t k)>;
 
 enum class BatchLayout : std::uint8_t {
@@ -47,9 +47,8 @@ struct Batch {
   BatchRequest request;
 };
 
-/// Where batches live (pinned memory for a GPU, for example). Both functions are called from the
-/// loader's constructor and destructor only. `allocate` must return memory aligned to 64 bytes or
-/// throw.
+/// Where batches live (pinned memory for a GPU, for example). The loader calls both functions in
+/// its constructor and destructor only. `allocate` must return memory aligned to 64 bytes or throw.
 struct Allocator {
   std::function<void*(std::size_t bytes)> allocate;
   std::function<void(void*)> release;

@@ -39,10 +39,12 @@ struct PreparedImage {
   std::vector<std::string> steps;  ///< what was done, in words, in order; empty: nothing
 };
 
-/// `automatic` inverts where one of the picture's border and the target's background is lighter
-/// than middle grey and the other is not; the border counts by its median. `stretch`: the levels of
-/// a picture that was scaled and whose border is lighter than the background by far (darker, for a
-/// model of light ones). Throws DataError for a target of other than 1 or 3 channels.
+/// Prepares `image` for `target`.
+///   `automatic`   inverts where one of the picture's border and the target's background is lighter
+///                 than middle grey and the other is not; the median of the border counts
+///   `stretch`     stretches the levels of a picture that was scaled and whose border is far
+///                 lighter than the background (darker, for a model of light images)
+/// Throws DataError for a target of other than 1 or 3 channels.
 PreparedImage prepare_image(const Image& image, const ImageTarget& target, Invert invert,
                             bool stretch = true);
 
