@@ -1,4 +1,4 @@
-// Pictures: what is decoded is what was encoded, and nothing that is broken gets past a message.
+// Pictures: decoding gives what was encoded, and every broken file ends in a message.
 #include "data/image.h"
 
 #include <gtest/gtest.h>

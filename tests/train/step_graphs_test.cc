@@ -1,5 +1,4 @@
-// When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is
-// asked.
+// When a step runs eagerly, is captured and is replayed, on a stream that only notes its calls.
 #include "train/step_graphs.h"
 
 #include <gtest/gtest.h>

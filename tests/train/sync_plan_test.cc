@@ -1,4 +1,4 @@
-// What a run says of its synchronisation before and after: bytes, strategies, times.
+// What a run reports of its synchronisation before and after: bytes, strategies, times.
 #include "train/sync_plan.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(SyncPlan, ReadsOffWhatWasMeasured) {
   return ::testing::AssertionSuccess();
 }
 
-/// What a run of two replicas told on a console, and in its run.json.
+/// What a run of two replicas wrote on a console, and in its run.json.
 struct Told {
   std::string console;
   nlohmann::json record;
