@@ -53,7 +53,7 @@ class Descriptor {
 
   /// No attribute can be set any more. Throws DeviceError with cuDNN's reason.
   void finalize();
-  /// As finalize(), for what may turn out not to be supported.
+  /// As finalize(), but returns the status: for descriptors that may turn out not to be supported.
   cudnnStatus_t try_finalize();
 
  private:
