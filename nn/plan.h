@@ -41,7 +41,7 @@ struct Plan {
   WorkTotals backward;
 };
 
-/// What goes into the model: one batch. Shape [N, C, H, W].
+/// The model's input, one batch: shape [N, C, H, W].
 struct InputSpec {
   Shape shape;
   Layout layout = Layout::nchw;
