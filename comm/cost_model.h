@@ -34,7 +34,7 @@ struct CostModel {
   double seconds_per_reduced_byte = 0;
 };
 
-/// What lies on a strategy's longest path.
+/// Steps and bytes on a strategy's longest path.
 struct PathCost {
   double steps = 0;
   double bytes = 0;

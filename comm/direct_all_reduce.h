@@ -41,7 +41,7 @@ class OneShotAllReduce final : public AllReduce {
   ~OneShotAllReduce() override;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
-  /// What it reads: (p-1) n.
+  /// The elements that it reads: (p-1) n.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:

@@ -69,7 +69,7 @@ class alignas(64) Doorbell {
   void sleep(std::chrono::nanoseconds longest) noexcept;
   void wake() noexcept;
 
-  static constexpr int kLooksBeforeClock = 16;  // which takes longer than a peer that is near
+  static constexpr int kLooksBeforeClock = 16;  // a look at the clock takes longer
   static constexpr int kSpinsPerLook = 32;      // between looks at the clock
   static constexpr std::chrono::microseconds kYieldAfter{5};
   std::atomic<std::uint32_t> asleep_{0};

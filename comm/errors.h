@@ -1,4 +1,4 @@
-// What goes wrong between ranks.
+// The errors of communication between ranks.
 //
 // The first failure in a world is its root cause. It marks the transport aborted, and every other
 // rank that waits, or comes later, throws Aborted, which names the root cause. So the user is shown

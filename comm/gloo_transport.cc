@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What goes before each message's data.
+/// The header that goes before each message's data.
 struct Header {
   std::int64_t bytes = 0;
   bool inside_collective = false;

@@ -42,7 +42,7 @@ class MessageSocket {
 
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
-  /// Of the process on the other side.
+  /// The number of the process on the other side.
   pid_t peer_process() const;
 
   /// False when the other side has gone, or reads so slowly that the socket is full. Never blocks.

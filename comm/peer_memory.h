@@ -20,7 +20,7 @@ namespace ringlet::comm {
 /// after the next release or sequentially consistent store of this thread.
 void copy_across(void* to, const void* from, std::int64_t bytes);
 
-/// Of the processor's last level of cache; a usual size where the system does not say.
+/// Bytes of the processor's last-level cache; a usual size where the system does not say.
 std::int64_t last_cache_bytes();
 
 }  // namespace ringlet::comm

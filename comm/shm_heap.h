@@ -23,14 +23,14 @@ namespace ringlet::comm {
 /// A range of memory, as other processes can find it.
 struct ShmPlace {
   int descriptor = -1;       ///< in the owner's process; -1: it is nothing that others reach
-  std::uint64_t memory = 0;  ///< which one that is, among all of this machine since it started
+  std::uint64_t memory = 0;  ///< its number, unique on this machine since it started
   std::int64_t bytes = 0;    ///< of the whole memory
   std::int64_t begin = 0;    ///< of the range in it, in bytes
 
   bool in_reach() const { return descriptor >= 0; }
 };
 
-/// Of one process, for all its ranks. Any thread.
+/// The memory of one process, for all its ranks. Any thread.
 class ShmHeap final : public Allocator {
  public:
   ~ShmHeap() override;

@@ -26,7 +26,7 @@ constexpr const char* kInstead = "; use --transport gloo, or --replicas in one p
   throw CommError(fmt::format("{}: {}{}", what, why, kInstead));
 }
 
-/// Where everything lies.
+/// Offsets of everything in the shared memory.
 struct Offsets {
   explicit Offsets(int count) : ranks(static_cast<std::size_t>(count)) {}
 

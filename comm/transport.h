@@ -41,8 +41,9 @@ namespace ringlet::comm {
 /// In place of a rank: this side of the exchange is left out.
 inline constexpr int kNobody = -1;
 
-/// What happens to what arrives. All but `copy` spare the scratch buffer and the pass of a separate
-/// operation; they are for f32, f16, bf16 and i32 (kernels/reduce.h says how each is reduced).
+/// How arriving data are combined with `in`. All but `copy` spare the scratch buffer and the pass
+/// of a separate operation; they are for f32, f16, bf16 and i32 (kernels/reduce.h says how each is
+/// reduced).
 enum class Combine : std::uint8_t {
   copy,  ///< in = arriving
   add,   ///< in = in + arriving
@@ -114,7 +115,7 @@ class Transport {
   virtual void abort(const std::string& reason) noexcept = 0;
   virtual std::optional<RootCause> root_cause() const = 0;
 
-  /// What the library beneath can do by itself; null where there is none.
+  /// The collectives of the transport's own library; null where there are none.
   virtual CollectiveEngine* engine() { return nullptr; }
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
