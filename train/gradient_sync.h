@@ -36,8 +36,8 @@ namespace ringlet::train {
 struct SyncOptions {
   std::int64_t bucket_kb = 1024;
   bool overlap = true;                ///< start buckets during backward; else all at its end
-  DType grad_dtype = DType::f32;      ///< as which gradients travel: f32, f16 or bf16
-  std::int64_t first_bucket_kb = -1;  ///< of the first bucket alone; negative: bucket_kb
+  DType grad_dtype = DType::f32;      ///< the type in which gradients travel: f32, f16 or bf16
+  std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
 };
 
 /// A range of the gradient arena that is summed by one collective.
@@ -45,7 +45,7 @@ struct Bucket {
   std::int64_t begin = 0, end = 0;  ///< elements
   int parameters = 0;               ///< that must be final before it starts
   std::string name{};               ///< "bucket 0 (fc2.weight .. fc1.bias)"
-  DType dtype = DType::f32;         ///< as which they travel
+  DType dtype = DType::f32;         ///< the type in which they travel
   std::int64_t wire_bytes() const { return (end - begin) * size_of(dtype); }
 };
 

@@ -25,7 +25,7 @@ struct StepColumns {
   std::vector<std::int64_t> samples;
   std::vector<double> grad_norm;  ///< empty where no line has one; NaN for lines without
 
-  std::vector<double> seconds;  ///< the same
+  std::vector<double> seconds;  ///< as grad_norm
 
   std::size_t size() const { return step.size(); }
 };

@@ -37,7 +37,7 @@ struct Recipe {
   int accumulate = 1;     ///< micro-batches that each replica cuts its share into
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
-  DType grad_dtype = DType::f32;  ///< as which gradients travel: f32, f16 or bf16
+  DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
 
   bool operator==(const Recipe&) const = default;
 };

@@ -24,12 +24,13 @@ namespace ringlet::train {
 /// ringlet/all-reduce.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
 std::filesystem::path tuning_file();
 
-/// What was measured for ranks on this kind of device over this transport ("local", "shm", "gloo"
-/// or "nccl"); empty where nothing was. Throws FileError naming a file that cannot be read.
+/// The table that was measured for ranks on this kind of device over this transport ("local",
+/// "shm", "gloo" or "nccl"); empty where there is none. Throws FileError naming a file that cannot
+/// be read.
 comm::StrategyTable read_tuning(const std::filesystem::path& file, DeviceKind device,
                                 const std::string& transport);
 
-/// What one all-reduce took, in the median.
+/// The median time of one all-reduce.
 struct MeasuredTime {
   int ranks = 2;
   std::string strategy;

@@ -18,7 +18,7 @@ namespace ringlet::train {
 struct Series {
   std::string label;                 ///< "ring", or "openmpi ring" beside other engines
   std::vector<Measurement> rows{};   ///< at least one
-  std::vector<Measurement> curve{};  ///< of rows of the same size the quickest
+  std::vector<Measurement> curve{};  ///< the quickest of the rows of each size
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
   /// The model's time in seconds; only with a fit.
   double predicted_seconds(double bytes) const;

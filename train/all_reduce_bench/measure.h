@@ -29,9 +29,9 @@
 
 namespace ringlet::train {
 
-inline constexpr int kMostIterations = 1000;              ///< that are chosen
-inline constexpr int kFewestIterations = 5;               ///< likewise
-inline constexpr double kSecondsOfASize = 0.2;            ///< that they are chosen for
+inline constexpr int kMostIterations = 1000;              ///< most calls, where they are chosen
+inline constexpr int kFewestIterations = 5;               ///< fewest calls, likewise
+inline constexpr double kSecondsOfASize = 0.2;            ///< time for which they are chosen
 inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
 

@@ -24,7 +24,7 @@ struct Measurement {
   bool in_place = true;
   bool pinned = false;          ///< each rank to a processor of its own
   std::int64_t iterations = 0;  ///< timed
-  // Of a call, which takes as long as its slowest rank.
+  // Times of a call, which takes as long as its slowest rank.
   double median_us = 0;
   double min_us = 0;
   double p99_us = 0;

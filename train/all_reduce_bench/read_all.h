@@ -19,7 +19,8 @@ struct ReadLoop {
   std::uint64_t (*read)(const void* data, std::int64_t bytes);
 };
 
-/// Those that this processor runs, the widest first: what read_all() takes. "portable" is the last.
+/// The loops that this processor runs, the widest first; read_all() takes that. "portable" is the
+/// last.
 std::vector<ReadLoop> read_loops();
 
 }  // namespace ringlet::train

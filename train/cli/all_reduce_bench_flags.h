@@ -12,7 +12,7 @@
 
 namespace ringlet::train {
 
-/// What the user wrote.
+/// The flags as the user wrote them.
 struct AllReduceFlags {
   SizeRange range{};
   int iterations = 0;
@@ -36,7 +36,7 @@ struct AllReduceFlags {
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
 
-/// Those of `ringlet tune`: ranks, devices and time.
+/// Adds the flags of `ringlet tune`: ranks, devices and time.
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// All that is measured with one number of ranks.

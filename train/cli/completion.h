@@ -14,7 +14,7 @@ class App;
 
 namespace ringlet::train {
 
-/// What may stand behind a flag, or where no flag stands.
+/// The words that may follow a flag, or stand where no flag stands.
 struct ValueSpec {
   enum class Files : std::uint8_t { none, files, folders };
   bool taken = false;                ///< false: a switch, or a command without words of its own

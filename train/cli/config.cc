@@ -85,7 +85,7 @@ void check_letters(std::string_view text, const std::string& source) {
   }
 }
 
-/// What stands in the place of a value, in the user's words.
+/// The type of a value, in the user's words.
 std::string_view name_of(toml::node_type type) {
   switch (type) {
     case toml::node_type::table:
@@ -121,7 +121,7 @@ class Reader {
   }
 
  private:
-  /// As the command line would say it.
+  /// The value as the command line would write it.
   std::string text_of(const std::string& key, const toml::node& node) const {
     if (const auto* text = node.as_string()) return printable(key, node, text->get());
     if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());

@@ -23,7 +23,7 @@ struct Subject {
 };
 
 struct Wishes {
-  int pictures = 0;  ///< of images, how many to draw
+  int pictures = 0;  ///< how many images to draw
 };
 
 class Format {
@@ -52,7 +52,7 @@ Subject look_at(const std::filesystem::path& path);
 /// The format of `subject`; nullptr for none.
 const Format* find_format(const Subject& subject);
 
-/// What is in `path`. Throws FileError or DataError, also where no format recognises it.
+/// Describes `path`. Throws FileError or DataError, also where no format recognises it.
 Document inspect(const std::filesystem::path& path, const Wishes& wishes);
 
 }  // namespace ringlet::train::inspect

@@ -80,7 +80,7 @@ void draw_series(std::string& svg, const Series& series, const Axis& x, const Ax
   svg += "</g>\n";
 }
 
-/// What the page's script needs to find the place of a number.
+/// The attributes from which the page's script computes the place of a number.
 std::string scale_attributes(const Plot& plot, const Axis& x, const Axis& y) {
   return fmt::format(
       " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""
