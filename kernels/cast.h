@@ -1,4 +1,4 @@
-// Cast: the same numbers as another kind of float. Gradients go through it before and after they
+// Cast: the same numbers as another kind of float. What gradients go through before and after they
 // travel as sixteen bits (train/gradient_sync.h).
 #pragma once
 

@@ -1,5 +1,5 @@
-// Flags from files and from the environment: which one counts, what is said of wrong ones, and that
-// a run's own configuration repeats the run.
+// Flags from files and from the environment: which counts, what is said of wrong ones, and that a
+// run's own configuration repeats it.
 #include "train/cli/config.h"
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Orientation: pictures of a camera that was held otherwise are turned upright.
+// Orientation: pictures of a camera that was held otherwise come out upright.
 #include "data/exif.h"
 
 #include <gtest/gtest.h>

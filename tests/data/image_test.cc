@@ -1,4 +1,4 @@
-// Pictures: decoding gives what was encoded, and every broken file ends in a message.
+// Pictures: what is decoded is what was encoded, and nothing that is broken gets past a message.
 #include "data/image.h"
 
 #include <gtest/gtest.h>

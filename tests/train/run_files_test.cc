@@ -1,4 +1,4 @@
-// The files that a run leaves in its folder for others: the table of epochs, and where it ran.
+// What a run leaves in its folder for others: the table of epochs, and where it ran.
 #include "train/run_files.h"
 
 #include <gtest/gtest.h>

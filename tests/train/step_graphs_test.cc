@@ -1,4 +1,5 @@
-// When a step runs eagerly, is captured and is replayed, on a stream that only notes its calls.
+// When a step runs eagerly, is captured and is replayed, on a stream that only notes what it is
+// asked.
 #include "train/step_graphs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a run reports of its synchronisation before and after: bytes, strategies, times.
+// What a run says of its synchronisation before and after: bytes, strategies, times.
 #include "train/sync_plan.h"
 
 #include <gtest/gtest.h>

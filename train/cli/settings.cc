@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "RINGLET_";
 
-/// Variables that belong to no flag: those of the library (data/fashion_mnist.h, kernels/device.h,
+/// Variables that are no flag's: of the library (data/fashion_mnist.h, kernels/device.h,
 /// comm/launch.h) and of the scripts.
 const std::set<std::string>& other_variables() {
   static const std::set<std::string> names{
