@@ -37,11 +37,11 @@ int run(int argc, char** argv) {
                        "show the version and end");
   app.require_subcommand(1);
   app.footer(
-      "A flag can also be set in a TOML file (--config FILE: batch-size = 256) and by a variable "
-      "of "
-      "the\nenvironment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). The command "
-      "line "
-      "counts more\nthan the environment, and that more than the file.\n");
+      "A flag can also be set in a TOML file (--config FILE: batch-size = 256) and by "
+      "a variable of the\n"
+      "environment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). "
+      "The command line counts more\n"
+      "than the environment, and that more than the file.\n");
   ringlet::app::Action action;
   ringlet::app::add_train_command(app, action);
   ringlet::app::add_eval_command(app, action);

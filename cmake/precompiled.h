@@ -1,5 +1,6 @@
-// What nearly every file reads: parsed once for each set of compiler options (RingletBuild.cmake), not once a file.
-// No file may rely on it: each includes what it uses, since RINGLET_PCH=OFF (lint, fuzzers) builds without.
+// Headers that nearly every file reads, parsed once for each set of compiler options and not once a
+// file (RingletBuild.cmake). No file may rely on it: each includes what it uses, since lint and the
+// fuzzers build without (RINGLET_PCH=OFF).
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The collectives for which one way is enough, on Transport alone. Called on the thread that runs
-// `stream`, stream-ordered like Transport::exchange. p ranks.
+// The collectives that need one algorithm only, on Transport alone. Called on the thread that runs
+// `stream`, stream-ordered like Transport::exchange. p is the number of ranks.
 #pragma once
 
 #include "comm/transport.h"
@@ -10,15 +10,16 @@ namespace ringlet::comm {
 /// data double with each of the ceil(log2 p) steps.
 void broadcast(Transport& transport, Stream& stream, int root, View data);
 
-/// What is left of `op` when the values of `ranks` ranks have been combined: mean's division.
+/// Finishes `data`, in which the values of `ranks` ranks are combined: for mean, divides by
+/// `ranks`.
 void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks);
 
-/// data = op of data over all ranks, on rank `root`; the same length on every rank. The others are
-/// left with sums of parts. Binomial tree: broadcast backwards.
+/// data = op of data over all ranks, on rank `root`; the same length on every rank. On the other
+/// ranks data then holds partial sums. Binomial tree: broadcast backwards.
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
 
-/// Part r of data = op of part r over all ranks, on rank r (parts.h); the rest of data is left with
-/// sums of parts. The first half of a ring: p-1 steps.
+/// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data then holds
+/// partial sums. The first half of a ring: p-1 steps.
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op);
 
 /// all = mine of rank 0, of rank 1, ... Rank-1, the same type; `all` has p times `mine`'s length.
@@ -26,13 +27,13 @@ void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op
 /// In step k every rank sends to the rank k above it: p-1 steps.
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all);
 
-/// Part r of `in` = what rank r has for this rank: part `rank` of its `out`. Rank-1 of the same
-/// type and length, which is a multiple of p; they must not overlap. p-1 steps, as all_gather.
+/// Part r of `in` = part `rank` of rank r's `out`. Both are rank-1, of the same type and length,
+/// which is a multiple of p; they must not overlap. p-1 steps, as all_gather.
 void all_to_all(Transport& transport, Stream& stream, ConstView out, View in);
 
-/// Nobody gets through before everybody has come. Dissemination: after step k a rank has heard, at
-/// second hand, of the 2^(k+1) - 1 ranks below it; ceil(log2 p) steps of empty messages (Hensgen,
-/// Finkel and Manber, 1988).
+/// Returns when every rank has come here. Dissemination (Hensgen, Finkel and Manber, 1988): after
+/// step k a rank has heard, at second hand, of the 2^(k+1) - 1 ranks below it; ceil(log2 p) steps
+/// of empty messages.
 void barrier(Transport& transport, Stream& stream);
 
 }  // namespace ringlet::comm

@@ -49,24 +49,25 @@ class Communicator {
   int rank() const { return transport_.rank(); }
   int size() const { return transport_.size(); }
   const char* strategy() const { return all_reduce_->name(); }
-  /// What all_reduce() does for so many bytes: the strategy that `auto` picks.
+  /// Name of the strategy that all_reduce() uses for `bytes`; with `auto`, the one that it picks.
   const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
   Transport& transport() const { return transport_; }
-  /// Where to allocate what shall be reduced fastest: see Transport::allocator().
+  /// Memory from here is reduced fastest: see Transport::allocator().
   Allocator& allocator(Device& device) const { return transport_.allocator(device); }
 
   /// data = op of data over all ranks, the same bytes on every rank. f32, f16, bf16 or i32; any
   /// shape and layout, every stored element counts.
   void all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op = ReduceOp::sum);
-  /// data = op of data over all ranks, on rank `root`; what the others' hold is unspecified then.
+  /// data = op of data over all ranks, on rank `root`. On the others data is unspecified
+  /// afterwards.
   void reduce(Stream& stream, int root, View data, std::string_view name,
               ReduceOp op = ReduceOp::sum);
-  /// Part r of data (parts.h) = op of part r over all ranks, on rank r; what the rest of data holds
-  /// is unspecified then.
+  /// Part r of data (parts.h) = op of part r over all ranks, on rank r. The rest of data is
+  /// unspecified afterwards.
   void reduce_scatter(Stream& stream, View data, std::string_view name,
                       ReduceOp op = ReduceOp::sum);
-  /// Part r of `in` = part `rank` of rank r's `out`. Any type; both have the same bytes, which p
-  /// equal parts make up.
+  /// Part r of `in` = part `rank` of rank r's `out`. Any type. Both have the same number of bytes,
+  /// which is divided into p equal parts.
   void all_to_all(Stream& stream, ConstView out, View in, std::string_view name);
   /// data = rank `root`'s data. Any type.
   void broadcast(Stream& stream, int root, View data, std::string_view name);
@@ -87,13 +88,13 @@ class Communicator {
   /// host's is copied there to be hashed, a piece at a time.
   void require_identical(Stream& stream, ConstView data, std::string_view name);
 
-  /// Says what the replica does now, for time-out messages: a string literal. Any thread, cheap.
+  /// Notes what the replica does now, for time-out messages. `what` is a string literal. Any
+  /// thread, cheap.
   void set_activity(const char* what) { transport_.recorder().set_activity(what); }
   /// This rank has failed outside of a collective: everybody else stops with Aborted. Any thread.
   void abort(const std::string& reason) noexcept { transport_.abort(reason); }
-  /// Throws Aborted if any rank has failed, the root cause if it is this rank's. For whoever has
-  /// waited for a stream other than the host's: what was cut short there may have come to rest
-  /// without an error of its own.
+  /// Throws Aborted if any rank has failed, or the root cause if this rank has. To be called after
+  /// waiting for a GPU's stream: work that was cut short there may end without an error of its own.
   void require_alive() const;
 
  private:

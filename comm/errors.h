@@ -1,4 +1,4 @@
-// What goes wrong between ranks.
+// The errors of communication between ranks.
 //
 // The first failure in a world is its root cause. It marks the transport aborted, and every other
 // rank that waits, or comes later, throws Aborted, which names the root cause. So the user is shown
@@ -49,8 +49,8 @@ class Aborted : public Error {
   RootCause cause_;
 };
 
-/// For `rank`, which finds that the world was given up: Aborted, or, if the cause was found in its
-/// own name (by a thread that watches for it), that as the root cause.
+/// Throws on `rank`, which finds that the world was aborted: Aborted, or the root cause if a thread
+/// that watches on behalf of `rank` has reported it.
 [[noreturn]] inline void throw_stopped(const RootCause& cause, int rank) {
   if (cause.rank == rank) throw CommError(cause.message);
   throw Aborted(cause);

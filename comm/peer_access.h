@@ -6,14 +6,15 @@
 //   close()       every rank waits until all have come here; then its range is its own again
 //
 // What a rank wrote before a meeting, the others may read after it. Between open() and close() a
-// rank must keep to the elements that the strategy gives it: nobody may write what another one
-// reads. Memory that is not written and outlives the reading (a window that the strategy keeps, of
-// which there are two in turn) needs no close(): leave() says that this rank has read what it
-// wanted, and whoever comes to the open() after the next one may overwrite what it showed two
-// before.
+// rank must keep to the elements that the strategy gives it: no rank may write what another one
+// reads.
 //
-// Threads show whatever they like. Processes show memory that Transport::allocator() gave, and for
-// what lies elsewhere a window that each rank has (window()): it is copied there and back.
+// Memory that is not written and outlives the reading needs no close(): a window that the strategy
+// keeps, for example, of which there are two in turn. Then leave() says that this rank has read
+// what it wanted. At open() number n + 2 a rank may overwrite what it showed at number n.
+//
+// Threads may show any memory. Processes may show memory of Transport::allocator(). What lies
+// elsewhere is copied to and from a window that each rank has (window()).
 //
 // Stream-ordered like Transport::exchange: on a GPU the meetings order the streams, not the data.
 #pragma once
@@ -33,10 +34,10 @@ class PeerAccess {
 
   /// Bytes of a window; 0 where there is none, since any memory can be shown.
   virtual std::int64_t window_bytes() const { return 0; }
-  /// Whether open() takes it. What is shown must be of that kind on all ranks or on none.
+  /// Whether open() takes this memory. Either all ranks show such memory or none does.
   virtual bool can_show(const View&) { return true; }
-  /// Memory that always can be shown: one window and the other in turn, call by call, the same on
-  /// all ranks.
+  /// Memory that can always be shown: this rank's two windows in turn, call by call, in the same
+  /// turn on all ranks.
   virtual View window() { return {}; }
 
   /// `mine` is rank-1 and of the same type and length on every rank. Throws as exchange() does, and
@@ -46,9 +47,10 @@ class PeerAccess {
   virtual void meet(Stream& stream) = 0;
   virtual void close(Stream& stream) = 0;
   virtual void leave(Stream& stream) = 0;
-  /// Ends a session after an error: gives the world up and settles.
+  /// Ends a session after an error: aborts the world, then settle().
   virtual void abandon(Stream& stream, const char* reason) noexcept = 0;
-  /// Returns when no other rank reads what this one has shown. Before that memory is given back.
+  /// Returns when no other rank reads what this one has shown. To be called before that memory is
+  /// freed.
   virtual void settle() noexcept = 0;
 
   /// [begin, end) of every rank's range = op of all ranks' [begin, end), in the order of ranks.
@@ -62,7 +64,7 @@ class PeerAccess {
   /// mine, and this rank's range from `begin` on = op of the others' ranges from there on and, for
   /// this rank, of `mine`; in the order of ranks.
   virtual void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) = 0;
-  /// mine = the range of `rank` from `begin` on. What reduce_part() has counted as moved.
+  /// mine = the range of `rank` from `begin` on. reduce_part() has counted these bytes as moved.
   virtual void read(Stream& stream, int rank, std::int64_t begin, const View& mine) = 0;
 };
 

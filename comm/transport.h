@@ -1,9 +1,9 @@
 // Transport: how bytes go from rank to rank. Collectives are written once on top of it.
 //
 //   exchange(stream, to, out, from, in, combine)
-//       sends `out` to rank `to` and receives `in` from rank `from`, as one step: because sending
-//       and receiving are paired, a ring of exchanges cannot deadlock. Either side may be kNobody,
-//       so that stars, trees and fold-ins can be said.
+//       sends `out` to rank `to` and receives `in` from rank `from`, as one step. Sending and
+//       receiving are paired, so a ring of exchanges cannot deadlock. Either side may be kNobody:
+//       so stars, trees and fold-ins are exchanges too.
 //
 // exchange is stream-ordered. It is called on the host thread that runs `stream` (from a task
 // handed to Stream::run(), or on any thread for a stream that runs in place). Work that is enqueued
@@ -41,8 +41,9 @@ namespace ringlet::comm {
 /// In place of a rank: this side of the exchange is left out.
 inline constexpr int kNobody = -1;
 
-/// What happens to what arrives. All but `copy` spare the scratch buffer and the pass of a separate
-/// operation; they are for f32, f16, bf16 and i32 (kernels/reduce.h says how each is reduced).
+/// How arriving data are combined with `in`. All but `copy` spare the scratch buffer and the pass
+/// of a separate operation; they are for f32, f16, bf16 and i32 (kernels/reduce.h says how each is
+/// reduced).
 enum class Combine : std::uint8_t {
   copy,  ///< in = arriving
   add,   ///< in = in + arriving
@@ -50,7 +51,7 @@ enum class Combine : std::uint8_t {
   max    ///< in = max(in, arriving)
 };
 
-/// What reduces by `op` as data arrive; with ReduceOp::mean the sum is left to be divided.
+/// The Combine that reduces by `op` as data arrive. For ReduceOp::mean it adds; dividing is left.
 Combine combine_of(ReduceOp op);
 /// The operation of a Combine that is not `copy`.
 ReduceOp operation_of(Combine combine);
@@ -61,8 +62,9 @@ struct RankStatus {
   Activity activity;
 };
 
-/// Collectives that a transport's library brings along. Called as Transport::exchange is, stream-
-/// ordered like it; data is rank-1 of the stream's device, the same count on every rank.
+/// Collectives that the transport's library has itself (NCCL, Gloo). Called like
+/// Transport::exchange and stream-ordered like it. data is rank-1, on the stream's device, the same
+/// count on every rank.
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;
@@ -70,7 +72,7 @@ class CollectiveEngine {
   virtual const char* engine_name() const = 0;
   /// data = op of data over all ranks.
   virtual void all_reduce(Stream& stream, View data, ReduceOp op) = 0;
-  /// The same as two calls: the result goes to rank 0, and from there to all.
+  /// The same by two calls: the result goes to rank 0, and from there to all.
   virtual void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) = 0;
 };
 
@@ -108,22 +110,23 @@ class Transport {
   void set_timeout(double seconds) { timeout_seconds_ = seconds; }
   double timeout_seconds() const { return timeout_seconds_; }
 
-  /// Gives the world up: everybody who waits in an exchange, or comes to one, throws Aborted. The
+  /// Aborts the world: every rank that waits in an exchange, or comes to one, throws Aborted. The
   /// first call in the world is the root cause, later ones change nothing.
   virtual void abort(const std::string& reason) noexcept = 0;
   virtual std::optional<RootCause> root_cause() const = 0;
 
-  /// What the library beneath can do by itself; null where there is none.
+  /// The collectives of the transport's own library; null where there are none.
   virtual CollectiveEngine* engine() { return nullptr; }
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
 
-  /// Where to allocate what collectives shall work on in place, for `device`: memory that the other
-  /// ranks reach, where that is not any; else the device itself. To be given back before this ends.
+  /// The allocator for data of `device` that collectives shall work on in place. It gives memory
+  /// that the other ranks reach; where they reach any memory, it is the device itself. Such memory
+  /// is to be freed before the transport ends.
   virtual Allocator& allocator(Device& device) { return device; }
 
-  /// Round figures for the cost model, for as long as nobody has measured this machine: between
-  /// processes over a loopback, unless a transport knows better.
+  /// Round figures for the cost model, used until this machine is measured. These are for processes
+  /// over a loopback; a transport that knows better overrides them.
   virtual CostModel typical_costs() const { return {30e-6, 1 / 1.5e9, 1 / 20e9}; }
 
   /// This rank's own recorder.
@@ -131,20 +134,22 @@ class Transport {
   /// What `rank` did last, or nothing where the transport cannot know.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
 
-  /// What the exchanges from now on are about, for traces: they tell where in it their parts lie.
+  /// Notes the data that the next exchanges are about. Traces then tell where in it their parts
+  /// lie.
   void set_subject(const ConstView& data) {
     subject_ = data.data();
     subject_bytes_ = data.bytes();
   }
 
-  /// For a PeerAccess.
+  /// Counts bytes that a PeerAccess has moved.
   void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
  protected:
   /// `exchange` with the contract checked, traced and counted.
   virtual void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                            Combine combine) = 0;
-  /// The same on `inner`, for a transport that stands on others and has checked and traced already.
+  /// do_exchange() of `inner`, for a transport that stands on others and has checked and traced
+  /// already.
   static void forward_exchange(Transport& inner, Stream& stream, int to, ConstView out, int from,
                                View in, Combine combine) {
     inner.do_exchange(stream, to, out, from, in, combine);

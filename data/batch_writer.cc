@@ -11,8 +11,8 @@ namespace ringlet::data {
 namespace {
 
 constexpr std::int64_t kLanes = 16;
-/// A shuffled batch comes from all over the memory. Sixteen images at once keep the memory busy;
-/// one by one they are asked for this many early.
+/// The samples of a shuffled batch lie all over the memory. Sixteen images at once keep the memory
+/// busy; when they are taken one by one, each is prefetched this many images early.
 constexpr std::int64_t kAhead = 4;
 
 void prefetch(const std::uint8_t* image, std::int64_t bytes) {

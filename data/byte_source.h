@@ -1,4 +1,4 @@
-// Raw bytes of a file, whether it is gzipped (RFC 1952) or not: that is seen from its content.
+// Raw bytes of a file, gzipped (RFC 1952) or not: the content says which.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace ringlet::data {
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// Fills `destination` as far as the file reaches; fewer bytes only at the end.
-  /// Throws DataError when the file cannot be read, is a damaged gzip stream, or one that swells
-  /// beyond kMostSwelling.
+  /// Fills `destination` as far as the file reaches; fewer bytes only at the end. Throws DataError
+  /// when the file cannot be read, is a damaged gzip stream, or expands beyond kMostSwelling.
   virtual std::size_t read(std::span<std::uint8_t> destination) = 0;
   /// Number of raw bytes, where it is known before reading.
   virtual std::optional<std::uint64_t> size() const = 0;
-  /// What the file's size on the disk allows for, at most: never allocate more on a header's word.
+  /// The most raw bytes that a file of this size can hold. A header that asks for more is not
+  /// believed.
   virtual std::uint64_t at_most() const = 0;
   /// Bytes on the disk.
   virtual std::uint64_t stored() const = 0;

@@ -10,8 +10,8 @@ namespace ringlet::data {
 /// How often each byte value occurs.
 using Histogram = std::array<std::uint64_t, 256>;
 
-/// A 64-bit hash of `bytes`, chained to `seed`; the same on all machines of one byte order. It is
-/// stored in saved states, so it must stay as it is. Not cryptographic.
+/// A 64-bit hash of `bytes`, chained to `seed`. The same on all machines of one byte order. It is
+/// stored in saved states, so it must never change. Not cryptographic.
 std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes, std::uint64_t seed);
 
 /// Adds the bytes to `histogram` and returns hash_bytes(bytes, seed).

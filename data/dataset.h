@@ -18,7 +18,7 @@ struct PixelStatistics {
   double deviation = 1;
 };
 
-/// What a data set is, apart from its bytes.
+/// The description of a data set, apart from its bytes.
 struct DatasetInfo {
   std::string name;  ///< "fashion-mnist/train": for messages and for the plan
   std::int64_t channels = 1;
@@ -46,7 +46,7 @@ class Dataset {
   std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]
   const std::uint8_t* image(std::int64_t index) const { return images_.data() + index * pixels(); }
 
-  /// Of this set's own pixels. Normalise the test images with the *training* set's numbers.
+  /// Statistics of this set's own pixels. Normalise test images with the *training* set's numbers.
   const PixelStatistics& statistics() const { return statistics_; }
   /// 64 bits over the sizes, the pixels, the labels and the class names: equal on two ranks when
   /// they read the same data. Not cryptographic.

@@ -4,13 +4,12 @@
 // Looked for, in this order:
 //   1. the directory that the caller names (--data-dir)
 //   2. the directory that the environment variable RINGLET_DATA names
-//   3. share/datasets/fashion-mnist under /usr/local and /usr: Debian's package
-//   dataset-fashion-mnist
+//   3. share/datasets/fashion-mnist under /usr/local and /usr: Debian's dataset-fashion-mnist
 //   4. ~/.cache/ringlet/fashion-mnist: where scripts/setup puts upstream's download
-// A directory that was named (1, 2) and lacks the files is an error, not a reason to look further.
+// If a named directory (1, 2) lacks the files, that is an error; the search does not go on.
 //
-// The raw bytes are checked against their published SHA-256 sums, since a download that went wrong
-// in the middle of an image would show only as a slightly worse accuracy.
+// The raw bytes are checked against their published SHA-256 sums. A download that went wrong in the
+// middle of an image would otherwise show only as a slightly worse accuracy.
 #pragma once
 
 #include <filesystem>

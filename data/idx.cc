@@ -14,12 +14,12 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint8_t kTypeU8 = 8;
-/// Larger declared sizes are taken for nonsense (the largest possible product is far beyond 64
-/// bits).
+/// Larger declared sizes are refused. (The largest possible product needs far more than 64 bits.)
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 /// Small enough that the observer finds the piece in the cache.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 17;
-/// Memory taken on the word of a gzipped header; beyond it memory grows with what really comes.
+/// A gzipped file's header is trusted for this much memory. Beyond it, memory grows with the bytes
+/// that really come.
 constexpr std::uint64_t kTrustedBytes = std::uint64_t{1} << 26;
 
 std::string hex(std::span<const std::uint8_t> bytes) {

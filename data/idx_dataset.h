@@ -1,5 +1,8 @@
 // A data set from a directory with four IDX files in MNIST's naming:
-//   train-images-idx3-ubyte  train-labels-idx1-ubyte  t10k-images-idx3-ubyte t10k-labels-idx1-ubyte
+//
+//   train-images-idx3-ubyte    train-labels-idx1-ubyte
+//   t10k-images-idx3-ubyte     t10k-labels-idx1-ubyte
+//
 // each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them.
 #pragma once
 
@@ -30,12 +33,11 @@ bool has_idx_files(const std::filesystem::path& directory);
 /// Finds the four files. Throws DataError that names every one that is missing.
 IdxFiles find_idx_files(const std::filesystem::path& directory);
 
-/// Reads one file: read_idx, or something that checks more.
+/// Reads one file: read_idx, or a function that checks more.
 using IdxRead = std::function<IdxArray(const std::filesystem::path& file, int dimensions)>;
 
-/// Loads four files as a data set called `name`. Without `class_names` there are ten classes, or as
-/// many as the largest training label asks for when it is above 9, and their names are their
-/// numbers. Errors as below.
+/// Loads four files as a data set called `name`. Without `class_names` the classes are named by
+/// number: ten of them, or more where the largest training label is above 9. Errors as below.
 Splits load_idx_files(const IdxFiles& files, const std::string& name,
                       std::vector<std::string> class_names, const IdxRead& read);
 

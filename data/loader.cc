@@ -80,8 +80,8 @@ Allocator host_allocator() {
           [](void* memory) { ::operator delete(memory, kAlignment); }};
 }
 
-/// A ring of batches between one producer, the thread, and one consumer, the caller of next().
-/// The consumer holds the batch at `taken_ - 1` until it asks for the following one.
+/// A ring of batches between one producer, the loader's thread, and one consumer, the caller of
+/// next(). The consumer holds the batch at `taken_ - 1` until it asks for the next one.
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,

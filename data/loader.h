@@ -1,13 +1,13 @@
 // The loader: prepares batches ahead of the training loop, on a thread of its own.
 //
-//   schedule(k) -> request -> sampler -> gather -> normalise -> lay out        in one pass per
-//   batch
+//   schedule(k) -> request -> sampler -> gather -> normalise -> lay out
+//                             '------- in one pass over a batch -------'
 //
-// Which samples are in which batch is the caller's business (it knows ranks, shards and
-// micro-batches); it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth`
-// batches of memory, got from the allocator once, and fills them in turn: nothing is allocated
-// after construction. An error of the thread comes out of next(). The destructor stops the thread
-// at once.
+// The caller says which samples are in which batch, since it knows ranks, shards and micro-batches:
+// it gives a schedule, a pure function of k = 0, 1, 2, ... The loader owns `depth` batches of
+// memory, got from the allocator once, and fills them in turn. Nothing is allocated after
+// construction. An error of the thread is rethrown by next(). The destructor stops the thread at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct BatchRequest {
 };
 
 /// The k-th request, or nothing when there are no more. Called once per k, in order, on the
-/// loader's thread; must not allocate if the run must not.
+/// loader's thread. It must not allocate if the run must not.
 using BatchSchedule = std::function<std::optional<BatchRequest>(std::int64_t k)>;
 
 enum class BatchLayout : std::uint8_t {
@@ -47,9 +47,8 @@ struct Batch {
   BatchRequest request;
 };
 
-/// Where batches live (pinned memory for a GPU, for example). Both functions are called from the
-/// loader's constructor and destructor only. `allocate` must return memory aligned to 64 bytes or
-/// throw.
+/// Where batches live (pinned memory for a GPU, for example). The loader calls both functions in
+/// its constructor and destructor only. `allocate` must return memory aligned to 64 bytes or throw.
 struct Allocator {
   std::function<void*(std::size_t bytes)> allocate;
   std::function<void(void*)> release;

@@ -1,4 +1,4 @@
-// The one place that turns the word after --data into a data set.
+// The only place that turns the value of --data into a data set.
 #pragma once
 
 #include <cstdint>

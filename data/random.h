@@ -1,4 +1,4 @@
-// A stream of random numbers that starts at a 64-bit key: what a drawn sample is made from.
+// A stream of random numbers that starts at a 64-bit key. Drawn samples are made from it.
 #pragma once
 
 #include <cstdint>

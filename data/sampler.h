@@ -1,5 +1,5 @@
-// The order in which an epoch visits the samples. It stands in kernels, since a GPU that has the
-// data set in its memory gathers its batches itself, by the same arithmetic.
+// The order in which an epoch visits the samples. It is defined in kernels: a GPU that has the data
+// set in its memory gathers its batches itself, by the same arithmetic.
 #pragma once
 
 #include "kernels/sampling.h"

@@ -1,4 +1,4 @@
-// What an operation applies to its result before it writes it.
+// The function that an operation applies to its result before writing it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Allocator: where memory comes from. A Device is one; what owns memory (memory.h) takes any.
+// Allocator: where memory comes from. Every Device is one; the owners of memory (memory.h) take
+// any.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ class Allocator {
   /// Memory aligned to at least 256 bytes, contents unspecified; throws OutOfMemoryError.
   /// 0 bytes give a valid address as well.
   virtual void* allocate(std::int64_t bytes) = 0;
-  /// What allocate() gave for so many bytes.
+  /// Frees what allocate(bytes) returned.
   virtual void deallocate(void* address, std::int64_t bytes) noexcept = 0;
 };
 

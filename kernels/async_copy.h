@@ -1,10 +1,10 @@
-// Small numbers on their way between host and device without anybody waiting for them.
+// Small numbers on their way between host and device, without anybody waiting for them.
 //
 //   Uploader   host -> device: upload() returns at once, the host memory may be reused at once
 //   Readback   device -> host: start() returns at once, finish() waits for the oldest
 //
-// Both own a ring of slots of pinned host memory, which is what lets a GPU copy beside its work; a
-// slot is used again when the copy that used it has run.
+// Both own a ring of slots of pinned host memory, which lets a GPU copy beside its other work. A
+// slot is used again when its last copy has run.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace ringlet {
 
-/// y = the y.bytes() bytes at `host`, memory of Device::allocate_host() that must stay as it is
-/// until the stream has come past the copy.
+/// y = the y.bytes() bytes at `host`. That is memory of Device::allocate_host(), which must stay
+/// unchanged until the stream has run the copy.
 void enqueue_copy_from_host(Stream& stream, const void* host, View y);
 /// Writes the x.bytes() bytes of x to `host`, memory of Device::allocate_host(), when the stream
 /// comes to it.
@@ -52,7 +52,7 @@ class HostRing {
 
 class Uploader {
  public:
-  /// For copies of at most `bytes`; `slots` of them may be under way before one waits.
+  /// For copies of at most `bytes`. With `slots` of them under way, the next one waits.
   Uploader(Device& device, std::int64_t bytes, int slots = 4) : ring_(device, bytes, slots) {}
 
   /// y = the y.bytes() bytes at `host`. All calls on the same stream.
@@ -65,7 +65,7 @@ class Uploader {
 
 class Readback {
  public:
-  /// For copies of at most `bytes`, `slots` of which may be started and not yet finished.
+  /// For copies of at most `bytes`. At most `slots` of them may be started and not yet finished.
   Readback(Device& device, std::int64_t bytes, int slots) : ring_(device, bytes, slots) {}
 
   /// Throws ContractError when all slots are in use.

@@ -10,7 +10,7 @@
 
 namespace ringlet {
 
-/// In memory as it stands here: two 64-bit integers, the lower address first.
+/// Lies in memory as declared here: two 64-bit integers, `epoch` first.
 struct BatchPosition {
   std::int64_t epoch = 0;
   std::int64_t first = 0;  ///< position in the epoch of the batch's sample 0

@@ -1,4 +1,4 @@
-// One number per channel, added to every sample and pixel.   y[n,c,...] = x[n,c,...] + b[c]
+// Adds one number per channel to every sample and pixel.   y[n,c,...] = x[n,c,...] + b[c]
 #pragma once
 
 #include "kernels/stream.h"

@@ -7,9 +7,9 @@
 
 namespace ringlet {
 
-/// y = x; one of them f32, the other f16 or bf16, of the same shape and layout; the memory must not
-/// overlap. To narrow rounds to nearest, ties to even; what is beyond y's largest number becomes
-/// infinite, a NaN stays one (narrow_floats.h). To widen is exact.
+/// y = x. One of them is f32, the other f16 or bf16, of the same shape and layout. Their memory
+/// must not overlap. Narrowing rounds to nearest, ties to even; a number beyond y's largest becomes
+/// infinite, a NaN stays one (narrow_floats.h). Widening is exact.
 void cast(Stream& stream, ConstView x, View y);
 
 }  // namespace ringlet

@@ -1,10 +1,12 @@
 // 2-d cross-correlation, as neural networks call "convolution".
 //
-//   y[n,o,i,j] = act( b[o] + sum over c, p, q of w[o,c,p,q] * x[n, g*Cg + c, i*sh - ph + p*dh, j*sw
-//   - pw + q*dw] )
+//   y[n,o,i,j] = act( b[o] + sum over c, p, q of w[o,c,p,q] * x[n, g*Cg + c, r, s] )
 //
-// with g = o / (O/groups), Cg = C/groups, and x = 0 outside the image. Layouts nchw and lanes (x,
-// y, dy and dx share one); weights and their gradients are always row-major OIHW.
+//     with  r = i*sh - ph + p*dh    row of x         g = o / (O/groups)
+//           s = j*sw - pw + q*dw    column of x      Cg = C/groups
+//
+// x is 0 outside the image. Layouts nchw and lanes (x, y, dy and dx share one); weights and their
+// gradients are always row-major OIHW.
 #pragma once
 
 #include "kernels/activation.h"

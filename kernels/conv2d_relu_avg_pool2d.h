@@ -1,12 +1,12 @@
 // Convolution, ReLU and 2 x 2 average pooling with stride 2 as one operation.
 //
-//   a = relu(conv2d(x, w) + b),   y[n,o,i,j] = (a[2i,2j] + a[2i,2j+1] + a[2i+1,2j] + a[2i+1,2j+1])
-//   / 4
+//   a = relu(conv2d(x, w) + b)
+//   y[n,o,i,j] = (a[2i,2j] + a[2i,2j+1] + a[2i+1,2j] + a[2i+1,2j+1]) / 4
 //
 // The activations a are four times as large as y, and each pass over them costs about as much as
 // the arithmetic of a small convolution. Here they never reach memory: forward keeps one bit for
 // each, whether it is positive, which is all that the gradients need. Where the convolution's
-// result has an odd height or width, its last row or column is not pooled; it is not computed at
+// result has an odd height or width, its last row or column is not pooled, so it is not computed at
 // all.
 //
 // Results are those of conv2d.h, relu.h and pool2d.h (floor) one after another, up to rounding.

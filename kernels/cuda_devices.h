@@ -1,4 +1,4 @@
-// What GPUs there are, for messages, `ringlet devices` and the choice of a default. In a build
+// The GPUs of this machine, for messages, `ringlet devices` and the choice of a default. In a build
 // without CUDA there are none, and `why_none` says so.
 #pragma once
 
@@ -37,7 +37,7 @@ struct CudaSurvey {
   std::string why_none;  ///< when there is no device: one clause with the remedy
 };
 
-/// Asks the driver. Never throws: what cannot be had is empty.
+/// Asks the driver. Never throws: what cannot be found out is left empty.
 CudaSurvey survey_cuda();
 
 /// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.

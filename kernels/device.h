@@ -64,14 +64,14 @@ class Device : public Allocator {
   void* allocate(std::int64_t bytes) final;
   void deallocate(void* address, std::int64_t bytes) noexcept final;
 
-  /// Host memory that the device copies from and to beside its other work (pinned, for CUDA);
-  /// aligned to at least 256 bytes. Throws OutOfMemoryError.
+  /// Host memory that the device copies to and from beside its other work (pinned, for CUDA).
+  /// Aligned to at least 256 bytes. Throws OutOfMemoryError.
   virtual void* allocate_host(std::int64_t bytes);
   virtual void deallocate_host(void* address) noexcept;
 
-  /// Calls of allocate() so far: the test "nothing allocates after step 2" reads it.
+  /// Calls of allocate() so far. The test "nothing allocates after step 2" reads it.
   std::int64_t allocations() const { return allocations_.load(std::memory_order_relaxed); }
-  /// Bytes that could still be allocated, as far as the device knows.
+  /// Bytes that can still be allocated, as far as the device knows.
   virtual std::int64_t free_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
   /// Bytes held now.
   std::int64_t bytes_held() const { return bytes_held_.load(std::memory_order_relaxed); }
@@ -86,8 +86,8 @@ class Device : public Allocator {
   std::atomic<std::int64_t> bytes_held_{0};
 };
 
-/// The one factory. Throws DeviceError naming the device and the remedy when it does not exist or
-/// its support was not built.
+/// The only way to open a device. Throws DeviceError naming the device and the remedy when it does
+/// not exist or its support was not built.
 std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options = {});
 
 }  // namespace ringlet

@@ -1,10 +1,11 @@
 // Dropout: with probability p a feature of a sample becomes 0, the others are divided by 1 - p.
 //
-//   y = x * m,   dx = beta * dx + dy * m,   m[n, f] = [uniform(key, first_sample + n, f) >= p] / (1
-//   - p)
+//   y = x * m
+//   dx = beta * dx + dy * m
+//   m[n, f] = [uniform(key, first_sample + n, f) >= p] / (1 - p)
 //
 // The mask is recomputed in backward from the same counters. A sample is known by its position in
-// the epoch, not by replica or place in a batch, so the mask does not depend on how many replicas
+// the epoch, not by replica or place in a batch. So the mask does not depend on how many replicas
 // share the batch, nor on the layout.
 #pragma once
 
@@ -20,9 +21,9 @@ struct DropoutSpec {
   float probability = 0.5F;       ///< p in [0, 1)
   std::uint64_t key = 0;          ///< of (seed, epoch, operation)
   std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
-  /// Where present, a BatchPosition in device memory, whose sample_number() is added to
-  /// first_sample: so that a captured graph gets new masks. The key is then of (seed, operation),
-  /// since the epoch is part of that number.
+  /// Where present, a BatchPosition in device memory. Its sample_number() is added to first_sample,
+  /// so that a captured graph gets new masks. The key is then of (seed, operation), since the epoch
+  /// is part of that number.
   ConstView position = {};
 };
 

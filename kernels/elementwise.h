@@ -10,7 +10,7 @@ namespace ringlet {
 void fill(Stream& stream, float value, View y);
 /// y = x; the same kind. The memory must not overlap.
 void copy(Stream& stream, ConstView x, View y);
-/// y += x; f32, the same kind. What collectives add with.
+/// y += x; f32, the same kind.
 void accumulate(Stream& stream, ConstView x, View y);
 /// y = a + b; f32, the same kind; y may be a's or b's memory.
 void add(Stream& stream, ConstView a, ConstView b, View y);

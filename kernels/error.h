@@ -21,7 +21,7 @@ class Error : public std::runtime_error {
   At at_;
 };
 
-// Each class says its constructor out: nvcc 13 breaks off at an inherited one with this default
+// Each class declares its own constructor: nvcc 13 fails on an inherited one with this default
 // argument.
 
 /// The caller broke a contract: a shape, type or layout that the operation does not take.

@@ -18,10 +18,10 @@ struct GatherSpec {
   PixelScale scale{0, 1};
 };
 
-/// images u8 [S, C, H, W] nchw and labels i32 [S], S = sampler.size(); position: a BatchPosition in
-/// device memory (batch_position.h); y f32 [N, C, H, W], nchw or lanes (lanes beyond N get 0);
-/// batch_labels i32 [N]. Positions beyond the data set throw ContractError on the CPU; on a GPU,
-/// which cannot throw, their pixels are NaN and their labels -1.
+/// images u8 [S, C, H, W] nchw and labels i32 [S], S = sampler.size(). position: a BatchPosition in
+/// device memory (batch_position.h). y f32 [N, C, H, W], nchw or lanes (lanes beyond N get 0).
+/// batch_labels i32 [N]. Positions beyond the data set throw ContractError on the CPU. A GPU cannot
+/// throw: there their pixels are NaN and their labels -1.
 void gather_batch(Stream& stream, const GatherSpec& spec, ConstView images, ConstView labels,
                   ConstView position, View y, View batch_labels);
 

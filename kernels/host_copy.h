@@ -1,4 +1,4 @@
-// The way between host memory and device memory, for weights, batches and numbers to be shown.
+// Copies between host memory and device memory, for weights, batches and numbers to be shown.
 #pragma once
 
 #include "kernels/stream.h"

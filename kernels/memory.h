@@ -10,7 +10,7 @@
 
 namespace ringlet {
 
-/// One allocation, given back when the object ends, before what gave it. Movable.
+/// One allocation, freed when the object ends; its allocator has to live longer. Movable.
 class Buffer {
  public:
   Buffer() = default;
@@ -48,10 +48,10 @@ class Tensor {
   View view_;
 };
 
-/// Cuts views from one allocation and takes them back one by one or all at once; best fit, with
-/// neighbours joined. The same sequence of calls gives the same offsets, so the high-water mark of
-/// a dry run (on a MetaDevice) is the capacity that the real run needs.
-/// Not thread-safe: an arena belongs to one replica's thread.
+/// Cuts views from one allocation and takes them back one by one or all at once. Best fit; free
+/// neighbours are joined. The same sequence of calls gives the same offsets, so the high-water mark
+/// of a dry run (on a MetaDevice) is the capacity that the real run needs. Not thread-safe: an
+/// arena belongs to one replica's thread.
 class Arena {
  public:
   /// Every view starts at a multiple of this many bytes.

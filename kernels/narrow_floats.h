@@ -1,10 +1,10 @@
-// The two sixteen-bit floats, as bits, and the way to f32 and back. Shared by the loops of every
-// device, and free of branches so that a vector loop can have them.
+// The two sixteen-bit floats, as bits, and their conversion to and from f32. Shared by the loops of
+// every device, and free of branches so that loops can be vectorised.
 //
 //   Half      IEEE 754 binary16: sign, 5 exponent bits, 10 of mantissa; up to 65504, steps of 2^-11
 //   BFloat16  the upper half of an f32: its range, and 8 bits of precision
 //
-// To narrow rounds to nearest, ties to even; what is too large becomes infinite, a NaN stays one.
+// Narrowing rounds to nearest, ties to even. What is too large becomes infinite, a NaN stays one.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,6 @@
-// Bytes to normalised floats, and a change of layout.   y[n,c,h,w] = (x[n,c,h,w] / 255 - mean) /
-// deviation
+// Bytes to normalised floats, and a change of layout.
+//
+//   y[n,c,h,w] = (x[n,c,h,w] / 255 - mean) / deviation
 #pragma once
 
 #include "kernels/stream.h"

@@ -6,9 +6,9 @@
 
 namespace ringlet {
 
-/// y = x, bytes that lie on device `from`, whether or not this device may read them in place
-/// (Device::reads_memory_of): where it may not, they go through the host. The same kind of view.
-/// Both devices' memory must stay until `stream` has come to it.
+/// y = x, which lies on device `from`. Where y's device may not read that memory in place
+/// (Device::reads_memory_of), the bytes go through the host. The same kind of view. Both devices'
+/// memory must stay until `stream` has run the copy.
 void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y);
 
 }  // namespace ringlet

@@ -1,8 +1,8 @@
 // Philox4x32-10: random numbers that are a pure function of (key, counter).
 //
-// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-// Nothing has a state, so a mask or an initial weight is the same for any number of replicas,
-// threads and devices. Plain functions that a device compiler may take as they are.
+// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. There
+// is no state, so a mask or an initial weight is the same for any number of replicas, threads and
+// devices. Plain functions, which device code can call.
 #pragma once
 
 #include <array>

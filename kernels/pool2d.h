@@ -1,11 +1,13 @@
 // Average and maximum over windows, with PyTorch's rules.
 //
-// Output extent: floor (or ceil, with ceil_mode) of (H + 2 ph - KH) / sh, plus 1; with ceil_mode a
+// Output extent: floor (or ceil, with ceil_mode) of (H + 2 ph - KH) / sh, plus 1. With ceil_mode a
 // last window that would start in the padding beyond the image is left out. Padding is at most half
-// of the window. Average: the divisor is KH*KW, the padding included (count_include_pad; what a
-// ceil-mode window has beyond the padding is never counted), or the number of pixels of the image
-// in the window (without). Maximum: padding never wins; of equal pixels the first one does; a NaN
-// wins always, the last of several, so that a broken number is seen where it arises.
+// of the window.
+//
+//   average   the sum divided by KH*KW with count_include_pad, else by the number of pixels of the
+//             image in the window. What a ceil-mode window has beyond the padding is never counted.
+//   maximum   padding never wins. Of equal pixels the first one wins. A NaN always wins, the last
+//             of several, so that a broken number is seen where it arises.
 #pragma once
 
 #include "kernels/stream.h"

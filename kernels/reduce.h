@@ -1,4 +1,4 @@
-// Reduction: several arrays become one, element by element. What collectives add with.
+// Reduction: several arrays become one, element by element. Collectives add with it.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,12 @@ namespace ringlet {
 /// The most arrays that one call reads or writes.
 inline constexpr int kMaxReduced = 64;
 
-/// How results are stored. `streaming` writes past the caches, which pays where the line lies in
-/// another core's cache or is not read again soon. `across` writes all but the first result by
-/// whole lines that need not be read before, which pays where another core has read them. Hints, of
-/// which GPUs need none.
+/// How results are stored. Hints, of which GPUs need none.
+///   cached      as usual
+///   streaming   past the caches; pays where the line lies in another core's cache or is not read
+///               again soon
+///   across      all but the first result by whole lines that need not be read before; pays where
+///               another core has read them
 enum class Stores : std::uint8_t { cached, streaming, across };
 
 struct ReduceOptions {
@@ -24,10 +26,10 @@ struct ReduceOptions {
   Stores stores = Stores::cached;
 };
 
-/// Every one of `ys` = op(xs[0], xs[1], ...), taken from left to right; f32, f16, bf16 or i32, all
-/// of the same kind. Narrow floats are reduced in f32 and rounded once. i32 wraps around, and its
-/// mean is rounded towards zero. A NaN gives a NaN, in min and max as well. Any of `ys` may be any
-/// of `xs`; otherwise nothing overlaps. 1 to kMaxReduced of each.
+/// Every one of `ys` = op(xs[0], xs[1], ...), taken from left to right. f32, f16, bf16 or i32, all
+/// of the same kind, 1 to kMaxReduced of each. Narrow floats are reduced in f32 and rounded once.
+/// i32 wraps around, and its mean is rounded towards zero. A NaN gives a NaN, in min and max as
+/// well. Any of `ys` may be any of `xs`; otherwise nothing overlaps.
 void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options = {});
 

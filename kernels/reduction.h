@@ -24,7 +24,7 @@ struct DTypeOf<BFloat16> {
 
 namespace reduction {
 
-/// What elements of type T are reduced in.
+/// The type in which elements of type T are reduced.
 template <class T>
 using Accumulator = std::conditional_t<std::is_same_v<T, std::int32_t>, std::int32_t, float>;
 

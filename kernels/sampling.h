@@ -1,6 +1,6 @@
-// Which sample stands where in an epoch, and what becomes of its pixels: the arithmetic of a batch,
-// which the loader's threads (data/) and the GPU's kernel (gather_batch.h) share. It is the one
-// header of kernels that data sees, and needs nothing of the others.
+// The arithmetic of a batch: which sample stands where in an epoch, and what becomes of its pixels.
+// The loader's threads (data/) and the GPU's kernel (gather_batch.h) share it. It is the only
+// header of kernels that data sees, and includes no other one.
 //
 // The order of an epoch is a pure function of (seed, epoch, position). There is no shuffled array
 // and no state, so every rank, every number of ranks and a resumed run see the same order, and
@@ -9,9 +9,10 @@
 // The function is a keyed bijection on [0, n): a Feistel network on the smallest power of two that
 // is at least n, repeated while its result lies outside [0, n) ("cycle walking"; Black and Rogaway,
 // "Ciphers with arbitrary finite domains", CT-RSA 2002). The power of two is below 2n, so on
-// average fewer than two walks are needed, in O(1) memory. Plain constexpr functions that a device
-// compiler may take as they are; but the constructors are for the host (of bit_width, nvcc 13 makes
-// a silent 0).
+// average fewer than two walks are needed, in O(1) memory.
+//
+// Plain constexpr functions, which device code can call. Only the constructors are for the host:
+// nvcc 13 silently makes a 0 of bit_width.
 #pragma once
 
 #include <bit>

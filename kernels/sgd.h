@@ -18,9 +18,9 @@ struct SgdSpec {
   bool nesterov = false;
 };
 
-/// rates f32 [2]: learning rate, momentum. value, gradient, velocity f32 [M]; velocity may be
-/// absent when momentum is 0 for the whole run; a momentum all the same throws ContractError on the
-/// CPU, and makes the values NaN on a GPU, which cannot throw.
+/// rates f32 [2]: learning rate, momentum. value, gradient, velocity f32 [M]. velocity may be
+/// absent when momentum is 0 for the whole run. If momentum is not 0 then, this throws
+/// ContractError on the CPU; a GPU cannot throw, there the values become NaN.
 void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
                 ConstView gradient, View velocity);
 

@@ -13,9 +13,9 @@
 namespace ringlet {
 
 /// logits f32 [N, K], nchw or lanes; labels i32 [N] in [0, K); probabilities like logits (kept for
-/// backward, 0 in lanes beyond N); loss f32 [1] (summed in double, N = 0 gives 0).
-/// Labels outside [0, K) throw ContractError on the CPU; on a GPU, which cannot throw, the loss
-/// becomes NaN. Data sets are checked when they are read.
+/// backward, 0 in lanes beyond N); loss f32 [1] (summed in double, N = 0 gives 0). Labels outside
+/// [0, K) throw ContractError on the CPU. A GPU cannot throw: there the loss becomes NaN. Data sets
+/// are checked when they are read.
 void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
                                    View probabilities, View loss);
 /// dloss f32 [1], dlogits like probabilities; lanes beyond N get 0.

@@ -5,8 +5,8 @@
 // it has a host thread of its own (or runs in place, where overlap cannot pay).
 //
 // Kernels take the stream that they run on. Host work (a whole collective, say) is handed over with
-// run(); inside such a task the kernels of the same stream may be called directly, and what the
-// task asks of its own stream (run, record, wait) is done at once, at that place of the task.
+// run(). Inside such a task the kernels of the same stream may be called directly. Calls of its own
+// stream (run, record, wait) take effect at once, at that place of the task.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct Work {
   double bytes = 0;  ///< bytes that must be read and written at least once
 };
 
-/// Totals of a dry run.
+/// Cost of all operations of a dry run.
 struct WorkTotals {
   double flops = 0;
   double bytes = 0;
@@ -68,8 +68,8 @@ class Event {
   virtual void synchronize() {}
 };
 
-/// What a stream was asked to do between begin_capture() and end_capture(), to be done again as
-/// often as wished with one call. It reads and writes the same memory each time.
+/// The work of a stream between begin_capture() and end_capture(), which one call can repeat as
+/// often as wished. It reads and writes the same memory each time.
 class Graph {
  public:
   Graph() = default;
@@ -89,7 +89,7 @@ class Stream {
   const char* name() const { return name_; }  ///< "compute" or "communication"
 
   /// Runs `task` on the stream's host thread after everything handed over before. Where the stream
-  /// runs in place, the call returns when the task has run, and what it throws comes out here.
+  /// runs in place, the call returns when the task has run, and throws what the task throws.
   virtual void run(Task task) = 0;
 
   /// `event` is reached when everything handed to this stream so far has run.
@@ -100,13 +100,13 @@ class Stream {
   /// place blocks the caller.
   virtual void wait(Event& event) = 0;
 
-  /// Whether a kernel has run when its call returns, on memory of the host. CUDA's streams work
-  /// behind the host's back instead: only record() and wait() order what they do.
+  /// Whether a kernel has run when its call returns, on memory of the host. CUDA's streams run
+  /// behind the host instead: only record() and wait() order what they do.
   virtual bool in_order_with_host() const { return true; }
 
-  /// Scratch memory on the device of at least `bytes`, kept until the stream ends and grown when a
-  /// larger one is asked for, which invalidates earlier ones. What runs on a stream runs one after
-  /// another and shares it: an operation takes it, uses it, and forgets it.
+  /// Scratch memory on the device of at least `bytes`. It is kept until the stream ends and grows
+  /// when more is asked for, which invalidates earlier addresses. The operations of a stream run
+  /// one after another and share it: each takes it, uses it, and forgets it.
   virtual void* workspace(std::int64_t bytes) = 0;
 
   /// Blocks the host until the stream is idle, and throws the first error of its tasks. Not for use
@@ -114,13 +114,13 @@ class Stream {
   /// After an error the tasks that follow are dropped (their events are reached all the same,
   /// so nobody hangs) until synchronize() has thrown it.
   virtual void synchronize() = 0;
-  /// Blocks the host until what was handed over is launched, and throws as synchronize() does. The
-  /// same as that, but on streams that work behind the host's back: those need not be idle yet.
+  /// Blocks the host until what was handed over is launched, and throws as synchronize() does.
+  /// Streams that run behind the host need not be idle then; for all others this is synchronize().
   virtual void flush() { synchronize(); }
 
   /// Whether work can be captured into graphs: on CUDA's compute streams.
   virtual bool can_capture() const { return false; }
-  /// From here to end_capture() the stream's kernels are noted down and not run. Nothing may be
+  /// From here to end_capture() the stream's kernels are recorded and not run. Nothing may be
   /// allocated or waited for in between. Throws DeviceError where it cannot capture.
   virtual void begin_capture();
   virtual std::unique_ptr<Graph> end_capture();

@@ -1,5 +1,5 @@
-// TaskQueue: a host thread that runs what it is handed, in order. The streams whose work goes on
-// beside the caller's stand on it.
+// TaskQueue: a host thread that runs what it is handed, in order. Streams that work beside the
+// caller's thread are built on it.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ class TaskQueue {
  public:
   /// `at_start` is run first, on the queue's thread.
   explicit TaskQueue(std::function<void()> at_start = {});
-  /// What was handed over before has run when this returns.
+  /// Runs everything that was handed over before, then ends the thread.
   ~TaskQueue();
   TaskQueue(const TaskQueue&) = delete;
   TaskQueue& operator=(const TaskQueue&) = delete;

@@ -1,15 +1,18 @@
-// Views: what kernels take. A view is a pointer with a shape, an element type and a memory layout;
-// it owns nothing. Memory is owned by Buffer and Arena (memory.h).
+// Views: the arguments of kernels. A view is a pointer with a shape, an element type and a memory
+// layout; it owns nothing. Memory is owned by Buffer and Arena (memory.h).
 //
 // Layouts of a tensor with shape [N, C, H, W]:
-//   nchw   row-major, the last extent fastest; also every tensor of rank 0, 1 and 3, and all
-//   weights nhwc   [N][H][W][C]                          what Hopper's tensor cores want lanes
-//   [ceil(N/16)][C][H][W][16]             sixteen samples side by side in one vector register
-// and of a tensor with shape [N, F]: nchw is [N][F], lanes is [ceil(N/16)][F][16].
+//
+//   nchw   [N][C][H][W]                row-major, the last extent fastest
+//   nhwc   [N][H][W][C]                what Hopper's tensor cores want
+//   lanes  [ceil(N/16)][C][H][W][16]   sixteen samples side by side in one vector register
+//
+// Weights and all tensors of rank 0, 1 and 3 are nchw. Of a tensor with shape [N, F], nchw is
+// [N][F] and lanes is [ceil(N/16)][F][16].
 //
 // In lanes layout the last block may be partly filled. The lanes beyond N always hold finite
-// numbers (zero where nothing else is natural), and gradients there are zero from the loss on, so
-// whole blocks can be computed without a mask.
+// numbers (zero where nothing else is natural). Gradients there are zero from the loss on, so whole
+// blocks can be computed without a mask.
 #pragma once
 
 #include <cstdint>

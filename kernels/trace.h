@@ -19,8 +19,8 @@ inline std::int64_t now_ns() {
       .count();
 }
 
-/// Of an exchange: what goes from where to where. Offsets are bytes from the beginning of what the
-/// collective works on; -1 is what does not apply.
+/// Details of an exchange: what goes from where to where. Offsets are bytes from the beginning of
+/// what the collective works on; -1 where there is none.
 struct ExchangeDetails {
   int from = -1;             ///< the rank that is received from
   std::int64_t out_at = -1;  ///< where the part begins that is sent

@@ -1,4 +1,4 @@
-// How parameters start. Every number is a pure function of (seed, parameter's name, element), so it
+// How parameters start. Every number is a pure function of (seed, parameter's name, element). So it
 // does not depend on the number of replicas, the device or the order in which layers were made.
 #pragma once
 

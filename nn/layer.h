@@ -17,7 +17,8 @@ class Layer {
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
 
-  /// Computes the layer's output on the tape. Device-free: which kernels run is the tape's matter.
+  /// Computes the layer's output on the tape. Works for any device: the tape's device picks the
+  /// kernels.
   virtual Variable forward(Tape& tape, const Variable& x) = 0;
 
   /// Adds parameters and buffers to `registry`, their names beginning with `prefix` ("conv1.").

@@ -1,6 +1,6 @@
-// LayerVisitor: hears of a model's layers in the order of its forward pass, each by its kind; for
-// whoever writes a model down in a form of its own. A new kind of layer is a new function here, and
-// the compiler lists who does not know it yet.
+// LayerVisitor: is shown a model's layers in the order of the forward pass, each by its kind. For
+// code that writes a model in another form. A new kind of layer is a new function here, and the
+// compiler then lists the visitors that do not know it yet.
 #pragma once
 
 #include <string>

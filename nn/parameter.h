@@ -1,8 +1,8 @@
 // Parameter: a named tensor that is learnt. StateBuffer: a named tensor that is kept, not learnt.
 //
-// A layer owns its parameters as plain members; it knows their shapes and how they start, never
-// where they lie. Parameters (parameters.h) gives all of a model's one flat arena and sets the
-// views. The names are PyTorch's ("conv1.weight"), put together when the model is registered.
+// A layer owns its parameters as plain members. It knows their shapes and how they start, never
+// where they lie. Parameters (parameters.h) gives a model's parameters one flat arena and sets
+// their views. The names are PyTorch's ("conv1.weight"), put together when the model is registered.
 #pragma once
 
 #include <string>

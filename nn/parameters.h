@@ -1,10 +1,10 @@
 // Parameters: a model's values, gradients and buffers as flat arenas on one device.
 //
-// One arena of values, and one or more of gradients: exact mode keeps a gradient per level of its
-// tree, a model that only predicts keeps none. Parameters lie in the order of the plan; the gaps
-// between them hold zeros for ever. Behind the last parameter each gradient arena has a few
-// statistics (loss, samples, wishes to stop), so that they travel with the last bucket at no extra
-// cost.
+// There is one arena of values, and one or more of gradients: exact mode keeps a gradient for each
+// level of its tree, a model that only predicts keeps none. Parameters lie in the order of the
+// plan. The gaps between them always hold zeros. Behind the last parameter each gradient arena has
+// a few statistics (loss, samples, wishes to stop), so that they travel with the last bucket at no
+// extra cost.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ class Parameters {
   /// Elements of a gradient arena behind the parameters, for sums that travel with the gradients.
   static constexpr std::int64_t kStatistics = 16;
 
-  /// Allocates on `device` and sets the views of the registry's parameters and buffers.
-  /// The first gradient arena is current; without any the model can only be evaluated.
-  /// `gradients_from`: where to allocate those; null: on `device` too.
+  /// Allocates on `device` and sets the views of the registry's parameters and buffers. The first
+  /// gradient arena is current; without any, the model can only be evaluated. `gradients_from`:
+  /// allocates the gradient arenas; null: `device` does.
   Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1,
              Allocator* gradients_from = nullptr);
 

@@ -1,9 +1,12 @@
 // Plan: what one training step will need, found by a dry run before anything is allocated.
 //
 // The model runs forward and backward on the meta device, where operations check their contracts
-// and count their cost but compute nothing. The run yields the order in which gradients become
-// final (the order of the arenas, so that a bucket is a range and bucket 0 is final first), the
-// number of uses of each parameter, the size of the activations and the flops and bytes of a step.
+// and count their cost but compute nothing. The run finds
+//   - the order in which gradients become final. This is the order of the arenas, so that a bucket
+//     is a range and bucket 0 is final first
+//   - the number of uses of each parameter
+//   - the size of the activations
+//   - the flops and bytes of a step
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,7 @@ struct Plan {
   WorkTotals backward;
 };
 
-/// What goes into the model: one batch. Shape [N, C, H, W].
+/// The model's input, one batch: shape [N, C, H, W].
 struct InputSpec {
   Shape shape;
   Layout layout = Layout::nchw;

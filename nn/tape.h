@@ -1,4 +1,4 @@
-// Tape: what happened in a forward pass, so that backward can undo it in reverse.
+// Tape: the record of a forward pass, which backward walks in reverse.
 //
 // An operation computes its result and records a step: its inputs, its output, and a closure that
 // turns the output's gradient into the inputs'. The order of execution is already a topological
@@ -33,21 +33,21 @@
 
 namespace ringlet::nn {
 
-/// Hears that a parameter's gradient is final in this optimiser step. Implemented by train/.
+/// Is told that a parameter's gradient is final in this optimiser step. Implemented by train/.
 class ReadyListener {
  public:
   virtual ~ReadyListener() = default;
   virtual void gradient_ready(const Parameter& parameter) = 0;
 };
 
-/// What operations may want to know of the step that runs.
+/// What operations may ask about the step that runs.
 struct StepContext {
   bool training = true;    ///< dropout drops, and steps are recorded
   std::uint64_t seed = 0;  ///< of the run
   std::int64_t epoch = 0;
   std::int64_t first_sample = 0;  ///< position in the epoch of the batch's sample 0
-  /// The same two numbers as a BatchPosition in device memory (kernels/batch_position.h), or
-  /// absent: what reads them there can be replayed for another batch.
+  /// `epoch` and `first_sample` as a BatchPosition in device memory (kernels/batch_position.h), or
+  /// absent. An operation that reads them there can be replayed for another batch.
   ConstView position = {};
 };
 
@@ -92,10 +92,10 @@ class Tape {
   Stream& stream() const { return device_.compute(); }
   const StepContext& context() const { return context_; }
 
-  /// An operation says so that passes the step's context to its kernels by value.
+  /// To be called by an operation that passes the step's context to its kernels by value.
   void depend_on_position() { repeatable_ = false; }
-  /// Whether what the last step recorded would be right for another position as well, so that its
-  /// launches may be captured once and replayed.
+  /// Whether the work recorded in the last step would be right for another position as well, so
+  /// that its launches may be captured once and replayed.
   bool repeatable() const { return repeatable_; }
 
   /// Forgets the last step; its variables become invalid.

@@ -17,7 +17,7 @@ std::string message_of_current_exception() {
 void drain(Stream& stream) noexcept {
   try {
     stream.synchronize();
-  } catch (...) {  // secondary: the caller has the first error in hand
+  } catch (...) {  // a second error: the caller has the first one in hand
   }
 }
 

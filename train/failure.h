@@ -1,4 +1,4 @@
-// Small help for ending in good order.
+// Helpers for ending a run in good order after an error.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ringlet::train {
 
-/// A failure of the run as a whole, which all ranks find together and throw alike: no replica's
-/// name is put in front of it.
+/// A failure of the whole run that all ranks find together and throw alike. So no replica's name is
+/// put in front of it.
 class RunError : public Error {
  public:
   using Error::Error;
@@ -18,8 +18,8 @@ class RunError : public Error {
 /// what() of the exception that is being handled. Call inside a catch block.
 std::string message_of_current_exception();
 
-/// Waits until the stream is idle, whatever its tasks threw: for when another error is already on
-/// its way to the user.
+/// Waits until the stream is idle and ignores what its tasks threw: another error is already on its
+/// way to the user.
 void drain(Stream& stream) noexcept;
 
 }  // namespace ringlet::train

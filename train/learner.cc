@@ -13,7 +13,8 @@ namespace ringlet::train {
 
 namespace {
 
-/// What rides behind the gradients: sums over the ranks, and what a rank computes for itself.
+/// Places of the statistics behind the gradients: sums over the ranks, then what each rank
+/// computes.
 enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kGradNorm = 3 };
 
 ReplicaSpec spec_of(const MakeModel& make_model, const LearnerOptions& options) {

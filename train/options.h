@@ -37,7 +37,7 @@ struct Recipe {
   int accumulate = 1;     ///< micro-batches that each replica cuts its share into
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
-  DType grad_dtype = DType::f32;  ///< as which gradients travel: f32, f16 or bf16
+  DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
 
   bool operator==(const Recipe&) const = default;
 };
@@ -46,7 +46,7 @@ struct Recipe {
 Recipe default_recipe(const std::string& model);
 
 /// Makes a model for images of this kind, its parameters without memory. All ranks must make the
-/// same one; recipe.model is then only its name.
+/// same model. recipe.model is then only its name.
 using MakeModel = std::function<std::unique_ptr<nn::Layer>(const nn::ModelInput& input)>;
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
@@ -71,9 +71,9 @@ struct Execution {
   bool autotune = false;       ///< CUDA: see DeviceOptions
   bool fuse = true;            ///< let neighbouring layers run as one kernel
   double hang_grace = 10;      ///< seconds that the replicas have to end after the first failure
-  /// Told then, on the thread that waits for them, what failed and which replicas have not ended.
-  /// Their threads cannot be joined: it should end the process. If it returns, or is empty, they
-  /// are waited for. Must not throw.
+  /// Called then with what failed and which replicas have not ended, on the thread that waits for
+  /// them. Threads that hang cannot be joined, so it should end the process. If it returns, or is
+  /// empty, they are waited for. Must not throw.
   std::function<void(const std::string& message)> on_hang{};
 };
 

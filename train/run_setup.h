@@ -1,4 +1,4 @@
-// RunSetup: what all ranks of a run share and none may change, made before the replicas' threads.
+// RunSetup: what all ranks of a run share and none may change. Made before the replicas' threads.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,8 @@ struct RunSetup {
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
-  /// Steps that may be enqueued while an earlier one's loss is still on its way to the host: a GPU
-  /// then never waits for the host. 0 where kernels run in place: nothing could be gained.
+  /// Steps that may be enqueued while an earlier one's loss is still on its way to the host, so
+  /// that a GPU never waits for the host. 0 where kernels run in place: nothing could be gained.
   int steps_in_flight = 0;
   std::optional<SavedState> resumed;
   /// Asked once a step; true ends the run after it, on all ranks.

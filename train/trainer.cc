@@ -18,7 +18,7 @@ namespace ringlet::train {
 
 namespace {
 
-/// This process's ranks: a world of their own, or a part of that of several processes.
+/// This process's ranks: the whole world, or a part of a world of several processes.
 class RankGroup {
  public:
   RankGroup(int count, comm::ProcessGroup* processes) : processes_(processes) {

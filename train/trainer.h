@@ -1,5 +1,6 @@
 // The replicas of this process as threads: started together, ended together, one error shown. They
-// are the whole world, or a part of the world of several processes (comm/processes/process_group.h).
+// are the whole world, or a part of the world of several processes
+// (comm/processes/process_group.h).
 #pragma once
 
 #include <functional>

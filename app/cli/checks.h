@@ -1,6 +1,6 @@
-// Validators of flags. Each tells in words what it takes, and where a word is wrong the nearest
-// right one. They judge the text before CLI11 converts it, so that "1e3", "nan" or a number of
-// thirty digits never get through.
+// Validators of flags. Each describes what it accepts, and names the nearest valid word for a wrong
+// one. They judge the text before CLI11 converts it, so "1e3", "nan" or a number of thirty digits
+// never get through.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,7 +1,8 @@
 #include "app/cli/config.h"
 
 #include <fmt/format.h>
-// Some of its assertions fail where a text is merely wrong ("[(a]"); behind each is an error.
+// Some assertions of toml++ fail where a text is merely wrong ("[(a]"); an error follows each of
+// them.
 #define TOML_ASSERT(expression) static_cast<void>(0)
 #include <toml++/toml.h>
 
@@ -51,10 +52,10 @@ class LineShape {
   int lists_ = 0;                                     // that are open
 };
 
-/// toml++ 3.3 ends in undefined behaviour where it looks for a blank and meets one of the letters
-/// U+00A1 to U+0499. In TOML they stand in texts and comments alone; so elsewhere, and where it may
-/// take something else for the text, they are refused beforehand, and so are texts of several
-/// lines, in which it looks for blanks as well.
+/// toml++ 3.3 looks for blanks in a way that is undefined behaviour for the letters U+00A1 to
+/// U+0499. TOML allows such letters in texts and comments only. So they are refused elsewhere, and
+/// wherever toml++ may take something else for the text. Texts of several lines are refused too,
+/// since toml++ looks for blanks in them as well.
 void check_letters(std::string_view text, const std::string& source) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   LineShape shape;
@@ -84,7 +85,7 @@ void check_letters(std::string_view text, const std::string& source) {
   }
 }
 
-/// What stands in the place of a value, in the user's words.
+/// The type of a value, in the user's words.
 std::string_view name_of(toml::node_type type) {
   switch (type) {
     case toml::node_type::table:
@@ -120,7 +121,7 @@ class Reader {
   }
 
  private:
-  /// As the command line would say it.
+  /// The value as the command line would write it.
   std::string text_of(const std::string& key, const toml::node& node) const {
     if (const auto* text = node.as_string()) return printable(key, node, text->get());
     if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
@@ -132,7 +133,7 @@ class Reader {
              name_of(node.type())));
   }
 
-  /// What a command line could not hold either.
+  /// Refuses a zero byte, which a command line could not hold either.
   const std::string& printable(const std::string& key, const toml::node& node,
                                const std::string& text) const {
     if (text.find('\0') == std::string::npos) return text;

@@ -4,8 +4,8 @@
 //   exact = true                      # switches: true or false
 //   devices = ["cpu:0", "cpu:0"]      # lists as arrays
 //
-// All keys stand at the top: there are no tables. What a value means is left to whoever reads it;
-// here it becomes the text that the command line would have.
+// All keys stand at the top: there are no tables. Here a value becomes the text that the command
+// line would have; whoever reads that decides what it means.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class ConfigError : public UsageError {
   using UsageError::UsageError;
 };
 
-/// No configuration is larger; what is, is refused before it is looked into.
+/// A larger configuration is refused before it is read.
 inline constexpr std::size_t kMaxConfigBytes = 64 * 1024;
 
 struct ConfigEntry {

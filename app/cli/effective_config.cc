@@ -17,7 +17,7 @@ namespace ringlet::app {
 
 namespace {
 
-/// Whether `text` is the one way in which a number of this kind is written.
+/// Whether printing the number that `text` says gives `text` again.
 template <class Number>
 bool is_canonical(const std::string& text) {
   Number value{};
@@ -53,7 +53,7 @@ std::string literal(const CLI::Option& option, const std::string& text) {
   return is_number(text) ? text : toml_text(text);
 }
 
-/// What was given: true for a value that may stay away and did.
+/// The value that was given; "true" for a flag whose value may be left out and was.
 std::string given(const CLI::Option& option) {
   const std::vector<std::string> results = option.reduced_results();
   if (option.get_items_expected_max() > 1) {
@@ -73,7 +73,7 @@ bool is_replaced(const CLI::Option& option) {
   return false;
 }
 
-/// Whether a file keeps it. --no-nesterov is nesterov = false.
+/// Whether a configuration file keeps the flag. --no-nesterov is kept as nesterov = false.
 bool is_kept(const CLI::App& command, const CLI::Option& option) {
   static const std::set<std::string> kActs{"force", "resume"};
   const std::string key = key_of(option);

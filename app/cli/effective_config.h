@@ -8,11 +8,10 @@
 
 namespace ringlet::app {
 
-/// All flags of `command` in their groups, each with what it says in --help: with the value that
-/// was given, or that the command takes by itself (`resolved`, else the flag's default). A flag
-/// without a value, or that another one replaces, is a comment. What is no property of a run is
-/// left out:
-/// --force and --resume.
+/// All flags of `command` in their groups, each with its text from --help. The value is the one
+/// that was given, else the one that the command chose (`resolved`), else the flag's default. A
+/// flag without a value, or that another one replaces, is a comment. --force and --resume are left
+/// out: they are no property of a run.
 std::string effective_config(const CLI::App& command, const FlagValues& resolved);
 
 }  // namespace ringlet::app

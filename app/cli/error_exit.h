@@ -13,8 +13,8 @@ void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);
 
-/// Prints the error and ends the process with kFailed on the spot: nothing is destroyed and no
-/// other stream flushed, since a thread that hangs may hold whatever that would need.
+/// Prints the error and ends the process with kFailed at once. Nothing is destroyed and no other
+/// stream is flushed: a thread that hangs may hold a lock that this would need.
 [[noreturn]] void end_despite_running_threads(const std::string& message);
 
 }  // namespace ringlet::app

@@ -42,7 +42,7 @@ std::string defaults_of(const char* field) {
   return text;
 }
 
-/// A flag of the recipe with a value; what is given lands in flags.recipe under `field`.
+/// Adds a flag of the recipe with a value; the value is stored in flags.recipe under `field`.
 template <class T>
 CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string& name,
                                const char* field, const std::string& description) {
@@ -53,8 +53,8 @@ CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
-/// On the command line it sets `field` to `value`; a configuration may also say false, which sets
-/// the opposite.
+/// Adds a switch. On the command line it sets `field` to `value`. A configuration may also say
+/// false, which sets the opposite.
 CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name,
                                const char* field, bool value, const std::string& description) {
   return app
@@ -66,7 +66,8 @@ CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
-/// Processes share the machine's GPUs: the first takes the first --replicas of them, and so on.
+/// The first GPU of this process. Processes share the machine's GPUs: the first process takes the
+/// first --replicas of them, and so on.
 int first_gpu(const RawFlags& flags) {
   if (!flags.in_processes) return 0;
   const auto place = checked([] { return comm::place_from_environment(); });
@@ -91,7 +92,7 @@ train::LayoutChoice layout_of(const std::string& name) {
   return name == "lanes" ? train::LayoutChoice::lanes : train::LayoutChoice::automatic;
 }
 
-/// Processes of the run; as many as the launcher says, where it starts them.
+/// Number of processes of the run; under a launcher, the launcher's number.
 int processes_of(const RawFlags& flags) {
   if (!flags.in_processes) return 1;
   if (flags.processes) return *flags.processes;
@@ -99,9 +100,9 @@ int processes_of(const RawFlags& flags) {
   return place ? place->processes : 1;
 }
 
-/// Whether collectives that run beside backward have something to run on: on a GPU always, on
-/// processors where the replicas leave one of them idle. Where they do not, a thread of its own
-/// for the collectives only takes turns with the one that computes.
+/// Whether collectives beside backward have a processor to run on. On a GPU they always have. On
+/// processors they have where the replicas leave one idle; where they do not, a thread for the
+/// collectives would only take turns with the one that computes.
 bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
   if (execution.devices.front().kind == DeviceKind::cuda) return true;
   const auto busy =
@@ -126,7 +127,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   return options;
 }
 
-/// Fields that the command line only switches off.
+/// Fields that flags can only switch off.
 bool is_on_by_default(const std::string& field) {
   return field == "shuffle" || field == "normalize";
 }

@@ -16,7 +16,8 @@ namespace ringlet::app {
 inline constexpr const char* kRecipeGroup = "Recipe";
 inline constexpr const char* kModelGroup = "Model and data";
 
-/// What the user wrote, before the model's defaults and a resumed run's recipe are known.
+/// The flags as the user wrote them, before the model's defaults and a resumed run's recipe are
+/// known.
 struct RawFlags {
   std::string model = "lenet";
   nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given

@@ -1,5 +1,7 @@
-// What --help prints: an option a row, "--sync naive|ring|doubling   how gradients are summed",
-// with its default in brackets at the end, wrapped to 100 columns.
+// What --help prints: an option a row, wrapped to 100 columns. The default stands in brackets at
+// the end:
+//
+//   --sync naive|ring|doubling    how gradients are summed [ring]
 #pragma once
 
 #include <CLI/CLI.hpp>

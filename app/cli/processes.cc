@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kOurselves = "ringlet";  // as a launcher: start_processes()
 
-/// The place in the environment, if it is for us; nothing: N processes are to be started.
+/// The place in the environment, if it is meant for this run. Nothing: N processes are to be
+/// started.
 std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
   auto place = checked([] { return comm::place_from_environment(); });
   if (place && place->launcher == kOurselves) return place;
@@ -40,7 +41,7 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
   return {};
 }
 
-/// Ends the others, and throws what this process is to tell, if anything.
+/// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
   group.abort(group.first_rank(), train::message_of_current_exception());
@@ -55,8 +56,8 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const std::function<int(comm::ProcessGroup*)>& body) {
-  // Gloo writes to a process that has just died: that is an error to be told of, and no reason to
-  // die of a signal before it is.
+  // Gloo writes to a process that has just died. That has to be an error that is reported; by
+  // default the signal would end this process first.
   std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {

@@ -1,4 +1,4 @@
-// --processes: a command's work in one of several processes.
+// --processes: runs a command's work in one or in several processes.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,7 @@
 
 namespace ringlet::app {
 
-/// This process ends because another one failed, which tells the user why: nothing is to be
-/// printed.
+/// Ends this process quietly: another process has failed and shows its error.
 class ToldElsewhere : public Error {
  public:
   ToldElsewhere() : Error("another process failed and says why") {}
@@ -30,8 +29,8 @@ int run_in_processes(const RawFlags& flags,
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const std::function<int(comm::ProcessGroup* processes)>& body);
 
-/// What this process writes of a file that each writes its part of: "trace.json", in process 2
-/// "trace.p2.json". `processes` may be null.
+/// Name of this process's part of a file that each process writes a part of: of "trace.json", in
+/// process 2, "trace.p2.json". `processes` may be null.
 std::filesystem::path file_of_process(const std::filesystem::path& file,
                                       const comm::ProcessGroup* processes);
 

@@ -33,7 +33,7 @@ std::string environment(const std::string& name) {
 }
 
 bool takes_list(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
-/// --processes [N]
+/// Whether a flag may stand without its value: --processes [N].
 bool may_stand_alone(const CLI::Option& option) {
   return !is_switch(option) && option.get_expected_min() == 0;
 }
@@ -51,7 +51,7 @@ std::string truth(std::string word) {
   return {};
 }
 
-/// CLI11's words less the flag's name in front: the origin stands there.
+/// CLI11's message without the flag's name in front; the origin is put there instead.
 std::string reason(const CLI::Option& option, const std::string& message) {
   const std::string name = option.get_name() + ": ";
   return message.starts_with(name) ? message.substr(name.size()) : message;
@@ -221,7 +221,7 @@ std::vector<std::string> Settings::suspicious_variables() const {
     if (!name.starts_with(kPrefix) || std::find(known.begin(), known.end(), name) != known.end()) {
       continue;
     }
-    // What both begin with says nothing: only the rest is compared.
+    // All names share their prefix, so only the rest is compared.
     std::vector<std::string> rests;
     for (const std::string& other : known) rests.push_back(other.substr(kPrefix.size()));
     const std::string meant = nearest(name.substr(kPrefix.size()), rests);

@@ -1,12 +1,12 @@
-// Flags from elsewhere than the command line. What counts, first to last:
+// Flags that are set elsewhere than on the command line. Which one counts, first to last:
 //
 //   the command line   --batch-size 256
 //   the environment    RINGLET_BATCH_SIZE=256
 //   a file             --config FILE, or RINGLET_CONFIG=FILE: batch-size = 256
 //   the default        of the model, or of the flag
 //
-// A flag that is set also silences, further down, those that it cannot be combined with: --replicas
-// on the command line the devices of the file.
+// A flag that is set also silences, further down, the flags that it cannot be combined with:
+// --replicas on the command line silences the devices of the file.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,13 +27,13 @@ std::string key_of(const CLI::Option& option);
 std::string variable_of(const std::string& key);
 /// Whether it takes no value: true where it stands.
 bool is_switch(const CLI::Option& option);
-/// Whether files and variables can set it: not --help, --version, --config and --print-config.
+/// Whether files and variables may set it: all but --help, --version, --config and --print-config.
 bool can_be_set(const CLI::Option& option);
 
 class Settings {
  public:
-  /// Gives --config and --print-config to each command of `app` that has flags; all must be there.
-  /// From here on it is apply() that asks for required flags, not CLI11.
+  /// Adds --config and --print-config to each command of `app` that has flags; all commands must
+  /// have been added. From here on apply() checks for required flags, not CLI11.
   explicit Settings(CLI::App& app);
 
   /// After app.parse(): sets what the command line left open. Throws ConfigError naming the file

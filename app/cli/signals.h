@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM as a wish to stop. A signal handler can only reach a global, so there is one.
+// Ctrl-C and SIGTERM as requests to stop. A signal handler can only reach a global, so there is
+// one.
 #pragma once
 
 #include <chrono>
@@ -6,12 +7,12 @@
 namespace ringlet::app {
 
 /// From now on the first SIGINT or SIGTERM is only noted; a second one ends the process at once.
-/// What follows within `grace` counts as the first: launchers pass on what the terminal has sent
-/// already.
+/// Signals within `grace` after the first one count as the first, since launchers pass on a signal
+/// that the terminal has already sent.
 void note_stop_signals(std::chrono::nanoseconds grace = {});
 
-/// A file that grows beyond the process's limit (ulimit -f) then fails with an error that names it,
-/// as a full disk does; by default the process would be killed.
+/// Makes writing beyond the process's limit on file sizes (ulimit -f) fail with an error that names
+/// the file, as on a full disk. By default the process would be killed.
 void fail_writes_beyond_limit();
 
 /// The signal that was noted, or 0. Any thread.

@@ -81,7 +81,7 @@ class Family {
 
   void start(int process, int processes, const std::string& run,
              const std::vector<std::string>& command);
-  /// Until all have ended.
+  /// Waits until all have ended.
   void wait();
   int exit_code() const;
 

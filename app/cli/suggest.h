@@ -1,4 +1,4 @@
-// Naming what the user may have meant.
+// Guesses what word the user meant.
 #pragma once
 
 #include <string>

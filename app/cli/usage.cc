@@ -56,7 +56,7 @@ std::string explain_missing_command(const CLI::App& command) {
                      fmt::join(commands_of(command), ", "), pointer_to_help(command));
 }
 
-/// The numbers of values that CLI11 speaks of, in plain words.
+/// CLI11's messages about numbers of values, in plain words.
 std::string explain_count(const std::string& message) {
   const std::string flag = message.substr(0, message.find_first_of(": "));
   if (message.find("required but received") != std::string::npos) {

@@ -1,4 +1,4 @@
-// A command line that cannot be: what is wrong with it, in one line.
+// Errors of a command line, each in one line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace ringlet::app {
 
-/// The setup of a run; options that cannot be together become UsageErrors.
+/// Makes the setup of a run; options that contradict each other become UsageErrors.
 template <class Make>
 auto checked(const Make& make_setup) {
   try {

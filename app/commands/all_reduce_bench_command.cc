@@ -26,7 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the first of the processes that are started here leaves what it measured.
+/// The first of the processes that this one starts writes its rows to the file that this variable
+/// names.
 constexpr const char* kRowsVariable = "RINGLET_ALL_REDUCE_ROWS";
 
 /// Some rank got another result than the exact one, or than its peers.
@@ -35,7 +36,7 @@ class WrongResults : public Error {
   using Error::Error;
 };
 
-/// What the blocks came to.
+/// What all blocks together gave.
 struct Outcome {
   std::vector<bench::Measurement> rows;
   std::vector<bench::CoreDistance> distances;
@@ -61,7 +62,7 @@ void print_row(const bench::Measurement& row) {
   std::fflush(stdout);
 }
 
-/// `processes` is null where the ranks are threads; else one of them prints.
+/// `processes` is null where the ranks are threads. Of several processes, one prints.
 void run_block(const AllReduceBlock& block, Outcome& outcome, train::TraceWriter* trace,
                comm::ProcessGroup* processes) {
   const bool speaks = processes == nullptr || processes->process() == 0;
@@ -98,7 +99,7 @@ nlohmann::json outcome_json(const Outcome& outcome) {
   return {{"rows", rows}, {"distances", distances}};
 }
 
-/// Rows of the files of --with, and the machines that they tell of.
+/// Rows of the files of --with, and the machines that they were measured on.
 struct Others {
   std::vector<bench::Measurement> rows;
   std::vector<nlohmann::json> machines;
@@ -115,7 +116,7 @@ Others read_others(const AllReduceFlags& flags) {
   return others;
 }
 
-/// The rows of --with, and which are the fastest of all.
+/// The rows of --with, and which rows are the fastest of all.
 void print_others(const Outcome& outcome, const Others& others) {
   if (others.rows.empty()) return;
   std::vector<bench::Measurement> all = outcome.rows;
@@ -186,7 +187,7 @@ void require_right(const std::vector<bench::Measurement>& rows) {
                        : std::string("the ranks' results differ")));
 }
 
-/// What would only show at the end is found out before it.
+/// Fails before the measurement where its results could not be written after it.
 void check_output_folders(const AllReduceFlags& flags) {
   for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
     if (file.empty()) continue;
@@ -201,7 +202,7 @@ std::unique_ptr<train::TraceWriter> tracer_of(const AllReduceFlags& flags) {
   return flags.trace.empty() ? nullptr : std::make_unique<train::TraceWriter>();
 }
 
-/// Before anything is measured; what nobody reads is not measured.
+/// Surveys the machine before the measurement, but only for an output that shows it.
 std::optional<bench::MachineRecord> machine_of(const AllReduceFlags& flags) {
   if (flags.json.empty() && flags.report.empty()) return {};
   return bench::survey_machine();
@@ -221,7 +222,8 @@ int run_in_threads(const AllReduceFlags& flags) {
   return 0;
 }
 
-/// As the process at `place`. Those that this program started leave their figures to it.
+/// Measures as the process at `place`. A process that this program has started leaves its rows to
+/// it.
 int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
   const AllReduceBlock block = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
@@ -309,7 +311,7 @@ int run_families(const AllReduceFlags& flags) {
   return 0;
 }
 
-/// Only what was measured before.
+/// For --with alone: shows only what was measured before.
 int show_others(const AllReduceFlags& flags) {
   if (flags.with.empty()) throw UsageError("--no-measure leaves nothing to show without --with");
   if (!flags.json.empty() || !flags.csv.empty() || !flags.trace.empty()) {

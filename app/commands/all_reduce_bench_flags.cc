@@ -257,8 +257,8 @@ bool all_strategies(const AllReduceFlags& flags) {
          flags.strategies.end();
 }
 
-/// What `--transport auto` is for a strategy that is a library's; else nothing. `over_gloo`: ranks
-/// are processes, on processors.
+/// The transport that `--transport auto` takes for a library's own strategy; nothing for other
+/// strategies. `over_gloo`: ranks are processes, on processors.
 std::optional<train::TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
   if (strategy == "all" || !comm::needs_engine(strategy)) return {};
   if (over_gloo && comm::runs_on(strategy, comm::GlooAllReduce::kName)) {
@@ -286,14 +286,14 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
   return execution;
 }
 
-/// The library that sums over this transport; "" for none.
+/// Name of the library that sums over this transport; "" for none.
 const char* engine_of(train::TransportChoice transport) {
   const bool has =
       transport == train::TransportChoice::nccl || transport == train::TransportChoice::gloo;
   return has ? name_of(transport) : "";
 }
 
-/// What the strategy needs and has not; "" if it can run.
+/// What the strategy needs and `execution` lacks; "" if it can run.
 std::string need_of(const std::string& strategy, const train::Execution& execution) {
   // Every process of a benchmark has one rank, so Gloo's engine is there.
   if (comm::needs_engine(strategy) && !comm::runs_on(strategy, engine_of(execution.transport))) {

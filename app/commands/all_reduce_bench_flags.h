@@ -1,4 +1,4 @@
-// The flags of `ringlet bench all-reduce`, and what they come to for each number of ranks.
+// The flags of `ringlet bench all-reduce`, and what they ask for with each number of ranks.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 
 namespace ringlet::app {
 
-/// What the user wrote.
+/// The flags as the user wrote them.
 struct AllReduceFlags {
   bench::SizeRange range{};
   int iterations = 0;
@@ -36,7 +36,7 @@ struct AllReduceFlags {
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
 
-/// Those of `ringlet tune`: ranks, devices and time.
+/// Adds the flags of `ringlet tune`: ranks, devices and time.
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// All that is measured with one number of ranks.
@@ -46,8 +46,7 @@ struct AllReduceBlock {
   std::string left_out{};  ///< strategies that cannot run there, and why; empty: none
 };
 
-/// The blocks that the flags ask for, in order. Throws UsageError for what cannot be, whichever
-/// block it is in.
+/// The blocks that the flags ask for, in order. Throws UsageError if any of them cannot be run.
 std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags);
 /// The one block whose ranks are processes, of which this is the one at `place`.
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place);

@@ -103,7 +103,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"computed_share", speed.computed_flops / speed.nominal_flops}};
 }
 
-/// What the processor could do at best.
+/// The processor's measured peak.
 class Peak {
  public:
   explicit Peak(int threads) : options_{.threads = threads} { measure(); }

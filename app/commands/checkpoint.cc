@@ -18,13 +18,13 @@ namespace fs = std::filesystem;
 constexpr const char* kModelFile = "model.safetensors";
 constexpr data::PixelStatistics kFashionMnist{0.286041, 0.353024};  // of its training images
 
-/// Whether --data can be told what the file was trained on: folders come and go.
+/// Whether --data can be set to what the file was trained on: a folder may be gone.
 bool can_open(const std::string& data) {
   std::error_code error;
   return data == "fashion-mnist" || data == "synthetic" || fs::is_directory(data, error);
 }
 
-/// What the last parameter of `model`, a bias, has in the file.
+/// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto layers = nn::make_model(model, {});

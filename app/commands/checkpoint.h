@@ -22,28 +22,30 @@ struct Checkpoint {
 /// Adds --checkpoint.
 CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoint);
 
-/// Adds --no-normalize; says of it and of --model, which is there, that the file counts.
+/// Adds --no-normalize. Its help, and that of --model, which must be there, say that the file
+/// counts first.
 void add_no_normalize_flag(CLI::App& app, RawFlags& flags);
 
-/// Finds and reads it: a folder stands for the model of the run in it, or, where that has not come
-/// to its end, of its last saved state. Throws FileError.
+/// Finds and reads the file. A folder stands for the model of the run in it; where that run has not
+/// ended, for the model of its last saved state. Throws FileError.
 Checkpoint open_checkpoint(const std::filesystem::path& named);
 
-/// Takes the model, or the data that it was trained on, from the file where the flags do not say
-/// them. Throw UsageError where the flags contradict the file, or the data are not here.
+/// Takes the model, or the data that it was trained on, from the file where no flag names them.
+/// Throws UsageError where a flag contradicts the file, or the data are not on this machine.
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint);
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
 /// For a file that does not say what it holds: the recipe's model, with the images, classes and
-/// pixels of `train`. Without that, Fashion-MNIST's, as many classes as the file has, by number.
+/// pixel statistics of `train`. Without `train`, those of Fashion-MNIST, and as many classes as the
+/// file has, named by number.
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
                              const data::Dataset* train);
 
 /// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
 void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);
 
-/// "FILE: lenet, trained on fashion-mnist", or what is assumed of it. `assumed`: `info` is not the
-/// file's own word.
+/// "FILE: lenet, trained on fashion-mnist", or what is assumed. `assumed`: `info` is not from the
+/// file itself.
 std::string model_in_words(const std::filesystem::path& file, const train::ModelInfo& info,
                            bool assumed);
 

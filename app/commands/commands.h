@@ -11,7 +11,8 @@
 
 namespace ringlet::app {
 
-/// What a command makes of flags that nobody set: a flag's name without dashes, and its value.
+/// Defaults that a command derives for flags that nobody set: a flag's name without dashes, its
+/// value.
 using FlagValues = std::map<std::string, std::string>;
 
 /// What a chosen command does.

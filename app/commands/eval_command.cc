@@ -17,7 +17,7 @@ namespace ringlet::app {
 
 namespace {
 
-/// Pixels as the model was trained on them, whatever the data at hand would say.
+/// Normalises as the model was trained, whatever the statistics of the data at hand are.
 void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptions& loader) {
   if (!info) return;
   loader.mean = info->mean;

@@ -18,8 +18,7 @@ namespace {
 constexpr const char* kInterface =
     "The ONNX file (operator set 13):\n"
     "  input image     float [N, C, H, W], any N: pixels from 0 to 255 as they are in a file, "
-    "light "
-    "on\n"
+    "light on\n"
     "                  dark where the training images were; the normalisation is in the file\n"
     "  output logits   float [N, K], before the softmax\n"
     "  Its doc_string says so too, and its metadata has the names of the classes.\n";

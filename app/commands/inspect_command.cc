@@ -22,7 +22,7 @@ struct InspectFlags {
   inspect::Wishes wishes;
 };
 
-/// Shows what can be shown; what is damaged gets its line of error.
+/// Shows what can be shown; for what is damaged, prints a line of error.
 int run(const InspectFlags& flags) {
   nlohmann::ordered_json documents = nlohmann::ordered_json::array();
   bool first = true, failed = false;

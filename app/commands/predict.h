@@ -24,9 +24,9 @@ struct PredictImages {
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };
 
-/// Prints what the model takes each image for, and what was done to it before. `assumed`: `info`
-/// is not the file's own word, which is said. Of several images, those that cannot be read are
-/// named in warnings and left out, and in the end a DataError is thrown. Throws FileError.
+/// Prints the likeliest classes of each image, and what was done to the image before. `assumed`:
+/// `info` is not from the file itself, which is then said. Of several images, those that cannot be
+/// read are named in warnings and left out, and a DataError is thrown at the end. Throws FileError.
 void predict_images(Device& device, const std::filesystem::path& model,
                     const train::ModelInfo& info, bool assumed, const PredictImages& request);
 

@@ -65,7 +65,8 @@ PredictedImage prepare(const fs::path& file, const train::ModelInfo& info,
           .guesses = {}};
 }
 
-/// One that cannot be read does not keep the others back; by itself it is an error.
+/// Prepares all images. One that cannot be read is left out; if it is the only one, its error is
+/// thrown.
 PredictedImages prepare_all(const train::ModelInfo& info, const PredictImages& request) {
   PredictedImages images;
   const std::vector<fs::path> files = expanded(request.files);
@@ -81,7 +82,7 @@ PredictedImages prepare_all(const train::ModelInfo& info, const PredictImages& r
   return images;
 }
 
-/// All images in passes through the model.
+/// Classifies all images, in passes through the model.
 void guess_all(Device& device, const fs::path& model, const train::ModelInfo& info, std::size_t top,
                std::vector<PredictedImage>& images) {
   constexpr std::int64_t kLargestPass = 250;

@@ -1,4 +1,4 @@
-// What `ringlet predict` knows of an image in the end, and how it is shown.
+// What `ringlet predict` found out about an image, and how it is shown.
 #pragma once
 
 #include <filesystem>
@@ -35,8 +35,8 @@ struct PredictedImages {
 void save_inputs(const std::filesystem::path& folder, const train::ModelInfo& info,
                  const std::vector<PredictedImage>& images);
 
-/// For a person, and for a program: one JSON document. `assumed`: `info` is not the word of the
-/// model's file.
+/// As text for people, and as one JSON document for programs. `assumed`: `info` is not from the
+/// model's file itself.
 void print_text(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
                 const PredictedImages& images);
 void print_json(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,

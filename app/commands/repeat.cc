@@ -11,7 +11,7 @@ namespace ringlet::app {
 
 namespace {
 
-/// As a shell takes it.
+/// The word quoted for a shell.
 std::string quoted(const std::string& word) {
   const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=/.,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;

@@ -1,4 +1,4 @@
-// What a person types to go on with a run that was stopped.
+// The command line with which a person goes on with a run that was stopped.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,8 +7,8 @@
 
 namespace ringlet::app {
 
-/// "ringlet train --replicas 2 --resume DIR": the flags that were given to `command`, but for those
-/// of the recipe, which the state in DIR keeps, and those of the start.
+/// "ringlet train --replicas 2 --resume DIR": the flags that were given to `command`, but not those
+/// of the recipe, which the state in DIR keeps, nor those that only a new run takes.
 std::string command_to_resume(const CLI::App& command, const std::filesystem::path& folder);
 
 }  // namespace ringlet::app

@@ -94,7 +94,7 @@ fs::path run_of(const fs::path& state) {
   return state.has_parent_path() ? state.parent_path() : fs::path(".");
 }
 
-/// What would only show at the run's end is found out before it.
+/// Fails before the training where its results could not be written after it.
 void check_outputs(const train::Files& files) {
   if (!files.trace.empty())
     train::require_writable_directory(
@@ -113,13 +113,13 @@ void check_outputs(const train::Files& files) {
   train::require_writable_directory(files.out);
 }
 
-/// Whether a line on `descriptor` can be written over.
+/// Whether `descriptor` is a terminal that can overwrite its last line.
 bool can_renew_lines(int descriptor) {
   const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
   return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-/// Tells how long the first step took to come, and where things were saved.
+/// Notes how long the first step took to come, and where things were saved.
 class Notes : public train::RunListener {
  public:
   void step_done(const train::StepReport&) override {
@@ -152,7 +152,7 @@ void report_interruption(const train::RunResult& result, const train::Files& fil
   }
 }
 
-/// The signal that was noted here, or in another process.
+/// The signal that was noted in this process or in another one.
 int stop_signal(comm::ProcessGroup* processes) {
   if (processes == nullptr) return noted_signal();
   constexpr const char* kKey = "stop signal";
@@ -161,7 +161,7 @@ int stop_signal(comm::ProcessGroup* processes) {
   return std::stoi(processes->rendezvous().get(kKey, kPatience));
 }
 
-/// The options of a new run or, with --resume, of the one that is in `saved` then.
+/// The options of a new run; with --resume, those of the saved run, which is read into `saved`.
 train::TrainOptions options_of(const RawFlags& flags, std::optional<train::SavedState>& saved) {
   if (!flags.options.files.resume.empty()) saved = train::read_state(flags.options.files.resume);
   train::TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
@@ -182,8 +182,8 @@ FlagValues values_of_run(const RawFlags& flags) {
   return values_of_run(options_of(flags, saved));
 }
 
-/// The weights that the run in `folder` was started from, as its own configuration says: its state
-/// does not know. Empty where it started from none, or nothing can be read there.
+/// The weights that the run in `folder` was started from, as its configuration says (its state does
+/// not hold that). Empty where it started from none, or nothing can be read there.
 std::string init_of(const fs::path& folder) {
   try {
     for (const ConfigEntry& entry : read_config(folder / kConfigFile)) {
@@ -194,7 +194,7 @@ std::string init_of(const fs::path& folder) {
   return {};
 }
 
-/// Keeps in the run's folder what it was run with.
+/// Writes the effective configuration into the run's folder.
 void write_config(const CLI::App& command, const train::TrainOptions& options) {
   FlagValues values = values_of_run(options);
   const std::string init = options.files.resume.empty() ? "" : init_of(options.files.resume);

@@ -25,7 +25,7 @@ struct TuneFlags {
   std::filesystem::path file = train::tuning_file();
 };
 
-/// The strategies that are measured: all that can run there but the one that will read the table.
+/// The strategies to measure: all that can run there but `auto`, which will read the table.
 bench::AllReduceBenchOptions candidates_of(const AllReduceBlock& block) {
   bench::AllReduceBenchOptions options = block.options;
   std::erase(options.strategies, comm::AutoAllReduce::kName);

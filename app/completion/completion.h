@@ -14,7 +14,7 @@ class App;
 
 namespace ringlet::app {
 
-/// What may stand behind a flag, or where no flag stands.
+/// The words that may follow a flag, or stand where no flag stands.
 struct ValueSpec {
   enum class Files : std::uint8_t { none, files, folders };
   bool taken = false;                ///< false: a switch, or a command without words of its own
@@ -36,8 +36,8 @@ struct CommandSpec {
   std::vector<CommandSpec> commands;
 };
 
-/// Reads `app` and all below it. The words that a flag takes are those of its type's name, as in
-/// naive|ring|doubling, but for placeholders in capitals, of which FILE and DIR are understood.
+/// Reads `app` and all below it. The words that a flag takes are read from its type's name, as in
+/// naive|ring|doubling. Words in capitals are placeholders; FILE and DIR stand for paths.
 CommandSpec describe(const CLI::App& app);
 
 std::string bash_completion(const CommandSpec& program);

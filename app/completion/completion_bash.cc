@@ -23,7 +23,7 @@ std::string offer(const ValueSpec& value) {
   return fmt::format("words='{}'{}", fmt::join(value.choices, " "), files);
 }
 
-/// Which commands stand before the cursor.
+/// The cases that find which commands stand before the cursor.
 std::string path_cases(const CommandSpec& program) {
   std::string cases;
   for_each_command(program, "", [&](const CommandSpec&, const std::string& path) {
@@ -32,7 +32,7 @@ std::string path_cases(const CommandSpec& program) {
   return cases;
 }
 
-/// What stands behind each flag that takes a value.
+/// The cases that offer the values of each flag that takes one.
 std::string value_cases(const CommandSpec& program) {
   std::string cases;
   for_each_command(program, "", [&](const CommandSpec& command, const std::string& path) {
@@ -46,7 +46,7 @@ std::string value_cases(const CommandSpec& program) {
   return cases;
 }
 
-/// What else may stand in each command.
+/// The cases that offer the other words of each command.
 std::string word_cases(const CommandSpec& program) {
   std::string cases;
   for_each_command(program, "", [&](const CommandSpec& command, const std::string& path) {

@@ -1,6 +1,5 @@
-// What `ringlet inspect` found in one file or folder, before it is decided how to show it: facts,
-// tables, pictures and warnings. A printer for people and one for programs render it; formats know
-// neither.
+// What `ringlet inspect` found in one file or folder: facts, tables, pictures and warnings. How it
+// is shown comes later: one printer is for people, one for programs. The formats know neither.
 #pragma once
 
 #include <cstdint>

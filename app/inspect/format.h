@@ -23,7 +23,7 @@ struct Subject {
 };
 
 struct Wishes {
-  int pictures = 0;  ///< of images, how many to draw
+  int pictures = 0;  ///< how many images to draw
 };
 
 class Format {
@@ -45,13 +45,14 @@ std::unique_ptr<Format> run_format();    ///< the --out of a run
 /// All of them, in the order in which they are asked.
 std::span<const std::unique_ptr<Format>> formats();
 
-/// Opens a path for the formats. Throws FileError or DataError: not there, not readable.
+/// Opens a path and reads what recognising it needs. Throws FileError or DataError: not there, not
+/// readable.
 Subject look_at(const std::filesystem::path& path);
 
 /// The format of `subject`; nullptr for none.
 const Format* find_format(const Subject& subject);
 
-/// What is in `path`. Throws FileError or DataError, also where no format recognises it.
+/// Describes `path`. Throws FileError or DataError, also where no format recognises it.
 Document inspect(const std::filesystem::path& path, const Wishes& wishes);
 
 }  // namespace ringlet::app::inspect

@@ -11,7 +11,7 @@
 namespace ringlet::app::inspect {
 namespace {
 
-/// What the steps' columns say when one goes through them.
+/// The columns of the steps, summarised.
 struct Course {
   std::int64_t nans = 0, missing = 0, repeated = 0;
   double least = std::numeric_limits<double>::quiet_NaN();

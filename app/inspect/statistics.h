@@ -20,7 +20,7 @@ class Statistics {
   std::int64_t nans() const { return nans_; }
   std::int64_t infinities() const { return infinities_; }
   std::int64_t zeros() const { return zeros_; }
-  /// Of the finite ones; NaN where there are none.
+  /// Statistics of the finite numbers; NaN where there are none.
   double minimum() const;
   double maximum() const;
   double mean() const;

@@ -40,7 +40,7 @@ struct Rank {
   }
 };
 
-/// What is kept of all spans, whatever their number.
+/// Totals over all spans, in memory that does not grow with their number.
 struct Totals {
   Sum all;
   std::map<std::int64_t, Rank> ranks;

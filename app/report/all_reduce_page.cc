@@ -131,7 +131,8 @@ std::string sizes_text(const bench::Stretch& stretch) {
              : bench::size_text(stretch.from) + " to " + bench::size_text(stretch.to);
 }
 
-/// Who is the fastest where: as measured, or by the models, whose sizes are computed ones.
+/// The table of which strategy is the fastest where: as measured, or by the models, whose sizes are
+/// computed.
 std::string fastest_table(const bench::Comparison& comparison,
                           const std::vector<bench::Stretch>& stretches, const std::string& id,
                           const char* title, bool computed) {

@@ -12,7 +12,7 @@ namespace ringlet::app::report {
 
 namespace {
 
-/// What a plot shows of a row.
+/// The figure of a row that a plot shows.
 using Quantity = double (*)(const bench::Measurement&);
 
 double time_us(const bench::Measurement& m) { return m.median_us; }

@@ -1,4 +1,4 @@
-// An axis of a plot: from numbers to places, and the numbers worth a mark.
+// An axis of a plot: maps numbers to places, and picks the numbers that get a mark.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct AxisSpec {
   bool binary = false;  ///< with log: marks at powers of two instead of ten
   bool round = false;   ///< begins and ends at a mark, instead of at the data's ends
   bool whole = false;   ///< counts something: marks at whole numbers only
-  /// The least that it shows, beside the data: an axis that has to begin at 0 includes 0. Infinite
-  /// bounds ask for nothing.
+  /// The range that it shows at least, beside the data: an axis that has to begin at 0 includes 0.
+  /// An infinite bound asks for nothing.
   double include_low = std::numeric_limits<double>::infinity();
   double include_high = -std::numeric_limits<double>::infinity();
   bool percent = false;  ///< shares of 1, shown as percentages

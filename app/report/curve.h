@@ -1,4 +1,4 @@
-// Curves: numbers over numbers, and what makes thousands of them into a line that one can see.
+// Curves: numbers over numbers, and how thousands of them become a line that one can see.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ Curve smoothed(const Curve& curve, double window);
 /// At most about `points` points: the means of neighbours.
 Curve thinned(const Curve& curve, std::size_t points);
 
-/// At most about `points` points that show how far the curve went: of neighbours, the least and the
-/// largest, in their order.
+/// At most about `points` points that show how far the curve went: the least and the largest of
+/// each run of neighbours, in their order.
 Curve outline(const Curve& curve, std::size_t points);
 
 }  // namespace ringlet::app::report

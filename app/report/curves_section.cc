@@ -57,7 +57,7 @@ Curve over_epochs(const RunFolder& run, double train::EpochMetrics::*field) {
   return curve;
 }
 
-/// Of steps or epochs.
+/// The axis of steps or epochs.
 AxisSpec axis(const char* title) {
   AxisSpec spec;
   spec.title = title;

@@ -30,7 +30,7 @@ std::string seconds_in_words(double seconds) {
   return fmt::format("{}:{:02} <small>h</small>", whole / 3600, whole / 60 % 60);
 }
 
-/// What a run came to.
+/// The final numbers of a run.
 struct Result {
   std::int64_t steps = 0;
   double train_loss = NAN, test_loss = NAN, test_accuracy = NAN;  // of the last epoch
@@ -114,10 +114,9 @@ std::string lede_of(const RunFolder& run, const Result& result) {
 
 std::string table_of(const std::vector<RunFolder>& runs) {
   std::string html =
-      "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr><th>run</th><th>test "
-      "accuracy"
-      "</th><th>best (epoch)</th><th>test loss</th><th>training loss</th><th>time</th><th>samples/s"
-      "</th><th>in sync</th></tr></thead><tbody>\n";
+      "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr>"
+      "<th>run</th><th>test accuracy</th><th>best (epoch)</th><th>test loss</th>"
+      "<th>training loss</th><th>time</th><th>samples/s</th><th>in sync</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Result result = result_of(runs[i]);
     html += fmt::format(

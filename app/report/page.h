@@ -1,6 +1,6 @@
-// A page that stands alone: style and script are in it, and it asks no network for anything. It is
-// legible on a telephone, in the dark and on paper, and whole without its script, which adds
-// read-outs to the plots (svg_plot.h).
+// A page that stands alone: style and script are in it, and it loads nothing from a network. It is
+// legible on a telephone, in the dark and on paper. Without its script it is complete; the script
+// adds read-outs to the plots (svg_plot.h).
 #pragma once
 
 #include <string>

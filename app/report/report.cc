@@ -21,7 +21,7 @@ static_assert(kMaxRuns <= kColors);
 
 namespace {
 
-/// What the model answers, or why that is not known.
+/// The section on the model's answers, or a line that says why they are not known.
 std::string answers_of(const RunFolder& run, const std::string& data_dir,
                        const std::string& suffix) {
   try {

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr int kMaxDepth = 16;  // ours has four levels
 
-/// run.json, asked for what may not be there.
+/// run.json, read field by field; any field may be missing.
 class Record {
  public:
   explicit Record(json root) : root_(std::move(root)) {}

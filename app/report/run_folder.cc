@@ -19,7 +19,7 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Takes what `read` gives; an error becomes a note.
+/// Stores what `read` returns; turns its error into a note.
 template <class Read>
 void or_note(RunFolder& run, Read read) {
   try {

@@ -1,4 +1,4 @@
-// What lies in a run's folder, as far as a report tells of it.
+// The content of a run's folder, as far as a report shows it.
 #pragma once
 
 #include <filesystem>
@@ -22,11 +22,11 @@ struct RunFolder {
   std::string config;                   ///< config.toml's text, or empty
   std::vector<std::string> notes;       ///< a line for each thing that is missing
 
-  /// The weights: model.safetensors, or where the run has not ended those of its state.
+  /// The weights: model.safetensors; where the run has not ended, those of its state.
   std::optional<std::filesystem::path> weights;
   bool finished = false;  ///< model.safetensors is there
 
-  /// The model's name: of run.json or the recipe, else "a model".
+  /// The model's name from run.json or the recipe, else "a model".
   std::string model_name() const;
   std::string data_name() const;
 };

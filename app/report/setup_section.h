@@ -1,5 +1,5 @@
-// How a run was set up and on what it ran: config.toml as it is, else the recipe of its state; and
-// the machine of run.json.
+// How a run was set up (config.toml as it is, else the recipe of its state), and the machine of
+// run.json.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ std::string path_of(const Curve& curve, const Axis& x, const Axis& y) {
   return path;
 }
 
-/// What can be seen of a point alone: one of a gap's two sides, or the only one.
+/// Whether a point has no neighbour to draw a line to: between two gaps, or the only one.
 bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
   const bool before = i > 0 && y.shows(curve.y[i - 1]);
   const bool after = i + 1 < curve.size() && y.shows(curve.y[i + 1]);
@@ -80,7 +80,7 @@ void draw_series(std::string& svg, const Series& series, const Axis& x, const Ax
   svg += "</g>\n";
 }
 
-/// What the page's script needs to find the place of a number.
+/// The attributes from which the page's script computes the place of a number.
 std::string scale_attributes(const Plot& plot, const Axis& x, const Axis& y) {
   return fmt::format(
       " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""

@@ -1,5 +1,5 @@
-// What a run's model answers on the test data: how often it takes which class for which, and where
-// it was the most wrong.
+// The answers of a run's model on the test data: how often it takes which class for which, and the
+// mistakes that it was surest of.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct TestResults {
   std::shared_ptr<const data::Dataset> images;
   /// [label * classes + answer]: how many.
   std::vector<std::int64_t> confusion;
-  /// Those whose label the model held for the least likely, beginning with the worst.
+  /// The mistakes in which the model gave the true class the least probability, the worst first.
   std::vector<Mistake> worst;
 
   std::int64_t classes() const { return images->classes(); }
@@ -39,9 +39,9 @@ struct TestResults {
 TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector<float>& logits,
                   std::size_t keep);
 
-/// Opens the run's data and lets its model answer. `data_dir`: where the data lies now; empty:
-/// where it lay then. Throws Error where that cannot be done: no weights, no data, or other data
-/// than then.
+/// Opens the run's data and computes its model's answers. `data_dir`: where the data lies now;
+/// empty: where it lay then. Throws Error where that cannot be done: no weights, no data, or other
+/// data than then.
 TestResults test_model(const RunFolder& run, const std::string& data_dir);
 
 }  // namespace ringlet::app::report

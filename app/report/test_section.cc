@@ -33,10 +33,8 @@ std::string most_often_taken_for(const TestResults& results, std::int64_t label)
 
 std::string class_table(const TestResults& results) {
   std::string html =
-      "<table class=\"wide\"><thead><tr><th>class</th><th>accuracy</th><th "
-      "class=\"track\"></th><th>most often "
-      "taken "
-      "for</th></tr></thead><tbody>\n";
+      "<table class=\"wide\"><thead><tr><th>class</th><th>accuracy</th><th class=\"track\"></th>"
+      "<th>most often taken for</th></tr></thead><tbody>\n";
   for (std::int64_t label = 0; label < results.classes(); ++label) {
     const std::int64_t samples = results.samples_of(label);
     const double share = samples == 0 ? 0

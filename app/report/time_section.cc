@@ -114,8 +114,7 @@ std::string time_section(const std::vector<RunFolder>& runs) {
   if (std::any_of(runs.begin(), runs.end(), on_gpu)) {
     html +=
         "<p class=\"note\">On a GPU these are the seconds of the thread that launches the work, "
-        "which "
-        "runs ahead of it and waits for it under &ldquo;other&rdquo;.</p>\n";
+        "which runs ahead of it and waits for it under &ldquo;other&rdquo;.</p>\n";
   }
   html += "<div class=\"side\">\n" + figure_of(figure_from(bars_of(runs), runs.size() == 1));
   return html + "<div>" + table_of(runs) + "</div>\n</div>\n";

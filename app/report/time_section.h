@@ -1,5 +1,4 @@
-// The report's times: what the seconds of training went to, by epoch for one run, by run for
-// several.
+// The report's times: where the seconds of training went, by epoch for one run, by run for several.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ bool same_series(const Measurement& a, const Measurement& b) {
          std::tie(b.engine, b.ranks_as, b.transport, b.strategy);
 }
 
-/// As many words as it takes to tell the series apart.
+/// Labels of series, with as many words as it takes to tell them apart.
 class Labels {
  public:
   explicit Labels(const std::vector<Measurement>& measurements) {
@@ -57,7 +57,7 @@ void add(Comparison& comparison, const Measurement& m, const Labels& labels) {
   comparison.series.push_back({labels.of(m), {m}, {}, {}});
 }
 
-/// Of rows in ascending order of size, the quickest of each.
+/// The quickest row of each size; `rows` are in ascending order of size.
 std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
   std::vector<Measurement> quickest;
   for (const Measurement& m : rows) {
@@ -89,8 +89,8 @@ double median_at(const Series& series, std::int64_t bytes) {
   return INFINITY;
 }
 
-/// Where two curves meet between two sizes, straight lines over logarithms; nothing where one of
-/// them has not both sizes.
+/// The size at which two curves meet between two measured sizes, on straight lines over logarithms.
+/// Nothing where a curve lacks one of the sizes.
 std::optional<double> meeting(const Series& before, const Series& after, std::int64_t low,
                               std::int64_t high) {
   const double gap_low = std::log(median_at(after, low) / median_at(before, low));
@@ -205,8 +205,8 @@ bool carried_alike(const Measurement& a, const Measurement& b) {
   return std::tie(a.engine, a.ranks_as, a.transport) == std::tie(b.engine, b.ranks_as, b.transport);
 }
 
-/// How much longer `automatic` takes than the fastest of the others that go the same way: a line,
-/// "" where there is none.
+/// A line that says how much longer `automatic` takes than the fastest fixed strategy over the same
+/// transport; "" where there is none.
 std::string choice_text(const Series& automatic, const Comparison& comparison) {
   std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
   for (const Measurement& row : automatic.curve) {

@@ -1,5 +1,5 @@
-// Comparison: measurements of the same work put side by side: a series for each strategy and
-// engine, the cost model that fits it, and which of them is the fastest from which size on.
+// Comparison: measurements of the same work side by side. It has a series for each strategy and
+// engine, the cost model that fits it, and the sizes at which each is the fastest.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace ringlet::bench {
 struct Series {
   std::string label;                 ///< "ring", or "openmpi ring" beside other engines
   std::vector<Measurement> rows{};   ///< at least one
-  std::vector<Measurement> curve{};  ///< of rows of the same size the quickest
+  std::vector<Measurement> curve{};  ///< the quickest of the rows of each size
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
   /// The model's time in seconds; only with a fit.
   double predicted_seconds(double bytes) const;
@@ -28,8 +28,8 @@ struct Series {
 struct Stretch {
   std::size_t series = 0;
   std::int64_t from = 0, to = 0;  ///< measured sizes, both included
-  /// Where the curves of this one and the one before meet, read off between the measured sizes;
-  /// of the first stretch nothing.
+  /// Size at which this curve crosses the one before, read off between the measured sizes. Nothing
+  /// for the first stretch.
   std::optional<double> begins_at{};
 };
 
@@ -44,8 +44,8 @@ struct Comparison {
 /// One for each number of ranks, type, operation and place, in the order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
-/// The same by the models of the series that have one, between the least and the largest measured
-/// size; from and to are then where the curves meet.
+/// The same by the fitted models, between the least and the largest measured size. `from` and `to`
+/// are then the sizes where the curves cross.
 std::vector<Stretch> fastest_by_models(const Comparison& comparison);
 
 /// Characters of the longest label, but at least those of the table's column.

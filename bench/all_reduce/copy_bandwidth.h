@@ -1,4 +1,4 @@
-// How fast the machine copies memory: what no all-reduce of large buffers can be faster than.
+// How fast the machine copies memory: an upper limit for every all-reduce of large buffers.
 #pragma once
 
 #include <cstdint>

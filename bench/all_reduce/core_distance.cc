@@ -24,7 +24,7 @@ struct alignas(128) Line {
 };
 constexpr std::int64_t kEnd = -1;
 
-/// Waits until it is another turn than `from`, and gives the processor away only where that lasts.
+/// Waits until the turn differs from `from`. Yields the processor only when that takes long.
 std::int64_t await_change(const Line& line, std::int64_t from) {
   constexpr std::int64_t kLooks = 2000;
   std::int64_t now = from;
@@ -34,8 +34,8 @@ std::int64_t await_change(const Line& line, std::int64_t from) {
   return now;
 }
 
-/// Keeps the calling thread on one processor: where it is, or, if that is `taken`, on another one
-/// that it may use. Returns which; -1 if there is none.
+/// Pins the calling thread to its current processor or, if that is `taken`, to another one that it
+/// may use. Returns which; -1 if there is none.
 int settle(int taken) {
   cpu_set_t allowed, chosen;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return -1;

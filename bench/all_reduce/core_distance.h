@@ -1,9 +1,9 @@
 // How far apart the processors are that two ranks run on.
 //
-// On one chip a cache line comes from another core through the last cache that both share; on
-// another chip (or another corner of a virtual machine's host, which may move a virtual core from
-// one minute to the next) it crosses a link between them. An all-reduce of few bytes is little else
-// than such trips, so no figure of one means anything without it.
+// On one chip a cache line comes from another core through the last-level cache that both share. On
+// another chip it crosses a link between them. (So it does in another corner of a virtual machine's
+// host, and the host may move a virtual core from one minute to the next.) An all-reduce of few
+// bytes is little else than such trips, so its time means nothing without this distance.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@ struct CoreDistance {
   const char* word() const { return near() ? "near" : "far"; }
 };
 
-/// Two threads hand a cache line to and fro, on two processors that the system has chosen for them
-/// (ranks are not pinned, either; but where other programs leave them only one between them, the
-/// second goes to another). Of some hundred batches the quickest counts, since other programs may
-/// have kept one of the two waiting in the rest. Takes some milliseconds, half a second at most.
-/// Nothing where there is only one processor, or no batch ran undisturbed.
+/// Two threads hand a cache line to and fro, on two processors that the system has chosen for them,
+/// as it does for ranks that are not pinned. Where other programs leave only one processor for
+/// both, the second thread goes to another one. Of some hundred batches the quickest counts: in the
+/// others one of the two may have been kept waiting. Takes some milliseconds, half a second at
+/// most. Nothing where there is only one processor, or no batch ran undisturbed.
 std::optional<CoreDistance> measure_core_distance();
 
 }  // namespace ringlet::bench

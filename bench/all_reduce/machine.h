@@ -1,4 +1,4 @@
-// The machine that a benchmark ran on, as far as its figures depend on it.
+// The machine that a benchmark ran on: what its figures depend on.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ struct MachineRecord {
   std::string started;  ///< "2026-11-21T20:15:00Z"
 };
 
-/// All but the distances, which the blocks add; copies memory for about a second.
+/// Fills all fields but the distances, which the blocks add. Copies memory for about a second.
 MachineRecord survey_machine();
 
-/// The processors' load over the last minute, or nothing where the system does not tell.
+/// The system's load over 1, 5 and 15 minutes; empty where the system does not tell.
 std::vector<double> load_average();
 
 nlohmann::json to_json(const MachineRecord& machine);
-/// The "machine" of a file of rows, less what is not as to_json() writes it (other programs' files
-/// know of processor and cores alone); null where there is none.
+/// The "machine" of a file of rows, without the fields that to_json() would not write (other
+/// programs' files have processor and cores only). Null where there is none.
 nlohmann::json read_machine(const std::filesystem::path& file);
 
 }  // namespace ringlet::bench

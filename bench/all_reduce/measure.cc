@@ -25,7 +25,7 @@ namespace ringlet::bench {
 
 namespace {
 
-/// What a rank tells the others of its calls: numbers without a name, since they go as bytes.
+/// What a rank sends to the others about its calls, as bytes: so it holds numbers only.
 struct RankResult {
   std::int64_t wrong = 0;
   std::uint64_t hash = 0;
@@ -50,7 +50,7 @@ struct RankResult {
   }
 };
 
-/// The buffers of one size on one rank, and what goes into them and comes out.
+/// The buffers of one size on one rank: input, result, and what checks them.
 class RankBuffers {
  public:
   RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
@@ -141,7 +141,7 @@ class StrategyBench {
     return all;
   }
 
-  /// A few calls more, whose spans are wanted.
+  /// Makes a few calls more, whose spans go to the trace.
   void run_traced(train::TraceWriter& trace, Device& device) {
     for (int i = 0; i < kTracedCalls; ++i) {
       prepare();
@@ -171,7 +171,7 @@ class StrategyBench {
   }
   std::int64_t wrong_now() { return options_.check ? buffers_.count_wrong(iteration_) : 0; }
 
-  /// Seconds that a call takes with all that belongs to it, by the fastest one.
+  /// Seconds that a call takes with all that belongs to it, taken from the fastest one.
   double warm_up() {
     double fastest = INFINITY;
     for (int i = 0; i < options_.warm_up; ++i) {
@@ -225,7 +225,7 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
   return row;
 }
 
-/// What makes the strategy where its name alone does not.
+/// The maker of a strategy whose name alone does not say how to make it.
 comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::string& strategy,
                              const std::string& transport) {
   train::Execution execution = options.execution;

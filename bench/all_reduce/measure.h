@@ -29,9 +29,9 @@
 
 namespace ringlet::bench {
 
-inline constexpr int kMostIterations = 1000;              ///< that are chosen
-inline constexpr int kFewestIterations = 5;               ///< likewise
-inline constexpr double kSecondsOfASize = 0.2;            ///< that they are chosen for
+inline constexpr int kMostIterations = 1000;              ///< most calls, where they are chosen
+inline constexpr int kFewestIterations = 5;               ///< fewest calls, likewise
+inline constexpr double kSecondsOfASize = 0.2;            ///< time for which they are chosen
 inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
 
@@ -50,18 +50,19 @@ struct AllReduceBenchOptions {
   comm::MakeAllReduce make_strategy{};  ///< in place of those that `strategies` name
 };
 
-/// What carries the data: "local", "shm", "gloo" or "nccl".
+/// Name of what carries the data: "local", "shm", "gloo" or "nccl".
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes);
 
-/// Whether the ranks are pinned, of which there are `ranks` in all processes.
+/// Whether the ranks, `ranks` over all processes, are pinned.
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
 
-/// Told of each measurement as it is made, on rank 0's thread.
+/// Gets each measurement as it is made, on rank 0's thread.
 using MeasurementListener = std::function<void(const Measurement& measurement)>;
 
-/// All sizes in order and, at each, all strategies in order: so that those which are compared ran
-/// side by side. `processes` as in run_replicas(). Every process gets all measurements; only rank 0
-/// tells `listener`. With `trace`, kTracedCalls more calls of each are recorded there.
+/// Measures all sizes in order and, at each, all strategies in order, so that those which are
+/// compared run close together in time. `processes` as in run_replicas(). Every process gets all
+/// measurements; only rank 0 calls `listener`. With `trace`, kTracedCalls more calls of each are
+/// recorded there.
 std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace = nullptr,

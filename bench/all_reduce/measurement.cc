@@ -86,7 +86,7 @@ Measurement from_json(const json& row) {
   return m;
 }
 
-/// Why a row that reads well cannot be shown; "" if it can.
+/// Why a row that could be read cannot be shown; "" if it can.
 std::string complaint(const Measurement& m) {
   if (m.ranks < 2) return "'ranks' is below 2";
   if (m.bytes < 1) return "'bytes' is below 1";

@@ -1,5 +1,6 @@
-// Measurement: what one all-reduce of one size took; a row of the benchmark's table, an object of
-// its JSON, a line of its CSV. Other engines' programs write the same objects, one a line.
+// Measurement: the time of one all-reduce of one size. It is a row of the benchmark's table, an
+// object of its JSON, a line of its CSV. Other engines' programs write the same objects, one a
+// line.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct Measurement {
   bool in_place = true;
   bool pinned = false;          ///< each rank to a processor of its own
   std::int64_t iterations = 0;  ///< timed
-  // Of a call, which takes as long as its slowest rank.
+  // Times of a call, which takes as long as its slowest rank.
   double median_us = 0;
   double min_us = 0;
   double p99_us = 0;
@@ -33,10 +34,11 @@ struct Measurement {
 
   /// Bytes / median, in GB/s (1e9).
   double algbw_gbs() const;
-  /// algbw 2 (p-1)/p: what each rank has to send and receive at least, whatever p is.
+  /// algbw 2 (p-1)/p: the bytes a second that each rank has to send and receive at least, whatever
+  /// p is.
   double busbw_gbs() const;
   bool ranks_differ() const;
-  /// Every rank got the exact result, as far as that was looked at.
+  /// Whether every rank got the exact result, as far as results were compared.
   bool right() const { return wrong == 0 && !ranks_differ(); }
 };
 
@@ -44,8 +46,8 @@ struct Measurement {
 void set_times(Measurement& measurement, std::vector<double> seconds);
 
 nlohmann::json to_json(const Measurement& measurement);
-/// What a file written by --json (an object with "rows") or by another engine's program (an object
-/// a line) holds. Throws FileError naming the file, and the row and field that are not right.
+/// Reads a file that --json wrote (an object with "rows"), or another engine's program (an object a
+/// line). Throws FileError naming the file, and the row and field that are wrong.
 std::vector<Measurement> read_measurements(const std::filesystem::path& file);
 
 /// A heading and a line for each, as comma-separated values.

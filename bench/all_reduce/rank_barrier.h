@@ -1,10 +1,9 @@
 // RankBarrier: where the ranks of a benchmark meet before each timed call.
 //
-// They meet in two counters that all watch without sleeping, so that they leave within a cache
-// line's trip of each other; a barrier of messages lets the first go several microseconds before
+// They meet in two counters that all watch without sleeping, so they leave within a cache line's
+// trip of each other. A barrier of messages would let the first rank go several microseconds before
 // the last, which is more than a small all-reduce takes. The counters lie in memory that the ranks
-// share, be they threads or processes. Where ranks outnumber the processors, who waits lets others
-// run.
+// share, be they threads or processes. Where ranks outnumber the processors, a waiting rank yields.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
-// Reading a result, as whoever wanted it would: within the time that is taken, by this benchmark
-// and by those of bench/peers. Up to half of what is measured is spent here, where the other core's
-// cache holds what is read, so the loop must cost no more than the memory does: independent sums,
-// in the widest vectors that the processor has.
+// Reads a whole result, as a program that wanted it would. This is inside the timed part, here and
+// in bench/peers. Up to half of the time goes into it, where what is read lies in another core's
+// cache. So the loop must cost no more than the memory does: independent sums, in the widest
+// vectors that the processor has.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct ReadLoop {
   std::uint64_t (*read)(const void* data, std::int64_t bytes);
 };
 
-/// Those that this processor runs, the widest first: what read_all() takes. "portable" is the last.
+/// The loops that this processor runs, the widest first; read_all() takes that. "portable" is the
+/// last.
 std::vector<ReadLoop> read_loops();
 
 }  // namespace ringlet::bench

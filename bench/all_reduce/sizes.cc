@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::pair<char, int>, 3> kUnits{{{'G', 30}, {'M', 20}, {'K', 10}}};
 
-/// How far to shift for what stands behind the digits.
+/// The power of two that the unit behind the digits stands for.
 std::optional<int> shift_of(std::string_view unit) {
   if (unit.empty() || unit == "B") return 0;
   for (const auto& [letter, shift] : kUnits) {

@@ -16,8 +16,8 @@ std::optional<std::int64_t> parse_size(std::string_view text);
 /// 4096 as "4K", 1000 as "1000".
 std::string size_text(std::int64_t bytes);
 
-/// From `begin` on, each the former times `factor` or, where `step` is not 0, plus `step`, as long
-/// as `end` is not passed; rounded down to whole elements, without repetition. Throws ContractError
+/// Sizes from `begin` on, each one the size before times `factor` or, where `step` is not 0, plus
+/// `step`, up to `end`. Rounded down to whole elements, without repetition. Throws ContractError
 /// for an empty range, a factor below 2, and elements larger than `begin`.
 struct SizeRange {
   std::int64_t begin = 4096;

@@ -1,11 +1,13 @@
-// TestPattern: what the ranks of a benchmark reduce, and what must come out, to the last bit.
+// TestPattern: the input of each rank of a benchmark, and the exact result, to the last bit.
 //
-// Whole numbers, small enough that every order of additions is exact in the element's type; with
-// mean they are multiples of the number of ranks, so that the division is exact as well; with min
-// and max some are negative. Element j of rank r in iteration i is table_r[(j + i) mod 1021]: each
-// iteration has other numbers, so a result that was left from the former one is wrong nearly
-// everywhere; 1021 is prime, so a chunk in the wrong place is, too; and writing and comparing are
-// copies and comparisons of a table that stays in the first cache.
+// The numbers are whole and small enough that every order of additions is exact in the element's
+// type. With mean they are multiples of the number of ranks, so that the division is exact as well;
+// with min and max some are negative.
+//
+// Element j of rank r in iteration i is table_r[(j + i) mod 1021]. Each iteration has other
+// numbers, so a result that was left from the one before is wrong nearly everywhere. 1021 is prime,
+// so a chunk in the wrong place is wrong too. Writing and comparing are copies and comparisons of a
+// table that stays in the first-level cache.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 namespace ringlet::bench {
 
-/// Those that this one runs, the widest first; none where there is no such file for it.
+/// The loops that this processor runs, the widest first; none where there is no file for its kind.
 std::vector<ReadLoop> wide_read_loops();
 
 /// The loop that every processor runs, which reads what is left of a vector too.

@@ -1,5 +1,6 @@
-// Each kernel that passes over memory against its floor: the bytes that it must move at the rate at
-// which this device copies, which is measured first. cuDNN's pooling and softmax stand beside ours.
+// Compares each kernel that passes over memory with its floor: the time that the bytes which it
+// must move take at the rate at which this device copies. That rate is measured first. cuDNN's
+// pooling and softmax stand beside Ringlet's.
 //
 //   kernel_floors --device cuda:0 --batch 256,4096 --json floors.json
 //

@@ -3,10 +3,10 @@
 //
 //   kernels_bench --benchmark_filter='lanes_fused/128'
 //
-// Counters: best_ms and GFLOPs of the best repetition, share of one thread's peak (with the
-// device's instruction set). Work is counted as a textbook counts it, so the fused step, which
-// leaves out what pooling drops, may show more than it computes: conv2's share above 1 is that.
-// Times are the thread's processor time, so that other processes do not count.
+// Counters: best_ms and GFLOPs of the best repetition, and its share of one thread's peak (with the
+// device's instruction set). Work is counted as a textbook counts it. The fused step leaves out
+// what pooling drops, so it may show more than it computes: that is why conv2's share can be above
+// 1. Times are the thread's processor time, so that other processes do not count.
 #include <benchmark/benchmark.h>
 #include <time.h>
 

@@ -40,7 +40,7 @@ void fill_with(Device& device, const View& view, F make) {
   device.compute().synchronize();
 }
 
-/// The list under construction: each call is run once, and its bytes are what dispatch() counts.
+/// Builds the list. Each call is run once; its bytes are those that dispatch() counts.
 class List {
  public:
   explicit List(Stream& stream) : stream_(stream) {}

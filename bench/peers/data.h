@@ -1,6 +1,6 @@
-// What the ranks sum, and whether the sum is right. Inputs are whole numbers from 0 to 255 that
-// depend on rank, call and element, so a float holds every sum exactly, and a chunk that is
-// missing, counted twice, left from the call before or in the wrong place does not go unseen.
+// The input of each rank, and the check of the sum. Inputs are whole numbers from 0 to 255 that
+// depend on rank, call and element, so a float holds every sum exactly. A chunk that is missing,
+// counted twice, left from the call before or in the wrong place shows.
 #pragma once
 
 #include <cstdint>

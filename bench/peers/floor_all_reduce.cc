@@ -1,17 +1,18 @@
 // The floor under every all-reduce between two cores of this machine, timed as Ringlet times its
-// own (measurement.h): a line of JSON for each way and size. Two threads on a processor each sum
+// own (measurement.h): a line of JSON for each way and size. Two threads, on a processor each, sum
 // what lies in memory that both reach, and do nothing besides: no names, checks, records, time-outs
-// or choices. What a real one takes longer is the price of these; what this takes, the cores do.
+// or choices. The time of this is what the cores take; a real all-reduce takes longer by the price
+// of these services.
 //
 //   floor_all_reduce --sizes 4K,512K
 //
-// two-shot                each publishes a flag and waits for the other's, writes the sum of its
-//                         half into both buffers, publishes a second flag and waits for that
-// two-shot-four-streams   the same, four quarters of the half side by side
-// one-shot                each copies its buffer to one of its two windows in turn, publishes a
-//                         flag, waits, and adds the other's window to its buffer
+//   two-shot                each publishes a flag and waits for the other's, writes the sum of its
+//                           half into both buffers, publishes a second flag and waits for that
+//   two-shot-four-streams   the same, four quarters of the half side by side
+//   one-shot                each copies its buffer to one of its two windows in turn, publishes a
+//                           flag, waits, and adds the other's window to its buffer
 //
-// It is no way to sum in earnest: whoever dies leaves the other waiting for ever.
+// This is not meant for real use: if one thread dies, the other waits for ever.
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -53,8 +54,8 @@ struct FloorOptions {
   Names strategies{kTwoShot, kFourStreams, kOneShot};
 };
 
-/// Floats that begin a large page, on large pages where the system gives them: the floor is not to
-/// hold the look-up of pages that a larger one spares. Not touched before it is used.
+/// Floats that begin a large page, on large pages where the system gives them. So the floor does
+/// not include look-ups of small pages. Not touched before use.
 class LargePages {
  public:
   explicit LargePages(std::size_t count) : count_(count) {
@@ -74,12 +75,12 @@ class LargePages {
   std::size_t count_;
 };
 
-/// How often a rank has come to a point where the other may wait for it.
+/// Counts how often a rank has come to a point where the other may wait for it.
 struct alignas(128) Flag {  // two lines: processors fetch them in pairs
   std::atomic<std::uint64_t> count{0};
 };
 
-/// What both ranks reach, by rank.
+/// The memory that both ranks reach, by rank.
 struct Shared {
   explicit Shared(std::size_t count)
       : data{LargePages(count), LargePages(count)},

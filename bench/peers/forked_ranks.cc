@@ -29,7 +29,7 @@ namespace {
   throw std::system_error(errno, std::generic_category(), call);
 }
 
-/// On which a rank says why it fails.
+/// A pipe on which a rank says why it fails.
 class Complaints {
  public:
   Complaints() {

@@ -26,9 +26,9 @@ class ForkedMemory {
 void bind_to_processor(int rank);
 
 /// Runs `run(rank)` in `ranks` processes and waits for all. Throws std::runtime_error with the rank
-/// and the words of the first that failed; the others, which would wait for it for ever, are
-/// killed. They die with this process, too. Call it while this process has one thread and nothing
-/// unwritten on stdout.
+/// and the message of the first that failed; the others, which would wait for it for ever, are
+/// killed. They die with this process, too. To be called while this process has one thread and
+/// nothing unwritten on stdout.
 void run_forked(int ranks, const std::function<void(int rank)>& run);
 
 }  // namespace ringlet::bench::peers

@@ -1,5 +1,5 @@
-// Gloo's ways to sum, over TCP on the loopback, which is the only transport of Debian's build that
-// needs no InfiniBand.
+// Gloo's all-reduce algorithms, over TCP on the loopback. Of the transports in Debian's build, only
+// TCP needs no InfiniBand.
 #pragma once
 
 #include <functional>
@@ -25,13 +25,13 @@ const std::vector<std::string>& gloo_transports();
 
 bool runs_on(const std::string& strategy, const std::string& transport);
 
-/// Joins rank `rank` of `ranks` with its peers, who call it alike; they find each other by files in
-/// `folder`. Throws what Gloo throws.
+/// Joins rank `rank` of `ranks` with its peers, which call this alike. They find each other by
+/// files in `folder`. Throws what Gloo throws.
 std::shared_ptr<gloo::Context> connect_gloo(const std::string& transport, int rank, int ranks,
                                             const std::string& folder);
 
-/// What sums `data` over the ranks, in place, at each call. Collective. `data` and `context`
-/// outlive it.
+/// Returns a function that sums `data` over the ranks, in place, at each call. Collective. `data`
+/// and `context` must outlive it.
 std::function<void()> gloo_all_reduce(const std::string& strategy,
                                       const std::shared_ptr<gloo::Context>& context,
                                       std::span<float> data);

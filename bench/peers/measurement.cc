@@ -19,7 +19,7 @@ constexpr std::int64_t kAlwaysChecked = 4 << 20;  // bytes up to which every res
 constexpr double kSecondsOfACase = 0.2;           // where the number of calls is chosen
 constexpr int kFewestChosen = 5;
 
-/// The compiler must believe that somebody looks at the value.
+/// Makes the compiler believe that somebody reads the value.
 void keep(std::uint64_t value) { asm volatile("" : : "g"(value) : "memory"); }
 
 /// One rank's calls of one case.
@@ -86,7 +86,7 @@ class Case {
   std::int64_t wrong_ = 0;
 };
 
-/// What the ranks left, once all have.
+/// Puts the ranks' results together, once all have written theirs.
 Measurement collect(Meeting& meeting, int calls) {
   std::vector<double> slowest;
   for (int call = 0; call < calls; ++call) {

@@ -42,7 +42,7 @@ struct Times {
 /// Of at least one call; p99 is the smallest that 99 % of the calls do not exceed.
 Times times_of(std::vector<double> seconds);
 
-/// What came out, on rank 0; the others have nothing.
+/// The result, on rank 0; the others have nothing.
 struct Measurement {
   Times times;
   int iterations = 0;      ///< timed calls

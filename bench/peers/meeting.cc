@@ -76,8 +76,8 @@ double Meeting::core_distance() {
   return head().distance;
 }
 
-/// Rank 0 makes the turn odd, rank 1 even again, until rank 0 has seen enough or waited too long:
-/// two ranks on one processor tell nothing of the way between two.
+/// Rank 0 makes the turn odd, rank 1 makes it even again, until rank 0 has seen enough or waited
+/// too long: two ranks on one processor say nothing about the way between two.
 double Meeting::hand_to_and_fro() {
   using Clock = std::chrono::steady_clock;
   constexpr int kBatches = 51, kTrips = 20;  // a batch takes 1 us near, 6 us far

@@ -4,9 +4,9 @@
 //   mpirun -n 2 --mca pml ob1 --mca btl self,vader --mca coll_tuned_use_dynamic_rules 1
 //     --mca coll_tuned_allreduce_algorithm 4 openmpi_all_reduce --sizes 4K,512K
 //
-// mpirun chooses how bytes go and which algorithm sums; the rows say what Open MPI's own variables
-// hold then (MPI_T), not what somebody meant to ask for. bench/peers/all_reduce starts it with all
-// that count.
+// mpirun chooses how bytes go and which algorithm sums. The rows name what Open MPI's own variables
+// hold then (MPI_T), not what mpirun was asked for. bench/peers/all_reduce starts it with all
+// settings that count.
 #include <fmt/format.h>
 #include <mpi.h>
 

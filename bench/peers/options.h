@@ -1,4 +1,4 @@
-// The flags that both peers have, and how they end.
+// The flags that all peers have, and how they end.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ std::vector<std::int64_t> sizes_of(const Options& options);
 /// Exit codes, as the program's own.
 inline constexpr int kDone = 0, kFailed = 1, kUsage = 2;
 
-/// Parses, runs and returns the code to end with. --help goes to stdout; whatever fails is one line
-/// on stderr. Of ranks that all read the same line, only one `speaks`.
+/// Parses, runs and returns the code to end with. --help goes to stdout; a failure is one line on
+/// stderr. Where all ranks read the same command line, only the one that `speaks` prints.
 int run_program(CLI::App& app, int argc, char** argv, bool speaks,
                 const std::function<void()>& run);
 

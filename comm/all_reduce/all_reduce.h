@@ -1,18 +1,20 @@
 // AllReduce: a strategy by which every rank gets the sum (or mean, minimum, maximum) over all
-// ranks, written on Transport alone (but for library_all_reduce.h).
+// ranks. Strategies stand on Transport alone; those of library_all_reduce.h ask a library.
 //
 // Notation: p ranks, n bytes on each. What each strategy sends, and in which order it adds:
-//   naive             star through rank 0   rank 0 (p-1) n, others n    ((x0 + x1) + x2) + ...
-//   tree              2 log2 p steps        at most n log2 p            as doubling, in rank 0
-//   ring              2 (p-1) steps         2 n (p-1)/p                 each chunk in another
-//   rotation halving-doubling  2 log2 p steps        2 n (p-1)/p                 (x0 + x4) + (x2 +
-//   x6) + ... doubling          log2 p steps          n log2 p                    ((x0 + x1) + (x2
-//   + x3)) + ... one-shot          a meeting             reads n (p-1)               ((x0 + x1) +
-//   x2) + ... two-shot          two meetings          reads and writes            ((x0 + x1) + x2)
-//   + ...
-//                                           n (p-1)/p each
-//   nccl, gloo, library                     the library's own           the library's own
-//   auto              one of these, by size
+//
+//   strategy             steps           bytes of each rank        order of additions
+//   naive                through rank 0  rank 0 (p-1) n, others n  ((x0 + x1) + x2) + ...
+//   tree                 2 log2 p        at most n log2 p          as doubling, in rank 0
+//   ring                 2 (p-1)         2 n (p-1)/p               each chunk in another rotation
+//   halving-doubling     2 log2 p        2 n (p-1)/p               (x0 + x4) + (x2 + x6) + ...
+//   doubling             log2 p          n log2 p                  ((x0 + x1) + (x2 + x3)) + ...
+//   one-shot             1 meeting       reads n (p-1)             ((x0 + x1) + x2) + ...
+//   two-shot             2 meetings      reads n (p-1)/p,          ((x0 + x1) + x2) + ...
+//                                        writes n (p-1)/p
+//   nccl, gloo, library                  the library's own         the library's own
+//   auto                 one of these, by size
+//
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the
 // same bytes. Narrow floats are added in f32 and rounded: by one-shot and two-shot once, by the
 // others each time that a message arrives.
@@ -37,23 +39,23 @@ class AllReduce {
   AllReduce& operator=(const AllReduce&) = delete;
 
   virtual const char* name() const = 0;
-  /// Of the strategy that does the work for so many bytes on each rank: another one's, where this
-  /// one picks among others.
+  /// Name of the strategy that reduces `bytes` on each rank. It differs from name() only where this
+  /// strategy picks another one by size.
   virtual const char* name_for(std::int64_t /*bytes*/) const { return name(); }
 
   /// data = op of data over all ranks, in place; f32, f16, bf16 or i32 [count], the same count on
   /// every rank. Called on the thread that runs `stream`, stream-ordered like Transport::exchange.
   virtual void run(Stream& stream, View data, ReduceOp op) = 0;
 
-  /// Elements that run() sends from this rank, or moves between its own memory and others', for
-  /// data of [count]; nothing where a library decides.
+  /// Elements of [count] that run() sends from this rank, or moves between its own memory and that
+  /// of other ranks. Nothing where a library decides.
   virtual std::optional<std::int64_t> elements_sent(std::int64_t count) const = 0;
-  /// The same in bytes.
+  /// Bytes of elements_sent().
   std::optional<std::int64_t> bytes_sent(std::int64_t count, DType dtype = DType::f32) const;
 
  protected:
-  /// What is left of `op` when a part's values from all ranks are combined: mean's division. To be
-  /// done once for each part, on the rank that has it first.
+  /// Finishes a part in which the values of all ranks are combined: for mean, divides by the number
+  /// of ranks. To be called once for each part, on the rank that has it first.
   void finish(Stream& stream, View part, ReduceOp op) const;
   Transport& transport() const { return transport_; }
   int rank() const { return transport_.rank(); }
@@ -63,8 +65,8 @@ class AllReduce {
   Transport& transport_;
 };
 
-/// Makes a strategy on a rank's transport: how a strategy that Ringlet does not know is handed
-/// over. All ranks must make the same one.
+/// Makes a strategy on a rank's transport. This is how a program hands over a strategy of its own.
+/// All ranks must make the same one.
 using MakeAllReduce = std::function<std::unique_ptr<AllReduce>(Transport& transport)>;
 
 /// One of all_reduce_strategies(). Throws ContractError naming these for any other name, and saying

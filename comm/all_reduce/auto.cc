@@ -23,7 +23,7 @@ StrategyTable default_table(Transport& transport) {
     return {{transport.size(), 0, NcclAllReduce::kName}};
   }
   std::vector<std::string_view> candidates;
-  // What sends nothing first, and taken where the model sees no difference.
+  // Strategies that send nothing come first: they win where the model sees no difference.
   for (const bool sends : {false, true}) {
     for (const std::string_view name : all_reduce_strategies()) {
       if (needs_engine(name) || !can_run(name, transport)) continue;

@@ -1,8 +1,8 @@
-// The strategy that picks another one by the size of the data: from a table that was measured on
-// this machine, or from the cost model with round figures for the transport. Over NCCL, whose own
-// all-reduce picks by itself, that one.
+// AutoAllReduce: picks another strategy by the size of the data. It follows a table that was
+// measured on this machine, or else the cost model with round figures for the transport. Over NCCL
+// it takes NCCL's own all-reduce, which picks by itself.
 //
-// Every rank has to have the same table: it picks without asking the others.
+// Every rank picks without asking the others, so all ranks must have the same table.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ class AutoAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "auto";
 
-  /// Ranges of the table whose strategy this transport cannot run are passed over.
+  /// Passes over ranges of the table whose strategy this transport cannot run.
   explicit AutoAllReduce(Transport& transport, const StrategyTable& table = {});
   const char* name() const override { return kName; }
   const char* name_for(std::int64_t bytes) const override { return strategy_for(bytes).name(); }
   void run(Stream& stream, View data, ReduceOp op) override;
-  /// Those of the strategy for [count] of f32.
+  /// elements_sent() of the strategy that is picked for f32 [count].
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:

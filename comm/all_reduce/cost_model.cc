@@ -13,7 +13,8 @@ namespace {
 /// ceil(log2(ranks))
 double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
-/// A strategy for powers of two: `path` on the largest one, and the others folded in and out.
+/// Cost of a strategy for powers of two: `path` on the largest one, and folding the other ranks in
+/// and out.
 template <class Path>
 PathCost folded(int ranks, double bytes, Path path) {
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
@@ -109,7 +110,7 @@ double improve(const std::vector<Row>& rows, CostModel& model) {
   return std::abs(a) + std::abs(b);
 }
 
-/// A number that contributes nothing to any point is 0.
+/// Sets a number to 0 that contributes nothing to any point.
 void drop_what_explains_nothing(const std::vector<Row>& rows, CostModel& model) {
   constexpr double kNothing = 1e-6;
   double steps = 0, bytes = 0;
@@ -153,7 +154,7 @@ std::optional<CostFit> fit_cost_model(std::string_view strategy,
 
 std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
                                       int ranks) {
-  // Both are lines in the bytes: what they take for none, and what for one more.
+  // Both times are straight lines over the bytes: the time for none, and the time per byte.
   const auto line = [ranks](const ModeledStrategy& strategy) {
     const double none = predicted_seconds(strategy.name, ranks, 0, strategy.model);
     const double one = predicted_seconds(strategy.name, ranks, 1, strategy.model) - none;

@@ -1,4 +1,4 @@
-// CostModel: how long an all-reduce takes, told by three numbers of the machine.
+// CostModel: predicts how long an all-reduce takes from three numbers of the machine.
 //
 //   seconds = steps a + bytes b + reduced g
 //
@@ -34,7 +34,7 @@ struct CostModel {
   double seconds_per_reduced_byte = 0;
 };
 
-/// What lies on a strategy's longest path.
+/// Steps and bytes on a strategy's longest path.
 struct PathCost {
   double steps = 0;
   double bytes = 0;
@@ -61,11 +61,12 @@ struct CostFit {
   double worst_error = 0;
 };
 
-/// The latency and the seconds per byte, neither negative, that come closest to the points: least
-/// squares of the logarithms' differences, so that small sizes count as much as large ones, and
-/// half as long as much as twice as long. What reducing takes is in seconds_per_byte: within one
-/// strategy bytes moved and reduced grow together, and no measurement tells them apart. Nothing for
-/// points of fewer than two sizes.
+/// Fits the latency and the seconds per byte, neither negative, to the points. Least squares of the
+/// differences of logarithms: small sizes count as much as large ones, and half the time is as
+/// wrong as twice the time. Nothing for points of fewer than two sizes.
+///
+/// The time of reducing is part of seconds_per_byte. Within one strategy bytes moved and bytes
+/// reduced grow together, so no measurement tells them apart.
 std::optional<CostFit> fit_cost_model(std::string_view strategy, std::span<const CostPoint> points);
 
 /// A strategy with its model.

@@ -52,8 +52,8 @@ void OneShotAllReduce::run_on_piece(Stream& stream, const View& piece, ReduceOp 
   });
 }
 
-/// Where the peers have none, the windows are the strategy's own, used in turn. One that has become
-/// too small is kept: others may still read it.
+/// Where peer access has no windows, the strategy makes two and uses them in turn. A window that
+/// has become too small is kept: others may still read it.
 View OneShotAllReduce::window_for(Stream& stream, const View& piece) {
   if (peers_.window_bytes() > 0) {
     return {peers_.window().data(), piece.shape(), piece.dtype()};
@@ -83,9 +83,10 @@ void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   });
 }
 
-/// In rounds, in which each rank has a block, and what is left over: as much as in one part, but
-/// all ranks find their share of what the caches hold. And backwards: what was written last is
-/// still there, and what is reduced last will be when somebody reads the result from its beginning.
+/// Each rank reduces as much as in one part, but cut into blocks: in each round every rank has one
+/// block, and the remainder comes first. So all ranks find their share of what the caches hold. The
+/// rounds run backwards: what was written last is still in the caches, and what is reduced last
+/// will be there when the result is read from its beginning.
 void TwoShotAllReduce::reduce_in_place(Stream& stream, const View& data, ReduceOp op) {
   constexpr std::int64_t kBlock = 64 << 10;  // elements
   const std::int64_t count = data.count(), p = size(), r = rank();
@@ -116,7 +117,7 @@ void TwoShotAllReduce::run_through_windows(Stream& stream, const View& data, Red
   } while (begin < longest_part);
 }
 
-/// For the elements from `begin` on of every rank's part, at most `longest` of each.
+/// Two-shot on the elements from `begin` on of every rank's part, at most `longest` of each.
 void TwoShotAllReduce::run_on_pieces(Stream& stream, const View& data, ReduceOp op,
                                      std::int64_t begin, std::int64_t longest) {
   const int p = size();

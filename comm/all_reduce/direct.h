@@ -1,17 +1,23 @@
 // All-reduce between ranks that reach each other's memory: nothing is sent, and nothing copied that
 // need not be.
 //
-//   one-shot   every rank copies its data to a window that the others see, meets them, and adds up
-//              all windows by itself: one meeting and p n bytes read, for small data
-//   two-shot   every rank meets the others, takes the p-th part that is its own, adds up what all
-//              ranks have there and writes the sum into the memory of each; a second meeting tells
-//              that all is written. Each reads and writes n bytes in all, whatever p is
+//   one-shot   1. every rank copies its data to a window that the others see
+//              2. the ranks meet
+//              3. every rank adds up all windows by itself
+//              One meeting, p n bytes read: for small data.
+//
+//   two-shot   1. the ranks meet
+//              2. every rank takes the p-th part that is its own, adds up what all ranks have
+//                 there, and writes the sum into the memory of each
+//              3. the ranks meet again: all is written
+//              Each rank reads and writes n bytes in all, whatever p is.
 //
 // Between processes this holds for memory of Transport::allocator(). Of other memory they see each
-// other's windows only: then two-shot works through the data in pieces of a window's size, which
-// stay in the cache, copies its data to the window but for its own part, meets, reduces that part
-// into its data and its window, meets, and copies the others' parts from theirs. One-shot, which
-// copies anyway, always goes through the windows there.
+// other's windows only. One-shot copies anyway and goes through the windows there. Two-shot works
+// through the data in pieces of a window's size, which stay in the cache. For each piece a rank
+//   1. copies its data to the window, but for its own part, and meets the others
+//   2. reduces its own part into its data and its window, and meets the others again
+//   3. copies the others' parts from their windows
 //
 // A rank adds in the order of ranks, ((x0 + x1) + x2) + ..., narrow floats in f32 and rounded once.
 #pragma once
@@ -35,7 +41,7 @@ class OneShotAllReduce final : public AllReduce {
   ~OneShotAllReduce() override;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
-  /// What it reads: (p-1) n.
+  /// The elements that it reads: (p-1) n.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:

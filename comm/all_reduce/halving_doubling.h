@@ -1,10 +1,12 @@
 // Recursive halving, then recursive doubling (Rabenseifner, 2004): the bytes of a ring with the
 // steps of a tree.
-//   halving,  log2 q steps: rank r and r XOR q/2 share what they work on, each sends the other's
-//             half and adds to its own; then the same in halves of the ranks, until every rank has
-//             the sum of its q-th part
-//   doubling, log2 q steps: the way back, which puts the parts together again
-// q is the largest power of two up to p; the p - q ranks beyond give their data to a rank below
+//
+//   halving,  log2 q steps   rank r and r XOR q/2 share what they work on: each sends the other's
+//                            half and adds to its own. Then the same in halves of the ranks, until
+//                            every rank has the sum of its q-th part
+//   doubling, log2 q steps   the way back, which puts the parts together again
+//
+// q is the largest power of two up to p. The p - q ranks beyond give their data to a rank below
 // first, sit out and get the sum in the end, as in doubling_all_reduce.h.
 //
 // For four ranks the sum is (x0 + x2) + (x1 + x3).

@@ -1,14 +1,13 @@
-// All-reduce as the transport's library does it: by itself, in ways of its own.
+// All-reduce by the transport's library, NCCL or Gloo, in ways of its own.
 //
 //   nccl      ncclAllReduce: NCCL chooses among rings, trees and NVLink's own sums by its model of
 //             the machine; what the other strategies are measured against
 //   gloo      gloo::allreduce: a ring in segments of at most 1 MiB, two of them on the way at once
-//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's. Not the naive star, though it
-//             looks like it: NCCL's are pipelined rings inside, at most twice as slow as an
-//             all-reduce
+//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's. It looks like the naive star,
+//             but NCCL's two calls are pipelined rings, at most twice as slow as an all-reduce
 //
-// Which bytes go where, and in which order numbers are added, is the library's own business; none
-// gives a promise that it stays the same.
+// The library decides which bytes go where and in which order numbers are added. Neither library
+// promises that this stays the same.
 #pragma once
 
 #include <string_view>
@@ -59,11 +58,11 @@ class ReduceBroadcastAllReduce final : public AllReduce {
   CollectiveEngine& engine_;
 };
 
-/// Whether the engine of this name ("" for none) runs this strategy of an engine.
+/// Whether `engine`, a name or "" for none, runs `strategy`, which needs an engine.
 bool runs_on(std::string_view strategy, std::string_view engine);
-/// That of a transport, or "".
+/// Name of the transport's engine, or "" without one.
 std::string_view engine_name(Transport& transport);
-/// What the user has to ask for where a strategy's engine is missing: "--transport nccl".
+/// The flag that brings the engine which the strategy needs: "--transport nccl".
 const char* engine_need(std::string_view strategy);
 
 }  // namespace ringlet::comm

@@ -1,6 +1,6 @@
-// The star: every rank sends all it has to rank 0, which adds in the order of ranks and sends the
-// sum back to each. 2 (p-1) messages of n bytes, all of them through rank 0; its loss grows with p.
-// The textbook's `allreduce`, and what the other strategies are compared with.
+// The star: every rank sends all its data to rank 0, which adds in the order of ranks and sends the
+// sum back to each. 2 (p-1) messages of n bytes, all of them through rank 0, so it gets slower with
+// every rank. The textbook's `allreduce`, and what the other strategies are compared with.
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"

@@ -1,11 +1,13 @@
 // The ring: the data are cut into p chunks, and in every step each rank passes one chunk on to the
 // next rank.
-//   reduce-scatter, p-1 steps: chunk c travels once around and collects every rank's part, so that
-//                   in the end rank r has the whole sum of chunk r + 1
-//   all-gather,     p-1 steps: the finished chunks travel around once more
-// Each rank sends 2 (p-1)/p of its bytes whatever p is: optimal in bandwidth (Patarasuk and Yuan,
-// JPDC 69(2), 2009). Each part goes as one message: shorter ones were measured, and every one of
-// them costs a wait for the neighbour (docs/all-reduce.md).
+//
+//   reduce-scatter, p-1 steps   chunk c travels once around and collects every rank's part; in the
+//                               end rank r has the whole sum of chunk r + 1
+//   all-gather,     p-1 steps   the finished chunks travel around once more
+//
+// Each rank sends 2 (p-1)/p of its bytes whatever p is, which is the least possible (Patarasuk and
+// Yuan, JPDC 69(2), 2009). Each chunk goes as one message. Shorter messages were measured: each of
+// them costs one more wait for the neighbour (docs/all-reduce.md).
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"

@@ -1,6 +1,5 @@
-// StrategyTable: which all-reduce strategy is the fastest from which size on, as somebody measured
-// it
-// (`ringlet tune`) or as the cost model has it.
+// StrategyTable: which all-reduce strategy is the fastest from which size on, as `ringlet tune`
+// measured it or as the cost model has it.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +20,8 @@ struct StrategyRange {
 /// The ranges of each number of ranks begin at 0 bytes and are in the order of their sizes.
 using StrategyTable = std::vector<StrategyRange>;
 
-/// What stands in the table for `bytes` on each of `ranks`; of another number of ranks, the one
-/// that is nearest to it by ratio, where it has none of this. "" for an empty table.
+/// The table's strategy for `bytes` on each of `ranks`. Without entries for this number of ranks,
+/// those of the number that is nearest by ratio count. "" for an empty table.
 std::string_view look_up(const StrategyTable& table, int ranks, std::int64_t bytes);
 
 /// For each power of two of bytes up to 1 GiB, the candidate that the model says is the fastest.

@@ -1,4 +1,4 @@
-// Where this process stands among the processes of a run, as its launcher's environment says it.
+// Which of the processes of a run this one is, read from the environment that its launcher has set.
 //
 // Looked up in this order; the first launcher whose rank or size is set counts:
 //   ringlet      RINGLET_PROCESS, RINGLET_PROCESS_COUNT, RINGLET_RUN (`--processes N` sets them)
@@ -31,7 +31,7 @@ using EnvironmentLookup = std::function<std::optional<std::string>(const std::st
 /// The lookup in this process's own environment.
 std::optional<std::string> environment_variable(const std::string& name);
 
-/// The place that the environment gives, or nothing where no launcher has spoken. Throws
+/// The place that the environment gives, or nothing where no launcher has set one. Throws
 /// ContractError, naming the variable, for a value that is missing, no number, or contradicts
 /// another one, and for processes on several machines.
 std::optional<ProcessPlace> place_from_environment(

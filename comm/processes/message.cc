@@ -10,7 +10,7 @@ MessageHeader header_of(const Message& message) {
 
 std::optional<Message> parse_message(std::string_view bytes) {
   if (bytes.size() < sizeof(MessageHeader)) return {};
-  // Read as what came before it is taken for a kind.
+  // Read as a number: an unknown one must not become a Kind.
   std::uint8_t kind = 0;
   std::memcpy(&kind, bytes.data(), sizeof kind);
   if (kind > static_cast<std::uint8_t>(Message::Kind::farewell)) return {};

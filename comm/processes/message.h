@@ -12,7 +12,7 @@
 
 namespace ringlet::comm {
 
-/// What the kinds mean says rendezvous.h.
+/// rendezvous.h says what the kinds mean.
 struct Message {
   enum class Kind : std::uint8_t {
     hello,
@@ -40,8 +40,8 @@ struct MessageHeader {
 /// The header of `message`.
 MessageHeader header_of(const Message& message);
 
-/// The message that the bytes of one packet are; nothing where they are none: too short, of no
-/// kind, or with a key that is longer than what came.
+/// Parses one packet. Nothing for bytes that are no message: too short, of an unknown kind, or with
+/// a key that is longer than the packet.
 std::optional<Message> parse_message(std::string_view bytes);
 
 }  // namespace ringlet::comm

@@ -42,14 +42,14 @@ class MessageSocket {
 
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
-  /// Of the process on the other side.
+  /// The number of the process on the other side.
   pid_t peer_process() const;
 
   /// False when the other side has gone, or reads so slowly that the socket is full. Never blocks.
   /// May be called from several threads at once.
   bool send(const Message& message) const;
-  /// Blocks until there is a message; nothing at the end of the connection, or where what came is
-  /// no message: whoever sent that cannot be talked with.
+  /// Blocks until there is a message. Nothing at the end of the connection, and for bytes that are
+  /// no message: the other side does not speak this protocol.
   std::optional<Message> receive() const;
   /// Ends the connection: a thread that is in receive() here gets its end.
   void shut_down() const noexcept;

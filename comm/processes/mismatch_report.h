@@ -1,4 +1,4 @@
-// What to tell the user when two ranks meet in an exchange and do not mean the same one.
+// The message for the user when the two sides of an exchange do not match.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ Plan plan_of(const std::string& text) {
 
 namespace {
 
-/// Of entry `i` on every rank, what `show` makes of it.
+/// show(entry `i`) of every rank.
 template <class Show>
 std::vector<std::string> column(const std::vector<Plan>& plans, std::size_t i, Show show) {
   std::vector<std::string> shown;

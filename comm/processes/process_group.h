@@ -56,7 +56,7 @@ class ProcessGroup {
   int process_of(int rank) const { return rank / replicas_; }
   ProcessTransport kind() const { return kind_; }
 
-  /// Of a rank of this process, numbered as in the world.
+  /// The transport of a rank of this process. Ranks are numbered as in the world.
   Transport& transport(int rank);
   /// The group of this process's ranks, on which their transports stand.
   LocalGroup& local() { return local_; }
@@ -73,8 +73,8 @@ class ProcessGroup {
   /// thread once the group is aborted; at once if it is already.
   void on_abort(const std::function<void()>& wake);
 
-  /// For an error that may well follow from another one which is still on its way here: waits a few
-  /// seconds for that; true if the group is aborted then.
+  /// For an error that may follow from another one, the news of which is still on its way here.
+  /// Waits a few seconds for that; true if the group is aborted then.
   bool await_explanation() const;
   /// After an abort: whether this process shall tell the user of it, for itself or for one that has
   /// died. True in one process of the world.

@@ -23,7 +23,7 @@ class RemoteStatus {
   RemoteStatus(Rendezvous& rendezvous, int replicas)
       : rendezvous_(rendezvous), replicas_(replicas) {}
 
-  /// Of a rank of another process; nothing if its process does not answer soon. Any thread.
+  /// The status of a rank of another process; nothing if that does not answer soon. Any thread.
   std::optional<RankStatus> of(int rank);
 
  private:

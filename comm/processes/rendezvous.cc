@@ -25,7 +25,7 @@ std::chrono::nanoseconds nanoseconds_of(double seconds) {
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
 }
 
-/// Names are short, runs' names need not be: a hash stands for them.
+/// A socket's name is short, a run's name need not be: a hash stands for it.
 std::string socket_name(const std::string& run) {
   return fmt::format("ringlet/{}/{:016x}", ::getuid(),
                      hash_bytes(run.data(), static_cast<std::int64_t>(run.size())));
@@ -145,8 +145,8 @@ void Rendezvous::note_abort(const RootCause& cause, bool tells_user) {
   options_.on_abort(cause);
 }
 
-/// Process 0 is gone, and with it who would say which of the others speaks: the first to take a
-/// name that the kernel gives to one only.
+/// Process 0 decides which process tells the user. If it has died itself, the first process does
+/// that takes a name which the kernel gives to one only.
 bool Rendezvous::claim_last_words() noexcept {
   try {
     last_words_ = MessageSocket::listen(name_ + "/last words");

@@ -13,8 +13,8 @@
 // others in its name. If process 0 dies, every other one sees its own connection end and knows.
 // So a death is known within milliseconds, and nobody has to wait for a time-out.
 //
-// Of the causes that several processes may report at once the server takes the first, and says
-// which process shall tell the user: the one that had the failure, or process 0 for a dead one; so
+// Several processes may report a cause at the same time. The server takes the first and says which
+// process shall tell the user: the one that had the failure, or process 0 for one that has died. So
 // the user reads it once.
 #pragma once
 

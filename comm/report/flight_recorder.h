@@ -1,12 +1,12 @@
-// FlightRecorder: what one rank did last, for whoever has to explain why the others wait.
+// FlightRecorder: notes what one rank did last, so that a message can say why the others wait.
 //
-// Every collective gets a sequence number (1, 2, 3, ...: the same on every rank, since all ranks
-// start the same collectives in the same order) and is kept with kind, bytes, name and times (to a
-// few milliseconds, by a clock that costs next to nothing) in a small ring. Beside it stands what
-// the replica does between collectives ("data loading").
+// Every collective gets a sequence number (1, 2, 3, ...). It is the same on every rank, since all
+// ranks start the same collectives in the same order. A small ring keeps the latest ones with kind,
+// bytes, name and times (to a few milliseconds, by a clock that costs next to nothing). Beside it
+// stands what the replica does between collectives ("data loading").
 //
-// enter() and leave() belong to the thread that runs the rank's collectives, set_activity() to any
-// thread of the rank, the others to anybody. Nothing here allocates but history().
+// enter() and leave() are for the thread that runs the rank's collectives, set_activity() for any
+// thread of the rank, the others for any thread. Only history() allocates.
 #pragma once
 
 #include <array>
@@ -58,8 +58,8 @@ struct Activity {
   std::int64_t since_ns = 0;
 };
 
-/// A lock for a few stores, which hardly anybody else ever wants. (A std::mutex costs as much as a
-/// small all-reduce can spare.)
+/// A lock for a few stores that is hardly ever contended. (A std::mutex costs more than a small
+/// all-reduce can spare.)
 class SpinLock {
  public:
   void lock() noexcept {

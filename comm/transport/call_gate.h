@@ -1,8 +1,8 @@
-// CallGate: who is inside a library that must be left by all before it is torn down.
+// CallGate: counts the threads inside a library, so that it is torn down only when all have left.
 //
 // NCCL asks that no thread of the process is in one of its calls when communicators are aborted. So
-// every call is made inside a Pass; whoever aborts closes the gate first, which lets nobody in any
-// more and returns when the last has come out.
+// every call is made inside a Pass. Whoever aborts closes the gate first: that lets no thread in
+// any more, and returns when the last one has come out.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace ringlet::comm {
 /// Shared by the threads of a process. Any thread may call anything.
 class CallGate {
  public:
-  /// Inside from construction to the end, if it let in.
+  /// A stay inside, from construction to destruction, unless the gate was closed.
   class Pass {
    public:
     explicit Pass(CallGate& gate) : gate_(gate), inside_(gate.enter()) {}
@@ -30,7 +30,7 @@ class CallGate {
     bool inside_;
   };
 
-  /// Not from inside a Pass: it would wait for itself.
+  /// Must not be called inside a Pass: it would wait for itself.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;

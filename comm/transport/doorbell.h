@@ -1,11 +1,13 @@
-// Doorbell: one thread waits here until something that other threads do has come true.
+// Doorbell: one thread waits here for a condition that other threads make true.
 //
-// It spins for a moment, which is fastest when the others run on processors of their own; soon it
-// offers its processor to them between two looks, in case the system has put one of them on the
-// same; and then it sleeps. The sleeper announces itself before it looks a last time,
-// and the others change their state before they look for a sleeper; with sequentially consistent
-// operations on both sides at least one of the two sees the other, so no wake-up is lost, and
-// ringing where nobody sleeps costs one load.
+// It spins for a moment, which is fastest when the others run on processors of their own. Then it
+// yields its processor between two looks, in case one of the others waits for the same one. Then it
+// sleeps.
+//
+// No wake-up is lost: the sleeper announces itself before it looks a last time, and the others
+// change their state before they look for a sleeper. Both do so with sequentially consistent
+// operations, so at least one of the two sees the other. Ringing where nobody sleeps costs one
+// load.
 //
 // All state is one word, on which the system lets threads sleep (futex(2)). So a doorbell, and what
 // `ready` looks at, may lie in memory that several processes share.
@@ -63,11 +65,11 @@ class alignas(64) Doorbell {
   }
 
  private:
-  /// Until asleep_ is no longer 1, or `longest` has passed, or for no reason.
+  /// Sleeps until asleep_ is no longer 1 or `longest` has passed. May also return for no reason.
   void sleep(std::chrono::nanoseconds longest) noexcept;
   void wake() noexcept;
 
-  static constexpr int kLooksBeforeClock = 16;  // which takes longer than a peer that is near
+  static constexpr int kLooksBeforeClock = 16;  // a look at the clock takes longer
   static constexpr int kSpinsPerLook = 32;      // between looks at the clock
   static constexpr std::chrono::microseconds kYieldAfter{5};
   std::atomic<std::uint32_t> asleep_{0};

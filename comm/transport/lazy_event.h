@@ -18,11 +18,11 @@ class LazyEvent {
     }
     stream.record(*event_);
   }
-  /// `stream` goes on after the last record(). One that never was is not waited for.
+  /// Makes `stream` wait for the last record(); does nothing if there was none.
   void hold(Stream& stream) {
     if (event_) stream.wait(*event_);
   }
-  /// The host goes on after it.
+  /// Blocks the host until the last record() is reached.
   void synchronize() {
     if (event_) event_->synchronize();
   }

@@ -10,8 +10,8 @@
 
 namespace ringlet::comm {
 
-/// All views are of the same kind and do not overlap; those of `stream`'s device but for what is
-/// said below.
+/// All views are of the same kind and do not overlap. They lie on `stream`'s device, except where a
+/// function says otherwise.
 class MemoryOperations {
  public:
   virtual ~MemoryOperations() = default;

@@ -21,7 +21,7 @@ __m128i load(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-/// By plain stores, which memcpy() does not promise. `bytes` is a multiple of kLine.
+/// Copies by plain stores, which memcpy() does not promise. `bytes` is a multiple of kLine.
 void copy_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), load(from + i));

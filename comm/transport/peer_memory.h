@@ -1,13 +1,15 @@
-// Copying to memory that another core has read: what peers show each other.
+// Copying to memory that another core has read, as the memory that ranks show each other.
 //
-// A cache line that another core has read is shared, and the next plain store to it must first take
-// it back from there, line by line: between distant cores this makes the store several times slower
-// than the load of the peer's line. What writes whole lines without reading them first need not
-// wait for that: the processor's own instruction for copies (rep movsb, where it is a fast one) or
-// streaming stores, which go past the caches. The instruction is as good between distant cores and
-// better between near ones, but takes long to start: a few KiB go faster by plain stores. (A
-// reduction into one's own memory loads its lines first, which takes them back in passing, so it
-// stores as usual.)
+// A cache line that another core has read is shared. The next plain store to it must first take it
+// back from there, line by line. Between distant cores this makes the store several times slower
+// than the load of the other's line.
+//
+// A store of whole lines that does not read them first need not wait for that. There are two: the
+// processor's own instruction for copies (rep movsb, where it is a fast one), and streaming stores,
+// which go past the caches. The instruction is as good between distant cores and better between
+// near ones. It takes long to start, so a few KiB go faster by plain stores. (A reduction into a
+// rank's own memory loads its lines first, which takes them back in passing, so it stores as
+// usual.)
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace ringlet::comm {
 /// after the next release or sequentially consistent store of this thread.
 void copy_across(void* to, const void* from, std::int64_t bytes);
 
-/// Of the processor's last level of cache; a usual size where the system does not say.
+/// Bytes of the processor's last-level cache; a usual size where the system does not say.
 std::int64_t last_cache_bytes();
 
 }  // namespace ringlet::comm

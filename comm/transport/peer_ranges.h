@@ -1,5 +1,5 @@
-// PeerRanges: what every PeerAccess does alike once the ranks have met: to reduce and copy their
-// ranges, wherever these lie in this process's addresses.
+// PeerRanges: reduces and copies the ranks' ranges once the ranks have met, wherever these lie in
+// this process's addresses. Every PeerAccess stands on it.
 #pragma once
 
 #include <cstdint>

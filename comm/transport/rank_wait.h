@@ -52,7 +52,7 @@ class RankWait {
     if (group_.abort(transport_.rank(), message)) throw Failure(message);
     throw Aborted(*group_.root_cause());
   }
-  /// For what may well follow from another rank's failure that is still on its way here.
+  /// For a failure that may follow from another rank's. Waits a moment for the news of that.
   template <class Failure>
   [[noreturn]] void fail_unless_explained(const std::string& message) {
     if (group_.await_explanation()) throw Aborted(*group_.root_cause());

@@ -1,4 +1,4 @@
-// How bright an image is along its edge: whether it is dark on light or light on dark.
+// Brightness of an image along its edge, which tells dark on light from light on dark.
 #pragma once
 
 #include <cstdint>

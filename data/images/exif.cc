@@ -12,7 +12,7 @@ using Bytes = std::span<const std::uint8_t>;
 
 constexpr int kUpright = 1, kLastOrientation = 8;
 
-/// Exif's part of the file, behind its name; empty: there is none. It stands before the first scan.
+/// Exif's segment, behind its name; empty if there is none. It stands before the first scan.
 Bytes find_exif(Bytes jpeg) {
   constexpr std::uint8_t kApplication1 = 0xE1, kStartOfScan = 0xDA;
   constexpr std::array<std::uint8_t, 6> kName{'E', 'x', 'i', 'f', 0, 0};

@@ -41,8 +41,8 @@ void check_extents(std::int64_t width, std::int64_t height, const std::string& n
                  std::to_string(limits.side) + " a side are taken; make it smaller");
 }
 
-/// A decoder's memory is a few times the pixels; more means that the file unpacks to something else
-/// than its header says. Blocks of JPEG and the passes of interlaced PNG round up.
+/// The most memory that a decoder may take: a few times the pixels. Beyond that the file unpacks to
+/// something else than its header says. Blocks of JPEG and the passes of interlaced PNG round up.
 std::size_t memory_for(const StbHeader& header) {
   constexpr std::size_t kBytesOfPixel = 16, kRounding = 32, kSlack = std::size_t{1} << 20;
   return (static_cast<std::size_t>(header.width) + kRounding) *
@@ -50,7 +50,7 @@ std::size_t memory_for(const StbHeader& header) {
          kSlack;
 }
 
-/// stb names parts of the file as they stand there, whatever their bytes are.
+/// stb's messages quote parts of the file as they are, whatever their bytes.
 std::string printable(std::string text) {
   const auto is_odd = [](unsigned char c) { return c < ' ' || c > '~'; };
   std::replace_if(text.begin(), text.end(), is_odd, '?');

@@ -1,9 +1,9 @@
-// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (data/images/pnm.h). A
-// JPEG is turned as its camera was held (data/images/exif.h).
+// Pictures from files: PNG, JPEG and BMP, decoded by stb_image, and PGM and PPM (pnm.h). A JPEG is
+// turned as its camera was held (exif.h).
 //
-// A file is taken from memory, whole, and looked at before it is decoded: what it is by its first
-// bytes, its size by its header, and whether it ends where it should. So neither a file of a few
-// bytes that would unpack to gigabytes nor half a download gets further than a message.
+// A file is taken from memory, whole, and examined before it is decoded: its kind by its first
+// bytes, its size by its header, and whether it ends where it should. So a file of a few bytes that
+// would unpack to gigabytes gets no further than a message, and neither does half a download.
 #pragma once
 
 #include <cstdint>

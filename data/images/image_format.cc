@@ -24,8 +24,8 @@ constexpr std::array<std::uint8_t, 2> kColour{'P', '6'};
 
 constexpr const char* kBreaksOff = "bytes are missing at its end";
 
-/// The Huffman tables that a JPEG has defined so far. stb takes whatever lies in memory for one
-/// that was not.
+/// The Huffman tables that a JPEG has defined so far. stb does not check: for a table that was
+/// never defined it takes whatever lies in memory.
 class HuffmanTables {
  public:
   /// Tables of a class and number, sixteen counts of codes by their length, a byte for each code.

@@ -1,4 +1,4 @@
-// What a file is by its first bytes, and whether its parts are as its format promises.
+// Detects a file's format by its first bytes, and whether its parts are as the format promises.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ const char* name_of(ImageFormat format);  ///< "PNG"
 
 ImageFormat image_format(std::span<const std::uint8_t> file);
 
-/// What stb_image would not see, or null: a PNG, JPEG or BMP that breaks off, whose missing pixels
-/// it makes up, and a Huffman table of more codes than it has room for.
+/// A defect that stb_image would not notice, or null. It is one of two: a PNG, JPEG or BMP that
+/// breaks off, whose missing pixels stb makes up, or a Huffman table of more codes than it has room
+/// for.
 const char* defect_of(ImageFormat format, std::span<const std::uint8_t> file);
 
 }  // namespace ringlet::data

@@ -88,8 +88,8 @@ double ground_of(const Image& image) {
   return sum / image.channels / kWhite;
 }
 
-/// Whether a ground lies away from the background by more than the data set's own images do, on the
-/// side of what is shown.
+/// Whether `ground` is farther from the background than the data set's own images are, towards the
+/// brightness of what they show.
 bool is_off(double ground, double background) {
   constexpr double kNoticeable = 0.08;
   return background > kMiddle ? ground < background - kNoticeable

@@ -1,13 +1,18 @@
-// From a picture of any size to what a model sees: its channels, its height and width, and dark
-// where its training images were dark.
+// From a picture of any size to what a model sees: the model's channels, height and width, and dark
+// where its training images were dark. The steps, of which a picture takes those that it needs:
 //
-//   (upright already: data/images/exif.h) -> alpha over white -> colour to grey by luma -> inverted, if
-//   need be -> scaled to fit, the shape kept -> padded in the border's own brightness -> levels
-//   stretched, if need be
+//   1. turned upright                        (already done when read: data/images/exif.h)
+//   2. alpha laid over white
+//   3. colour to grey by luma
+//   4. inverted
+//   5. scaled to fit, the shape kept
+//   6. padded in the border's own brightness
+//   7. levels stretched
 //
-// A photograph's ground is hardly ever as dark as that of the training images, and a model takes it
-// for a thing that fills the picture. Stretching makes the ground black and the brightest white.
-// A picture that has the model's size and channels already comes through bit for bit.
+// The background of a photograph is hardly ever as dark as that of the training images, and a model
+// takes it for a thing that fills the picture. Stretching makes the background black and the
+// brightest part white. A picture that has the model's size and channels already comes through bit
+// for bit.
 #pragma once
 
 #include <cstdint>
@@ -34,10 +39,12 @@ struct PreparedImage {
   std::vector<std::string> steps;  ///< what was done, in words, in order; empty: nothing
 };
 
-/// `automatic` inverts where one of the picture's border and the target's background is lighter
-/// than middle grey and the other is not; the border counts by its median. `stretch`: the levels of
-/// a picture that was scaled and whose border is lighter than the background by far (darker, for a
-/// model of light ones). Throws DataError for a target of other than 1 or 3 channels.
+/// Prepares `image` for `target`.
+///   `automatic`   inverts where one of the picture's border and the target's background is lighter
+///                 than middle grey and the other is not; the median of the border counts
+///   `stretch`     stretches the levels of a picture that was scaled and whose border is far
+///                 lighter than the background (darker, for a model of light images)
+/// Throws DataError for a target of other than 1 or 3 channels.
 PreparedImage prepare_image(const Image& image, const ImageTarget& target, Invert invert,
                             bool stretch = true);
 

@@ -4,7 +4,8 @@
 
 namespace {
 
-// Of one allocation, in bytes. stb inflates a PNG as far as memory goes, whatever its header says.
+// The most bytes of one allocation. stb inflates a PNG as far as memory goes, whatever its header
+// says.
 thread_local std::size_t largest_allocation = 0;
 
 void* allocate(std::size_t bytes) {

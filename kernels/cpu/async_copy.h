@@ -1,5 +1,5 @@
-// The CPU's implementations of kernels/async_copy.h: the compute stream runs in place, so they have
-// copied when they return.
+// The CPU's implementations of kernels/async_copy.h. The compute stream runs in place, so copies
+// have run when these return.
 #pragma once
 
 #include "kernels/cpu/host_copy.h"

@@ -1,4 +1,4 @@
-// What is left to do when a matrix product has been written: bias and activation.
+// The end of a matrix product: bias and activation.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Products of whole matrices, cut into blocks of outputs whose size does not depend on the number
-// of threads, so that neither do the results' bits.
+// Products of whole matrices, cut into blocks of outputs. The size of a block does not depend on
+// the number of threads, so neither do the results' bits.
 #include "kernels/cpu/linear.h"
 
 #include <algorithm>

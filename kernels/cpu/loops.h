@@ -1,4 +1,4 @@
-// How the CPU's plain loops are split over threads, and which layouts they take.
+// Splits the CPU's plain loops over threads, and tells which layouts they take.
 #pragma once
 
 #include <algorithm>

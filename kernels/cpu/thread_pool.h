@@ -1,5 +1,5 @@
 // Fork and join for the threads of one replica (--threads). The caller works too, so a pool of one
-// has no thread at all.
+// has no thread of its own.
 #pragma once
 
 #include <atomic>

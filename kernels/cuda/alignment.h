@@ -1,4 +1,4 @@
-// What libraries are told about addresses, so that they can choose wide loads.
+// The alignment of addresses, as libraries are told it so that they can choose wide loads.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which of several ways to compute the same is the fastest here.
+// Finds which of several ways to compute the same is the fastest here.
 #pragma once
 
 #include <cstdint>

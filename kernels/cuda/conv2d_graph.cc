@@ -25,7 +25,7 @@ const char* name_of(Conv2dPass pass) {
   return "";
 }
 
-/// How one pass's operation calls its kind and its attributes.
+/// The names of one pass's operation and of its attributes.
 struct PassNames {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x, w, y, convolution, alpha, beta;

@@ -10,7 +10,7 @@
 
 namespace ringlet {
 
-/// All that the choice of an algorithm depends on, beside what a stream says once for all (tf32,
+/// Everything that the choice of an algorithm depends on, beside what a stream fixes once (tf32,
 /// deterministic).
 struct MatmulKey {
   MatmulSize size;
@@ -45,7 +45,7 @@ class MatmulDescriptors {
   Layout a_, b_, d_;
 };
 
-/// What the heuristic may propose.
+/// Limits what the heuristic may propose.
 class MatmulPreference {
  public:
   MatmulPreference(const MatmulKey& key, std::int64_t workspace_limit, bool deterministic);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kWorkspaceLimit = 32 << 20;  // bytes; what NVIDIA recommends for Hopper
 
-/// As check_cublas(), with the sizes.
+/// As check_cublas(), with the sizes in the message.
 void check_matmul(cublasStatus_t status, const char* call, const MatmulSize& size) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError(std::string(call) + " failed for a product of " + std::to_string(size.m) + "x" +

@@ -4,9 +4,9 @@
 //   communication   tasks run on a host thread of its own (or in place, without overlap), because a
 //                   collective waits on the host for its peers before it launches
 //
-// Events order work on the GPU. A wait for an event that another host thread has yet to record
-// blocks the calling host thread until that record is launched (never until it is reached): CUDA
-// takes a wait for an event that nobody has recorded as no wait at all.
+// Events order work on the GPU. CUDA takes a wait for an event that was never recorded as no wait
+// at all. So a wait for an event that another host thread has yet to record blocks the calling host
+// thread until that record is launched (never until it is reached).
 //
 // This header needs none of CUDA's, so that any file may include it.
 #pragma once

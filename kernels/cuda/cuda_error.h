@@ -7,12 +7,12 @@
 
 namespace ringlet {
 
-/// Throws DeviceError ("cudaMemcpyAsync failed on cuda:0: an illegal memory access was encountered
-/// (cudaErrorIllegalAddress)") unless `result` is cudaSuccess; OutOfMemoryError where it is that.
-/// `call` names what was called. CUDA reports failures of kernels with whatever call comes next.
+/// Throws DeviceError unless `result` is cudaSuccess: "cudaMemcpyAsync failed on cuda:0: an illegal
+/// memory access was encountered (cudaErrorIllegalAddress)". OutOfMemoryError where memory ran out.
+/// `call` names the call. CUDA reports a kernel's failure with whatever call comes next.
 void check_cuda(cudaError_t result, const char* call, At at = At::current());
 
-/// After a launch: whether it could be launched at all.
+/// To be called after a launch: throws unless the kernel could be launched.
 inline void check_launch(const char* kernel, At at = At::current()) {
   check_cuda(cudaGetLastError(), kernel, at);
 }

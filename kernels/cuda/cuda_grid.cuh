@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64
   }
 }
 
-/// The same one by one, for memory that does not lie as packs need it.
+/// The same one element at a time, for memory that is not aligned as packs need it.
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int64_t n, F f) {
 #pragma unroll 1

@@ -31,7 +31,7 @@ Descriptor make_pack(const CudnnConvolutions::Addresses& addresses, void* worksp
                                    workspace);
 }
 
-/// What the pass writes.
+/// The output of the pass.
 TunedOutput output_of(const CudnnConvolutions::Key& key,
                       const CudnnConvolutions::Addresses& addresses) {
   const auto bytes = [](const Shape& shape) { return shape.count() * std::int64_t{sizeof(float)}; };

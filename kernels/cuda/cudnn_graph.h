@@ -53,7 +53,7 @@ class Descriptor {
 
   /// No attribute can be set any more. Throws DeviceError with cuDNN's reason.
   void finalize();
-  /// As finalize(), for what may turn out not to be supported.
+  /// As finalize(), but returns the status: for descriptors that may turn out not to be supported.
   cudnnStatus_t try_finalize();
 
  private:
@@ -63,7 +63,7 @@ class Descriptor {
   cudnnBackendDescriptor_t handle_ = nullptr;
 };
 
-/// What plans are made for: the device of a handle or, without a GPU, a device that is described.
+/// The target of plans: the device of a handle or, without a GPU, a device that is described.
 struct Target {
   cudnnHandle_t handle = nullptr;
   const Descriptor* device_properties = nullptr;
@@ -76,7 +76,7 @@ Descriptor device_properties(std::string_view json);
 /// reaches memory. `alignment`: bytes that the address is a multiple of.
 Descriptor tensor(std::int64_t id, const Shape& shape, std::int64_t alignment,
                   bool is_virtual = false);
-/// Groups are not said: cuDNN takes them from the tensors' channels.
+/// Has no number of groups: cuDNN takes it from the tensors' channels.
 Descriptor convolution(const Conv2dSpec& spec);
 Descriptor pointwise(cudnnPointwiseMode_t mode);
 Descriptor operation_graph(const Target& target, std::span<const Descriptor> operations);

@@ -1,5 +1,5 @@
-// CudaLibraries: what belongs to one stream of the libraries cuBLASLt and cuDNN: handles, and plans
-// that were made once for each shape.
+// CudaLibraries: what the libraries cuBLASLt and cuDNN keep for one stream: handles, and plans that
+// were made once for each shape.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace ringlet {
 
-/// What to do where one of them fails; most often it is not the one that the driver can serve.
+/// The remedy where one of them fails: most often it is a version that the driver cannot serve.
 inline constexpr const char* kLookAtVersions =
     "; do its version and the driver's fit together ('ringlet devices' names them)?";
 

@@ -1,14 +1,15 @@
-// The three products of a linear layer, as a library for column-major matrices wants them said.
+// The three products of a linear layer, for a library that knows column-major matrices only.
 //
 // The memory of a row-major matrix M [r, c] is that of the column-major matrix M^T [c, r], with
-// leading dimension c. So each product is transposed as a whole, which swaps its factors, and a
-// factor whose memory then holds its transpose is marked `transpose`:
+// leading dimension c. So each product is transposed as a whole, which swaps its factors. A factor
+// whose memory then holds its transpose is marked `transpose`:
 //
-//   y  [N, O] = x w^T       y^T  [O, N] = w x^T     A = w, memory holds w^T: transposed   B = x
-//   dx [N, I] = dy w        dx^T [I, N] = w^T dy^T  A = w                                 B = dy
-//   dw [O, I] = dy^T x      dw^T [I, O] = x^T dy    A = x     B = dy, holds dy^T: transposed
+//   row-major             column-major             A                  B
+//   y  [N, O] = x w^T     y^T  [O, N] = w x^T      w, `transpose`d    x
+//   dx [N, I] = dy w      dx^T [I, N] = w^T dy^T   w                  dy
+//   dw [O, I] = dy^T x    dw^T [I, O] = x^T dy     x                  dy, `transpose`d
 //
-// The bias, one number per output, is one per row of y^T: what cuBLASLt's epilogues add.
+// The bias is one number per output, so one per row of y^T: cuBLASLt's epilogues add just that.
 #pragma once
 
 #include <cstdint>

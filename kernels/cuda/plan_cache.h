@@ -1,4 +1,4 @@
-// PlanCache: what a library needed some time to prepare, found again by a plain key.
+// PlanCache: plans that a library took some time to prepare, looked up by a plain key.
 #pragma once
 
 #include <forward_list>
@@ -6,7 +6,7 @@
 
 namespace ringlet {
 
-/// A training step has a handful of keys, so a walk over them is as fast as anything cleverer. A
+/// A training step has a handful of keys, so a linear search is as fast as anything cleverer. A
 /// look-up allocates nothing. References stay valid.
 template <class Key, class Plan>
 class PlanCache {

@@ -42,8 +42,8 @@ void bias_forward(Grid& grid, const ConstView& x, const ConstView& b, const View
                                  x.f32(), b.f32(), y.f32()});
 }
 
-/// dy as a matrix of N rows and C * H * W columns, cut into parts of rows. How it is cut follows
-/// from its shape alone, so that the same gradients have the same sum on every GPU.
+/// Cuts dy, as a matrix of N rows and C * H * W columns, into parts of rows. How it is cut follows
+/// from its shape alone, so the same gradients have the same sum on every GPU.
 struct ColumnSumPlan {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -80,8 +80,8 @@ struct ColumnSums {
   }
 };
 
-/// db[c] = beta * db[c] + sum of partial[part][c * pixels .. (c + 1) * pixels) over all parts: a
-/// block a channel.
+/// db[c] = beta * db[c] + sum of partial[part][c * pixels .. (c + 1) * pixels) over all parts. One
+/// block for each channel.
 struct ChannelTotals {
   static constexpr int kThreads = 256;
   static constexpr int kSteps = tree_steps(kThreads);

@@ -1,5 +1,5 @@
-// The kernels of kernels/dropout.h, for nchw. A thread has the four features of a sample that one
-// block of random words is for.
+// The kernels of kernels/dropout.h, for nchw. One thread has four features of a sample: those that
+// one block of random words is for.
 #pragma once
 
 #include "kernels/dropout.h"

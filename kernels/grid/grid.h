@@ -1,19 +1,18 @@
 // Kernels as grids of threads. This folder has what each thread computes, as functors for host and
-// device, and which grids an operation launches, as templates over what launches them:
+// device. It also has the grids that an operation launches, as templates over what launches them:
 //
 //   kernels/cuda/cuda_grid.cuh    on a GPU
 //   tests/support/host_grid.h     on the host, thread by thread in a shuffled order
 //
-// So the tests of the CPU run the very code of the GPU's kernels; what is left to a GPU's own tests
-// is the launch itself. All of these operations wait for memory: a comment at each says how many
-// bytes must be moved at least ("floor").
+// So the tests on the CPU run the very code of the GPU's kernels; only the launch itself is left to
+// a GPU's own tests. All of these operations wait for memory. A comment at each says how many bytes
+// must be moved at least ("floor").
 //
 // What a Grid has, `name` being the operation's, for messages:
 //
 //   for_each(name, n, f)         f(i) for every i in [0, n), in any order
-//   for_each_pack(name, n, f)    the same, as f.template apply<kPack>(pack) where f.takes_packs(),
-//   and
-//                                f.template apply<1>(i) for what is left
+//   for_each_pack(name, n, f)    the same in packs: f.template apply<kPack>(pack) where
+//                                f.takes_packs(), and f.template apply<1>(i) for what is left
 //   run_blocks(name, blocks, p)  p.phase(k, place, shared) for every k in [0, P::kPhases) and every
 //                                thread of every block; the P::kThreads threads of a block finish
 //                                a phase before one of them begins the next

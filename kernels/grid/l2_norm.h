@@ -11,8 +11,8 @@
 
 namespace ringlet::grid {
 
-/// The phases of a block whose threads each bring a number: their sum is there for thread 0 in the
-/// last one.
+/// The phases of a block whose threads each bring a number. In the last phase thread 0 has their
+/// sum.
 struct BlockSum {
   static constexpr int kThreads = 256;
   static constexpr int kSteps = tree_steps(kThreads);

@@ -13,7 +13,7 @@
 namespace ringlet::grid {
 
 struct Larger {
-  /// As the CPU: a NaN is never larger. It shows in the sum.
+  /// As on the CPU, a NaN is never larger. It shows in the sum.
   RINGLET_HOST_DEVICE float operator()(float a, float b) const { return a < b ? b : a; }
 };
 

@@ -1,8 +1,8 @@
 // Sequential: layers one after the other, each under its name.
 //
-// Neighbours that one fused kernel computes faster are run as one: a convolution or linear layer
-// with the ReLU behind it, and, where the device has the kernel, with the average pooling behind
-// that. The mathematics are the same; intermediate values are never written to memory.
+// Neighbours that one fused kernel computes faster run as one: a convolution or linear layer with
+// the ReLU behind it and, where the device has the kernel, with the average pooling behind that.
+// The mathematics are the same; intermediate values are never written to memory.
 #pragma once
 
 #include <memory>

@@ -44,7 +44,7 @@ class Dropout : public Layer {
  public:
   explicit Dropout(float probability) : probability_(probability) {}
   Variable forward(Tape& tape, const Variable& x) override;
-  /// Has no parameters, but learns its name, which keys its random numbers.
+  /// Has no parameters, but registration tells it its name, which keys its random numbers.
   void register_in(Registry& registry, const std::string& prefix) override;
 
  private:

@@ -8,8 +8,8 @@ namespace ringlet::nn {
 
 namespace {
 
-/// The sample's number stands for epoch and position: in device memory where the step may be
-/// replayed, else by value. Either way the mask is the same.
+/// The sample's number says its epoch and position. It lies in device memory where the step may be
+/// replayed, else it is passed by value. Either way the mask is the same.
 DropoutSpec spec_of(Tape& tape, float probability, std::uint64_t operation) {
   const StepContext& context = tape.context();
   const PhiloxBlock words = philox(context.seed, 0, operation);

@@ -5,8 +5,8 @@
 
 namespace ringlet::nn {
 
-/// logits [N, K], labels i32 [N] -> [1], the sum of the samples' losses. The division by the number
-/// of samples of the whole world is the seed of backward.
+/// logits [N, K], labels i32 [N] -> [1], the sum of the samples' losses. It is not divided by the
+/// number of samples of the whole world: the seed of backward does that.
 Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
 
 }  // namespace ringlet::nn

@@ -1,4 +1,4 @@
-// What a report makes of a model's answers.
+// How a report summarises a model's answers.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// The benchmark of all-reduce without its command: sizes, numbers that are exact, what is found
-// wrong, how rows are written and read, and what is made of them.
+// The benchmark of all-reduce without its command: sizes, numbers that are exact, errors that it
+// finds, how rows are written and read, and what is concluded from them.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -136,7 +136,7 @@ TEST(TestPatterns, RefuseWhatTheTypeCannotHold) {
   EXPECT_NO_THROW(TestPattern(DType::bf16, ReduceOp::max, 0, 512));
 }
 
-/// What read_all() promises, word by word and byte by byte.
+/// The sum that read_all() promises, word by word and byte by byte.
 std::uint64_t sum_plainly(const std::uint8_t* data, std::int64_t bytes) {
   std::uint64_t sum = 0;
   std::int64_t at = 0;
@@ -324,7 +324,7 @@ TEST(MeasureAllReduce, KeepsTheInputOutOfPlace) {
   }
 }
 
-/// With a result that is spoilt on one rank, or on every rank: -1.
+/// Measures with a result that is spoilt on rank `spoiled`, or on every rank: -1.
 std::vector<Measurement> measure_spoiled(int spoiled, bool check) {
   AllReduceBenchOptions options = quick_options(2);
   options.check = check;

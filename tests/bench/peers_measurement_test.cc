@@ -1,5 +1,5 @@
-// What both peers share: a wrong sum is seen whatever is wrong with it, the slowest rank's time
-// counts, and every rank of a case meets every other before each call.
+// The code that all peers share: a wrong sum is seen whatever is wrong with it, the slowest rank's
+// time counts, and every rank of a case meets every other before each call.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -27,7 +27,7 @@ void expect_sound(const nlohmann::json& row) {
   EXPECT_LE(row.at("median_us"), row.at("p99_us")) << row;
 }
 
-/// Not a word on stdout, one line on stderr.
+/// Expects nothing on stdout and one line on stderr.
 void expect_refused(const Outcome& outcome, const std::string& program) {
   EXPECT_EQ(outcome.code, 2) << outcome.err;
   EXPECT_EQ(outcome.out, "");

@@ -1,5 +1,5 @@
-// bench/peers/all_reduce on programs that only pretend to measure: which figures it puts together
-// is known then to the digit.
+// bench/peers/all_reduce on programs that only pretend to measure, so that the figures which it
+// puts together are known to the digit.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the pictures of four ranks hold: boxes, arrows, and lines to others' memory.
+/// The parts of the pictures of four ranks: boxes, arrows, and lines to others' memory.
 struct Drawn {
   const char* strategy;
   int spans, messages, reaches;

@@ -1,5 +1,5 @@
-// Pages opened in headless Chromium, where it is installed: a script at the page's end looks at it,
-// and what it leaves in the document comes back as text.
+// Pages opened in headless Chromium, where it is installed. A script at the page's end looks at it
+// and writes into the document, which comes back as text.
 #pragma once
 
 #include <filesystem>

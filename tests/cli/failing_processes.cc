@@ -30,7 +30,7 @@ constexpr const char* kFirstEpoch = "\n    1 ";
 
 void wait_until_it_listens() { std::this_thread::sleep_for(std::chrono::milliseconds(500)); }
 
-/// Process 0 of two, when process 1 has got `signal`.
+/// The outcome of process 0 of two, where process 1 got `signal`.
 Outcome signal_the_other(int signal, const Arguments& more = {}) {
   const Arguments line = long_train(Arguments{"--processes"} + more);
   Program first(line, {.environment = place(0, 2)}), second(line, {.environment = place(1, 2)});

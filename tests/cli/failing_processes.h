@@ -11,17 +11,17 @@ namespace ringlet::testing {
 /// The variables of the first of two processes; the port is this test's own.
 std::map<std::string, std::string> first_of_two();
 
-/// Process 0 of a run of two whose process 1 is killed while they train.
+/// The outcome of process 0 of two, where process 1 is killed while they train.
 Outcome outlive_the_other();
-/// Process 0 of a run of two whose process 1 is stopped while they train.
+/// The outcome of process 0 of two, where process 1 is stopped while they train.
 Outcome wait_for_a_stopped_one();
-/// What is said when `--processes 2` loses both of them at once.
+/// The outcome of `--processes 2` that loses both processes at once.
 Outcome lose_both();
-/// The second of two processes that both say that they are process 0.
+/// The outcome of the second of two processes that both claim to be process 0.
 Outcome come_twice_as_first();
-/// Process 0 of a run of three, of which two say that they are process 1.
+/// The outcome of process 0 of three processes, two of which claim to be process 1.
 Outcome come_twice_as_second();
-/// Of two processes with different flags, the one that tells the user.
+/// The outcome of the one that tells the user, of two processes with different flags.
 Outcome disagree(const Arguments& first, const Arguments& second);
 
 }  // namespace ringlet::testing

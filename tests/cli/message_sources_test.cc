@@ -1,5 +1,5 @@
-// docs/troubleshooting.md and the sources: the words of a message that no test provokes stand in
-// the sources, and what the sources throw at a user stands in the page.
+// docs/troubleshooting.md and the sources agree: the words of a message that no test provokes stand
+// in the sources, and the messages that the sources throw at a user stand in the page.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool begins_literal(const std::string& code, std::size_t at) {
   return code[at] == '"' || (code[at] == '\'' && !in_number);  // 1'000'000
 }
 
-/// The texts of `code`, literals side by side as the one that they are. `code` is without comments.
+/// The texts of `code`, adjacent literals joined. `code` is without comments.
 std::vector<std::string> literals(const std::string& code) {
   std::vector<std::string> texts;
   std::size_t last_end = std::string::npos;
@@ -71,7 +71,7 @@ std::string without_comments(const std::string& code) {
   return kept;
 }
 
-/// The parts of a text between what `variable` matches, without blanks and points at their ends.
+/// The parts of a text between the matches of `variable`, without blanks and points at their ends.
 std::vector<std::string> fixed_parts(const std::string& text, const char* variable) {
   static const std::regex kBlanks("^[ ;:,]+|[ ;:,]+$");
   const std::regex splitter(variable);
@@ -133,7 +133,7 @@ std::vector<std::vector<std::string>> thrown(const std::string& code, const std:
   return all;
 }
 
-/// What the page need not explain, by its first words.
+/// Messages that the page need not explain, by their first words.
 const std::map<std::string, const char*> kUnexplained{
     {"'ringlet predict' needs", "the page has it with <command>"},
     {"pooling with ceil_mode", "of a model of one's own"},

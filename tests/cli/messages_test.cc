@@ -1,7 +1,6 @@
 // The messages that a user can get, provoked with the program itself, and docs/troubleshooting.md,
-// which explains them. Each provocation here has to end in exactly one message of the page, word
-// for word, and each of these has to be provoked, but for those that message_sources_test.cc looks
-// for.
+// which explains them. Each provocation has to end in exactly one message of the page, word for
+// word. Each message has to be provoked, but for those that message_sources_test.cc looks for.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -52,7 +51,7 @@ class Stage {
     return *this / "out";
   }
 
-  /// Resumes a run in whose state.json `what` was replaced.
+  /// Resumes a run in whose state.json `what` was replaced by `by`.
   Outcome resume_with(const std::string& what, const std::string& by) const {
     const std::string json = run() + "/state/state.json";
     std::string text = read_file(json);
@@ -99,7 +98,7 @@ struct Provocation {
   std::function<Outcome(const Stage&)> provoke;
 };
 
-/// Of the first of two processes.
+/// The variables of the first of two processes.
 const Environment kPlace = first_of_two();
 
 /// The first of two processes, with one variable more.
@@ -139,7 +138,7 @@ Provocation shown(const std::string& picture) {
             return ringlet({"predict", "--checkpoint", stage.run(), stage.file("p", picture)});
           }};
 }
-/// What follows the checkpoint of a run on drawn garments.
+/// Runs `command` with the checkpoint of a run on drawn garments.
 Outcome with_model(const Stage& stage, const char* command, const Arguments& more) {
   return ringlet(Arguments{command, "--checkpoint", stage.run()} + more);
 }
@@ -533,7 +532,7 @@ std::regex pattern_of(const std::string& message) {
   return std::regex(text);
 }
 
-/// Why a build without this package cannot be asked; empty where it is there.
+/// Names the package without which this build cannot be asked; empty where it is there.
 std::string lacking(const std::string& err) {
   for (const char* package : {"libtomlplusplus-dev", "libgloo-dev"}) {
     if (err.find(package) != std::string::npos) return package;

@@ -1,4 +1,4 @@
-// The built program as a child process: what a user types, and what comes back.
+// The built program as a child process: the command line of a user, and the outcome.
 //
 //   const Outcome outcome = ringlet({"train", "--epochs", "1"});
 //   Program program({"train", ...}, {.terminal = true});  program.wait_for("epoch");  ...

@@ -1,4 +1,4 @@
-// PyTorch loads what we wrote, and finds the loss and the accuracy that we found.
+// PyTorch loads the weights that Ringlet wrote, and finds the same loss and accuracy.
 #include <sys/wait.h>
 
 #include <array>

@@ -15,8 +15,8 @@ struct ExplainedMessage {
 
 std::vector<ExplainedMessage> explained_messages();
 
-/// Whether the tests provoke the section's messages with the program. Those of the others need a
-/// GPU, another build or bad luck: their words are looked for in the sources instead.
+/// Whether the tests provoke the section's messages with the program. Those of other sections need
+/// a GPU, another build or bad luck, so their words are looked for in the sources instead.
 inline bool is_provoked(const std::string& section) {
   return section != "GPUs" && section != "Seldom seen";
 }

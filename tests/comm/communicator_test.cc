@@ -155,7 +155,7 @@ TEST(Communicator, SaysWhichRankNeverCameAndWhatItDidLast) {
   EXPECT_EQ(std::count(messages.begin(), messages.end(), cause), 1);  // one root cause, two Aborted
 }
 
-/// What ranks 0 and 1 throw when each starts a collective of its own.
+/// The root cause when ranks 0 and 1 each start a collective of their own.
 template <class First, class Second>
 std::string cause_of(First first, Second second) {
   LocalGroup group(2);

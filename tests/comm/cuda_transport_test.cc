@@ -1,5 +1,5 @@
-// The transports on GPUs: what late_transport_test.cc shows of a device that is made up, on real
-// ones. Skipped where there are none.
+// The transports on real GPUs: late_transport_test.cc shows the same of a device that is made up.
+// Skipped where there are no GPUs.
 #include <gtest/gtest.h>
 
 #include <cstdint>

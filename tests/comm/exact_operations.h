@@ -1,5 +1,5 @@
-// What ranks reduce, and what must come out to the last bit: for tests that run every strategy with
-// every operation on every type.
+// Inputs and exact results, to the last bit, for tests that run every strategy with every operation
+// on every type.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,8 +58,8 @@ class Delay {
   std::mt19937 random_;
 };
 
-/// Reduces exact_input() on one rank of `ranks`, in memory of `allocator` that does not lie well,
-/// and expects exact_result(), and nothing beside the data to be touched.
+/// Reduces exact_input() on one rank of `ranks`, in badly aligned memory of `allocator`. Expects
+/// exact_result(), and that nothing beside the data was touched.
 template <class T>
 void expect_exact(AllReduce& reduce, Stream& stream, Allocator& allocator, int rank, int ranks,
                   ReduceOp op, std::size_t count) {

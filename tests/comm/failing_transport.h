@@ -1,5 +1,5 @@
-// A transport that fails on purpose: its k-th exchange, or the k-th thing that it is asked to do
-// with other ranks' memory, throws instead of taking place.
+// A transport that fails on purpose: its k-th exchange, or its k-th access to other ranks' memory,
+// throws instead of taking place.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace ringlet::comm {
 
-/// Calls count() before whatever may take a while.
+/// Calls count() before every operation that may block.
 class CountedPeerAccess final : public PeerAccess {
  public:
   CountedPeerAccess(PeerAccess& inner, std::function<void()> count)

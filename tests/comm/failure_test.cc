@@ -1,4 +1,4 @@
-// A rank that fails, at whatever place: everybody else stops at once and names the root cause.
+// A rank fails, in whatever place: all others stop at once and name the root cause.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -169,8 +169,8 @@ TEST(Abort, CarriesItsCauseInTheSecondaryError) {
   }
 }
 
-// The same of memory that a session of peer access shows. Once the world is given up, at whatever
-// moment, each rank spoils its data as soon as it is let go.
+// The same of memory that a session of peer access shows. Once the world is aborted, at whatever
+// moment, each rank overwrites its data as soon as it is let go.
 TEST(Abort, NeverLetsARankLeaveWhileItsMemoryIsReached) {
   for (int round = 0; round < 25; ++round) {
     LocalGroup group(3);

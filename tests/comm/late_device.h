@@ -1,10 +1,10 @@
 // LateDevice: a device that does nothing until somebody waits for it, and then does everything in
-// the worst order that its events permit. What CUDA might do, made to happen.
+// the worst order that its events permit. It provokes what CUDA might do.
 //
-// Its memory is the host's; its streams are queues of operations, which LateOperations fills in
-// place of kernels. All devices of a test stand on one LateMachine, which runs the queues when a
-// host thread waits: always the same stream as far as events let it come, say, so that a wait that
-// is missing shows as wrong numbers, and shows every time.
+// Its memory is the host's. Its streams are queues of operations, which LateOperations fills in
+// place of kernels. All devices of a test share one LateMachine, which runs the queues when a host
+// thread waits. It may, for example, always run the same stream as far as events let it come. So a
+// missing wait shows as wrong numbers, and shows every time.
 //
 // The devices' kind is `meta`, for which Ringlet's own kernels do nothing: an operation that does
 // not go through LateOperations leaves its result out.
@@ -30,8 +30,8 @@
 
 namespace ringlet::comm {
 
-/// Which of the streams that could go on does. By `seed`, 0: the one that was made first, 1: last,
-/// others: a random order; drawn anew for each operation if `restless`.
+/// Which of the streams that could go on does. `seed` 0: the one that was made first; 1: the one
+/// that was made last; others: a random order. Drawn anew for each operation if `restless`.
 struct LateOrder {
   unsigned seed = 0;
   bool restless = false;
@@ -82,8 +82,8 @@ class LateMachine {
     const std::lock_guard lock(mutex_);
     memory_.erase(static_cast<const std::byte*>(address));
   }
-  /// For operations while they run: whether the view lies in memory that is held and, if `device`
-  /// is not negative, that device's. Notes a violation otherwise.
+  /// For operations while they run: whether the view lies in memory that is allocated and, if
+  /// `device` is not negative, that device's. Notes a violation otherwise.
   bool check(const char* operation, const ConstView& view, int device) {
     const auto* begin = static_cast<const std::byte*>(view.data());
     auto block = memory_.upper_bound(begin);
@@ -158,7 +158,7 @@ class LateEvent final : public Event {
   std::shared_ptr<LateMachine::EventState> state_ = std::make_shared<LateMachine::EventState>();
 };
 
-/// Runs host work in place, and whatever is launched late.
+/// Runs host work in place, and launched work late.
 class LateStream final : public Stream {
  public:
   LateStream(Device& device, const char* name, LateMachine& machine)
@@ -229,7 +229,7 @@ class LateDevice final : public Device {
   LateStream compute_, communication_;
 };
 
-/// What a transport launches, on late streams.
+/// The operations that a transport launches, on late streams.
 class LateOperations final : public MemoryOperations {
  public:
   void copy(Stream& stream, ConstView x, View y) const override {

@@ -1,5 +1,5 @@
-// Every strategy with every operation on every type, over odd worlds and lengths, in memory that
-// does not lie well: exact, the same bytes on every rank, and nothing beside the data touched.
+// Every strategy with every operation on every type, over odd worlds and lengths, in badly aligned
+// memory: exact, the same bytes on every rank, and nothing beside the data touched.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Of, Operations,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-/// In which each rank has a block of 64 Ki elements.
+/// In each round every rank has a block of 64 Ki elements.
 TEST(TwoShot, TakesLongDataInRounds) {
   constexpr std::size_t kBlock = 64 << 10;
   for (const int size : {2, 3, 5}) {

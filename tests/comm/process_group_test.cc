@@ -63,7 +63,7 @@ TEST_P(SplitTest, EveryRankKnowsItsWorld) {
   EXPECT_THROW(world.group(0).transport(replicas), ContractError);
 }
 
-/// Those that run between processes.
+/// The strategies that run between processes.
 std::vector<std::string> strategies_of(Processes& world) {
   std::vector<std::string> names;
   for (const std::string& name : strategies_of_threads()) {

@@ -55,7 +55,7 @@ class OperationsBetweenProcesses : public testing::TestWithParam<ProcessCase> {
   void SetUp() override { skip_without(GetParam().split.transport); }
 };
 
-/// expect_exact(), and what was sent for it.
+/// expect_exact(), and expects that as many bytes are sent for it as the formula says.
 template <class T>
 void expect_exact_bytes(AllReduce& reduce, Transport& transport, Stream& stream,
                         Allocator& allocator, ReduceOp op, std::size_t count) {

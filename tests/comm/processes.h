@@ -16,7 +16,7 @@
 
 namespace ringlet::comm {
 
-/// For SetUp().
+/// To be called in SetUp().
 inline void skip_without(ProcessTransport transport) {
   if (transport == ProcessTransport::gloo && !has_gloo()) {
     GTEST_SKIP() << "built without Gloo (libgloo-dev)";

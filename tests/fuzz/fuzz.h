@@ -1,8 +1,7 @@
 // What the fuzz targets share. Each target is one file, NAME_fuzz.cc, and gives
 //   - LLVMFuzzerTestOneInput: reads the bytes with one of the product's readers. A damaged input
-//   has
-//     to end in the reader's own error, with one line of message; whatever is read has to hold its
-//     promises. Anything else aborts, which libFuzzer records.
+//     has to end in the reader's own error, with one line of message. Whatever is read has to hold
+//     its promises. Anything else aborts, which libFuzzer records.
 //   - seeds(): whole inputs to start from, so that no files are kept for it.
 #pragma once
 

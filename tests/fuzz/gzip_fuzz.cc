@@ -1,4 +1,4 @@
-// gzip streams: whatever comes out, it is no more than at_most(), in pieces of any size.
+// gzip streams: whatever is unpacked, it is no more than at_most(), in pieces of any size.
 #include <algorithm>
 #include <array>
 

@@ -1,6 +1,6 @@
-// What operations are tried on: one case struct an operation, for the comparison with the
-// reference, the finite differences and the benchmarks. Shapes are for one sample; tests and
-// benchmarks choose the batch.
+// The cases of each operation: one struct an operation, for the comparison with the reference, the
+// finite differences and the benchmarks. Shapes are for one sample; tests and benchmarks choose the
+// batch.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ringlet::test {
 
-/// Whole and partly filled blocks of sixteen, shares of a global batch of 256, none at all.
+/// Batch sizes: whole and partly filled blocks of sixteen, shares of a batch of 256, none at all.
 inline const std::vector<std::int64_t> kBatches = {0, 1, 15, 16, 17, 33, 85, 86, 96};
 
 /// A gradient is overwritten, added to, or something between.

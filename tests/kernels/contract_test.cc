@@ -1,5 +1,5 @@
-// What breaks a contract throws ContractError with the operation's name, on every device; and what
-// keeps it costs nothing on the device without memory.
+// A broken contract throws ContractError with the operation's name, on every device. A contract
+// that holds costs nothing on the device without memory.
 #include <gtest/gtest.h>
 
 #include <functional>

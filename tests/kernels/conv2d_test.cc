@@ -90,7 +90,7 @@ TEST_P(Conv2d, BackwardFilter) {
   });
 }
 
-// Wherever the ReLU is done: a broken number has to be seen where it arises.
+// Wherever the ReLU is computed: a broken number has to be seen where it arises.
 TEST_P(Conv2d, LetsNaNThroughTheRelu) {
   const Shape x_shape{17, 2, 7, 9}, w_shape{5, 2, 3, 3}, y_shape{17, 5, 5, 7};
   auto x = random_floats(x_shape.count(), 1);

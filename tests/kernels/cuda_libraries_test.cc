@@ -1,4 +1,4 @@
-// What can be known of cuBLASLt and cuDNN on a machine that has the libraries and no GPU.
+// What cuBLASLt and cuDNN tell on a machine that has the libraries and no GPU.
 #include <gtest/gtest.h>
 
 #include <array>

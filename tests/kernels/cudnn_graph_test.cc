@@ -1,5 +1,5 @@
-// The choice of cuDNN's engines, on a machine without a GPU: cuDNN plans for a GPU that is
-// described to it as well as for one that is there. What a plan computes, conv2d_test.cc tests.
+// The choice of cuDNN's engines, without a GPU: cuDNN plans for a GPU that is described to it as
+// well as for one that is there. conv2d_test.cc tests what a plan computes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The GPU's kernels on the host: every thread of every grid, in shuffled orders (host_grid.h), over
-// the shapes of the operations' tests, compared with the references. Memory lies as packs need it,
-// and one element beside.
+// the shapes of the operations' tests, compared with the references. Memory is aligned as packs
+// need it, and also off by one element.
 #include <gtest/gtest.h>
 
 #include <cmath>

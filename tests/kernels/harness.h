@@ -1,6 +1,6 @@
 // Runs an operation in every layout and with every instruction set that this processor has, on one
-// thread and on three, whose results must be the same byte for byte; and, in a build with CUDA, on
-// the first GPU, twice. Where there is none, those tests are skipped and say why.
+// thread and on three. The results must be the same byte for byte. In a build with CUDA it also
+// runs twice on the first GPU; where there is none, those tests are skipped and say why.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline std::string name_of(const testing::TestParamInfo<Setup>& info) {
          (setup.device == DeviceKind::cuda ? "cuda" : ringlet::name_of(setup.isa));
 }
 
-/// None in a build without CUDA. CMake chooses the file that defines it.
+/// The setups on CUDA; none in a build without it. CMake chooses the file that defines this.
 std::vector<Setup> cuda_setups();
 
 /// `setups` and those of CUDA.
@@ -38,7 +38,7 @@ inline auto with_cuda(std::vector<Setup> setups) {
   return testing::ValuesIn(setups);
 }
 
-/// Matrix products in nchw choose their instructions themselves.
+/// Every layout and instruction set. In nchw, matrix products choose their instructions themselves.
 inline auto all_setups() {
   return with_cuda({{Layout::nchw, InstructionSet::automatic},
                     {Layout::lanes, InstructionSet::portable},

@@ -1,5 +1,5 @@
-// What the layout lanes has beside the operations of the other tests: the fused convolution, ReLU
-// and average pooling. It is compared with the three operations one after another, in double.
+// The operation that only the layout lanes has: the fused convolution, ReLU and average pooling. It
+// is compared with the three operations one after another, in double.
 #include <gtest/gtest.h>
 
 #include "kernels/conv2d_relu_avg_pool2d.h"

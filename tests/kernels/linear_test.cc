@@ -90,7 +90,7 @@ TEST_P(Linear, BackwardWeight) {
   });
 }
 
-// Wherever the ReLU is done: a broken number has to be seen where it arises.
+// Wherever the ReLU is computed: a broken number has to be seen where it arises.
 TEST_P(Linear, LetsNaNThroughTheRelu) {
   const Shape x_shape{17, 37}, w_shape{11, 37}, y_shape{17, 11};
   auto x = random_floats(x_shape.count(), 1);

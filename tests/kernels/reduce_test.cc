@@ -12,7 +12,7 @@
 namespace ringlet::test {
 namespace {
 
-/// What the operation should give, from the sources' elements as doubles and integers.
+/// The right result, from the sources' elements as doubles and integers.
 double combined(ReduceOp op, const std::vector<double>& values, int divisor) {
   double result = values[0];
   for (std::size_t k = 1; k < values.size(); ++k) {
@@ -119,7 +119,7 @@ TEST_P(Reduce, SplitsLongArraysOverThreads) {
   check<float>(ReduceOp::sum, 3, 2, 100'003, 3, Stores::streaming);
 }
 
-/// What ranks do most goes another way, and long ranges another one again.
+/// The usual cases have loops of their own, and so have long ranges.
 TEST_P(Reduce, TakesOneOrTwoSourcesAtOnce) {
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
     for (const std::int64_t count : {1, 63, 32'767, 32'768, 32'769, 70'001}) {

@@ -77,7 +77,7 @@ void expect_gradients(const Rig& rig, const Values& expected) {
 
 const StepContext kContext{.seed = 11, .epoch = 3, .first_sample = 1000};
 
-// What the float results are compared with is itself compared with central differences.
+// The reference for the float results is itself compared with central differences.
 TEST(Reference, GradientIsThatOfTheLoss) {
   constexpr double kStep = 1e-5;
   for (const Net& net : test_nets()) {

@@ -1,5 +1,5 @@
-// A network said once and built twice: as the Sequential that is tested, and in double on the naive
-// references of kernels/reference, forward and backward.
+// A network that is described once and built twice: as the Sequential under test, and in double on
+// the naive references of kernels/reference, forward and backward.
 #pragma once
 
 #include <map>

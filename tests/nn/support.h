@@ -1,5 +1,5 @@
-// What the tests of nn share: a model set up with all its memory, a model made of a function, a
-// listener that takes notes, and operations that make a gradient visible. For devices on the host.
+// Shared by the tests of nn, for devices on the host: a model set up with all its memory, a model
+// made of a function, a listener that takes notes, and operations that make a gradient visible.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // What must not change a bit: the number of replicas and threads in exact mode, the strategy
-// between two replicas, the buckets, overlap; and that the seed does.
+// between two replicas, the buckets, overlap. And the seed must.
 #include <gtest/gtest.h>
 
 #include <string>

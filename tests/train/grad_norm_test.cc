@@ -1,5 +1,5 @@
-// The gradient's norm that a run tells: of the gradient that the optimiser took, however it came
-// about, and only to those who ask.
+// The gradient's norm that a run reports: that of the gradient which the optimiser took, however it
+// was computed, and only to those who ask.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Steps whose numbers are still on their way to the host, as on a GPU: nothing that a run computes,
-// tells or saves may depend on how many there are.
+// Steps whose numbers are still on their way to the host, as on a GPU: what a run computes, reports
+// and saves may not depend on how many there are.
 #include <gtest/gtest.h>
 
 #include <atomic>

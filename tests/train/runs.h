@@ -28,7 +28,7 @@ TrainOptions plain_options(int replicas, const std::string& sync = "ring");
 /// The same in exact mode (strategy doubling), shuffled, with a one-cycle schedule and Nesterov.
 TrainOptions exact_options(int replicas);
 
-/// What a run told and computed.
+/// What a run reported and computed.
 struct Outcome {
   RunResult result;
   std::vector<StepReport> steps;

@@ -82,7 +82,7 @@ TEST(SyncPlan, ReadsOffWhatWasMeasured) {
   return ::testing::AssertionSuccess();
 }
 
-/// What a run of two replicas told on a console, and in its run.json.
+/// What a run of two replicas wrote on a console, and in its run.json.
 struct Told {
   std::string console;
   nlohmann::json record;

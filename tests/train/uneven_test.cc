@@ -1,5 +1,5 @@
-// Shares of different sizes, and empty ones: the sum over all samples divided by their number, as
-// if one replica had done it all.
+// Shares of different sizes, and empty ones: the result is the sum over all samples divided by
+// their number, as if one replica had computed it all.
 #include <gtest/gtest.h>
 
 #include <string>

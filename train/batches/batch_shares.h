@@ -6,9 +6,9 @@
 //     learner.step(*share, batches.world_samples(), {.lr = 0.1});
 //   }
 //
-// A batch of 64 on three ranks is 22 + 21 + 21. The last batch of an epoch is what is left of it;
-// a rank's share of that may be empty, and is handed out all the same, since every rank has to make
-// every step. How shares are cut says partition.h; a thread prepares them (data/loader.h).
+// A batch of 64 on three ranks is 22 + 21 + 21. The last batch of an epoch is what is left of it. A
+// rank's share of that may be empty and is handed out all the same, since every rank has to make
+// every step. partition.h says how shares are cut; a thread prepares them (data/loader.h).
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,9 @@ class BatchSource {
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
-  /// Announces that the next `count` batches belong to one step, which starts here. What a batch
-  /// needs from the host is sent now; what was announced before and not taken is skipped.
+  /// Announces that the next `count` batches belong to one step, which starts here. Sends what
+  /// these batches need from the host. Batches that were announced before and not taken are
+  /// skipped.
   virtual void begin_step(std::int64_t count) { (void)count; }
 
   /// The next batch in the schedule's order, for work that is enqueued on the compute stream after
@@ -34,8 +35,8 @@ class BatchSource {
   /// call has run. Throws what the loader throws.
   virtual const data::Batch* next() = 0;
 
-  /// Where the batch that next() gave stands, as a BatchPosition in device memory; absent where
-  /// only the host knows.
+  /// Position of the batch that next() gave, as a BatchPosition in device memory. Absent where only
+  /// the host knows it.
   virtual ConstView position() const { return {}; }
 
   /// Whether next() launches the same kernels on the same memory for each batch of one size, so

@@ -1,4 +1,5 @@
-// Files and folders that are either the old ones or the new ones, never a half of something.
+// Files and folders that are replaced as a whole: the old one or the new one, never a part of
+// either.
 //
 //   write aside (NAME.tmp.PID) -> fsync -> rename over NAME -> fsync the directory
 //

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A line that was cut off has no end, and is none.
+/// The lines to keep. A line that was cut off has no end and does not count.
 std::string kept_lines(const fs::path& path, const LineFile::Keep& keep) {
   std::ifstream file(path);
   std::string kept, line;

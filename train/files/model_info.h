@@ -10,8 +10,7 @@
 //   ringlet.classes     "[\"Bag\",...]"     their names, in the order of the logits
 //   ringlet.mean        "0.28604063"        subtracted from pixel / 255 ...
 //   ringlet.deviation   "0.35302424"        ... and what is left is divided by this
-//   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders
-//   (optional)
+//   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders, if known
 //
 // Numbers are the shortest decimals that read back as the same float. Nothing depends on where or
 // on how many replicas the model was trained, so that exact mode's files stay equal byte for byte.
@@ -54,7 +53,7 @@ Metadata to_metadata(const ModelInfo& info);
 std::optional<ModelInfo> parse_model_info(const std::filesystem::path& file,
                                           const Metadata& metadata);
 
-/// Of a file; errors also those of SafetensorsFile.
+/// Reads the file's metadata. Throws as above, and as SafetensorsFile.
 std::optional<ModelInfo> read_model_info(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

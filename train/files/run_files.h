@@ -1,4 +1,4 @@
-// RunFiles: what a run writes for others while it goes on.
+// RunFiles: the files that a run writes for others while it goes on.
 //
 //   --metrics FILE      a line of JSON a step and an epoch (metrics.h)
 //   --tensorboard DIR   an event file (tensorboard/event_writer.h)
@@ -20,7 +20,7 @@ class RunFiles {
   /// Opens the files that `setup` asks for, which must outlive this. Throws FileError.
   explicit RunFiles(const RunSetup& setup);
 
-  /// Who has to be told what happens, for train().
+  /// The listeners for train() that write the files.
   std::vector<RunListener*> listeners() const;
 
  private:

@@ -1,6 +1,6 @@
-// RunRecord: OUT/run.json, which says of a run what its numbers do not: on which data and machine
-// it ran and how it was cut. `ringlet report` reads it. Written when the run starts, and anew when
-// it is resumed: it tells of the last start.
+// RunRecord: OUT/run.json, which says on which data and machine a run ran and how the work was cut.
+// `ringlet report` reads it. It is written when the run starts, and anew when the run is resumed:
+// it describes the last start.
 //
 //   {"ringlet": "0.1.0", "started": "2026-11-21T17:30:00Z",
 //    "data": {"name", "description", "directory", "synthetic_train", "synthetic_test"},
@@ -12,10 +12,10 @@
 //             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
 //    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}
 //
-// "sync" has the plan, where several ranks run, and from the run's end on what it took on rank 0:
-// the steps of this start, seconds a step that the replica's thread waited, and each bucket's
-// collective in the median ("taken_seconds", not on a GPU). "predicted_seconds" are from "model" or
-// "tune" (sync_plan.h), or missing.
+// "sync" has the plan, where several ranks run. At the run's end it gets what that took on rank 0:
+// the steps of this start, the seconds a step that the replica's thread waited, and the median time
+// of each bucket's collective ("taken_seconds", not on a GPU). "predicted_seconds" are from "model"
+// or "tune" (sync_plan.h), or missing.
 //
 // "gpus" and "versions" (of CUDA's libraries) are there where a replica is on a GPU.
 #pragma once

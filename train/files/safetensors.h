@@ -1,12 +1,13 @@
 // safetensors: the weights file that PyTorch's world reads (huggingface/safetensors).
 //
-//   u64 N, little-endian | N bytes of JSON, padded with spaces to a multiple of 8 | the tensors'
-//   bytes
-//   {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [..], "data_offsets": [b,
-//   e]}}
+//   u64 N, little-endian
+//   N bytes of JSON, padded with spaces to a multiple of 8:
+//     {"__metadata__": {"key": "text"},
+//      "name": {"dtype": "F32", "shape": [..], "data_offsets": [begin, end]}, ...}
+//   the tensors' bytes
 //
 // Tensors are row-major and little-endian. Sorted by offset they start at 0, touch, and end at the
-// end of the file. The reader is strict about all of it; the writer puts wider types first and
+// end of the file. The reader is strict about all of it. The writer puts wider types first and
 // names in order, so the same tensors give the same bytes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a run leaves on disk: the model's weights, and the state from which it can go on.
+// A run's files on disk: the model's weights, and the state from which the run can go on.
 //
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
 //   OUT/state/              replaced as one, so that there is always a whole one:

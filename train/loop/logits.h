@@ -1,4 +1,4 @@
-// What logits in host memory say: probabilities, the likeliest classes, how often they are right.
+// Reads logits in host memory: probabilities, the likeliest classes, how often they are right.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Predictor: a trained model on a device, which says what it takes images for.
+// Predictor: a trained model on a device, which computes logits for images.
 //
 //   const auto device = open_device(DeviceId{}, {});
 //   Predictor predictor(*device, "runs/demo/model.safetensors");

@@ -1,9 +1,9 @@
-// The replicas of this process while they run: who has not ended yet, and which failure the user
-// shall read.
+// ReplicaWatch: follows the replicas of this process while they run. It knows which have not ended
+// yet, and which failure the user shall read.
 //
 // A thread that hangs for ever (in a driver call, say) can be neither ended nor joined. So that the
-// user still reads what went wrong, wait() gives up some time after the first failure, where there
-// is somebody to tell: see Execution::on_hang.
+// user still reads what went wrong, wait() gives up some time after the first failure, if
+// Execution::on_hang is set.
 #pragma once
 
 #include <condition_variable>
@@ -23,16 +23,17 @@ class ReplicaWatch {
   ReplicaWatch(const Execution& execution, int first_rank, int world_size)
       : execution_(execution), first_rank_(first_rank), world_size_(world_size) {}
 
-  /// Before the replica's thread is started.
+  /// To be called before the replica's thread is started.
   void started(int rank);
-  /// The last thing that the replica's thread does. Any thread, as failed().
+  /// To be called last by the replica's thread. Any thread may call this and failed().
   void ended(int rank);
   void failed(int rank, std::exception_ptr error);
 
-  /// Returns when all replicas have ended; or, where on_hang is set, when that has returned.
+  /// Returns when all replicas have ended. Where on_hang is set and some hang, returns when on_hang
+  /// does.
   void wait();
-  /// Throws the first root cause, or else the first failure of all, with its replica's name in
-  /// front if there are several. Call when all threads have been joined.
+  /// Throws the first root cause, or else the first failure, with its replica's name in front if
+  /// there are several replicas. To be called when all threads have been joined.
   void rethrow() const;
 
  private:

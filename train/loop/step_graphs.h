@@ -22,9 +22,9 @@ class StepGraphs {
   /// Whether run() may capture at all.
   bool enabled() const { return wanted_ && stream_.can_capture(); }
 
-  /// Has `enqueue()` done for a step of `samples` samples: by calling it, or by replaying what an
-  /// earlier call enqueued. `repeatable()` is asked before a capture: whether what was enqueued so
-  /// far depends on nothing that only the host knows.
+  /// Runs `enqueue()` for a step of `samples` samples: calls it, or replays what an earlier call
+  /// has enqueued. `repeatable()` is asked before a capture: whether all that was enqueued so far
+  /// depends on nothing that only the host knows.
   template <class Enqueue, class Repeatable>
   void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable) {
     if (!enabled()) return enqueue();

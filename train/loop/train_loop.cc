@@ -18,7 +18,7 @@ namespace ringlet::train {
 
 namespace {
 
-/// What rides behind the gradients: sums over the ranks, and behind those what a rank computes of
+/// Places of the statistics behind the gradients: sums over the ranks, then what a rank computes of
 /// the summed gradient for itself.
 enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStopWishes = 2, kGradNorm = 3 };
 

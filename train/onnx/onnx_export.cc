@@ -146,10 +146,8 @@ class GraphWriter final : public nn::LayerVisitor {
 std::string in_words(const ModelInfo& info) {
   return fmt::format(
       "{}, trained on {} by Ringlet {}. Input image: float [N, {}, {}, {}], pixels from 0 to 255 "
-      "as "
-      "in the file{}; they are normalised inside. Output logits: float [N, {}], before the "
-      "softmax; "
-      "the classes' names are in metadata_props, ringlet.classes.",
+      "as in the file{}; they are normalised inside. Output logits: float [N, {}], "
+      "before the softmax; the classes' names are in metadata_props, ringlet.classes.",
       info.model, info.data, kVersion, info.channels, info.height, info.width,
       info.background.value_or(0) > 0.5 ? ", dark on light" : ", light on dark",
       info.classes.size());

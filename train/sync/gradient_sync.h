@@ -1,21 +1,23 @@
-// GradientSync: makes the replicas' gradients one, while backward goes on.
+// GradientSync: sums the replicas' gradients while backward goes on.
 //
 // The gradient arena is cut into buckets: ranges [begin, end) in the order in which gradients
-// become final. Each gradient that becomes final counts its bucket down; a full bucket is summed
-// over all ranks on the communication stream. Buckets start in index order on every rank, always,
-// whatever the order of readiness. The statistics (loss, samples, wishes to stop) ride in the last
-// bucket.
+// become final. Each gradient that becomes final counts its bucket down. A full bucket is summed
+// over all ranks on the communication stream. Every rank starts its buckets in index order,
+// whatever the order in which they fill. The statistics (loss, samples, wishes to stop) travel in
+// the last bucket.
 //
-// Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits: on the communication stream a
-// bucket is cast into a wire buffer, which is summed (in f32, rounded at each reduction, see
-// comm/all_reduce/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and losses: the
-// statistics then stay f32 and travel first, in a bucket of their own that nothing has to be waited
-// for. Gradients are means already where they are written (the loss's seed is 1 / samples of the
-// world), so f16, which ends at 65504, needs no scale; whoever reads the sums looks for infinite
-// ones.
+//   compute        | backward fc2 | fc1 | conv2        | conv1        | wait     | update |
+//   communication                       | bucket 0 |   | bucket 1 |   | bucket 2 |
 //
-//   compute        | backward fc2 | backward fc1 | backward conv2   | backward conv1 | wait |
-//   update communication                 | bucket 0     |   | bucket 1 |                    | 2 |
+// Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits. On the communication stream a
+// bucket is cast into a wire buffer, summed there (in f32, rounded at each reduction, see
+// comm/all_reduce/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and
+// losses, so the statistics then stay f32. They travel first, in a bucket of their own, which is
+// full before the last backward pass begins.
+//
+// f16 ends at 65504 and still needs no loss scale: gradients are means already where they are
+// written (the seed of backward is 1 / samples of the world). Whoever reads the sums looks for
+// infinite ones.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,8 @@ namespace ringlet::train {
 struct SyncOptions {
   std::int64_t bucket_kb = 1024;
   bool overlap = true;                ///< start buckets during backward; else all at its end
-  DType grad_dtype = DType::f32;      ///< as which gradients travel: f32, f16 or bf16
-  std::int64_t first_bucket_kb = -1;  ///< of the first bucket alone; negative: bucket_kb
+  DType grad_dtype = DType::f32;      ///< the type in which gradients travel: f32, f16 or bf16
+  std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
 };
 
 /// A range of the gradient arena that is summed by one collective.
@@ -43,7 +45,7 @@ struct Bucket {
   std::int64_t begin = 0, end = 0;  ///< elements
   int parameters = 0;               ///< that must be final before it starts
   std::string name{};               ///< "bucket 0 (fc2.weight .. fc1.bias)"
-  DType dtype = DType::f32;         ///< as which they travel
+  DType dtype = DType::f32;         ///< the type in which they travel
   std::int64_t wire_bytes() const { return (end - begin) * size_of(dtype); }
 };
 
@@ -52,10 +54,11 @@ struct Bucket {
 /// statistics; where gradients are narrow, a bucket before all others has them.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
-/// Of all buckets: what a rank has to be given of the others in a step.
+/// Bytes of all buckets as they travel: the data of a step's all-reduces.
 std::int64_t wire_bytes(const std::vector<Bucket>& buckets);
 
-/// "ring", or what a strategy that picks takes for the buckets: "auto (one-shot, two-shot)".
+/// Name of the strategy; of one that picks, with those that it picks for the buckets: "auto
+/// (one-shot, two-shot)".
 std::string strategies_in_words(const comm::Communicator& communicator,
                                 const std::vector<Bucket>& buckets);
 
@@ -65,26 +68,27 @@ class GradientSync : public nn::ReadyListener {
                const ShardTree& tree, const SyncOptions& options);
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  /// Whether sums have been through sixteen bits, where what is too large becomes infinite.
+  /// Whether gradients travel as sixteen bits, where numbers that are too large become infinite.
   bool narrows() const { return wire_.view().data() != nullptr; }
 
-  /// Before the last backward pass of a step; the statistics must have been written.
+  /// To be called before the last backward pass of a step, after the statistics were written.
   void begin_step();
   void gradient_ready(const nn::Parameter& parameter) override;
-  /// What is enqueued on the compute stream after it reads the sums; rethrows what a collective
-  /// threw. On a GPU the host waits for the launches alone: a rank that fails later may leave no
-  /// sum behind, so whoever reads numbers asks Communicator::require_alive() first.
+  /// Makes the compute stream wait for the sums: what is enqueued there afterwards reads them.
+  /// Rethrows what a collective threw. On a GPU the host waits for the launches only. A rank that
+  /// fails later may leave no sum behind, so whoever reads numbers calls
+  /// Communicator::require_alive() first.
   void finish();
 
   /// Seconds that the replica's thread has spent in begin_step(), in collectives that run in place,
-  /// and waiting in finish(): what synchronisation costs the training.
+  /// and waiting in finish(): the time that synchronisation costs the training.
   double waited_seconds() const { return waited_seconds_; }
 
   /// Steps that were synchronised.
   std::int64_t steps() const { return steps_; }
-  /// What each bucket's collective took on the communication stream, with the wait for the last
-  /// rank to come: medians of the latest kTimedSteps steps. Empty with one rank, before the first
-  /// step, and on a GPU, whose streams work behind the host's back. Not between begin_step() and
+  /// Seconds of each bucket's collective on the communication stream, the wait for the last rank
+  /// included: medians of the latest kTimedSteps steps. Empty with one rank, before the first step,
+  /// and on a GPU, whose streams run behind the host. Not to be called between begin_step() and
   /// finish().
   std::vector<double> median_seconds() const;
   static constexpr std::int64_t kTimedSteps = 512;

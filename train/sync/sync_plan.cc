@@ -13,8 +13,8 @@ namespace ringlet::train {
 
 namespace {
 
-/// Read off on logarithmic scales between the measured sizes; below the least it takes as long as
-/// that, above the largest longer as there are more bytes. Nothing where none was measured.
+/// Reads a time off between the measured sizes, on logarithmic scales. Below the least size it is
+/// that size's time, above the largest it grows with the bytes. Nothing where none was measured.
 std::optional<double> read_off(const std::vector<MeasuredTime>& times, int ranks,
                                const std::string& strategy, std::int64_t bytes) {
   const MeasuredTime* below = nullptr;

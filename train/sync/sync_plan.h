@@ -1,6 +1,5 @@
-// SyncPlan: what a run means to do in order to make the replicas' gradients one, bucket by bucket,
-// and how long that should take; told before the first step. SyncReport (reports.h) has what
-// it took.
+// SyncPlan: how a run is going to sum the replicas' gradients, bucket by bucket, and how long that
+// should take. It is reported before the first step. SyncReport (reports.h) has what it took.
 #pragma once
 
 #include <cstdint>

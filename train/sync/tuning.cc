@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The home of caches, or "".
+/// The folder for caches, or "".
 fs::path cache_folder() {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody writes the environment meanwhile
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
@@ -55,7 +55,7 @@ bool is_for(const json& range, DeviceKind device, const std::string& transport) 
          range.value("transport", "") == transport;
 }
 
-/// What the file has but for entries of this device, transport and the table's numbers of ranks.
+/// The file's entries without those of this device, transport and the table's numbers of ranks.
 json entries_but_for(const fs::path& file, DeviceKind device, const std::string& transport,
                      const comm::StrategyTable& table) {
   json content{{"ranges", json::array()}, {"times", json::array()}};

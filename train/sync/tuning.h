@@ -1,5 +1,6 @@
-// Tuning: which all-reduce strategy was the fastest on this machine, as `ringlet tune` measured it
-// and `--sync auto` reads it, and how long each took, from which a run's start predicts its own.
+// Tuning: the fastest all-reduce strategy of each size on this machine, and how long each strategy
+// took. `ringlet tune` measures them, `--sync auto` reads the strategies, and a run predicts its
+// synchronisation from the times.
 //
 //   {"ranges": [{"device": "cpu", "transport": "local", "ranks": 2, "from_bytes": 0,
 //                "strategy": "one-shot"}, ...],
@@ -23,12 +24,13 @@ namespace ringlet::train {
 /// ringlet/all-reduce.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
 std::filesystem::path tuning_file();
 
-/// What was measured for ranks on this kind of device over this transport ("local", "shm", "gloo"
-/// or "nccl"); empty where nothing was. Throws FileError naming a file that cannot be read.
+/// The table that was measured for ranks on this kind of device over this transport ("local",
+/// "shm", "gloo" or "nccl"); empty where there is none. Throws FileError naming a file that cannot
+/// be read.
 comm::StrategyTable read_tuning(const std::filesystem::path& file, DeviceKind device,
                                 const std::string& transport);
 
-/// What one all-reduce took, in the median.
+/// The median time of one all-reduce.
 struct MeasuredTime {
   int ranks = 2;
   std::string strategy;
@@ -41,8 +43,8 @@ struct MeasuredTime {
 std::vector<MeasuredTime> read_times(const std::filesystem::path& file, DeviceKind device,
                                      const std::string& transport);
 
-/// Puts `table` and `times` in the place of what the file has for this device, transport and the
-/// table's numbers of ranks, and keeps the rest. Throws FileError.
+/// Replaces what the file has for this device, transport and the table's numbers of ranks by
+/// `table` and `times`, and keeps the rest. Throws FileError.
 void write_tuning(const std::filesystem::path& file, DeviceKind device,
                   const std::string& transport, const comm::StrategyTable& table,
                   const std::vector<MeasuredTime>& times = {});

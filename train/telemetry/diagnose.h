@@ -21,8 +21,8 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 [[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
                                        const std::vector<std::string>& findings);
 
-/// Throws the RunError that ends a run whose loss is finite, but not the gradient that has
-/// travelled as f16 or bf16.
+/// Throws the RunError that ends a run whose loss is finite while the gradient, which travelled as
+/// f16 or bf16, is not.
 [[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
 
 /// Throws Error naming the first parameter of `state` with numbers that are not finite: such a

@@ -1,11 +1,11 @@
-// EpochTable: a run's epochs as comma-separated values, for spreadsheets. A head and a line an
-// epoch:
+// EpochTable: a run's epochs as comma-separated values, for spreadsheets. The first line names the
+// columns, each epoch adds a line:
 //
-//   epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,
-//   forward_seconds,backward_seconds,sync_seconds,update_seconds
+//   epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,
+//     data_seconds,forward_seconds,backward_seconds,sync_seconds,update_seconds
 //
-// Accuracy and share are from 0 to 1. The last five are rank 0's seconds by phase. What is not
-// finite is left empty.
+// test_accuracy and sync_share are from 0 to 1. The last five are rank 0's seconds by phase. What
+// is not finite is left empty.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Reads what MetricsWriter wrote (metrics.h): the curves of a run, as columns.
 //
-// Lines of another kind and fields that are not listed here are passed over, so that newer files
-// can be read. A run that was killed may leave its last line cut off: that is borne, and said.
+// Lines of another kind and fields that are not listed here are skipped, so that newer files can be
+// read. A run that was killed may leave its last line cut off: that line is skipped, and reported.
 // Anything else that is not a line of metrics is an error, with its line number.
 #pragma once
 
@@ -25,7 +25,7 @@ struct StepColumns {
   std::vector<std::int64_t> samples;
   std::vector<double> grad_norm;  ///< empty where no line has one; NaN for lines without
 
-  std::vector<double> seconds;  ///< the same
+  std::vector<double> seconds;  ///< as grad_norm
 
   std::size_t size() const { return step.size(); }
 };

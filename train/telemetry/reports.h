@@ -1,4 +1,4 @@
-// What a run tells those who watch it: numbers of a step, of an epoch, of an evaluation.
+// What a run reports to its listeners: numbers of a step, of an epoch, of an evaluation.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct EpochReport {
   PhaseSeconds phases;    ///< of rank 0's replica; on a GPU, of the thread that launches
 };
 
-/// How a run was set up, told once before the first step.
+/// How a run was set up, reported once before the first step.
 struct StartReport {
   const TrainOptions& options;
   const nn::Plan& plan;
@@ -84,27 +84,28 @@ struct StartReport {
   SyncPlan sync_plan{};
 };
 
-/// What synchronisation took on rank 0, in the steps of this start of the run.
+/// What synchronisation cost on rank 0, since this start of the run.
 struct SyncReport {
   std::int64_t steps = 0;
   std::vector<double> seconds{};  ///< by bucket: GradientSync::median_seconds()
   double waited_seconds = 0;      ///< a step, of the replica's thread, in the mean
 };
 
-/// Rank 0 tells its listeners. Calls come from the replica's thread.
+/// Hears of a run's events. Rank 0 calls its listeners from the replica's thread.
 class RunListener {
  public:
   virtual ~RunListener() = default;
-  /// Whether StepReport::grad_norm is looked at. Asked once.
+  /// Whether the listener uses StepReport::grad_norm. Asked once.
   virtual bool wants_grad_norm() const { return false; }
   virtual void started(const StartReport&) {}
   virtual void step_done(const StepReport&) {}
   virtual void epoch_done(const EpochReport&) {}
   /// A state or the finished model was written.
   virtual void saved(const std::string& path) { (void)path; }
-  /// Before ended(), where several ranks made a step.
+  /// Called before ended(), where several ranks made at least one step.
   virtual void synchronised(const SyncReport&) {}
-  /// The last step was reported, be it the planned one or one after which somebody asked to stop.
+  /// The last step was reported: the planned last one, or the one after which the run was asked to
+  /// stop.
   virtual void ended() {}
 };
 

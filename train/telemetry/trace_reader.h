@@ -1,5 +1,5 @@
-// Reads a timeline in Chrome's trace format, span by span, in the memory of one span: a trace of a
-// long run is larger than what one wants to hold.
+// Reads a timeline in Chrome's trace format, span by span, in the memory of one span. A trace of a
+// long run is too large to be held as a whole.
 //
 // Taken are complete events ("ph":"X") and the names of processes and threads, as TraceWriter
 // writes them and other programs too; events of other kinds are passed over.

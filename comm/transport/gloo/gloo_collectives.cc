@@ -29,7 +29,7 @@ Reduce reduce_function(Stream& stream, ReduceOp op, DType dtype) {
   };
 }
 
-/// Gloo asks for a type, and takes no more of it than its size.
+/// Gloo asks for a type but uses only its size.
 template <class Options>
 void set_output(Options& options, const View& data) {
   const auto count = static_cast<std::size_t>(data.count());

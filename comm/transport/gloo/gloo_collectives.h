@@ -2,9 +2,8 @@
 // compiled with Gloo only.
 //
 // Gloo works in the caller's memory, but only until these return or throw: its handles to that
-// memory end with the call, and their end waits for whatever is under way. What waits in a call
-// ends, with an exception, when a wait takes longer than `timeout`, which ends all connections, or
-// by GlooContext::break_off().
+// memory end with the call, and their destructors wait for what is under way. A call throws when a
+// wait takes longer than `timeout`, which ends all connections, and after GlooContext::break_off().
 //
 // Every process passes as many elements, at least one, and there are at least two processes.
 #pragma once

@@ -16,13 +16,13 @@ namespace ringlet::comm {
 
 using gloo::transport::UnboundBuffer;
 
-/// Gets a rank out of a collective. Its transport says why.
+/// Thrown to get a rank out of a collective. The rank's transport says why.
 class BrokenOff final : public std::exception {
  public:
   const char* what() const noexcept override { return "broken off"; }
 };
 
-/// The buffers in which somebody may wait.
+/// The buffers in which a thread may be waiting.
 class GlooWaits {
  public:
   void add(UnboundBuffer& buffer) {
@@ -39,14 +39,14 @@ class GlooWaits {
     broken_off_ = true;
     for (UnboundBuffer* buffer : buffers_) end(*buffer);
   }
-  /// Of a wait that was ended.
+  /// Throws if waits were ended.
   void require_whole() {
     const std::lock_guard lock(mutex_);
     if (broken_off_) throw BrokenOff();
   }
 
  private:
-  /// Gloo keeps in mind that a wait is to end, for the next one.
+  /// Gloo remembers this: if no wait is under way, the next one ends.
   static void end(UnboundBuffer& buffer) {
     buffer.abortWaitRecv();
     buffer.abortWaitSend();

@@ -1,6 +1,6 @@
-// GlooContext: what Gloo's own collectives run on: a mesh's connections, with waits that can be
-// ended. Gloo itself ends none whose message is under way, not even when the connection breaks:
-// they last until their time-out. Included by files that are compiled with Gloo only.
+// GlooContext: the connections of a mesh, on which Gloo's own collectives run, with waits that can
+// be ended. Gloo itself ends no wait whose message is under way, not even when the connection
+// breaks: such a wait lasts until its time-out. Included by files that are compiled with Gloo only.
 #pragma once
 
 #include <gloo/context.h>
@@ -17,8 +17,7 @@ class GlooContext : public gloo::Context {
  public:
   explicit GlooContext(std::shared_ptr<GlooMesh> mesh);
 
-  /// Ends every wait, and all that come later, with an exception. Any thread. For a run that is
-  /// given up.
+  /// Ends every wait, now and later, with an exception: for a run that was aborted. Any thread.
   void break_off();
 
  private:

@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What goes before each message's data.
+/// The header that goes before each message's data.
 struct Header {
   std::int64_t bytes = 0;
   bool inside_collective = false;
@@ -36,7 +36,7 @@ struct Header {
 };
 static_assert(std::is_trivially_copyable_v<Header>);
 
-/// Memory that Gloo knows. One thread uses it; wake() may come from any.
+/// Memory that Gloo knows. One thread uses it; any thread may call wake().
 class Staging {
  public:
   explicit Staging(GlooMesh& mesh) : mesh_(mesh) {}
@@ -239,8 +239,8 @@ void GlooTransport::check(int from, const Header& header, std::int64_t bytes) {
       explain_mismatch(from, header.bytes, sender, rank(), bytes, recorder().latest()));
 }
 
-/// Gloo's rings take from the rank above and give to the rank below. All links of the ring together
-/// hold all ranks to the same length.
+/// Each rank compares its length with that of the rank above, from which Gloo's rings receive. All
+/// round the ring that holds all ranks to the same length.
 void GlooTransport::agree_on_bytes(std::int64_t bytes) {
   const int above = (rank() + 1) % size(), below = (rank() + size() - 1) % size();
   start_receiving(above);
@@ -327,7 +327,7 @@ bool has_gloo() { return true; }
 
 namespace {
 
-/// Unless the program has a handler of its own.
+/// Ignores SIGPIPE, unless the program has a handler of its own.
 void ignore_broken_pipes() {
   struct sigaction now {};
   if (::sigaction(SIGPIPE, nullptr, &now) != 0) return;

@@ -33,9 +33,9 @@ class ProcessGroup;
 bool has_gloo();
 
 /// Connects this process with all others of `group`, which do the same, and makes a transport for
-/// each of its ranks. From then on the process ignores SIGPIPE, unless it handles it: Gloo writes
-/// to a process that has just died, which is to be told of and not to be died of. Throws CommError;
-/// if Ringlet was built without Gloo, with the remedy.
+/// each of its ranks. From then on the process ignores SIGPIPE, unless it has a handler: writing to
+/// a process that has just died shall be an error and not end this one. Throws CommError; if
+/// Ringlet was built without Gloo, with the remedy.
 std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds);
 
 }  // namespace ringlet::comm

@@ -44,9 +44,9 @@ void LocalPeerAccess::abandon(Stream& stream, const char* reason) noexcept {
   settle();
 }
 
-/// Others still read what this rank has shown last if they have come to that session and have not
-/// done with it. After an abort they may never have come: then it is enough that they are outside
-/// of any, since whoever comes now sees the abort before it reads.
+/// Waits until no other rank reads what this one has shown last. A rank still reads if it has come
+/// to that session and has not finished with it. After an abort it may never have come. Then it is
+/// enough that it is in no session, since a rank that comes now sees the abort before it reads.
 void LocalPeerAccess::settle() noexcept {
   for (int rank = 0; rank < group_.size(); ++rank) {
     PeerBoard& board = group_.board(rank);
@@ -107,7 +107,7 @@ void LocalPeerAccess::check(const Stream& stream, int peer, const Shown& theirs,
                        transport().rank(), mine.bytes(), transport().recorder().latest()));
 }
 
-/// From here on this rank keeps its hands off others' memory.
+/// From here on this rank does not touch other ranks' memory.
 void LocalPeerAccess::finish_reading(Stream& stream) {
   PeerBoard& board = my_board();
   if (!stream.in_order_with_host()) {

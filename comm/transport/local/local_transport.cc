@@ -97,8 +97,8 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   }
 }
 
-/// A place in the stream's workspace for a message. There are two, so that one may be sent from
-/// while another arrives; the stream's next message finds both free.
+/// One of two places for a message in the stream's workspace: from one a message is sent while
+/// another arrives in the other. The stream's next message finds both free.
 void* LocalTransport::scratch(Stream& stream, int place, std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
   const std::int64_t each = (bytes + kAlignment - 1) / kAlignment * kAlignment;

@@ -19,10 +19,10 @@
 //                                           :                           :
 //   receiver's stream   ................... : sent | copy or add | taken | read in ...
 //
-// A stream waits for records that were made before only, so the waits of all streams can form no
-// circle: whatever the hosts do next, an abort included, the devices come to rest. Adding in place
-// sends a copy in the stream's workspace. Memory of a GPU that the receiver's cannot read in place
-// is first copied into the receiver's workspace.
+// A stream waits only for records that were made before. So the waits of all streams can form no
+// circle: whatever the hosts do next, an abort included, the devices come to rest. What is added to
+// in place is sent from a copy in the stream's workspace. Memory of a GPU that the receiver's
+// cannot read in place is first copied into the receiver's workspace.
 //
 // The group may be a part of a larger world: the ranks [first, first + size) of one process among
 // several (process_group.h). Ranks are the world's everywhere; exchanges reach those of the group.
@@ -54,8 +54,9 @@ struct LocalGroupOptions {
   double spin_microseconds = -1;
   /// Moves data of devices, and outlives the group; null: Ringlet's kernels.
   const MemoryOperations* operations = nullptr;
-  /// Bytes over all ranks from which a reduction into everybody's memory writes past the caches;
-  /// negative: what the processor's last cache holds. What fits there, the next reader finds there.
+  /// From so many bytes over all ranks on, a reduction into everybody's memory writes past the
+  /// caches. Negative: the size of the processor's last-level cache. Smaller results stay there for
+  /// their next reader.
   std::int64_t stream_from = -1;
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
@@ -96,8 +97,8 @@ struct PeerBoard {
   };
   Shown shown[2];
   LazyEvent arrived[2];  ///< recorded by the rank's stream when it came
-  /// 2n - 1 from before the rank shows itself in session n, 2n when it has done with others'
-  /// memory.
+  /// 2n - 1 from before the rank shows itself in session n until it has finished with other ranks'
+  /// memory, then 2n.
   alignas(64) std::atomic<std::uint64_t> progress{0};
   std::mutex done_mutex;
   LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more

@@ -48,7 +48,7 @@ NcclCommunicator::~NcclCommunicator() {
   }
 }
 
-/// Returns when what gave `result` is done.
+/// Returns when the call that gave `result` is done.
 void NcclCommunicator::settle(const char* what, ncclResult_t result) {
   const Clock::time_point begin = Clock::now();
   for (int asked = 0; result == ncclInProgress; ++asked) {

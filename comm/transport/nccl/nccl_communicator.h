@@ -48,8 +48,8 @@ class NcclCommunicator {
 
   /// What NCCL has run into behind the host's back; "" while all is well.
   std::string asynchronous_error();
-  /// Ends all work that is in flight. The world has been given up before: this waits until no
-  /// thread of the process is in a call of NCCL's, and lets none in any more.
+  /// Ends all work in flight, after the world was aborted. Waits until no thread of the process is
+  /// in a call of NCCL's, and lets none in any more.
   void abort() noexcept;
 
   static bool is_failure(ncclResult_t result) {

@@ -190,7 +190,7 @@ void NcclTransport::reduce_and_broadcast(Stream& stream, View data, ReduceOp op)
   });
 }
 
-/// Until the transport ends or the world is given up.
+/// Runs until the transport ends or the world is aborted.
 void NcclTransport::watch() {
   constexpr std::chrono::milliseconds kLook(5);
   cuda_stream_of(stream_);  // makes its GPU this thread's

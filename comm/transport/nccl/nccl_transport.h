@@ -5,7 +5,7 @@
 // NCCL's unique id to all ranks, keeps the flight recorders and carries an abort.
 //
 // Each rank has one communicator, made by its own thread. Communicators are non-blocking: a call
-// returns at once, and is asked for until NCCL has truly enqueued its work, for no longer than the
+// returns at once. It is then polled until NCCL has truly enqueued its work, for no longer than the
 // time-out, and only while no rank has failed.
 //
 // What is enqueued can still hang on the GPU, for a peer that never comes, and with it every host

@@ -1,11 +1,12 @@
-// ShmHeap: memory of this process that the other processes of a run reach in place, and ShmReach,
-// by which they do.
+// ShmHeap: memory of this process that the other processes of a run read and write in place.
+// ShmReach: the memory of the other processes, as this one reaches it.
 //
-// Each allocation is a memory of its own without a name in any file system (memfd_create). A rank
-// shows where in which of them its data lie (ShmPlace); another process opens that as
-// /proc/PID/fd/N, which the kernel grants to processes of the same user, and maps it once. It keeps
-// the mapping: a process that frees its memory, or dies, takes nothing from under others' hands,
-// and what they still write after an error goes to memory that nobody else uses any more.
+// Each allocation is a memory of its own, without a name in any file system (memfd_create). A rank
+// shows in which of them its data lie, and where (ShmPlace). Another process opens that as
+// /proc/PID/fd/N, which the kernel grants to processes of the same user, and maps it once.
+//
+// It keeps the mapping. So a process that frees its memory, or dies, takes nothing from the others:
+// what they still write after an error goes to memory that nobody else uses any more.
 #pragma once
 
 #include <atomic>
@@ -22,14 +23,14 @@ namespace ringlet::comm {
 /// A range of memory, as other processes can find it.
 struct ShmPlace {
   int descriptor = -1;       ///< in the owner's process; -1: it is nothing that others reach
-  std::uint64_t memory = 0;  ///< which one that is, among all of this machine since it started
+  std::uint64_t memory = 0;  ///< its number, unique on this machine since it started
   std::int64_t bytes = 0;    ///< of the whole memory
   std::int64_t begin = 0;    ///< of the range in it, in bytes
 
   bool in_reach() const { return descriptor >= 0; }
 };
 
-/// Of one process, for all its ranks. Any thread.
+/// The memory of one process, for all its ranks. Any thread.
 class ShmHeap final : public Allocator {
  public:
   ~ShmHeap() override;
@@ -55,7 +56,7 @@ class ShmHeap final : public Allocator {
   std::atomic<std::uint64_t> version_{1};
 };
 
-/// Other processes' places in the addresses of this one. One thread at a time.
+/// Maps other processes' memory into this process's addresses. One thread at a time.
 class ShmReach {
  public:
   explicit ShmReach(int ranks) : mapped_(static_cast<std::size_t>(ranks)) {}
@@ -63,8 +64,8 @@ class ShmReach {
   ShmReach(const ShmReach&) = delete;
   ShmReach& operator=(const ShmReach&) = delete;
 
-  /// The place of `rank`, whose process is `pid`. The address holds until this has been asked for
-  /// kKept other memories of that rank. Throws CommError.
+  /// Address of `place`, which belongs to `rank` in process `pid`. It stays valid until kKept other
+  /// memories of that rank have been asked for. Throws CommError.
   void* at(int rank, int pid, const ShmPlace& place);
 
   static constexpr std::size_t kKept = 8;

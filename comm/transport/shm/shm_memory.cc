@@ -26,7 +26,7 @@ constexpr const char* kInstead = "; use --transport gloo, or --replicas in one p
   throw CommError(fmt::format("{}: {}{}", what, why, kInstead));
 }
 
-/// Where everything lies.
+/// Offsets of everything in the shared memory.
 struct Offsets {
   explicit Offsets(int count) : ranks(static_cast<std::size_t>(count)) {}
 
@@ -62,8 +62,8 @@ ShmMemory ShmMemory::make(int ranks) {
   for (std::size_t rank = 0; rank < offsets.ranks; ++rank) {
     new (memory.memory_ + offsets.board(rank)) ShmBoard;
   }
-  // A channel is what a new file holds already: zeros. Not to touch them all, only the counters are
-  // made.
+  // A new file holds zeros, as an empty channel does. Only the counters are constructed, so that
+  // the other pages stay untouched.
   for (std::size_t i = 0; i < offsets.ranks * offsets.ranks; ++i) {
     auto* channel = reinterpret_cast<ShmChannel*>(memory.memory_ + offsets.channel(i));
     new (&channel->sent) std::atomic<std::uint64_t>(0);

@@ -65,13 +65,14 @@ class ShmMemory {
 
   /// New memory for so many ranks. Throws CommError.
   static ShmMemory make(int ranks);
-  /// What another process's address() names. Throws CommError, also where it is of another size.
+  /// Maps the memory that another process's address() names. Throws CommError, also for another
+  /// size.
   static ShmMemory open(int ranks, const std::string& address);
   ~ShmMemory();
   ShmMemory(ShmMemory&& other) noexcept;
   ShmMemory& operator=(ShmMemory&&) = delete;
 
-  /// By which other processes open the memory, as long as this object lives.
+  /// The path by which other processes open the memory, as long as this object lives.
   std::string address() const;
 
   ShmBoard& board(int rank) const;

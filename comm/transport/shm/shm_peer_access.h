@@ -43,7 +43,7 @@ class ShmPeerAccess final : public PeerRanges {
   ShmReach reach_;
   const MemoryOperations kernels_{};
   std::uint64_t session_ = 0;  // the latest one that this rank came to
-  // What place_of() said last: mostly it is asked again for the same.
+  // The last answer of place_of(): most calls ask for the same again.
   struct Found {
     const void* data = nullptr;
     std::int64_t bytes = 0;

@@ -1,4 +1,4 @@
-// What the vector kernels are told. Plain data: this header is compiled with wider instructions
+// The arguments of the vector kernels. Plain data: this header is compiled with wider instructions
 // than the rest of the program, so neither it nor what it includes may hold a function.
 //
 // Strides and offsets are in floats. A "vector" is the instruction set's: 16, 8 or 4 samples.

@@ -33,7 +33,7 @@ PooledArguments forward_arguments(const Axis& rows, const Axis& cols, const Cons
   return a;
 }
 
-/// What the forward pass works on, beside the tile.
+/// The inputs of the forward pass, beside the tile.
 struct Forward {
   int groups = 0;
   const float* x = nullptr;  ///< padded

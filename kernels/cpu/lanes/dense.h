@@ -9,7 +9,7 @@ namespace ringlet::lanes {
 /// Stride between the weights of neighbouring outputs: known here, so that it costs no register.
 inline constexpr int kAnyStride = 0;
 
-/// The last tile of a row of y ends in the midst of a vector: by way of a buffer.
+/// The last tile of a row of y, which ends within a vector: computed in a buffer, then copied.
 template <class S, int kVectors, int kOutputs>
 void finish_partly(Tile<S, kVectors, kOutputs>& tile, const DenseArguments& a) {
   constexpr int kColumns = kVectors * S::kWidth;

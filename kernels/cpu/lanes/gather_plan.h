@@ -12,7 +12,7 @@
 
 namespace ringlet::lanes {
 
-/// What is gathered, and how.
+/// What is gathered, and in which tiles.
 struct GatherPlan {
   GatherPlan(const GroupedWeights& all_weights, const Shape& from_shape, const Shape& to_shape)
       : weights(all_weights), from(from_shape), to(to_shape) {}

@@ -1,4 +1,4 @@
-// The vector kernels of one instruction set, as pointers: what the rest of the program sees of
+// The vector kernels of one instruction set, as pointers: all that the rest of the program sees of
 // them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Which KernelTable a stream's instruction set means; the one place that knows what was built.
+// Maps a stream's instruction set to its KernelTable. The one place that knows what was built.
 #pragma once
 
 #include "kernels/cpu/lanes/kernel_table.h"

@@ -5,10 +5,10 @@
 
 namespace ringlet::peak {
 
-/// What a call of a chain did.
+/// The result of one call of a chain.
 struct ChainResult {
   double flops;
-  float sum;  ///< to be looked at, so that nothing is left out
+  float sum;  ///< to be used, so that the compiler keeps the loop
 };
 
 ChainResult fma_chain_portable(std::int64_t rounds);

@@ -1,8 +1,8 @@
-// The most multiply-adds that this machine does in a second, measured: what a kernel's speed is
-// held against. Chains of independent fused multiply-adds that stay in registers, on 1 ... T
+// Measures the most multiply-adds that this machine does in a second, which a kernel's speed is
+// compared with: chains of independent fused multiply-adds that stay in registers, on 1 ... T
 // threads.
 //
-// The clock of a processor depends on what runs beside, so measure the peak in the same process
+// The clock of a processor depends on what else runs. So measure the peak in the same process,
 // right before and after what is compared with it.
 #pragma once
 

@@ -1,10 +1,11 @@
 // The loops of a reduction, as templates over an instruction set's streaming stores:
 //
-//   static void line(std::byte* to, const std::byte* from)   to[0, 64) = from[0, 64), past the
-//                                                            caches; `to` begins a line
-//   static void end()                                        orders them before what follows
-//   static void across(void* to, const void* from, bytes)    the same by whole lines that need not
-//                                                            be read before, cached
+//   static void line(std::byte* to, const std::byte* from)
+//       to[0, 64) = from[0, 64), past the caches; `to` begins a line
+//   static void end()
+//       orders these stores before what follows
+//   static void across(void* to, const void* from, std::size_t bytes)
+//       copies by whole lines that need not be read before; these stay in the caches
 //
 // portable.cc, avx2.cc and avx512.cc compile them with the options of their instruction set.
 //
@@ -71,10 +72,10 @@ void combine_block(const ReduceArguments& a, std::int64_t at, std::int64_t count
   }
 }
 
-/// y[i] = also[i] = combine(first[i], second[i]) for [begin, end): what two ranks do for each
-/// other. What another core has written arrives line by line, and the processor fetches only so far
-/// ahead of a stream that it reads: a long range is walked as four of them, some lines of each in
-/// turn.
+/// y[i] = also[i] = combine(first[i], second[i]) for [begin, end): the reduction that two ranks do
+/// for each other. What another core has written arrives line by line, and the processor prefetches
+/// only so far ahead in each stream that it reads. So a long range is read as four streams, some
+/// lines of each in turn.
 template <class T, class Combine>
 void combine_into_both(const T* first, const T* second, T* y, T* also, std::int64_t begin,
                        std::int64_t end) {
@@ -94,7 +95,7 @@ void combine_into_both(const T* first, const T* second, T* y, T* also, std::int6
   for (std::int64_t i = begin; i < end; ++i) y[i] = also[i] = kCombine(first[i], second[i]);
 }
 
-/// y[i] = combine(x[i], ...) in one pass, without a block between: what two ranks do most.
+/// y[i] = combine(x[i], ...) in one pass, without a block between: the usual case of two ranks.
 /// (Streaming tells the instruction sets' functions apart.)
 template <class Streaming, class T, class Combine>
 void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {

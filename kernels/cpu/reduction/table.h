@@ -1,4 +1,4 @@
-// What the files of this folder offer, each compiled for its instruction set.
+// The functions of this folder, each compiled for its instruction set.
 #pragma once
 
 #include <cstdint>

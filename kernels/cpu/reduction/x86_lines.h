@@ -1,4 +1,4 @@
-// What all of x86's instruction sets have for storing whole lines.
+// Storing whole lines, as all of x86's instruction sets have it.
 #pragma once
 
 #include <cstddef>

@@ -9,8 +9,8 @@ namespace ringlet::train::tensorboard {
 
 std::uint32_t crc32c(std::string_view bytes);
 
-/// As event files have it: rotated right by 15 bits, plus a constant, so that the checksum of a
-/// text that holds checksums is a good one.
+/// The masked form that event files hold: rotated right by 15 bits, plus a constant. So the
+/// checksum of a text that holds checksums is still a good one.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace ringlet::train::tensorboard

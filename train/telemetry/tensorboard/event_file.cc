@@ -36,8 +36,8 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// TensorBoard reads a folder's files in the order of their names: with whole seconds alone, a run
-/// that is resumed at once could come before its beginning.
+/// TensorBoard reads a folder's files in the order of their names. With whole seconds alone, the
+/// file of a run that is resumed at once could come before its beginning.
 std::string file_name() {
   static std::atomic<int> number{0};
   return fmt::format("events.out.tfevents.{:017.6f}.{}.{}.{}", now(), host_name(), getpid(),

@@ -17,8 +17,8 @@ class Event;
 
 class EventFile {
  public:
-  /// Makes a file in `folder`, which is made if it is not there. Of what earlier files in it say,
-  /// all from `first_step` on counts no longer. Throws FileError.
+  /// Makes a file in `folder`, which is made if it is not there. TensorBoard then ignores what
+  /// earlier files in it say of `first_step` and later steps. Throws FileError.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
   /// Flushes; an error is lost.
   ~EventFile();

@@ -4,7 +4,7 @@
 //   an epoch  epoch/train_loss, epoch/test_loss, epoch/test_accuracy, epoch/samples_per_second,
 //             epoch/sync_share
 //
-// What is not finite is left out. In the file at the end of each epoch, and of the run.
+// What is not finite is left out. The file is complete at the end of each epoch, and of the run.
 #pragma once
 
 #include <filesystem>
