@@ -1,5 +1,31 @@
 # Configuring and building a preset, quietly. Sourced.
 
+# build_program PRESET: the program only. A folder that is new is configured without tests and benchmarks,
+# and so without the packages that only they need; one that has them keeps them.
+build_program() { ONLY_PROGRAM=ON build "$1" ringlet; }
+
+# configure PRESET: where that was not done yet, or holds no longer.
+configure() {
+  local preset=$1 folder=$ROOT/build/$1 options=()
+  local cache=$folder/CMakeCache.txt stamp=$folder/configured log=$LOGS/configure-$1.log
+  if [[ ! -f $folder/build.ninja ]]; then
+    quietly "$log" "configuring $preset" \
+      cmake -S "$ROOT" --preset "$preset" "-DRINGLET_ONLY_PROGRAM=${ONLY_PROGRAM:-OFF}" || return 1
+  else
+    # CMake takes LDFLAGS when it first configures; those of .deps/environment may be others by now.
+    if [[ -f $DEPS/environment && $(grep '^CMAKE_EXE_LINKER_FLAGS:' "$cache") != *"$LDFLAGS"* ]]; then
+      options+=("-DCMAKE_"{EXE,SHARED,MODULE}"_LINKER_FLAGS=$LDFLAGS")
+    fi
+    if [[ ${ONLY_PROGRAM:-OFF} == OFF ]] && grep -qx 'RINGLET_ONLY_PROGRAM:BOOL=ON' "$cache"; then
+      options+=(-DRINGLET_ONLY_PROGRAM=OFF)
+    fi
+    # What scripts/setup has brought since then may be of use.
+    [[ ${#options[@]} != 0 || $LOGS/brought -nt $stamp ]] || return 0
+    quietly "$log" "configuring $preset anew" cmake "${options[@]}" "$folder" || return 1
+  fi
+  touch "$stamp"
+}
+
 # build PRESET [TARGET...]: everything, or only the targets named. The log stays in build/logs.
 build() {
   local preset=$1 log=$LOGS/build-$1.log targets=()
@@ -11,15 +37,7 @@ build() {
   if [[ ${CI:-} == true ]]; then
     export CCACHE_BASEDIR=$ROOT CCACHE_NOHASHDIR=1 CCACHE_IGNOREOPTIONS='-DRINGLET_TESTDATA=*'
   fi
-  if [[ ! -f $ROOT/build/$preset/build.ninja ]]; then
-    quietly "$LOGS/configure-$preset.log" "configuring $preset" cmake -S "$ROOT" --preset "$preset" ||
-      return 1
-  fi
-  # Silent when there is nothing to do.
-  if cmake --build "$ROOT/build/$preset" "${targets[@]}" -- -n 2>/dev/null |
-     grep -q 'no work to do'; then
-    return 0
-  fi
+  configure "$preset" || return 1
   local start=$SECONDS status=0
   cmake --build "$ROOT/build/$preset" "${targets[@]}" 2>&1 </dev/null | tee "$log" |
     show_progress "building $preset" || status=$?
@@ -28,7 +46,8 @@ build() {
     grep -E -A 4 -m 4 'error:|undefined reference' "$log" >&2 || tail -n 40 "$log" >&2
     return 1
   fi
-  say "building $preset: $((SECONDS - start)) s"
+  # Silent when there was nothing to do.
+  grep -q 'no work to do' "$log" || say "building $preset: $((SECONDS - start)) s"
 }
 
 # Ninja's "[12/34] ..." lines as one line that is written over; nothing where there is no terminal.

@@ -1,16 +1,17 @@
 # The Debian and Ubuntu packages that Ringlet stands on, and which of them are missing. Sourced.
 
-# Without these nothing builds.
+# Without these the program is not built.
 REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli11-dev
-          libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libgtest-dev libgmock-dev
-          libbenchmark-dev libstb-dev)
+          libprotobuf-dev protobuf-compiler libopenblas-pthread-dev libssl-dev libstb-dev)
+# Nor without these the tests and benchmarks.
+TESTING=(libgtest-dev libgmock-dev libbenchmark-dev)
 # These save time, carry data between processes, or read --config. Their absence is said and borne.
 OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, bench/peers,
-# those that look at a page in a browser, scripts/lib/python_tools.sh, and scripts/fuzz.
+# those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz and scripts/fresh_check.
 DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-onnx python3-torch
-           openmpi-bin libopenmpi-dev chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev)
+           openmpi-bin libopenmpi-dev chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev debootstrap)
 
 # Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
 release_adjustments() {
@@ -37,9 +38,19 @@ missing() {
   done
 }
 
-# available PACKAGE: whether apt's lists offer it. Further options for apt come in APT_OPTIONS.
+# available PACKAGE...: prints those that apt's lists offer. One look-up serves all, since apt-cache may read
+# its lists anew each time. Fails where apt-cache itself does: that says nothing about a package.
+# Further options for apt come in APT_OPTIONS.
 available() {
-  apt-cache "${APT_OPTIONS[@]}" show --no-all-versions "$1" 2>/dev/null | grep -q '^Package:'
+  (($#)) || return 0
+  local shown status=0
+  shown=$(apt-cache "${APT_OPTIONS[@]}" show --no-all-versions "$@" 2>&1) || status=$?
+  # 100 is also what it ends with when it knows none of the names.
+  if ((status)) && ! { ((status == 100)) && grep -qE '^E: (No packages found|Unable to locate)' <<<"$shown"; }; then
+    say "setup: apt-cache failed (status $status): $(tail -n 1 <<<"$shown")"
+    return 1
+  fi
+  sed -n 's/^Package: //p' <<<"$shown"
 }
 
 # run_apt LOG apt-get...: waits while another apt holds its locks (at most five minutes).
@@ -70,7 +81,7 @@ explain_unavailable() {
   if [[ -n ${UNREACHABLE:-} ]]; then
     hint="the package servers cannot be reached ($UNREACHABLE)"
   elif grep -qi ubuntu /etc/os-release 2>/dev/null &&
-     ! apt-cache "${APT_OPTIONS[@]}" policy 2>/dev/null | grep -q '/universe'; then
+     ! grep -q '/universe' <<<"$(apt-cache "${APT_OPTIONS[@]}" policy 2>/dev/null)"; then
     hint="Ubuntu's 'universe' is not switched on: sudo add-apt-repository universe"
   fi
   printf '%s: %s' "$*" "$hint"

@@ -33,7 +33,8 @@ why_no_python_tools() {
     printf 'PyPI cannot be reached'
   else
     local reason
-    reason=$(grep -E '^ERROR: |ensurepip|No module|not found' "$1" | head -n 1 | cut -c 1-160)
-    printf '%s' "${reason:-see $1}"
+    reason=$(grep -m 1 -E '^ERROR: |ensurepip|No module|not found' "$1" || true)
+    printf '%s' "${reason:0:160}"
+    [[ -n $reason ]] || printf 'see %s' "$1"
   fi
 }

@@ -56,22 +56,28 @@ link_system_files() {
   return 0
 }
 
+# write FILE TEXT: unless that is what the file says; ccache looks at the time of a compiler.
+write() {
+  [[ -f $1 && $(<"$1") == "$2" ]] || printf '%s\n' "$2" >"$1"
+}
+
 # What demo, test and the rest source before they configure: .deps/environment.
-write_environment() {
-  local lib=$DEPS/usr/lib/$MULTIARCH gxx
-  {
-    printf 'export PATH=%q:$PATH\n' "$DEPS/usr/bin"
-    printf 'export CMAKE_PREFIX_PATH=%q\n' "$DEPS/usr"
-    # DT_RPATH, unlike DT_RUNPATH, also serves the libraries that our libraries need.
-    printf 'export LDFLAGS=%q\n' "-L$lib -Wl,-rpath,$lib -Wl,--disable-new-dtags"
-    # For the unpacked tools themselves (cmake, the compiler).
-    printf 'export LD_LIBRARY_PATH=%q${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$lib"
-    gxx=$(compgen -G "$DEPS/usr/bin/$MULTIARCH-g++-[0-9]*" | sort -V | tail -n 1)
-    if [[ -n $gxx ]]; then
-      mkdir -p "$DEPS/bin-sysroot"
-      printf '#!/bin/sh\nexec %q --sysroot=%q "$@"\n' "$gxx" "$DEPS" >"$DEPS/bin-sysroot/g++"
-      chmod +x "$DEPS/bin-sysroot/g++"
-      printf 'export CXX=%q\n' "$DEPS/bin-sysroot/g++"
-    fi
-  } >"$DEPS/environment"
+write_environment() { write "$DEPS/environment" "$(environment)"; }
+
+environment() {
+  # Most libraries lie in the folder of their architecture, some (Gloo) straight in usr/lib.
+  local lib=$DEPS/usr/lib/$MULTIARCH plain=$DEPS/usr/lib gxx
+  printf 'export PATH=%q:$PATH\n' "$DEPS/usr/bin"
+  printf 'export CMAKE_PREFIX_PATH=%q\n' "$DEPS/usr"
+  # DT_RPATH, unlike DT_RUNPATH, also serves the libraries that our libraries need.
+  printf 'export LDFLAGS=%q\n' "-L$lib -L$plain -Wl,-rpath,$lib:$plain -Wl,--disable-new-dtags"
+  # For the unpacked tools themselves (cmake, the compiler).
+  printf 'export LD_LIBRARY_PATH=%q${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n' "$lib:$plain"
+  gxx=$(compgen -G "$DEPS/usr/bin/$MULTIARCH-g++-[0-9]*" | sort -V | tail -n 1 || true)
+  if [[ -n $gxx ]]; then
+    mkdir -p "$DEPS/bin-sysroot"
+    write "$DEPS/bin-sysroot/g++" "$(printf '#!/bin/sh\nexec %q --sysroot=%q "$@"' "$gxx" "$DEPS")"
+    chmod +x "$DEPS/bin-sysroot/g++"
+    printf 'export CXX=%q CUDAHOSTCXX=%q\n' "$DEPS/bin-sysroot/g++" "$DEPS/bin-sysroot/g++"
+  fi
 }
