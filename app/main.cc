@@ -17,7 +17,7 @@
 #include "app/cli/settings.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "train/version.h"
 
 namespace {

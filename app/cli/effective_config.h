@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "app/commands/commands.h"
+#include "app/commands.h"
 
 namespace ringlet::app {
 

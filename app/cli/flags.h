@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "train/options.h"
 
 namespace ringlet::app {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/flags.h"
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "bench/training/training_bench.h"
 #include "data/open_dataset.h"
 #include "kernels/cpu/peak/fma_peak.h"

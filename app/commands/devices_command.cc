@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "train/telemetry/device_report.h"
 
 namespace ringlet::app {

@@ -5,8 +5,8 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/usage.h"
+#include "app/commands.h"
 #include "app/commands/checkpoint.h"
-#include "app/commands/commands.h"
 #include "train/files/atomic_file.h"
 #include "train/files/json_text.h"
 #include "train/onnx/onnx_export.h"

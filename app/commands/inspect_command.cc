@@ -9,7 +9,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "app/inspect/format.h"
 
 namespace ringlet::app {

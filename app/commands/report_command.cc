@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/cli/usage.h"
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "app/report/report.h"
 #include "train/files/atomic_file.h"
 

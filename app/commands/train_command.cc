@@ -19,12 +19,12 @@
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands/commands.h"
+#include "app/commands.h"
 #include "app/commands/repeat.h"
 #include "data/open_dataset.h"
 #include "train/files/atomic_file.h"
-#include "train/files/run_files.h"
 #include "train/telemetry/console.h"
+#include "train/telemetry/run_files.h"
 #include "train/trainer.h"
 
 namespace ringlet::app {

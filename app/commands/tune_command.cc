@@ -7,8 +7,8 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
+#include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
-#include "app/commands/commands.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"

@@ -1,4 +1,4 @@
-// RunFacts: OUT/run.json (train/files/run_record.h) read back. Every field may be missing: a text
+// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back. Every field may be missing: a text
 // is empty then, and a number NaN.
 #pragma once
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/support/files.h"
-#include "train/telemetry/stopwatch.h"
+#include "train/stopwatch.h"
 #include "train/trainer.h"
 
 namespace ringlet::train {

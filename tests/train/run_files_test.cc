@@ -1,5 +1,5 @@
 // What a run leaves in its folder for others: the table of epochs, and where it ran.
-#include "train/files/run_files.h"
+#include "train/telemetry/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/run_record.h"
 #include "train/telemetry/console.h"
+#include "train/telemetry/run_record.h"
 
 namespace ringlet::train {
 namespace {

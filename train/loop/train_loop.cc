@@ -10,9 +10,9 @@
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
 #include "train/failure.h"
+#include "train/loop/diagnose.h"
+#include "train/stopwatch.h"
 #include "train/sync/plan_entries.h"
-#include "train/telemetry/diagnose.h"
-#include "train/telemetry/stopwatch.h"
 
 namespace ringlet::train {
 

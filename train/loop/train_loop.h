@@ -14,9 +14,9 @@
 #include "train/loop/step_graphs.h"
 #include "train/loop/step_inputs.h"
 #include "train/run_setup.h"
+#include "train/stopwatch.h"
 #include "train/sync/gradient_sync.h"
 #include "train/telemetry/reports.h"
-#include "train/telemetry/stopwatch.h"
 
 namespace ringlet::train {
 

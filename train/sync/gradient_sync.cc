@@ -6,7 +6,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/trace.h"
-#include "train/telemetry/stopwatch.h"
+#include "train/stopwatch.h"
 
 namespace ringlet::train {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "train/stopwatch.h"
 #include "train/telemetry/reports.h"
-#include "train/telemetry/stopwatch.h"
 
 namespace ringlet::train {
 

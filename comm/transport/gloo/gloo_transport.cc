@@ -14,8 +14,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "comm/processes/mismatch_report.h"
 #include "comm/processes/process_group.h"
+#include "comm/report/mismatch_report.h"
 #include "comm/report/timeout_report.h"
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"

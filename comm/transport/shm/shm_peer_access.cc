@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "comm/processes/mismatch_report.h"
 #include "comm/processes/process_group.h"
+#include "comm/report/mismatch_report.h"
 #include "comm/transport/peer_memory.h"
 #include "kernels/error.h"
 

@@ -1,0 +1,110 @@
+#include "train/loop/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/classify.h"
+#include "kernels/host_copy.h"
+#include "train/batches/batch_source.h"
+#include "train/failure.h"
+
+namespace ringlet::train {
+
+namespace {
+
+std::int64_t nonfinite_in(Device& device, ConstView view) {
+  const Tensor count(device, {1}, DType::i32);
+  count_nonfinite(device.compute(), view, count);
+  std::int32_t found = 0;
+  copy_to_host(device.compute(), count, &found);
+  return found;
+}
+
+const char* kept_in_words(const RunSetup& setup) {
+  return setup.steps_in_flight == 0 ? "the parameters were left as they were before this step"
+                                    : "no state was saved since";
+}
+
+std::string in_parameters(Replica& replica) {
+  for (const nn::Parameter* parameter : replica.parameters().registry().parameters) {
+    const std::int64_t found = nonfinite_in(replica.device(), parameter->value);
+    if (found > 0) {
+      return fmt::format(
+          "the parameter {} itself ({} of its {} numbers), so an earlier update "
+          "broke it",
+          parameter->name, found, parameter->shape.count());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+                                 std::int64_t step) {
+  std::string first = in_parameters(replica);
+  data::LoaderOptions options = setup.loader;
+  options.max_batch = setup.replica.max_train_batch;
+  options.depth = 0;
+  const Recipe& recipe = setup.options.recipe;
+  const auto schedule = [&](std::int64_t k) -> std::optional<data::BatchRequest> {
+    if (k >= setup.partition.units(rank)) return {};
+    return setup.partition.unit(step, rank, k);
+  };
+  const auto batches = make_batch_source(replica.device(), setup.data.train, schedule,
+                                         {options, recipe.seed, recipe.shuffle});
+  replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
+    if (!first.empty() || value.dtype() != DType::f32) return;
+    const std::int64_t found = nonfinite_in(replica.device(), value);
+    if (found == 0) return;
+    first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
+                        value.count());
+  });
+  for (const data::Batch* batch = batches->next(); batch != nullptr && first.empty();
+       batch = batches->next()) {
+    replica.forward(*batch);
+  }
+  replica.tape().set_inspector({});
+  return first;
+}
+
+void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
+                          const std::vector<std::string>& findings) {
+  std::string where = "the sum over the samples, which is too large for a 32-bit float";
+  for (std::size_t rank = 0; rank < findings.size(); ++rank) {
+    if (findings[rank].empty()) continue;
+    where = fmt::format("{} (replica {})", findings[rank], rank);
+    break;
+  }
+  throw RunError(fmt::format(
+      "the loss is {} in step {} (epoch {}): the first broken numbers are in "
+      "{}; {}. Try a smaller --lr (now {:g}) and check the data",
+      std::isnan(loss) ? std::abs(loss) : loss, step + 1, setup.partition.epoch_of(step) + 1, where,
+      kept_in_words(setup), setup.schedule.at(step).lr));
+}
+
+void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step) {
+  const DType dtype = setup.options.recipe.grad_dtype;
+  throw RunError(
+      fmt::format("the gradient of step {} (epoch {}) is beyond {}, which ends at {}, though the "
+                  "loss is {:.4g}; "
+                  "{}. Leave --grad-dtype out, or take {}",
+                  step + 1, setup.partition.epoch_of(step) + 1, name_of(dtype),
+                  dtype == DType::f16 ? "65504" : "3.4e38", loss, kept_in_words(setup),
+                  dtype == DType::f16 ? "bf16, which reaches as far as f32" : "a smaller --lr"));
+}
+
+void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {
+  const auto finite = [](float value) { return std::isfinite(value); };
+  for (std::size_t i = 0; i < state.values.size(); ++i) {
+    if (std::all_of(state.values[i].begin(), state.values[i].end(), finite)) continue;
+    throw Error(fmt::format(
+        "the update of step {} left numbers that are not finite in the parameter {}; nothing was "
+        "saved over the former state. Try a smaller --lr",
+        step, registry.parameters[i]->name));
+  }
+}
+
+}  // namespace ringlet::train

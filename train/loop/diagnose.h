@@ -1,0 +1,32 @@
+// Finding where a broken number (NaN or infinite) came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "train/files/state.h"
+#include "train/loop/replica.h"
+#include "train/run_setup.h"
+
+namespace ringlet::train {
+
+/// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
+/// words which parameter, input or layer's output is the first with numbers that are not finite;
+/// empty if none is.
+std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
+                                 std::int64_t step);
+
+/// Throws the RunError that ends the run; `findings` of all ranks.
+[[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
+                                       const std::vector<std::string>& findings);
+
+/// Throws the RunError that ends a run whose loss is finite while the gradient, which travelled as
+/// f16 or bf16, is not.
+[[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
+
+/// Throws Error naming the first parameter of `state` with numbers that are not finite: such a
+/// state must not replace the former one. `step`: steps done.
+void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);
+
+}  // namespace ringlet::train

@@ -1,0 +1,39 @@
+#include "train/telemetry/run_files.h"
+
+#include <filesystem>
+
+#include "train/telemetry/epoch_table.h"
+#include "train/telemetry/metrics.h"
+#include "train/telemetry/run_record.h"
+#include "train/telemetry/tensorboard/event_writer.h"
+
+namespace ringlet::train {
+
+namespace fs = std::filesystem;
+
+RunFiles::RunFiles(const RunSetup& setup) {
+  const Files& files = setup.options.files;
+  const std::int64_t first = setup.first_step, per_epoch = setup.partition.steps_per_epoch();
+  const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
+  if (!own.empty()) {
+    files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));
+    files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
+    files_.push_back(std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch));
+  }
+  if (!files.tensorboard.empty()) {
+    files_.push_back(std::make_unique<tensorboard::EventWriter>(files.tensorboard, first));
+  }
+  const bool twice =
+      !own.empty() && fs::weakly_canonical(own) == fs::weakly_canonical(files.metrics);
+  if (!files.metrics.empty() && !twice) {
+    files_.push_back(std::make_unique<MetricsWriter>(files.metrics, first, per_epoch));
+  }
+}
+
+std::vector<RunListener*> RunFiles::listeners() const {
+  std::vector<RunListener*> listeners;
+  for (const auto& file : files_) listeners.push_back(file.get());
+  return listeners;
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,30 @@
+// RunFiles: the files that a run writes for others while it goes on.
+//
+//   --metrics FILE      a line of JSON a step and an epoch (metrics.h)
+//   --tensorboard DIR   an event file (tensorboard/event_writer.h)
+//   OUT/metrics.jsonl   as --metrics
+//   OUT/epochs.csv      a line an epoch (epoch_table.h)
+//   OUT/run.json        data and machine (run_record.h)
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "train/run_setup.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+class RunFiles {
+ public:
+  /// Opens the files that `setup` asks for, which must outlive this. Throws FileError.
+  explicit RunFiles(const RunSetup& setup);
+
+  /// The listeners for train() that write the files.
+  std::vector<RunListener*> listeners() const;
+
+ private:
+  std::vector<std::unique_ptr<RunListener>> files_;
+};
+
+}  // namespace ringlet::train
