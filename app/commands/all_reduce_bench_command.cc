@@ -19,6 +19,7 @@
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::app {
 
@@ -164,7 +165,7 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
                                  {"rows", outcome_json(outcome).at("rows")},
                                  {"models", bench::models_json(comparisons)},
                                  {"fastest", bench::fastest_json(comparisons)}};
-    train::write_file_atomically(flags.json, json.dump(1) + "\n");
+    train::write_file_atomically(flags.json, train::row_a_line(json));
   }
   if (!flags.csv.empty()) train::write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
   if (!flags.report.empty()) write_report(flags.report, outcome, others, machine_json);

@@ -23,6 +23,7 @@
 #include "bench/kernels/memory_kernels.h"
 #include "kernels/elementwise.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::bench {
 
@@ -149,7 +150,7 @@ void measure_all(DeviceId id, const std::vector<std::int64_t>& batches,
   std::vector<Row> rows;
   for (const std::int64_t batch : batches) peers::measure(*device, timer, machine, batch, rows);
   if (!file.empty()) {
-    train::write_file_atomically(file, to_json(*device, machine, rows).dump(1) + "\n");
+    train::write_file_atomically(file, train::row_a_line(to_json(*device, machine, rows)));
   }
 }
 

@@ -42,4 +42,22 @@ nlohmann::json parse_json_text(const std::string& source, std::string_view text,
   return {};
 }
 
+std::string row_a_line(const nlohmann::json& document) {
+  std::string text;
+  for (const auto& [key, value] : document.items()) {
+    text += fmt::format("{}{}: ", text.empty() ? "{" : ",\n ", nlohmann::json(key).dump());
+    if (!value.is_array() || value.empty()) {
+      text += value.dump();
+      continue;
+    }
+    const char* before = "[\n  ";
+    for (const nlohmann::json& entry : value) {
+      text += before + entry.dump();
+      before = ",\n  ";
+    }
+    text += "]";
+  }
+  return text.empty() ? "{}\n" : text + "}\n";
+}
+
 }  // namespace ringlet::train

@@ -1,0 +1,29 @@
+// JSON of files with tables: as many lines as entries, and the same values when read back.
+#include "train/files/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ringlet::train {
+
+TEST(JsonText, HasARowALine) {
+  const nlohmann::json document = {
+      {"machine", {{"cores", 2}, {"near", {1.5, 2}}}},
+      {"none", nlohmann::json::array()},
+      {"rows", {{{"bytes", 4}, {"name", "a\nb"}}, {{"bytes", 8}, {"name", "c"}}}}};
+  const std::string text = row_a_line(document);
+  EXPECT_EQ(nlohmann::json::parse(text), document);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
+  EXPECT_NE(text.find("\n  {\"bytes\":8,\"name\":\"c\"}]}\n"), std::string::npos) << text;
+  EXPECT_EQ(row_a_line(nlohmann::json::object()), "{}\n");
+}
+
+TEST(JsonText, KnowsItsDepth) {
+  EXPECT_EQ(json_depth(""), 0);
+  EXPECT_EQ(json_depth(R"({"a":[1,{"b":2}]})"), 3);
+  EXPECT_EQ(json_depth(R"({"[[[\"[":1})"), 1);
+}
+
+}  // namespace ringlet::train
