@@ -1,9 +1,8 @@
-#include "app/report/confusion.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "app/report/html.h"
+#include "app/report/sections.h"
 #include "app/report/svg_frame.h"
 
 namespace ringlet::app::report {

@@ -1,8 +1,7 @@
-#include "app/report/curves_section.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {

@@ -1,11 +1,10 @@
-#include "app/report/heading.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "app/report/html.h"
+#include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 #include "train/telemetry/console.h"
 

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "app/report/curves_section.h"
-#include "app/report/heading.h"
 #include "app/report/html.h"
 #include "app/report/page.h"
 #include "app/report/run_folder.h"
-#include "app/report/setup_section.h"
+#include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 #include "app/report/test_results.h"
-#include "app/report/test_section.h"
-#include "app/report/time_section.h"
 #include "kernels/error.h"
 #include "train/version.h"
 

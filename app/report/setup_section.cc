@@ -1,5 +1,3 @@
-#include "app/report/setup_section.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "app/report/html.h"
+#include "app/report/sections.h"
 #include "train/files/recipe_json.h"
 
 namespace ringlet::app::report {

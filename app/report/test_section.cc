@@ -1,10 +1,8 @@
-#include "app/report/test_section.h"
-
 #include <fmt/format.h>
 
-#include "app/report/confusion.h"
 #include "app/report/html.h"
 #include "app/report/image_uri.h"
+#include "app/report/sections.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app::report {

@@ -1,5 +1,3 @@
-#include "app/report/time_section.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <cmath>
 
 #include "app/report/html.h"
+#include "app/report/sections.h"
 #include "app/report/stacked_bars.h"
 
 namespace ringlet::app::report {

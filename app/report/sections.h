@@ -1,0 +1,40 @@
+// The parts of the report's page, each as HTML. They take one run or several: one run has its
+// numbers side by side, several have tables and curves over each other, in the same colours.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/report/run_folder.h"
+#include "app/report/test_results.h"
+
+namespace ringlet::app::report {
+
+/// "lenet on fashion-mnist", for the page's title as well.
+std::string title_of(const std::vector<RunFolder>& runs);
+
+/// What was trained and what came of it.
+std::string heading(const std::vector<RunFolder>& runs);
+
+/// Loss by step and epoch, accuracy, rate, gradient's norm and speed. Plots with the ids
+/// train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed.
+std::string curves_section(const std::vector<RunFolder>& runs);
+
+/// Where the seconds of training went, by epoch for one run, by run for several: bars with the id
+/// time.
+std::string time_section(const std::vector<RunFolder>& runs);
+
+/// How a run was set up (config.toml as it is, else the recipe of its state), and the machine of
+/// run.json.
+std::string setup_section(const std::vector<RunFolder>& runs);
+
+/// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
+/// wrong. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
+std::string test_section(const TestResults& results, const std::string& suffix);
+
+/// A confusion matrix as inline SVG, <figure id="ID" class="plot">: a row a true class, a column an
+/// answer, the darker the larger the share of its row. Numbers are written into the cells up to
+/// twenty classes.
+std::string confusion_figure(const TestResults& results, const std::string& id);
+
+}  // namespace ringlet::app::report
