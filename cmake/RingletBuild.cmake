@@ -93,7 +93,7 @@ endif()
 # ringlet_precompiled(TARGET HEADERS...): a target whose precompiled header others use.
 function(ringlet_precompiled target)
   if(RINGLET_PCH)
-    file(WRITE ${CMAKE_BINARY_DIR}/generated/${target}.cc "")
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${target}.cc CONTENT "")
     add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/generated/${target}.cc)
     target_link_libraries(${target} PRIVATE ringlet_build)
     target_precompile_headers(${target} PRIVATE ${ARGN})
