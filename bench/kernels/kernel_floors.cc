@@ -148,7 +148,7 @@ void measure_all(DeviceId id, const std::vector<std::int64_t>& batches,
   fmt::print("{:<42} {:>6} {:>10} {:>11} {:>11} {:>8}\n", "kernel", "batch", "MB", "us", "floor us",
              "x floor");
   std::vector<Row> rows;
-  for (const std::int64_t batch : batches) peers::measure(*device, timer, machine, batch, rows);
+  for (const std::int64_t batch : batches) measure(*device, timer, machine, batch, rows);
   if (!file.empty()) {
     train::write_file_atomically(file, train::row_a_line(to_json(*device, machine, rows)));
   }

@@ -63,7 +63,7 @@ class Case {
     meeting_.wait();
     const Clock::time_point begin = Clock::now();
     all_reduce_();
-    keep(train::read_all(data_.data(), size()));
+    keep(read_all(data_.data(), size()));
     return seconds_since(begin);
   }
   void check(int call) { wrong_ += count_wrong(data_, meeting_.ranks(), call); }
