@@ -16,14 +16,6 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
 endif()
 
-# Several files of a room as one: most of what a small file costs is reading headers. For builds that are
-# made from scratch (the sanitizers', and all of CI's but the fuzzers'); files that cannot stand together
-# say so where they are listed.
-set(unity OFF)
-if(DEFINED ENV{UNITY_BUILD})  # CI's builds, which start from nothing
-  set(unity $ENV{UNITY_BUILD})
-endif()
-option(RINGLET_UNITY "Compile the rooms' files a few at a time" ${unity})
 # Where it is CI that builds; a warning of a compiler that we have not seen must stop nobody else.
 set(strict OFF)
 if(DEFINED ENV{CI})
@@ -43,11 +35,6 @@ if(RINGLET_WERROR)
   target_compile_options(ringlet_build INTERFACE
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Werror>>
     $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>>)
-endif()
-if(RINGLET_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Warnings about names of other files that only stand side by side here. The other builds warn.
-  target_compile_options(ringlet_build INTERFACE
-                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-shadow>)
 endif()
 foreach(sanitizer IN LISTS RINGLET_SANITIZE)
   target_compile_options(ringlet_build INTERFACE
@@ -111,8 +98,7 @@ function(ringlet_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_library(ringlet_${name} STATIC ${ARG_SOURCES})
   target_link_libraries(ringlet_${name} PUBLIC ringlet_build ${ARG_LINK})
-  set_target_properties(ringlet_${name} PROPERTIES EXPORT_NAME ${name}
-                        UNITY_BUILD ${RINGLET_UNITY} UNITY_BUILD_BATCH_SIZE 5)
+  set_target_properties(ringlet_${name} PROPERTIES EXPORT_NAME ${name})
   if(RINGLET_PCH AND RINGLET_LIGHT)
     target_precompile_headers(ringlet_${name} REUSE_FROM ringlet_pch_light)
   elseif(RINGLET_PCH)
