@@ -29,7 +29,7 @@ using ringlet::app::print_error;
 using ringlet::app::print_warning;
 
 int run(int argc, char** argv) {
-  CLI::App app("Ringlet trains neural networks on N replicas that make their gradients one.",
+  CLI::App app("Ringlet trains neural networks on N replicas and sums their gradients.",
                "ringlet");
   app.formatter(std::make_shared<ringlet::app::HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
