@@ -29,8 +29,7 @@ using ringlet::app::print_error;
 using ringlet::app::print_warning;
 
 int run(int argc, char** argv) {
-  CLI::App app("Ringlet trains neural networks on N replicas that make their gradients one.",
-               "ringlet");
+  CLI::App app("Ringlet trains neural networks on N replicas and sums their gradients.", "ringlet");
   app.formatter(std::make_shared<ringlet::app::HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
   app.set_version_flag("--version", std::string("ringlet ") + ringlet::train::kVersion,

@@ -1,9 +1,13 @@
-// World: who I am among the ranks. A rank is one replica; the world is processes x threads.
+// World: which rank a replica has, and how many ranks there are. A rank is one replica. The world
+// is all ranks of all processes (docs/words.md).
+//
+// Launchers count differently: their LOCAL_RANK is a process's number on its machine. Here
+// local_rank is a replica's number in its process.
 #pragma once
 
 namespace ringlet::comm {
 
-/// size = processes x replicas per process. Nothing outside a transport may assume one process.
+/// size = processes x replicas of each process. Nothing outside a transport may assume one process.
 struct World {
   int rank = 0;        ///< of this replica in the whole world, 0 <= rank < size
   int size = 1;        ///< ranks in the whole world

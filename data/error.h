@@ -1,4 +1,4 @@
-// The error of the data room. One line: the file at fault, what is wrong with it, and the remedy.
+// DataError: the errors of data/. One line: the file at fault, what is wrong with it, the remedy.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// The ten drawn garments, in the order of Fashion-MNIST's classes.
+// The ten garments of the generated images, in the order of Fashion-MNIST's classes.
 #pragma once
 
 #include "data/images/canvas.h"

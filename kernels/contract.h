@@ -1,5 +1,5 @@
-// Checks that the contracts of several operations share. Each throws ContractError naming the
-// operation and the tensor; one that holds costs no allocation.
+// Checks that the contracts of several operations share. A check that fails throws ContractError,
+// which names the operation and the tensor. A check that holds allocates nothing.
 #pragma once
 
 #include <string>

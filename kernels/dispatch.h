@@ -1,5 +1,5 @@
 // dispatch(): from the public function of an operation to its implementation for the stream's
-// device. The implementations are overloads `impl::operation(CpuStream&, ...)`; one that is missing
+// device. The implementations are overloads `impl::operation(CpuStream&, ...)`. A missing overload
 // is a compile error. The list of devices stands in device_list.h alone.
 #pragma once
 

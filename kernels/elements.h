@@ -1,5 +1,5 @@
-// The arithmetic of one element, shared by the loops of every device, so that a test on one device
-// has tested it for all.
+// The arithmetic of one element, shared by the loops of every device. So a test on one device tests
+// it for all.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Shapes of up to four extents, said in the order N, C, H, W whatever the memory layout is.
+// Shapes of up to four extents, given in the order N, C, H, W whatever the memory layout is.
 #pragma once
 
 #include <array>

@@ -178,11 +178,11 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--synthetic-train", flags.options.synthetic_train, "drawn training samples")
+  app.add_option("--synthetic-train", flags.options.synthetic_train, "generated training images")
       ->check(whole_number(1))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--synthetic-test", flags.options.synthetic_test, "drawn test samples")
+  app.add_option("--synthetic-test", flags.options.synthetic_test, "generated test images")
       ->check(whole_number(1))
       ->capture_default_str()
       ->group(group);
@@ -204,30 +204,31 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]")
       ->excludes(nesterov);
   add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
-                            "this times the parameter is added to its gradient")
+                            "adds this times the parameter to its gradient")
       ->check(number(0));
   add_recipe_option<std::string>(app, flags, "--schedule", "schedule",
-                                 "of the learning rate; one-cycle as PyTorch's OneCycleLR")
+                                 "of the learning rate; one-cycle is PyTorch's OneCycleLR")
       ->check(one_of({"constant", "one-cycle"}))
       ->type_name("constant|one-cycle");
   add_recipe_switch(app, flags, "--cycle-momentum", "cycle_momentum", true,
-                    "one-cycle: momentum 0.95 -> 0.85 -> 0.95 against the rate");
-  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed", "of weights, order and dropout")
+                    "one-cycle: momentum goes 0.95 -> 0.85 -> 0.95 while the rate rises and falls");
+  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed",
+                                   "of the weights, the order of samples and dropout")
       ->check(seed_number());
   add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
   add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
-                    "divide pixels by 255 and nothing else [lenet-d2l]");
+                    "only divide pixels by 255 [lenet-d2l]");
   add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
-                         "passes that each replica cuts its share of a batch into")
+                         "forward and backward passes for each replica's share of a batch")
       ->check(whole_number(1));
   add_recipe_switch(app, flags, "--exact", "exact", true,
                     "add gradients in one fixed tree: the same bits for 1, 2, 4 and 8 replicas");
   add_recipe_option<int>(app, flags, "--shards", "shards",
-                         "logical shards of a batch; 0: 8 with --exact, else one a replica")
+                         "logical shards of a batch; 0: 8 with --exact, else one for each replica")
       ->check(whole_number(0));
   add_recipe_option<std::string>(app, flags, "--grad-dtype", "grad_dtype",
-                                 "as which gradients travel between replicas; f16 and bf16 halve "
-                                 "the bytes and round the sums")
+                                 "type in which gradients travel; f16 and bf16 halve the bytes and "
+                                 "round the sums")
       ->check(one_of({"f32", "f16", "bf16"}))
       ->type_name("f32|f16|bf16");
 }
@@ -237,17 +238,18 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
   const char* group = "Replicas";
   constexpr int kMost = 1024;
   auto* replicas =
-      app.add_option("--replicas", flags.replicas, "copies of the model, a thread each")
+      app.add_option("--replicas", flags.replicas, "copies of the model, each on its own thread")
           ->check(whole_number(1, kMost))
           ->capture_default_str()
           ->group(group);
   auto* device = app.add_option("--device", flags.device,
-                                "where all of them run; cuda: on a GPU each, from cuda:0 on")
+                                "device of all replicas; cuda: a GPU for each, from cuda:0 on")
                      ->check(device_name())
                      ->type_name("DEVICE")
                      ->capture_default_str()
                      ->group(group);
-  app.add_option("--devices", flags.devices, "instead of these two: a device for each replica")
+  app.add_option("--devices", flags.devices,
+                 "a device for each, in place of --replicas and --device")
       ->delimiter(',')
       ->check(device_name())
       ->type_name("cpu:0,cpu:0,...")
@@ -258,7 +260,7 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
       ->check(whole_number(1, kMost))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster")
+  app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster one")
       ->check(one_of({"auto", "nchw", "lanes"}))
       ->type_name("auto|nchw|lanes")
       ->capture_default_str()
@@ -274,10 +276,10 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags) {
   train::Execution& execution = flags.options.execution;
   const char* group = "GPUs";
   app.add_flag("--tf32", execution.tf32,
-               "products of f32 on tensor cores, their factors rounded to 10 bits")
+               "multiply f32 on tensor cores, with factors rounded to 10 bits")
       ->group(group);
   app.add_flag("--deterministic", execution.deterministic,
-               "only kernels that give the same bits in every run")
+               "use only kernels that give the same bits in every run")
       ->group(group);
   app.add_flag("--autotune", execution.autotune,
                "time the library's kernels for each shape and take the fastest")
@@ -300,7 +302,7 @@ void add_process_flag(CLI::App& app, RawFlags& flags) {
            if (!count.empty()) flags.processes = std::stoi(count);
          },
          "start N processes, each with these replicas; without N: be one of those that torchrun, "
-         "mpirun or srun started, or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name")
+         "mpirun or srun started, or that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT name")
       ->expected(0, 1)
       ->check(CLI::Validator(
           [number](std::string& text) -> std::string { return text.empty() ? "" : number(text); },
@@ -333,7 +335,7 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--first-bucket-kb", execution.first_bucket_kb,
-                 "the same for the first bucket alone, which is full the earlier [--bucket-kb]")
+                 "the same for the first bucket, so that it can start earlier [--bucket-kb]")
       ->check(whole_number(0))
       ->group(group);
   app.add_option(

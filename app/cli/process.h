@@ -1,4 +1,4 @@
-// What the operating system says of this process.
+// What the operating system says about this process.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,9 @@ void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
           ->check(whole_number(2))
           ->capture_default_str()
           ->group(group);
-  command.add_option("-i,--step", flags.range.step, "instead: the one before and so many bytes")
+  command
+      .add_option("-i,--step", flags.range.step,
+                  "each size is the one before plus this, in place of --factor")
       ->transform(size_in_bytes())
       ->type_name("SIZE")
       ->excludes(factor)
@@ -84,12 +86,12 @@ void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
 void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "What is reduced";
   const std::vector<std::string> types = names_of(kReducedTypes), ops = names_of(kReduceOps);
-  command.add_option("-d,--type", flags.type, "of the elements")
+  command.add_option("-d,--type", flags.type, "type of the elements")
       ->check(one_of(types))
       ->type_name(alternatives(types))
       ->capture_default_str()
       ->group(group);
-  command.add_option("-o,--op", flags.op, "how they are reduced")
+  command.add_option("-o,--op", flags.op, "how elements are reduced")
       ->check(one_of(ops))
       ->type_name(alternatives(ops))
       ->capture_default_str()
@@ -105,8 +107,9 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
   const char* group = "Ranks";
   constexpr int kMost = 1024;
   command
-      .add_option("--ranks", flags.ranks,
-                  fmt::format("how many; several numbers are measured in turn [{}]", default_ranks))
+      .add_option(
+          "--ranks", flags.ranks,
+          fmt::format("number of ranks; several numbers are measured in turn [{}]", default_ranks))
       ->delimiter(',')
       ->check(whole_number(2, kMost))
       ->type_name("N,N,...")
@@ -121,12 +124,12 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       ->group(group);
   auto* device = command
                      .add_option("--device", flags.device,
-                                 "where all of them are; cuda: on a GPU each, from cuda:0 on")
+                                 "device of all ranks; cuda: a GPU for each, from cuda:0 on")
                      ->check(device_name())
                      ->type_name("DEVICE")
                      ->capture_default_str()
                      ->group(group);
-  command.add_option("--devices", flags.devices, "instead: a device for each rank")
+  command.add_option("--devices", flags.devices, "a device for each rank, in place of --device")
       ->delimiter(',')
       ->check(device_name())
       ->type_name("cpu:0,cpu:0,...")
@@ -140,14 +143,14 @@ void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
   strategies.insert(strategies.begin(), "all");
   command
       .add_option("--strategies", flags.strategies,
-                  "a list of them, or all that can run there [all]")
+                  "a list of strategies, or all that can run there [all]")
       ->delimiter(',')
       ->check(one_of(strategies))
       ->type_name(alternatives(strategies))
       ->group(group);
   command
       .add_flag("--processes", flags.processes,
-                "each rank a process of its own instead of a thread, over --transport shm: "
+                "each rank is a process instead of a thread, over --transport shm: "
                 "started here, or by torchrun, mpirun or srun")
       ->group(group);
 }

@@ -78,7 +78,7 @@ void add_no_normalize_flag(CLI::App& app, RawFlags& flags) {
   app.get_option("--model")->description("which network [as the file says, else lenet]");
   app.add_flag_function(
          "--no-normalize", [&flags](std::int64_t on) { flags.recipe["normalize"] = on <= 0; },
-         "divide pixels by 255 and nothing else [as the file says; lenet-d2l]")
+         "only divide pixels by 255 [as the file says; lenet-d2l]")
       ->disable_flag_override()
       ->group(kModelGroup);
 }

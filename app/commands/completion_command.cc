@@ -31,7 +31,7 @@ int print_completion(const CLI::App& app, const std::string& shell) {
 void add_completion_command(CLI::App& app, Action& action) {
   auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "completion", "print what makes a shell complete commands, flags and their values");
+      "completion", "print a script that lets a shell complete commands, flags and values");
   command->add_option("shell", *shell, "for which shell")
       ->required()
       ->check(one_of({"bash", "zsh", "fish"}))

@@ -21,7 +21,7 @@ int print_devices(bool as_json) {
 void add_devices_command(CLI::App& app, Action& action) {
   auto json = std::make_shared<bool>(false);
   CLI::App* command =
-      app.add_subcommand("devices", "the processor, the GPUs and the libraries to train with");
+      app.add_subcommand("devices", "list the processor, the GPUs and the libraries to train with");
   command->add_flag("--json", *json, "for programs")->group("Output");
   command->callback([json, &action] { action = [=] { return print_devices(*json); }; });
 }

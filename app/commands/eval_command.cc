@@ -55,7 +55,7 @@ void add_eval_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<RawFlags>();
   auto checkpoint = std::make_shared<std::filesystem::path>();
   CLI::App* command =
-      app.add_subcommand("eval", "loss and accuracy of a model's weights on the test data");
+      app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");
   add_checkpoint_flag(*command, *checkpoint);
   add_data_flags(*command, *flags);
   command->get_option("--data")->description(

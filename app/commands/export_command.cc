@@ -55,7 +55,8 @@ int export_model(const ExportFlags& flags) {
 
 void add_export_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "a trained model for other programs");
+  CLI::App* command =
+      app.add_subcommand("export", "write a trained model as ONNX, for other programs");
   command->footer(kInterface);
   add_checkpoint_flag(*command, flags->checkpoint);
   command->add_option("--onnx", flags->onnx, "the ONNX file to write")

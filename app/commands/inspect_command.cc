@@ -52,8 +52,8 @@ int run(const InspectFlags& flags) {
 void add_inspect_command(CLI::App& app, Action& action) {
   constexpr int kMostPictures = 1000;
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "what is in a file or a run's folder, recognised by content");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "show what is in a file or a run's folder, recognised by content");
   command
       ->add_option("FILE", flags->paths,
                    "weights (safetensors), images and labels (IDX), traces, metrics, states, runs")

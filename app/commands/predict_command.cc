@@ -106,7 +106,7 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
       ->group(group);
   command
       .add_option("--invert", flags.invert,
-                  "turn dark to light; auto: where an image's border is light and that of the "
+                  "swap dark and light; auto: where an image's border is light and that of the "
                   "training images dark, or the other way round")
       ->check(one_of({"auto", "on", "off"}))
       ->type_name("auto|on|off")
@@ -114,8 +114,8 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
       ->group(group);
   command
       .add_option("--levels", flags.levels,
-                  "auto: make the ground of a picture that had to be scaled as dark as that of the "
-                  "training images")
+                  "auto: where a picture had to be scaled, make its background as dark as that of "
+                  "the training images")
       ->check(one_of({"auto", "off"}))
       ->type_name("auto|off")
       ->capture_default_str()
@@ -134,7 +134,7 @@ void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
       "instead of images: fashion-mnist, synthetic, or a folder of IDX files");
   add_no_normalize_flag(command, flags.raw);
   const char* group = kModelGroup;
-  command.add_option("--split", flags.split, "which half of it")
+  command.add_option("--split", flags.split, "which part of the data set")
       ->check(one_of({"test", "train"}))
       ->type_name("test|train")
       ->capture_default_str()
@@ -163,7 +163,7 @@ void add_device_flags(CLI::App& command, RawFlags& flags) {
 void add_predict_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<PredictFlags>();
   CLI::App* command =
-      app.add_subcommand("predict", "what a trained model takes images, or a data set, for");
+      app.add_subcommand("predict", "classify images, or a data set, with a trained model");
   add_checkpoint_flag(*command, flags->checkpoint);
   add_image_flags(*command, *flags);
   add_dataset_flags(*command, *flags);

@@ -42,7 +42,7 @@ int run(const Flags& flags) {
 void add_report_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   CLI::App* command =
-      app.add_subcommand("report", "a page that shows how one run went, or compares several");
+      app.add_subcommand("report", "write a page that shows how one run went, or compares several");
   command->add_option("RUN", flags->report.runs, "the --out of a run; several are compared")
       ->required()
       ->type_name("DIR...");

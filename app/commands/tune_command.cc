@@ -101,7 +101,7 @@ int tune(const TuneFlags& flags) {
 void add_tune_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<TuneFlags>();
   CLI::App* command = app.add_subcommand(
-      "tune", "measure the all-reduce strategies here, for --sync auto to pick from");
+      "tune", "measure the all-reduce strategies here, so that --sync auto can pick");
   command->add_option("--file", flags->file, "where the table is kept")
       ->type_name("FILE")
       ->default_str("all-reduce.HOST.json in ~/.cache/ringlet")

@@ -1,4 +1,4 @@
-// `ringlet report`: one page that tells of one run or of several (docs/reports.md).
+// `ringlet report`: one page that shows one run, or compares several (docs/reports.md).
 #pragma once
 
 #include <filesystem>

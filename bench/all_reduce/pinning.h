@@ -1,8 +1,8 @@
 // Pinning: each rank on a processor of its own, for as long as it is measured.
 //
-// Left to itself the system may put two ranks on one processor, above all after one has woken the
-// other, and leave them there: whichever strategies are measured from then on look many times
-// slower than those before. MPI's launchers pin their ranks as well.
+// Left to itself, the system may put two ranks on one processor and leave them there, above all
+// after one has woken the other. The strategies measured from then on look many times slower than
+// those before. MPI's launchers pin their ranks as well.
 #pragma once
 
 namespace ringlet::bench {

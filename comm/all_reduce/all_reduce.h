@@ -1,5 +1,5 @@
 // AllReduce: a strategy by which every rank gets the sum (or mean, minimum, maximum) over all
-// ranks. Strategies stand on Transport alone; those of library_all_reduce.h ask a library.
+// ranks. Strategies stand on Transport alone; those of library.h ask a library.
 //
 // Notation: p ranks, n bytes on each. What each strategy sends, and in which order it adds:
 //

@@ -7,7 +7,7 @@
 //   doubling, log2 q steps   the way back, which puts the parts together again
 //
 // q is the largest power of two up to p. The p - q ranks beyond give their data to a rank below
-// first, sit out and get the sum in the end, as in doubling_all_reduce.h.
+// first, sit out and get the sum in the end, as in doubling.h.
 //
 // For four ranks the sum is (x0 + x2) + (x1 + x3).
 #pragma once

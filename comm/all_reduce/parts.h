@@ -1,4 +1,4 @@
-// How strategies cut an array into one part a rank.
+// Cuts an array into parts, one for each rank.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 //
 // Each rank sends 2 (p-1)/p of its bytes whatever p is, which is the least possible (Patarasuk and
 // Yuan, JPDC 69(2), 2009). Each chunk goes as one message. Shorter messages were measured: each of
-// them costs one more wait for the neighbour (docs/all-reduce.md).
+// them costs one more wait for the neighbour (docs/all-reduce-measured.md).
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"

@@ -3,7 +3,7 @@
 // steps rank 0 has the sum, which goes back the same way. Few messages one after the other, each of
 // them whole: for small data, where latency is all.
 //
-// The sum is that of doubling (doubling_all_reduce.h) wherever p is a power of two.
+// The sum is that of doubling (doubling.h) wherever p is a power of two.
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"

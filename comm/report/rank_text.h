@@ -1,4 +1,4 @@
-// Ranks in messages.
+// How messages name ranks.
 #pragma once
 
 #include <string>

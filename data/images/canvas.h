@@ -1,6 +1,6 @@
 // A small grey picture, and the one shape that garments are cut from: the trapezoid.
 //
-// Shapes are said in design units: x to the right and y downwards, the garment roughly within
+// Shapes are given in design units: x to the right and y downwards, the garment roughly within
 // [-1, 1] x [-1, 1]. A pose places them on the 28 x 28 pixels: size, position and slant (a shear,
 // so that horizontal edges stay horizontal and a shape is a run of pixels in every row).
 #pragma once

@@ -1,5 +1,5 @@
-// The kernels of kernels/classify.h. Counts are integers, so that the order in which blocks add
-// theirs cannot be seen.
+// The kernels of kernels/classify.h. Counts are integers, so the result does not depend on the
+// order in which blocks add.
 #pragma once
 
 #include <algorithm>

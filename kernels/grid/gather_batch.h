@@ -1,5 +1,5 @@
-// The kernel of kernels/gather_batch.h, for nchw. A block has a sample: its first thread walks the
-// permutation, and all of them copy the image.
+// The kernel of kernels/gather_batch.h, for nchw. Each block gathers one sample: its first thread
+// walks the permutation, then all its threads copy the image.
 #pragma once
 
 #include <limits>

@@ -1,8 +1,8 @@
 // Evaluator: loss and accuracy over a whole data set, shared by the ranks.
 //
-// The set is cut into passes of a fixed size; pass i is run by rank i mod P. Each pass's loss has a
-// slot of its own in a vector that is summed over ranks, where only one rank has put a number, so
-// every sample counts once and the result has the same bits for any number of ranks.
+// The set is cut into passes of a fixed size. Of P ranks, rank i mod P runs pass i. Each pass has a
+// slot of its own in a vector, which is summed over the ranks. Only one rank puts a number into a
+// slot. So every sample counts once, and the result has the same bits for any number of ranks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// StepInputs: the numbers that change from step to step, in device memory, sent there in one copy
-// that nobody waits for. So the launches of all steps are alike, and a captured graph can be
-// replayed.
+// StepInputs: the numbers that change from step to step. They lie in device memory, and are sent
+// there in one copy that nobody waits for. So the launches of all steps are alike, and a captured
+// graph can be replayed.
 #pragma once
 
 #include <cstdint>
