@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "data/dataset.h"
+#include "data/memory_dataset.h"
 #include "train/trainer.h"
 
 using namespace ringlet;
@@ -30,7 +30,7 @@ std::shared_ptr<const data::Dataset> make_waves(const char* name, int count, uns
     }
     labels.push_back(i % 4);
   }
-  return std::make_shared<const data::Dataset>(
+  return std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{.name = name,
                         .channels = 1,
                         .height = kSide,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cli/usage.h"
+#include "data/fashion_mnist.h"
 #include "nn/models/model.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
@@ -16,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
-constexpr data::PixelStatistics kFashionMnist{0.286041, 0.353024};  // of its training images
 
 /// Whether --data can be set to what the file was trained on: a folder may be gone.
 bool can_open(const std::string& data) {
@@ -127,14 +127,17 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
                              const data::Dataset* train) {
   train::ModelInfo info{.model = recipe.model, .data = "unknown data"};
-  data::PixelStatistics pixels = kFashionMnist;
+  constexpr data::PixelStatistics kUsual = data::kFashionMnistPixels;
+  data::PerChannel mean = static_cast<float>(kUsual.mean);
+  data::PerChannel deviation = static_cast<float>(kUsual.deviation);
   if (train != nullptr) {
     info.channels = static_cast<int>(train->channels());
     info.height = static_cast<int>(train->height());
     info.width = static_cast<int>(train->width());
     info.classes = train->class_names();
     info.data = recipe.data;
-    pixels = train->statistics();
+    mean = train->mean();
+    deviation = train->deviation();
   } else {
     const nn::ModelInput usual;
     info.channels = usual.channels;
@@ -144,8 +147,8 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     for (int k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
   }
   if (recipe.normalize) {
-    info.mean = static_cast<float>(pixels.mean);
-    info.deviation = static_cast<float>(pixels.deviation);
+    info.mean = mean;
+    info.deviation = deviation;
   }
   return info;
 }

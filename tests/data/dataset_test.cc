@@ -1,10 +1,9 @@
-#include "data/dataset.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "data/error.h"
+#include "data/memory_dataset.h"
 #include "tests/support/files.h"
 
 namespace ringlet::data {
@@ -19,11 +18,11 @@ const std::vector<std::int32_t> kLabels{2, 0};
 
 std::string error(const DatasetInfo& info, std::vector<std::uint8_t> images,
                   std::vector<std::int32_t> labels) {
-  return message_of<DataError>([&] { Dataset(info, std::move(images), std::move(labels)); });
+  return message_of<DataError>([&] { MemoryDataset(info, std::move(images), std::move(labels)); });
 }
 
 TEST(Dataset, KnowsItsSizes) {
-  const Dataset set(kInfo, kImages, kLabels);
+  const MemoryDataset set(kInfo, kImages, kLabels);
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.pixels(), 4);
   EXPECT_EQ(set.classes(), 3);
@@ -35,36 +34,38 @@ TEST(Dataset, ComputesMeanAndDeviationOfPixels) {
   double mean = 0, variance = 0;
   for (const std::uint8_t value : kImages) mean += value / 255.0 / 8;
   for (const std::uint8_t value : kImages) variance += std::pow(value / 255.0 - mean, 2) / 8;
-  const Dataset set(kInfo, kImages, kLabels);
-  EXPECT_NEAR(set.statistics().mean, mean, 1e-12);
-  EXPECT_NEAR(set.statistics().deviation, std::sqrt(variance), 1e-12);
+  const MemoryDataset set(kInfo, kImages, kLabels);
+  EXPECT_NEAR(set.statistics()[0].mean, mean, 1e-12);
+  EXPECT_NEAR(set.statistics()[0].deviation, std::sqrt(variance), 1e-12);
 }
 
 TEST(Dataset, ImagesOfOneColourHaveDeviationOne) {
-  EXPECT_EQ(Dataset(kInfo, std::vector<std::uint8_t>(8, 77), kLabels).statistics().deviation, 1.0);
+  EXPECT_EQ(
+      MemoryDataset(kInfo, std::vector<std::uint8_t>(8, 77), kLabels).statistics()[0].deviation,
+      1.0);
 }
 
 TEST(Dataset, TheHashSeesEveryPixelLabelSizeAndClass) {
-  const std::uint64_t hash = Dataset(kInfo, kImages, kLabels).hash();
-  EXPECT_EQ(Dataset(kInfo, kImages, kLabels).hash(), hash);
+  const std::uint64_t hash = MemoryDataset(kInfo, kImages, kLabels).hash();
+  EXPECT_EQ(MemoryDataset(kInfo, kImages, kLabels).hash(), hash);
   for (std::size_t i = 0; i < kImages.size(); ++i) {
     auto images = kImages;
     ++images[i];
-    EXPECT_NE(Dataset(kInfo, images, kLabels).hash(), hash) << i;
+    EXPECT_NE(MemoryDataset(kInfo, images, kLabels).hash(), hash) << i;
   }
-  EXPECT_NE(Dataset(kInfo, kImages, {2, 1}).hash(), hash);
-  EXPECT_NE(Dataset({"tiny/train", 1, 1, 4, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
-  EXPECT_NE(Dataset({"tiny/train", 1, 2, 2, {"a", "b", "d"}}, kImages, kLabels).hash(), hash);
-  EXPECT_EQ(Dataset({"elsewhere", 1, 2, 2, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
+  EXPECT_NE(MemoryDataset(kInfo, kImages, {2, 1}).hash(), hash);
+  EXPECT_NE(MemoryDataset({"tiny/train", 1, 1, 4, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
+  EXPECT_NE(MemoryDataset({"tiny/train", 1, 2, 2, {"a", "b", "d"}}, kImages, kLabels).hash(), hash);
+  EXPECT_EQ(MemoryDataset({"elsewhere", 1, 2, 2, {"a", "b", "c"}}, kImages, kLabels).hash(), hash);
 }
 
 TEST(Dataset, TheHashSeesAByteDeepInside) {
   std::vector<std::uint8_t> images(100'000, 3);
   const std::vector<std::int32_t> labels(25'000, 1);
-  const std::uint64_t hash = Dataset(kInfo, images, labels).hash();
+  const std::uint64_t hash = MemoryDataset(kInfo, images, labels).hash();
   for (const std::size_t at : {0, 1, 16'383, 16'384, 50'000, 99'999}) {
     images[at] ^= 0x80;
-    EXPECT_NE(Dataset(kInfo, images, labels).hash(), hash) << at;
+    EXPECT_NE(MemoryDataset(kInfo, images, labels).hash(), hash) << at;
     images[at] ^= 0x80;
   }
 }

@@ -119,8 +119,8 @@ TEST(FashionMnist, TheRealSet) {
   EXPECT_EQ(splits.train->size(), 60000);
   EXPECT_EQ(splits.test->size(), 10000);
   EXPECT_EQ(splits.train->pixels(), 784);
-  EXPECT_NEAR(splits.train->statistics().mean, 0.286041, 1e-6);
-  EXPECT_NEAR(splits.train->statistics().deviation, 0.353024, 1e-6);
+  EXPECT_NEAR(splits.train->statistics()[0].mean, 0.286041, 1e-6);
+  EXPECT_NEAR(splits.train->statistics()[0].deviation, 0.353024, 1e-6);
   EXPECT_EQ(splits.test->class_names()[9], "Ankle boot");
   for (int label = 0; label < 10; ++label) {
     const auto count = [&](const Dataset& set) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "data/error.h"
+#include "data/memory_dataset.h"
 #include "tests/support/files.h"
 
 namespace ringlet::data {
@@ -32,7 +33,7 @@ std::shared_ptr<const Dataset> numbered(std::int64_t height, std::int64_t width,
   }
   std::vector<std::int32_t> labels(kSize);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i);
-  return std::make_shared<const Dataset>(
+  return std::make_shared<const MemoryDataset>(
       DatasetInfo{"numbered", channels, height, width, std::vector<std::string>(kSize, "class")},
       std::move(images), std::move(labels));
 }

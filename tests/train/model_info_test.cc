@@ -98,8 +98,8 @@ TEST(ModelInfo, OfARunSaysWhatTheRunWas) {
   EXPECT_EQ(info.model, "lenet");
   EXPECT_EQ(info.data, "formula");
   EXPECT_EQ(info.classes, data.train->class_names());
-  EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics().mean));
-  EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics().deviation));
+  EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics()[0].mean));
+  EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics()[0].deviation));
   EXPECT_EQ(info.input().height, data.train->height());
   EXPECT_GT(info.background.value(), 0);
 

@@ -46,10 +46,10 @@ TEST_F(OnnxExport, NormalisesPixelsAsTheModelWasTrained) {
   EXPECT_EQ(normalized.input(0), scaled.output(0));
   EXPECT_EQ(model_.graph().node(2).input(0), normalized.output(0));
   const ModelInfo what = info();
-  ASSERT_GT(what.mean, 0.1) << "or the shift would be nothing";
+  ASSERT_GT(what.mean[0], 0.1) << "or the shift would be nothing";
   for (const double pixel : {0, 1, 100, 255}) {
     EXPECT_NEAR(pixel * tensors_["scale"].at(0) + tensors_["shift"].at(0),
-                (pixel / 255 - what.mean) / what.deviation, 1e-5)
+                (pixel / 255 - what.mean[0]) / what.deviation[0], 1e-5)
         << pixel;
   }
 }
