@@ -20,6 +20,8 @@
 
 namespace ringlet::data {
 
+inline constexpr const char* kFashionMnistName = "fashion-mnist";  ///< as --data names it
+
 /// Of the training images.
 inline constexpr PixelStatistics kFashionMnistPixels{0.286041, 0.353024};
 

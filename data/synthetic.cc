@@ -91,8 +91,8 @@ std::shared_ptr<const Dataset> draw_split(std::uint64_t seed, Split split, std::
   draw_range(0, size / 2);
   half.get();
   return std::make_shared<const MemoryDataset>(
-      DatasetInfo{split == Split::train ? "synthetic/train" : "synthetic/test", 1, kCanvasSide,
-                  kCanvasSide, fashion_mnist_classes()},
+      DatasetInfo{std::string(kSyntheticName) + (split == Split::train ? "/train" : "/test"), 1,
+                  kCanvasSide, kCanvasSide, fashion_mnist_classes()},
       std::move(images), std::move(labels));
 }
 

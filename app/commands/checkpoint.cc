@@ -6,6 +6,7 @@
 
 #include "app/cli/usage.h"
 #include "data/fashion_mnist.h"
+#include "data/open_dataset.h"
 #include "nn/models/model.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
@@ -17,12 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
-
-/// Whether --data can be set to what the file was trained on: a folder may be gone.
-bool can_open(const std::string& data) {
-  std::error_code error;
-  return data == "fashion-mnist" || data == "synthetic" || fs::is_directory(data, error);
-}
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
@@ -114,7 +109,7 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info || flags.recipe.contains("data")) return flags;
   const std::string& data = checkpoint.info->data;
-  if (!can_open(data)) {
+  if (!data::is_dataset(data)) {  // a folder may be gone
     throw UsageError(
         fmt::format("{} was trained on '{}', which is not here; name the data with --data",
                     checkpoint.file.string(), data));
