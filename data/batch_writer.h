@@ -16,7 +16,7 @@ namespace ringlet::data {
 
 class BatchWriter {
  public:
-  /// `options.deviation` must be positive (the loader has checked it). Keeps a reference to `dataset`.
+  /// `options.deviation` must be positive (the loader checks it). Keeps a reference to `dataset`.
   BatchWriter(const Dataset& dataset, const Sampler& sampler, const LoaderOptions& options);
 
   /// Floats that a batch of `samples` takes.

@@ -1,7 +1,7 @@
 // Dataset: a labelled set of images, the interface that loaders, trainers and reports see.
 //
 //   MemoryDataset   all pixels lie in memory (data/memory_dataset.h)
-//   one's own       read() makes or fetches one sample when it is asked for (examples/own_dataset.cc)
+//   one's own       read() makes or fetches a sample when it is asked for (examples/own_dataset.cc)
 //
 // Names, sizes and labels are always in memory; pixels need not be. A set never changes after
 // construction, so any number of replicas and loader threads share one through

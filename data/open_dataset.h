@@ -4,7 +4,7 @@
 // A program may open sets of its own by name as well:
 //
 //   std::vector<data::NamedDataset> known = data::named_datasets();
-//   known.push_back({.name = "waves", .open = [](const data::OpenOptions&) { return waves(); }});
+//   known.push_back({.name = "waves", .open = open_waves});
 //   const data::Splits splits = data::open_dataset(name, options, known);
 #pragma once
 

@@ -1,4 +1,4 @@
-// PerChannel: a number for each channel of an image, or one for all of them, as in the normalisation
+// PerChannel: a number for each channel of an image, or one for all of them, as in normalisation:
 // (pixel / 255 - mean[c]) / deviation[c].
 #pragma once
 

@@ -5,6 +5,7 @@
 #include "data/error.h"
 #include "data/memory_dataset.h"
 #include "tests/support/files.h"
+#include "tests/support/read_dataset.h"
 
 namespace ringlet::data {
 namespace {
@@ -37,6 +38,72 @@ TEST(Dataset, ComputesMeanAndDeviationOfPixels) {
   const MemoryDataset set(kInfo, kImages, kLabels);
   EXPECT_NEAR(set.statistics()[0].mean, mean, 1e-12);
   EXPECT_NEAR(set.statistics()[0].deviation, std::sqrt(variance), 1e-12);
+}
+
+TEST(Dataset, StatisticsAreOfEachChannel) {
+  // Planes of 9 x 1000 pixels: pieces of the one pass end within channels and within images.
+  const DatasetInfo info{"colours", 3, 9, 1000, {"a"}};
+  constexpr std::size_t kPlane = 9000, kSamples = 5;
+  std::vector<std::uint8_t> images;
+  std::vector<std::uint8_t> planes[3];
+  for (std::size_t i = 0; i < kSamples * 3 * kPlane; ++i) {
+    const std::size_t channel = i / kPlane % 3;
+    images.push_back(static_cast<std::uint8_t>(40 * channel + i * i % (17 + channel)));
+    planes[channel].push_back(images.back());
+  }
+  const MemoryDataset set(info, images, std::vector<std::int32_t>(kSamples, 0));
+  ASSERT_EQ(set.statistics().size(), 3u);
+  for (std::size_t c = 0; c < 3; ++c) {
+    const MemoryDataset alone({"one", 1, 9, 1000, {"a"}}, planes[c],
+                              std::vector<std::int32_t>(kSamples, 0));
+    EXPECT_EQ(set.statistics()[c].mean, alone.statistics()[0].mean) << c;
+    EXPECT_EQ(set.statistics()[c].deviation, alone.statistics()[0].deviation) << c;
+    EXPECT_EQ(set.mean()[c], static_cast<float>(set.statistics()[c].mean));
+    EXPECT_EQ(set.deviation()[c], static_cast<float>(set.statistics()[c].deviation));
+  }
+  EXPECT_NE(set.mean()[0], set.mean()[1]);
+}
+
+TEST(Dataset, OneThatIsReadHasTheHashAndStatisticsOfTheSameDataInMemory) {
+  // An image is longer than a piece of the one pass, shorter, or of no round size.
+  for (const auto& [channels, side] : {std::pair{3, 90}, {1, 28}, {2, 7}}) {
+    const std::size_t pixels = static_cast<std::size_t>(channels * side * side);
+    std::vector<std::uint8_t> images(50 * pixels);
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      images[i] = static_cast<std::uint8_t>(i * i / 7 + i);
+    }
+    const auto memory = std::make_shared<const MemoryDataset>(
+        DatasetInfo{"set", channels, side, side, {"a"}}, images, std::vector<std::int32_t>(50, 0));
+    const testing::ReadDataset read(memory);
+    EXPECT_EQ(read.reads, 0);
+    EXPECT_EQ(read.description(), memory->description());
+    for (std::size_t c = 0; c < read.statistics().size(); ++c) {
+      EXPECT_EQ(read.mean()[c], memory->mean()[c]);
+      EXPECT_EQ(read.deviation()[c], memory->deviation()[c]);
+    }
+    EXPECT_EQ(read.reads, 50) << "each sample once";
+    EXPECT_TRUE(read.images().empty());
+    EXPECT_EQ(read.image(3), memory->image(3));
+  }
+}
+
+/// Stands for photographs that would take an hour to read.
+class Described final : public Dataset {
+ public:
+  Described() : Dataset({"described", 3, 2, 2, {"a"}}, {0}) {}
+  void read(std::int64_t, std::span<std::uint8_t>) const override { throw DataError("was read"); }
+
+ private:
+  PixelContent survey(std::uint64_t seed) const override {
+    return {seed + 1, {{0.485, 0.229}, {0.456, 0.224}, {0.406, 0.225}}};
+  }
+};
+
+TEST(Dataset, MaySayItsStatisticsItself) {
+  const Described set;
+  EXPECT_EQ(set.mean(), PerChannel({0.485F, 0.456F, 0.406F}));
+  EXPECT_EQ(set.deviation()[2], 0.225F);
+  EXPECT_NE(set.hash(), 0u);
 }
 
 TEST(Dataset, ImagesOfOneColourHaveDeviationOne) {
