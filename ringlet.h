@@ -10,6 +10,7 @@
 #include "data/error.h"                  // how reading fails
 #include "data/idx_dataset.h"            // images and labels from files
 #include "data/loader.h"                 // batches, ahead of time
+#include "data/memory_dataset.h"         // images and labels of one's own
 #include "data/open_dataset.h"           // data sets by name
 #include "data/synthetic.h"              // drawn ones
 #include "kernels/device.h"              // where tensors live and work is done

@@ -80,10 +80,13 @@ void clear_lanes(std::int64_t first, std::int64_t pixels, float* out) {
 BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
                          const LoaderOptions& options)
     : dataset_(dataset),
+      images_(dataset.images()),
       sampler_(sampler),
       layout_(options.layout),
       max_batch_(options.max_batch),
-      scale_(options.mean, options.deviation) {}
+      scales_(pixel_scales(options.mean, options.deviation)) {
+  if (images_.empty()) read_.resize(static_cast<std::size_t>(kLanes * dataset.pixels()));
+}
 
 std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
   const std::int64_t stored =
@@ -91,7 +94,7 @@ std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
   return stored * dataset_.pixels();
 }
 
-void BatchWriter::write(const BatchRequest& request, Batch& batch) const {
+void BatchWriter::write(const BatchRequest& request, Batch& batch) {
   check(request);
   batch.n = request.size();
   batch.request = request;
@@ -114,27 +117,34 @@ void BatchWriter::check(const BatchRequest& request) const {
 }
 
 const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_t position,
-                                        Batch& batch) const {
+                                        Batch& batch) {
   const std::int64_t index = sampler_.index(request.epoch, position);
-  batch.labels[position - request.begin] = dataset_.labels()[static_cast<std::size_t>(index)];
-  return dataset_.image(index);
+  const std::int64_t place = position - request.begin, pixels = dataset_.pixels();
+  batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
+  if (!images_.empty()) return images_.data() + index * pixels;
+  const auto bytes = static_cast<std::size_t>(pixels);
+  const auto sample = std::span(read_).subspan(static_cast<std::size_t>(place % kLanes) * bytes);
+  dataset_.read(index, sample.first(bytes));
+  return sample.data();
 }
 
-void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) const {
-  const std::int64_t pixels = dataset_.pixels();
+void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) {
+  const std::int64_t pixels = dataset_.pixels(), run = pixels / std::ssize(scales_);
   float* out = batch.images;
   for (std::int64_t position = request.begin; position < request.end; ++position) {
-    if (position + kAhead < request.end) {
-      prefetch(dataset_.image(sampler_.index(request.epoch, position + kAhead)), pixels);
+    if (position + kAhead < request.end && !images_.empty()) {
+      prefetch(images_.data() + sampler_.index(request.epoch, position + kAhead) * pixels, pixels);
     }
     const std::uint8_t* image = gather(request, position, batch);
-    normalise(image, pixels, scale_, out);
-    out += pixels;
+    for (const PixelScale& scale : scales_) {
+      normalise(image, run, scale, out);
+      image += run, out += run;
+    }
   }
 }
 
-void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) const {
-  const std::int64_t pixels = dataset_.pixels();
+void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) {
+  const std::int64_t pixels = dataset_.pixels(), run = pixels / std::ssize(scales_);
   float* out = batch.images;
   for (std::int64_t block = request.begin; block < request.end; block += kLanes) {
     const std::int64_t filled = std::min(kLanes, request.end - block);
@@ -143,9 +153,13 @@ void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) const {
       rows[static_cast<std::size_t>(lane)] = gather(request, block + lane, batch);
     }
     std::fill(rows.begin() + filled, rows.end(), rows[0]);  // something readable
-    interleave(rows, pixels, scale_, out);
-    if (filled < kLanes) clear_lanes(filled, pixels, out);
-    out += kLanes * pixels;
+    float* const begin = out;
+    for (const PixelScale& scale : scales_) {
+      interleave(rows, run, scale, out);
+      for (const std::uint8_t*& row : rows) row += run;
+      out += kLanes * run;
+    }
+    if (filled < kLanes) clear_lanes(filled, pixels, begin);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "data/sampler.h"
 
@@ -18,14 +19,13 @@ std::uint64_t load64(const std::uint8_t* address) {
   return word;
 }
 
-/// Four tables, so that equal neighbours do not wait for each other's counter.
-void count(std::span<const std::uint8_t> bytes,
-           std::array<std::array<std::uint32_t, 256>, 4>& tables) {
+/// Four counters, so that equal neighbours do not wait for each other's.
+void count(std::span<const std::uint8_t> bytes, std::array<Histogram, 4>& counters) {
   std::size_t i = 0;
   for (; i + 4 <= bytes.size(); i += 4) {
-    for (std::size_t k = 0; k < 4; ++k) ++tables[k][bytes[i + k]];
+    for (std::size_t k = 0; k < 4; ++k) ++counters[k][bytes[i + k]];
   }
-  for (; i < bytes.size(); ++i) ++tables[0][bytes[i]];
+  for (; i < bytes.size(); ++i) ++counters[0][bytes[i]];
 }
 
 }  // namespace
@@ -47,26 +47,54 @@ std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes, std::uint64_t seed
   return mix64(hash);
 }
 
-std::uint64_t hash_and_count(std::span<const std::uint8_t> bytes, std::uint64_t seed,
-                             Histogram& histogram) {
-  constexpr std::size_t kFlushBytes = std::size_t{1} << 30;  // a 32-bit counter cannot overflow
-  std::array<std::array<std::uint32_t, 256>, 4> tables{};
-  const auto flush = [&] {
-    for (auto& table : tables) {
-      for (std::size_t v = 0; v < table.size(); ++v) histogram[v] += table[v];
-      table.fill(0);
+PixelCounter::PixelCounter(std::uint64_t seed, std::int64_t channels, std::int64_t plane)
+    : plane_(channels == 1
+                 ? std::numeric_limits<std::size_t>::max()  // there is nothing to tell apart
+                 : static_cast<std::size_t>(plane)),
+      hash_(seed),
+      counters_(static_cast<std::size_t>(channels)) {}
+
+void PixelCounter::add(std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t next = std::min(kPieceBytes - held_.size(), bytes.size());
+    const auto part = bytes.first(next);
+    bytes = bytes.subspan(next);
+    if (next == kPieceBytes) {  // nothing is held
+      take(part);
+      continue;
     }
-  };
-  std::size_t since_flush = 0;
-  for (std::size_t begin = 0; begin < bytes.size(); begin += kPieceBytes) {
-    const auto piece = bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin));
-    seed = hash_bytes(piece, seed);
-    count(piece, tables);
-    since_flush += piece.size();
-    if (since_flush >= kFlushBytes) flush(), since_flush = 0;
+    held_.insert(held_.end(), part.begin(), part.end());
+    if (held_.size() < kPieceBytes) continue;
+    take(held_);
+    held_.clear();
   }
-  flush();
-  return mix64(seed ^ bytes.size());
+}
+
+std::uint64_t PixelCounter::finish() {
+  if (!held_.empty()) take(held_);
+  return mix64(hash_ ^ bytes_);
+}
+
+Histogram PixelCounter::histogram(std::int64_t channel) const {
+  Histogram sum{};
+  for (const Histogram& counter : counters_[static_cast<std::size_t>(channel)]) {
+    for (std::size_t v = 0; v < sum.size(); ++v) sum[v] += counter[v];
+  }
+  return sum;
+}
+
+void PixelCounter::take(std::span<const std::uint8_t> piece) {
+  hash_ = hash_bytes(piece, hash_);
+  bytes_ += piece.size();
+  while (!piece.empty()) {
+    const std::size_t run = std::min(plane_ - at_, piece.size());
+    count(piece.first(run), counters_[channel_]);
+    piece = piece.subspan(run);
+    at_ += run;
+    if (at_ < plane_) continue;
+    at_ = 0;
+    channel_ = (channel_ + 1) % counters_.size();
+  }
 }
 
 }  // namespace ringlet::data

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <limits>
 
 #include "data/content_hash.h"
 #include "data/error.h"
@@ -38,26 +37,11 @@ std::uint64_t hash_values(std::span<const T> values, std::uint64_t seed) {
 
 }  // namespace
 
-Dataset::Dataset(DatasetInfo info, std::vector<std::uint8_t> images,
-                 std::vector<std::int32_t> labels)
-    : info_(std::move(info)), images_(std::move(images)), labels_(std::move(labels)) {
-  check();
-  const std::int64_t sizes[] = {size(), channels(), height(), width(), classes()};
-  Histogram histogram{};
-  hash_ = hash_and_count(images_, hash_values<std::int64_t>(sizes, 0), histogram);
-  hash_ = hash_values<std::int32_t>(labels_, hash_);
-  for (const std::string& name : info_.class_names) hash_ = hash_text(name, hash_);
-  statistics_ = statistics_of(histogram);
-}
-
-void Dataset::check() const {
+Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
+    : info_(std::move(info)), labels_(std::move(labels)) {
   const auto fail = [&](const std::string& what) { throw DataError(name() + ": " + what); };
   if (size() == 0) fail("there are no samples");
   if (channels() <= 0 || height() <= 0 || width() <= 0) fail("the images have no pixels");
-  if (static_cast<std::int64_t>(images_.size()) != size() * pixels()) {
-    fail("there are " + std::to_string(images_.size()) + " bytes of pixels for " +
-         std::to_string(size()) + " images of " + std::to_string(pixels()));
-  }
   for (std::int64_t i = 0; i < size(); ++i) {
     const std::int32_t label = labels_[static_cast<std::size_t>(i)];
     if (label >= 0 && label < classes()) continue;
@@ -66,12 +50,56 @@ void Dataset::check() const {
   }
 }
 
+std::vector<std::uint8_t> Dataset::image(std::int64_t index) const {
+  std::vector<std::uint8_t> image(static_cast<std::size_t>(pixels()));
+  read(index, image);
+  return image;
+}
+
+PixelContent Dataset::survey(std::uint64_t seed) const {
+  PixelCounter counter(seed, channels(), height() * width());
+  if (!images().empty()) {
+    counter.add(images());
+  } else {
+    std::vector<std::uint8_t> sample(static_cast<std::size_t>(pixels()));
+    for (std::int64_t i = 0; i < size(); ++i) {
+      read(i, sample);
+      counter.add(sample);
+    }
+  }
+  PixelContent content{counter.finish(), {}};
+  for (std::int64_t c = 0; c < channels(); ++c) {
+    content.statistics.push_back(statistics_of(counter.histogram(c)));
+  }
+  return content;
+}
+
+const PixelContent& Dataset::content() const {
+  std::call_once(surveyed_, [this] {
+    const std::int64_t sizes[] = {size(), channels(), height(), width(), classes()};
+    content_ = survey(hash_values<std::int64_t>(sizes, 0));
+    content_.hash = hash_values<std::int32_t>(labels_, content_.hash);
+    for (const std::string& name : info_.class_names)
+      content_.hash = hash_text(name, content_.hash);
+  });
+  return content_;
+}
+
+PerChannel Dataset::each(double PixelStatistics::*number) const {
+  std::vector<float> values;
+  for (const PixelStatistics& channel : statistics()) {
+    values.push_back(static_cast<float>(channel.*number));
+  }
+  return PerChannel(std::move(values));
+}
+
 std::string Dataset::description() const {
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(hash_));
+  char hash_digits[17];
+  std::snprintf(hash_digits, sizeof hash_digits, "%016llx",
+                static_cast<unsigned long long>(hash()));
   return name() + ": " + std::to_string(size()) + " images of " + std::to_string(channels()) +
          " x " + std::to_string(height()) + " x " + std::to_string(width()) + ", " +
-         std::to_string(classes()) + " classes, hash " + hash;
+         std::to_string(classes()) + " classes, hash " + hash_digits;
 }
 
 }  // namespace ringlet::data

@@ -1,24 +1,31 @@
-// A labelled set of images in memory: what every loader gathers from.
+// Dataset: a labelled set of images, the interface that loaders, trainers and reports see.
 //
-// A Dataset never changes after construction, so any number of replicas and loader threads share
-// one through std::shared_ptr<const Dataset>.
+//   MemoryDataset   all pixels lie in memory (data/memory_dataset.h)
+//   one's own       read() makes or fetches a sample when it is asked for (examples/own_dataset.cc)
+//
+// Names, sizes and labels are always in memory; pixels need not be. A set never changes after
+// construction, so any number of replicas and loader threads share one through
+// std::shared_ptr<const Dataset>.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "data/per_channel.h"
+
 namespace ringlet::data {
 
-/// Mean and standard deviation of pixels / 255, over all pixels of all channels.
+/// Mean and standard deviation of pixels / 255, over all pixels of one channel.
 struct PixelStatistics {
   double mean = 0;
   double deviation = 1;
 };
 
-/// The description of a data set, apart from its bytes.
+/// The description of a data set, apart from its samples.
 struct DatasetInfo {
   std::string name;  ///< "fashion-mnist/train": for messages and for the plan
   std::int64_t channels = 1;
@@ -27,11 +34,17 @@ struct DatasetInfo {
   std::vector<std::string> class_names;  ///< one a class, in the order of the labels
 };
 
+/// What is known once all pixels have been read.
+struct PixelContent {
+  std::uint64_t hash = 0;
+  std::vector<PixelStatistics> statistics;  ///< one a channel
+};
+
 class Dataset {
  public:
-  /// `images`: [labels.size(), channels, height, width] row-major; `labels`: 0 .. classes - 1.
-  /// Throws DataError when sizes disagree, an extent is not positive or a label has no class.
-  Dataset(DatasetInfo info, std::vector<std::uint8_t> images, std::vector<std::int32_t> labels);
+  virtual ~Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
 
   const std::string& name() const { return info_.name; }
   std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }  ///< samples
@@ -41,27 +54,46 @@ class Dataset {
   std::int64_t pixels() const { return channels() * height() * width(); }  ///< of one sample
   std::int64_t classes() const { return static_cast<std::int64_t>(info_.class_names.size()); }
   const std::vector<std::string>& class_names() const { return info_.class_names; }
+  std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]: 0 .. classes - 1
 
-  std::span<const std::uint8_t> images() const { return images_; }  ///< [N, C, H, W]
-  std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]
-  const std::uint8_t* image(std::int64_t index) const { return images_.data() + index * pixels(); }
+  /// Writes sample `index`, [C, H, W] row-major, to `out` of pixels() bytes. Always the same bytes
+  /// for one index. Several threads call it at once. Throws DataError where it cannot.
+  virtual void read(std::int64_t index, std::span<std::uint8_t> out) const = 0;
+  /// All pixels, [N, C, H, W], of a set that has them in memory; else empty. Loaders then gather
+  /// from here and never call read(); a GPU takes a copy of it, if that fits.
+  virtual std::span<const std::uint8_t> images() const { return {}; }
+  /// What read() writes, as a vector.
+  std::vector<std::uint8_t> image(std::int64_t index) const;
 
-  /// Statistics of this set's own pixels. Normalise test images with the *training* set's numbers.
-  const PixelStatistics& statistics() const { return statistics_; }
+  /// Statistics of this set's own pixels, one a channel. Normalise test images with the *training*
+  /// set's numbers. The first call of this or of hash() reads all samples.
+  const std::vector<PixelStatistics>& statistics() const { return content().statistics; }
+  /// The same for a loader's options.
+  PerChannel mean() const { return each(&PixelStatistics::mean); }
+  PerChannel deviation() const { return each(&PixelStatistics::deviation); }
   /// 64 bits over the sizes, the pixels, the labels and the class names: equal on two ranks when
-  /// they read the same data. Not cryptographic.
-  std::uint64_t hash() const { return hash_; }
+  /// they read the same data, in memory or not. Not cryptographic.
+  std::uint64_t hash() const { return content().hash; }
   /// "fashion-mnist/train: 60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"
   std::string description() const;
 
+ protected:
+  /// Throws DataError for a set without samples or pixels, and for a label that has no class.
+  Dataset(DatasetInfo info, std::vector<std::int32_t> labels);
+
+  /// Hash of the pixels, chained to `seed`, and their statistics. This one reads every sample once.
+  /// A set that takes long to read may hash what stands for its pixels, such as the files' names
+  /// and sizes, and give statistics that are known.
+  virtual PixelContent survey(std::uint64_t seed) const;
+
  private:
-  void check() const;
+  const PixelContent& content() const;  ///< computed by the first call
+  PerChannel each(double PixelStatistics::*number) const;
 
   DatasetInfo info_;
-  std::vector<std::uint8_t> images_;
   std::vector<std::int32_t> labels_;
-  PixelStatistics statistics_;
-  std::uint64_t hash_ = 0;
+  mutable std::once_flag surveyed_;
+  mutable PixelContent content_;
 };
 
 /// The two halves of a data set: equal image size and class names.

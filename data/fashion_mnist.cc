@@ -99,7 +99,7 @@ fs::path find_fashion_mnist(const fs::path& directory, const std::vector<fs::pat
 }
 
 Splits load_fashion_mnist(const fs::path& directory) {
-  return load_idx_files(find_idx_files(find_fashion_mnist(directory)), "fashion-mnist",
+  return load_idx_files(find_idx_files(find_fashion_mnist(directory)), kFashionMnistName,
                         fashion_mnist_classes(), read_checked);
 }
 

@@ -20,6 +20,11 @@
 
 namespace ringlet::data {
 
+inline constexpr const char* kFashionMnistName = "fashion-mnist";  ///< as --data names it
+
+/// Of the training images.
+inline constexpr PixelStatistics kFashionMnistPixels{0.286041, 0.353024};
+
 /// The ten class names, in the order of the labels.
 const std::vector<std::string>& fashion_mnist_classes();
 

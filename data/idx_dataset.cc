@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "data/error.h"
+#include "data/memory_dataset.h"
 
 namespace ringlet::data {
 namespace {
@@ -78,7 +79,7 @@ std::shared_ptr<const Dataset> make_dataset(std::string name, const IdxPair& fil
                                             RawSplit raw) {
   require_labels_in_classes(files.labels, raw.labels.values, class_names.size());
   std::vector<std::int32_t> labels(raw.labels.values.begin(), raw.labels.values.end());
-  return std::make_shared<const Dataset>(
+  return std::make_shared<const MemoryDataset>(
       DatasetInfo{std::move(name), 1, raw.images.sizes[1], raw.images.sizes[2], class_names},
       std::move(raw.images.values), std::move(labels));
 }

@@ -23,14 +23,22 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void check_options(const LoaderOptions& options) {
+void check_options(const LoaderOptions& options, std::int64_t channels) {
   const auto fail = [](const std::string& what) { throw DataError("loader: " + what); };
   if (options.max_batch <= 0) fail("max_batch must be positive");
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
-  if (!(options.deviation > 0) || !std::isfinite(options.deviation)) {
-    fail("the deviation must be positive");
+  for (const PerChannel* numbers : {&options.mean, &options.deviation}) {
+    const std::int64_t count = std::ssize(numbers->values());
+    if (count == 1 || count == channels) continue;
+    fail("there are " + std::to_string(count) + " means or deviations for images of " +
+         std::to_string(channels) + " channels");
   }
-  if (!std::isfinite(options.mean)) fail("the mean must be finite");
+  for (const float deviation : options.deviation.values()) {
+    if (!(deviation > 0) || !std::isfinite(deviation)) fail("the deviation must be positive");
+  }
+  for (const float mean : options.mean.values()) {
+    if (!std::isfinite(mean)) fail("the mean must be finite");
+  }
 }
 
 /// Memory for `count` batches, given back at the end.
@@ -195,8 +203,8 @@ class Loader::Impl {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
                BatchSchedule schedule, const LoaderOptions& options, const Allocator& allocator) {
-  check_options(options);
   if (!dataset) throw DataError("loader: there is no data set");
+  check_options(options, dataset->channels());
   if (sampler.size() != dataset->size()) {
     throw DataError("loader: the sampler is for " + std::to_string(sampler.size()) +
                     " samples, but " + dataset->description());

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/per_channel.h"
 #include "data/sampler.h"
 
 namespace ringlet::data {
@@ -59,8 +60,8 @@ Allocator host_allocator();
 
 struct LoaderOptions {
   BatchLayout layout = BatchLayout::nchw;
-  float mean = 0;              ///< of pixels / 255
-  float deviation = 1;         ///< of pixels / 255, > 0
+  PerChannel mean = 0;         ///< of pixels / 255
+  PerChannel deviation = 1;    ///< of pixels / 255, > 0
   std::int64_t max_batch = 0;  ///< the largest request, > 0
   int depth = 3;  ///< batches of memory, >= 2: one in use, the others ahead. 0: no thread; next()
                   ///< prepares the batch itself, in memory for one

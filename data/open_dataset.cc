@@ -1,5 +1,6 @@
 #include "data/open_dataset.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "data/error.h"
@@ -9,17 +10,46 @@
 
 namespace ringlet::data {
 
-Splits open_dataset(const std::string& name, const OpenOptions& options) {
-  if (name == "fashion-mnist") return load_fashion_mnist(options.directory);
-  if (name == "synthetic") {
-    return make_synthetic(
-        {options.synthetic_train, options.synthetic_test, options.synthetic_seed});
-  }
+const std::vector<NamedDataset>& named_datasets() {
+  static const std::vector<NamedDataset> known{
+      {.name = kFashionMnistName,
+       .needs = DataNeeds::files,
+       .open = [](const OpenOptions& o) { return load_fashion_mnist(o.directory); }},
+      {.name = kSyntheticName,
+       .help = "drawn garments",
+       .needs = DataNeeds::sizes,
+       .open = [](const OpenOptions& o) {
+         return make_synthetic({o.synthetic_train, o.synthetic_test, o.synthetic_seed});
+       }}};
+  return known;
+}
+
+std::vector<std::string> dataset_names(const std::vector<NamedDataset>& known) {
+  std::vector<std::string> names;
+  for (const NamedDataset& dataset : known) names.push_back(dataset.name);
+  return names;
+}
+
+const NamedDataset* find_dataset(const std::string& name, const std::vector<NamedDataset>& known) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const NamedDataset& dataset) {
+    return dataset.name == name;
+  });
+  return found == known.end() ? nullptr : &*found;
+}
+
+bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known) {
   std::error_code error;
-  if (std::filesystem::is_directory(name, error)) return load_idx_directory(name);
-  throw DataError(
-      "--data " + name +
-      ": not a data set: expected fashion-mnist, synthetic or a directory of IDX files");
+  return find_dataset(name, known) != nullptr || std::filesystem::is_directory(name, error);
+}
+
+Splits open_dataset(const std::string& name, const OpenOptions& options,
+                    const std::vector<NamedDataset>& known) {
+  if (const NamedDataset* dataset = find_dataset(name, known)) return dataset->open(options);
+  if (is_dataset(name, known)) return load_idx_directory(name);
+  std::string names;
+  for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
+  throw DataError("--data " + name + ": not a data set: expected " + names +
+                  " or a directory of IDX files");
 }
 
 }  // namespace ringlet::data

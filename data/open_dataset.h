@@ -1,8 +1,17 @@
-// The only place that turns the value of --data into a data set.
+// The data sets that --data can name, in one list: the command line's help, checks and completion
+// read it, and so does whoever opens one.
+//
+// A program may open sets of its own by name as well:
+//
+//   std::vector<data::NamedDataset> known = data::named_datasets();
+//   known.push_back({.name = "waves", .open = open_waves});
+//   const data::Splits splits = data::open_dataset(name, options, known);
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
 
@@ -15,8 +24,39 @@ struct OpenOptions {
   std::uint64_t synthetic_seed = 1;
 };
 
-/// `name` is "fashion-mnist", "synthetic" or a directory that holds IDX files.
-/// Throws DataError; for a word that is none of these it names the three choices.
-Splits open_dataset(const std::string& name, const OpenOptions& options = {});
+/// Which of the options a data set needs.
+enum class DataNeeds : std::uint8_t {
+  nothing,
+  files,  ///< in a directory that OpenOptions may name
+  sizes,  ///< how many samples to draw
+};
+
+struct NamedDataset {
+  std::string name;    ///< what --data takes
+  std::string help{};  ///< a few words, where the name does not say enough
+  DataNeeds needs = DataNeeds::nothing;
+  std::function<Splits(const OpenOptions&)> open;
+};
+
+/// Ringlet's own. The first is the default of --data.
+const std::vector<NamedDataset>& named_datasets();
+
+/// Their names.
+std::vector<std::string> dataset_names(const std::vector<NamedDataset>& known = named_datasets());
+
+/// Null where no data set has that name.
+const NamedDataset* find_dataset(const std::string& name,
+                                 const std::vector<NamedDataset>& known = named_datasets());
+
+/// Whether open_dataset() has something to open: a name, or a directory that is there.
+bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known = named_datasets());
+
+/// What --data takes besides names.
+inline constexpr const char* kDataFolder = "a folder of IDX files";
+
+/// `name` is one of `known`, or a directory that holds IDX files (data/idx_dataset.h).
+/// Throws DataError; for a word that is neither it names the choices.
+Splits open_dataset(const std::string& name, const OpenOptions& options = {},
+                    const std::vector<NamedDataset>& known = named_datasets());
 
 }  // namespace ringlet::data

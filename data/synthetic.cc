@@ -11,6 +11,7 @@
 #include "data/fashion_mnist.h"
 #include "data/garments.h"
 #include "data/images/canvas.h"
+#include "data/memory_dataset.h"
 #include "data/random.h"
 
 namespace ringlet::data {
@@ -89,9 +90,9 @@ std::shared_ptr<const Dataset> draw_split(std::uint64_t seed, Split split, std::
   auto half = std::async(std::launch::async, draw_range, size / 2, size);
   draw_range(0, size / 2);
   half.get();
-  return std::make_shared<const Dataset>(
-      DatasetInfo{split == Split::train ? "synthetic/train" : "synthetic/test", 1, kCanvasSide,
-                  kCanvasSide, fashion_mnist_classes()},
+  return std::make_shared<const MemoryDataset>(
+      DatasetInfo{std::string(kSyntheticName) + (split == Split::train ? "/train" : "/test"), 1,
+                  kCanvasSide, kCanvasSide, fashion_mnist_classes()},
       std::move(images), std::move(labels));
 }
 

@@ -12,6 +12,8 @@
 
 namespace ringlet::data {
 
+inline constexpr const char* kSyntheticName = "synthetic";  ///< as --data names it
+
 struct SyntheticOptions {
   std::int64_t train = 60000;  ///< training samples, at least 1
   std::int64_t test = 10000;   ///< test samples, at least 1

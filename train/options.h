@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/all_reduce/all_reduce.h"
+#include "data/open_dataset.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
@@ -22,7 +23,7 @@ namespace ringlet::train {
 /// bit for bit. Kept in state folders; a resumed run takes it from there.
 struct Recipe {
   std::string model = "lenet";
-  std::string data = "fashion-mnist";
+  std::string data = data::named_datasets().front().name;
   std::int64_t batch_size = 256;  ///< samples of an optimiser step over the whole world
   int epochs = 5;
   double lr = 0.2;  ///< with one-cycle: the maximum

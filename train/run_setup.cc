@@ -101,10 +101,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                                           : std::min(options.max_steps, setup.planned_steps);
   setup.schedule = {recipe.schedule, recipe.lr, recipe.momentum, recipe.cycle_momentum,
                     setup.planned_steps};
-  setup.loader.mean = recipe.normalize ? static_cast<float>(data.train->statistics().mean) : 0;
-  setup.loader.deviation =
-      recipe.normalize ? static_cast<float>(data.train->statistics().deviation) : 1;
-
+  if (recipe.normalize) {
+    setup.loader.mean = data.train->mean();
+    setup.loader.deviation = data.train->deviation();
+  }
   setup.model = model_info(recipe, *data.train, setup.loader);
 
   const DeviceKind kind = options.execution.devices.front().kind;

@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "app/cli/suggest.h"
+#include "data/open_dataset.h"
 #include "kernels/device.h"
 #include "kernels/error.h"
 
@@ -97,12 +97,9 @@ CLI::Validator device_name() {
 CLI::Validator data_name() {
   return CLI::Validator(
       [](const std::string& name) -> std::string {
-        const std::vector<std::string> known{"fashion-mnist", "synthetic"};
-        std::error_code error;
-        if (name == known[0] || name == known[1] || std::filesystem::is_directory(name, error)) {
-          return {};
-        }
-        return fmt::format("'{}' is neither fashion-mnist nor synthetic nor a folder{}", name,
+        if (data::is_dataset(name)) return {};
+        const std::vector<std::string> known = data::dataset_names();
+        return fmt::format("'{}' is neither {} nor a folder{}", name, fmt::join(known, " nor "),
                            did_you_mean(name, known));
       },
       "");

@@ -26,7 +26,7 @@ CLI::Validator number(double min, double max = std::numeric_limits<double>::max(
 /// A device's name, cpu:0 or cuda:1; whether it exists shows when it is opened.
 CLI::Validator device_name();
 
-/// "fashion-mnist", "synthetic" or a folder.
+/// The name of a data set (data/open_dataset.h), or a folder.
 CLI::Validator data_name();
 
 }  // namespace ringlet::app

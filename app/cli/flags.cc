@@ -11,6 +11,7 @@
 #include "app/cli/usage.h"
 #include "comm/all_reduce/all_reduce.h"
 #include "comm/processes/launch.h"
+#include "data/open_dataset.h"
 #include "nn/models/model.h"
 #include "train/files/recipe_json.h"
 #include "train/sync/transport_choice.h"
@@ -163,16 +164,23 @@ void add_model_flag(CLI::App& app, RawFlags& flags) {
       ->group(kModelGroup);
 }
 
+std::string data_choices() {
+  std::string choices;
+  for (const data::NamedDataset& dataset : data::named_datasets()) {
+    choices += dataset.name + (dataset.help.empty() ? "" : " (" + dataset.help + ")") + ", ";
+  }
+  return choices + "or " + data::kDataFolder;
+}
+
 void add_data_flags(CLI::App& app, RawFlags& flags) {
   const char* group = kModelGroup;
   add_model_flag(app, flags);
   const train::Recipe defaults = train::default_recipe(flags.model);
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
-         fmt::format("fashion-mnist, synthetic (drawn garments), or a folder of IDX files [{}]",
-                     flags.recipe.value("data", defaults.data)))
+         fmt::format("{} [{}]", data_choices(), flags.recipe.value("data", defaults.data)))
       ->check(data_name())
-      ->type_name("fashion-mnist|synthetic|DIR")
+      ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
       ->group(group);
   app.add_option("--data-dir", flags.options.files.data_dir,
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
@@ -350,6 +358,12 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
+}
+
+data::Splits open_data(const train::TrainOptions& options) {
+  return data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                                  .synthetic_train = options.synthetic_train,
+                                                  .synthetic_test = options.synthetic_test});
 }
 
 FlagValues values_of(const train::TrainOptions& options) {

@@ -38,6 +38,8 @@ struct RawFlags {
 
 /// Adds --model.
 void add_model_flag(CLI::App& app, RawFlags& flags);
+/// What --data takes, in words: "fashion-mnist, synthetic (drawn garments), or ...".
+std::string data_choices();
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);
 /// Adds the flags of the recipe: what decides what is learnt.
@@ -56,6 +58,9 @@ train::TrainOptions resolve(const RawFlags& flags);
 /// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
 /// contradicts it.
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved);
+
+/// The data that the options name. Throws DataError.
+data::Splits open_data(const train::TrainOptions& options);
 
 /// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
 FlagValues values_of(const train::TrainOptions& options);

@@ -8,7 +8,7 @@
 #include "app/cli/flags.h"
 #include "app/commands.h"
 #include "bench/training/training_bench.h"
-#include "data/open_dataset.h"
+#include "data/synthetic.h"
 #include "kernels/cpu/peak/fma_peak.h"
 #include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
@@ -119,10 +119,7 @@ class Peak {
 int run(const BenchFlags& flags) {
   train::TrainOptions options = resolve(flags.train);
   options.recipe.epochs = kManyEpochs;
-  const data::Splits data =
-      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
-                                               .synthetic_train = options.synthetic_train,
-                                               .synthetic_test = options.synthetic_test});
+  const data::Splits data = open_data(options);
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
   const train::RunSetup setup = train::make_run_setup(options, data, ranks);
@@ -163,7 +160,7 @@ int run(const BenchFlags& flags) {
 void add_bench_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<BenchFlags>();
   flags->train.model = "lenet-d2l";
-  flags->train.recipe["data"] = "synthetic";
+  flags->train.recipe["data"] = data::kSyntheticName;
   flags->train.options.synthetic_train = 20000;
   flags->train.options.synthetic_test = 500;
   CLI::App* bench = app.add_subcommand("bench", "measure this machine");

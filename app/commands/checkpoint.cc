@@ -5,6 +5,8 @@
 #include <string>
 
 #include "app/cli/usage.h"
+#include "data/fashion_mnist.h"
+#include "data/open_dataset.h"
 #include "nn/models/model.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
@@ -16,13 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
-constexpr data::PixelStatistics kFashionMnist{0.286041, 0.353024};  // of its training images
-
-/// Whether --data can be set to what the file was trained on: a folder may be gone.
-bool can_open(const std::string& data) {
-  std::error_code error;
-  return data == "fashion-mnist" || data == "synthetic" || fs::is_directory(data, error);
-}
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
@@ -114,7 +109,7 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info || flags.recipe.contains("data")) return flags;
   const std::string& data = checkpoint.info->data;
-  if (!can_open(data)) {
+  if (!data::is_dataset(data)) {  // a folder may be gone
     throw UsageError(
         fmt::format("{} was trained on '{}', which is not here; name the data with --data",
                     checkpoint.file.string(), data));
@@ -127,14 +122,17 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
                              const data::Dataset* train) {
   train::ModelInfo info{.model = recipe.model, .data = "unknown data"};
-  data::PixelStatistics pixels = kFashionMnist;
+  constexpr data::PixelStatistics kUsual = data::kFashionMnistPixels;
+  data::PerChannel mean = static_cast<float>(kUsual.mean);
+  data::PerChannel deviation = static_cast<float>(kUsual.deviation);
   if (train != nullptr) {
     info.channels = static_cast<int>(train->channels());
     info.height = static_cast<int>(train->height());
     info.width = static_cast<int>(train->width());
     info.classes = train->class_names();
     info.data = recipe.data;
-    pixels = train->statistics();
+    mean = train->mean();
+    deviation = train->deviation();
   } else {
     const nn::ModelInput usual;
     info.channels = usual.channels;
@@ -144,8 +142,8 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     for (int k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
   }
   if (recipe.normalize) {
-    info.mean = static_cast<float>(pixels.mean);
-    info.deviation = static_cast<float>(pixels.deviation);
+    info.mean = mean;
+    info.deviation = deviation;
   }
   return info;
 }

@@ -9,7 +9,6 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
-#include "data/open_dataset.h"
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
 
@@ -28,10 +27,7 @@ int run(const RawFlags& flags, const std::filesystem::path& named, comm::Process
   const Checkpoint checkpoint = open_checkpoint(named);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
-  const data::Splits data =
-      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
-                                               .synthetic_train = options.synthetic_train,
-                                               .synthetic_test = options.synthetic_test});
+  const data::Splits data = open_data(options);
   const int ranks = ranks_of(options.execution, processes);
   require_fits(checkpoint, *data.test);
   train::RunSetup setup = checked([&] { return train::make_run_setup(options, data, ranks); });
@@ -59,8 +55,7 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_checkpoint_flag(*command, *checkpoint);
   add_data_flags(*command, *flags);
   command->get_option("--data")->description(
-      "fashion-mnist, synthetic (drawn garments), or a folder of IDX files [as the file says, else "
-      "fashion-mnist]");
+      fmt::format("{} [as the file says, else {}]", data_choices(), train::Recipe().data));
   add_no_normalize_flag(*command, *flags);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);

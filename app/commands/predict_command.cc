@@ -57,10 +57,7 @@ int predict_of_images(const PredictFlags& flags) {
 int predict_of_data(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const train::TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
-  const data::Splits data =
-      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
-                                               .synthetic_train = options.synthetic_train,
-                                               .synthetic_test = options.synthetic_test});
+  const data::Splits data = open_data(options);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
   const train::ModelInfo info = checkpoint.info
@@ -130,8 +127,8 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
 
 void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
   add_data_flags(command, flags.raw);
-  command.get_option("--data")->description(
-      "instead of images: fashion-mnist, synthetic, or a folder of IDX files");
+  command.get_option("--data")->description(fmt::format(
+      "instead of images: {}, or {}", fmt::join(data::dataset_names(), ", "), data::kDataFolder));
   add_no_normalize_flag(command, flags.raw);
   const char* group = kModelGroup;
   command.add_option("--split", flags.split, "which part of the data set")

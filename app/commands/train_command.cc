@@ -21,7 +21,6 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/repeat.h"
-#include "data/open_dataset.h"
 #include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -207,10 +206,7 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
   check_outputs(files);
-  const data::Splits data =
-      data::open_dataset(options.recipe.data, {.directory = files.data_dir,
-                                               .synthetic_train = options.synthetic_train,
-                                               .synthetic_test = options.synthetic_test});
+  const data::Splits data = open_data(options);
   const int ranks = ranks_of(options.execution, processes);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, ranks, std::move(saved)); });

@@ -17,7 +17,7 @@ void append(void* png, void* bytes, int count) {
 }
 
 /// [C, H, W] as [H, W, C], with one channel or three.
-std::vector<std::uint8_t> interleaved(const std::uint8_t* planes, std::size_t pixels,
+std::vector<std::uint8_t> interleaved(const std::vector<std::uint8_t>& planes, std::size_t pixels,
                                       std::size_t channels) {
   std::vector<std::uint8_t> bytes(pixels * channels);
   for (std::size_t c = 0; c < channels; ++c) {

@@ -23,7 +23,8 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   const std::string name = run.data_name();
   data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir};
-  if (name == "synthetic") {
+  const data::NamedDataset* named = data::find_dataset(name);
+  if (named != nullptr && named->needs == data::DataNeeds::sizes) {
     if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {
       throw train::FileError("run.json does not say how many images were drawn");
     }

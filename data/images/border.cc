@@ -48,8 +48,8 @@ double border_brightness(const Dataset& dataset) {
   const std::int64_t samples = std::min(dataset.size(), kEnoughSamples);
   double sum = 0;
   for (std::int64_t i = 0; i < samples; ++i) {
-    sum += border_brightness({dataset.image(i), static_cast<std::size_t>(dataset.pixels())},
-                             dataset.channels(), dataset.height(), dataset.width());
+    sum +=
+        border_brightness(dataset.image(i), dataset.channels(), dataset.height(), dataset.width());
   }
   return sum / static_cast<double>(samples);
 }

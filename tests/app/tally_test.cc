@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "app/report/test_results.h"
+#include "data/memory_dataset.h"
 
 namespace ringlet::app::report {
 namespace {
 
 std::shared_ptr<const data::Dataset> images_with(std::vector<std::int32_t> labels) {
   const std::size_t count = labels.size();
-  return std::make_shared<const data::Dataset>(
+  return std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{
           .name = "t", .channels = 1, .height = 1, .width = 1, .class_names = {"a", "b", "c"}},
       std::vector<std::uint8_t>(count), std::move(labels));

@@ -30,10 +30,7 @@ class Predict : public ::testing::Test {
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
 
   /// Test sample `index`, light on dark as the data set has it.
-  static data::Image garment(std::int64_t index) {
-    const std::uint8_t* pixels = data_->image(index);
-    return {28, 28, 1, {pixels, pixels + data_->pixels()}};
-  }
+  static data::Image garment(std::int64_t index) { return {28, 28, 1, data_->image(index)}; }
   static std::string write(const std::string& name, const std::string& bytes) {
     write_file(path(name), bytes);
     return path(name);

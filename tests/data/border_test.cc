@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "data/memory_dataset.h"
+
 namespace ringlet::data {
 namespace {
 
@@ -29,8 +31,8 @@ TEST(Border, OfAThinImageIsAllOfIt) {
 }
 
 TEST(Border, OfASetIsTheMeanOfItsImages) {
-  const Dataset dataset({.name = "two", .height = 2, .width = 2, .class_names = {"a"}},
-                        {0, 0, 0, 0, 255, 255, 255, 255}, {0, 0});
+  const MemoryDataset dataset({.name = "two", .height = 2, .width = 2, .class_names = {"a"}},
+                              {0, 0, 0, 0, 255, 255, 255, 255}, {0, 0});
   EXPECT_DOUBLE_EQ(border_brightness(dataset), 0.5);
 }
 

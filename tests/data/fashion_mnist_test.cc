@@ -8,6 +8,7 @@
 
 #include "data/error.h"
 #include "data/idx_dataset.h"
+#include "data/memory_dataset.h"
 #include "data/open_dataset.h"
 #include "data/sha256.h"
 #include "tests/data/idx_files.h"
@@ -119,8 +120,8 @@ TEST(FashionMnist, TheRealSet) {
   EXPECT_EQ(splits.train->size(), 60000);
   EXPECT_EQ(splits.test->size(), 10000);
   EXPECT_EQ(splits.train->pixels(), 784);
-  EXPECT_NEAR(splits.train->statistics().mean, 0.286041, 1e-6);
-  EXPECT_NEAR(splits.train->statistics().deviation, 0.353024, 1e-6);
+  EXPECT_NEAR(splits.train->statistics()[0].mean, 0.286041, 1e-6);
+  EXPECT_NEAR(splits.train->statistics()[0].deviation, 0.353024, 1e-6);
   EXPECT_EQ(splits.test->class_names()[9], "Ankle boot");
   for (int label = 0; label < 10; ++label) {
     const auto count = [&](const Dataset& set) {
@@ -143,6 +144,21 @@ TEST(OpenDataset, OpensADirectoryAndTheSyntheticSet) {
   const OpenOptions options{.synthetic_train = 30, .synthetic_test = 12};
   EXPECT_EQ(open_dataset("synthetic", options).train->size(), 30);
   EXPECT_EQ(open_dataset("synthetic", options).test->size(), 12);
+}
+
+TEST(OpenDataset, OpensASetOfTheCallersByName) {
+  const auto none = std::make_shared<const MemoryDataset>(DatasetInfo{"waves", 1, 1, 1, {"a"}},
+                                                          std::vector<std::uint8_t>{9},
+                                                          std::vector<std::int32_t>{0});
+  std::vector<NamedDataset> known = named_datasets();
+  known.push_back({.name = "waves", .open = [&](const OpenOptions&) {
+                     return Splits{none, none};
+                   }});
+  EXPECT_EQ(open_dataset("waves", {}, known).test, none);
+  EXPECT_TRUE(is_dataset("waves", known));
+  EXPECT_FALSE(is_dataset("waves"));
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset("wave", {}, known); }),
+                   {"fashion-mnist, synthetic, waves or a directory"}));
 }
 
 }  // namespace

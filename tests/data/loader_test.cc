@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "data/error.h"
+#include "data/memory_dataset.h"
 #include "tests/support/files.h"
+#include "tests/support/read_dataset.h"
 
 namespace ringlet::data {
 namespace {
@@ -32,7 +34,7 @@ std::shared_ptr<const Dataset> numbered(std::int64_t height, std::int64_t width,
   }
   std::vector<std::int32_t> labels(kSize);
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i);
-  return std::make_shared<const Dataset>(
+  return std::make_shared<const MemoryDataset>(
       DatasetInfo{"numbered", channels, height, width, std::vector<std::string>(kSize, "class")},
       std::move(images), std::move(labels));
 }
@@ -132,6 +134,64 @@ TEST(Loader, BothLayoutsHoldTheSameBits) {
   }
 }
 
+/// Bytes of all the loader's batches, with what belongs to each.
+std::string all_bytes(const std::shared_ptr<const Dataset>& set, const LoaderOptions& options) {
+  Loader loader(set, Sampler(kSize, 9), listed({{0, 0, 1}, {0, 1, 48}, {0, 48, 48}, {3, 60, 103}}),
+                options);
+  std::string bytes;
+  while (const Batch* batch = loader.next()) {
+    const std::int64_t stored =
+        options.layout == BatchLayout::nchw ? batch->n : (batch->n + 15) / 16 * 16;
+    bytes.append(reinterpret_cast<const char*>(batch->images),
+                 static_cast<std::size_t>(stored * set->pixels()) * sizeof(float));
+    bytes.append(reinterpret_cast<const char*>(batch->labels),
+                 static_cast<std::size_t>(batch->n) * sizeof(std::int32_t));
+  }
+  return bytes;
+}
+
+TEST_P(EveryLoader, GivesTheSameBatchesOfSamplesThatAreRead) {
+  const Case& c = GetParam();
+  const auto memory = numbered(c.height, c.width, c.channels);
+  const auto read = std::make_shared<const testing::ReadDataset>(memory);
+  const LoaderOptions options{c.layout, 0.25F, 0.5F, 48, c.depth};
+  EXPECT_EQ(all_bytes(read, options), all_bytes(memory, options));
+  EXPECT_EQ(read->reads, 1 + 47 + 43) << "each sample of a batch once, and no other";
+}
+
+TEST_P(EveryLoader, NormalisesEachChannelByItsOwnNumbers) {
+  const Case& c = GetParam();
+  const auto set = numbered(c.height, c.width, c.channels);
+  std::vector<float> means, deviations;
+  for (std::int64_t channel = 0; channel < c.channels; ++channel) {
+    means.push_back(0.1F + 0.2F * static_cast<float>(channel));
+    deviations.push_back(0.5F - 0.1F * static_cast<float>(channel));
+  }
+  const PerChannel mean(means), deviation(deviations);
+  Loader loader(set, Sampler(kSize, 9), listed({{0, 0, 19}}),
+                {c.layout, mean, deviation, 19, c.depth});
+  const Batch* batch = loader.next();
+  for (std::int64_t i = 0; i < 19; ++i) {
+    const auto image = set->image(Sampler(kSize, 9).index(0, i));
+    for (std::int64_t p = 0; p < set->pixels(); ++p) {
+      const auto channel = static_cast<std::size_t>(p / (c.height * c.width));
+      const double wanted =
+          (image[static_cast<std::size_t>(p)] / 255.0 - means[channel]) / deviations[channel];
+      ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p)], wanted, 2e-6) << p;
+    }
+  }
+}
+
+TEST(Loader, ASampleThatCannotBeReadIsAnErrorOfNext) {
+  for (const int depth : {0, 3}) {
+    const auto set = std::make_shared<const testing::ReadDataset>(numbered(4, 4), 11);
+    Loader loader(set, Sampler(kSize, 2, false), listed({{0, 0, 8}, {0, 8, 16}}),
+                  {BatchLayout::nchw, 0, 1, 8, depth});
+    EXPECT_EQ(loader.next()->n, 8);
+    EXPECT_EQ(message_of<DataError>([&] { loader.next(); }), "sample 11 is broken");
+  }
+}
+
 TEST(Loader, ABatchIsLeftAloneUntilTheNextIsAskedFor) {
   const auto set = numbered(28, 28);
   const auto endless = [](std::int64_t k) -> std::optional<BatchRequest> {
@@ -219,6 +279,8 @@ TEST(Loader, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 1}), {"depth"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 0, 8, 3}), {"deviation"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, NAN, 1, 8, 3}), {"mean"}));
+  EXPECT_TRUE(
+      says(error({BatchLayout::nchw, PerChannel({0, 0}), 1, 8, 3}), {"2 means", "1 channels"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 3}, 50), {"50 samples", "103 images"}));
 }
 

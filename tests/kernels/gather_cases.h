@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "data/memory_dataset.h"
 #include "kernels/gather_batch.h"
 #include "tests/support/tensors.h"
 
@@ -51,7 +52,7 @@ struct GatheredBatch {
 };
 
 inline GatheredBatch batch_of_the_loader(const GatherCase& c, const data::BatchRequest& request) {
-  const auto set = std::make_shared<const data::Dataset>(
+  const auto set = std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{"random", c.image[1], c.image[2], c.image[3],
                         std::vector<std::string>(10, "class")},
       c.pixels, c.labels);

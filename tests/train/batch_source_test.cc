@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/read_dataset.h"
 #include "tests/train/runs.h"
 
 namespace ringlet::train {
@@ -66,6 +67,19 @@ TEST_P(BatchSources, GiveTheSameBits) {
   EXPECT_EQ(read_all(*make_streamed_batches(*device_, dataset_, schedule, options_)), expected);
 }
 
+TEST_P(BatchSources, GiveTheSameBitsOfADataSetThatIsNotInMemory) {
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  const auto read = std::make_shared<const testing::ReadDataset>(dataset_);
+  EXPECT_EQ(read_all(*make_host_batches(read, schedule, options_)), expected);
+  EXPECT_EQ(read_all(*make_streamed_batches(*device_, read, schedule, options_)), expected);
+  EXPECT_THROW(make_resident_batches(*device_, *read, schedule, options_), ContractError);
+}
+
+TEST_P(BatchSources, AreNotResidentWhereEachChannelHasItsNormalisation) {
+  options_.loader.mean = data::PerChannel({0.1F, 0.2F});
+  EXPECT_THROW(make_resident_batches(*device_, *dataset_, schedule, options_), ContractError);
+}
+
 TEST_P(BatchSources, AResidentOneTakesWhatWasAnnouncedAndSkipsWhatWasNotTaken) {
   const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
   const auto source = make_resident_batches(*device_, *dataset_, schedule, options_);
@@ -102,6 +116,20 @@ TEST(BatchSource, ADeviceOnTheHostTakesTheLoadersBatchesAsTheyAre) {
   const auto source = make_batch_source(*device, formula_dataset(kSamples), schedule,
                                         options_of(data::BatchLayout::nchw, true));
   EXPECT_FALSE(source->capturable());
+}
+
+TEST(BatchSource, ReplicasLearnTheSameOfADataSetThatIsNotInMemory) {
+  const auto on_demand = [](const std::shared_ptr<const data::Dataset>& source) {
+    return std::make_shared<const testing::ReadDataset>(source);
+  };
+  TrainOptions options = exact_options(2);
+  options.recipe.normalize = true;
+  const data::Splits memory = formula_splits(192);
+  const data::Splits read{on_demand(memory.train), on_demand(memory.test)};
+  const Outcome expected = run(options, memory), actual = run(options, read);
+  EXPECT_EQ(bytes_of(actual.state), bytes_of(expected.state));
+  EXPECT_EQ(actual.losses(), expected.losses());
+  EXPECT_EQ(actual.result.test.loss, expected.result.test.loss);
 }
 
 }  // namespace

@@ -35,6 +35,17 @@ TEST(ModelInfo, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_model_info("f", to_metadata(plain)), plain);
 }
 
+TEST(ModelInfo, HasANumberForEachChannelOrOneForAll) {
+  ModelInfo info = example();
+  info.channels = 3;
+  EXPECT_EQ(parse_model_info("f", to_metadata(info)), info) << "as earlier versions wrote it";
+  info.mean = data::PerChannel({0.485F, 0.456F, 0.406F});
+  const Metadata metadata = to_metadata(info);
+  EXPECT_EQ(metadata.at("ringlet.mean"), "0.485,0.456,0.406");
+  EXPECT_EQ(metadata.at("ringlet.deviation"), "0.33333334");
+  EXPECT_EQ(parse_model_info("f", metadata), info);
+}
+
 TEST(ModelInfo, IsPlainTextInShortestDecimals) {
   const Metadata metadata = to_metadata(example());
   EXPECT_EQ(metadata.at("format"), "pt");
@@ -85,10 +96,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Broken{"ringlet.classes", "[]"}, Broken{"ringlet.classes", "[\"a\",1]"},
                       Broken{"ringlet.classes", "{\"a\":1}"}, Broken{"ringlet.classes", "\"a\nb\""},
                       Broken{"ringlet.model", "a\nb"}, Broken{"ringlet.mean", "nan"},
-                      Broken{"ringlet.mean", "0.1 "}, Broken{"ringlet.mean", ""},
-                      Broken{"ringlet.mean", "1e999"}, Broken{"ringlet.deviation", "0"},
-                      Broken{"ringlet.deviation", "-1"}, Broken{"ringlet.deviation", "inf"},
-                      Broken{"ringlet.background", "black"}));
+                      Broken{"ringlet.mean", "0.1 "}, Broken{"ringlet.mean", "0.1,0.2"},
+                      Broken{"ringlet.mean", "0.1,"}, Broken{"ringlet.deviation", "1,,1"},
+                      Broken{"ringlet.mean", ""}, Broken{"ringlet.mean", "1e999"},
+                      Broken{"ringlet.deviation", "0"}, Broken{"ringlet.deviation", "-1"},
+                      Broken{"ringlet.deviation", "inf"}, Broken{"ringlet.background", "black"}));
 
 TEST(ModelInfo, OfARunSaysWhatTheRunWas) {
   TrainOptions options = plain_options(1);
@@ -98,8 +110,8 @@ TEST(ModelInfo, OfARunSaysWhatTheRunWas) {
   EXPECT_EQ(info.model, "lenet");
   EXPECT_EQ(info.data, "formula");
   EXPECT_EQ(info.classes, data.train->class_names());
-  EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics().mean));
-  EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics().deviation));
+  EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics()[0].mean));
+  EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics()[0].deviation));
   EXPECT_EQ(info.input().height, data.train->height());
   EXPECT_GT(info.background.value(), 0);
 

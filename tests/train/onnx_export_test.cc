@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <vector>
 
+#include "data/memory_dataset.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
@@ -46,11 +48,51 @@ TEST_F(OnnxExport, NormalisesPixelsAsTheModelWasTrained) {
   EXPECT_EQ(normalized.input(0), scaled.output(0));
   EXPECT_EQ(model_.graph().node(2).input(0), normalized.output(0));
   const ModelInfo what = info();
-  ASSERT_GT(what.mean, 0.1) << "or the shift would be nothing";
+  ASSERT_GT(what.mean[0], 0.1) << "or the shift would be nothing";
   for (const double pixel : {0, 1, 100, 255}) {
     EXPECT_NEAR(pixel * tensors_["scale"].at(0) + tensors_["shift"].at(0),
-                (pixel / 255 - what.mean) / what.deviation, 1e-5)
+                (pixel / 255 - what.mean[0]) / what.deviation[0], 1e-5)
         << pixel;
+  }
+}
+
+/// Sixty-four images of three channels, each brighter than the one before it.
+std::shared_ptr<const data::Dataset> colours() {
+  std::vector<std::uint8_t> images(64 * 3 * 784);
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    images[i] = static_cast<std::uint8_t>(70 * (i / 784 % 3) + i * i % (50 + 10 * (i / 784 % 3)));
+  }
+  return std::make_shared<const data::MemoryDataset>(
+      data::DatasetInfo{"colours", 3, 28, 28, {"a", "b"}}, std::move(images),
+      std::vector<std::int32_t>(64, 1));
+}
+
+TEST(OnnxExportOfColours, NormalisesEachChannelByItsOwnNumbers) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = plain_options(1);
+  options.recipe.normalize = true;
+  options.files.out = folder.path();
+  run(options, {colours(), colours()});
+  const std::filesystem::path file = folder / "model.safetensors";
+  const ModelInfo info = read_model_info(file).value();
+  EXPECT_EQ(info.mean, colours()->mean());
+  EXPECT_EQ(info.deviation, colours()->deviation());
+  ASSERT_LT(info.mean[0], info.mean[2]);
+
+  onnx::Model model;
+  ASSERT_TRUE(model.ParseFromString(to_onnx(file, info)));
+  for (const onnx::Tensor& tensor : model.graph().initializer()) {
+    if (tensor.name() != "scale" && tensor.name() != "shift") continue;
+    ASSERT_EQ(tensor.dims_size(), 3);
+    EXPECT_EQ(tensor.dims(0), 3);
+    float values[3];
+    ASSERT_EQ(tensor.raw_data().size(), sizeof values);
+    std::memcpy(values, tensor.raw_data().data(), sizeof values);
+    for (std::size_t c = 0; c < 3; ++c) {
+      const float wanted = tensor.name() == "scale" ? 1 / (255 * info.deviation[c])
+                                                    : -info.mean[c] / info.deviation[c];
+      EXPECT_NEAR(values[c], wanted, 1e-6 * std::abs(wanted)) << tensor.name() << c;
+    }
   }
 }
 

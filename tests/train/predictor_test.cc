@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/memory_dataset.h"
 #include "kernels/device.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -71,7 +72,7 @@ TEST_F(Predict, TakesBytesAsItTakesADataSet) {
 TEST_F(Predict, RefusesImagesOfAnotherSize) {
   const auto device = open_device(DeviceId{}, {});
   Predictor predictor(*device, file());
-  const auto other = std::make_shared<const data::Dataset>(
+  const auto other = std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{.name = "other", .height = 2, .width = 3, .class_names = {"a"}},
       std::vector<std::uint8_t>(6), std::vector<std::int32_t>{0});
   EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { predictor.logits(other); }),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/memory_dataset.h"
 #include "tests/oracle/formula_data.h"
 #include "tests/support/tensors.h"
 
@@ -21,7 +22,7 @@ std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::ui
   data::DatasetInfo info{
       .name = "formula", .channels = 1, .height = kSide, .width = kSide, .class_names = {}};
   for (int k = 0; k < oracle::kFormulaClasses; ++k) info.class_names.push_back(std::to_string(k));
-  return std::make_shared<const data::Dataset>(info, std::move(images), std::move(labels));
+  return std::make_shared<const data::MemoryDataset>(info, std::move(images), std::move(labels));
 }
 
 data::Splits formula_splits(std::int64_t train, std::int64_t test) {

@@ -25,8 +25,8 @@ struct BatchSharesOptions {
   std::int64_t epochs = 1;
   std::uint64_t seed = 1;  ///< of the orders, one an epoch, which are the same on every rank
   bool shuffle = true;
-  float mean = 0;       ///< of pixels / 255; what a model sees is (pixel / 255 - mean) / deviation
-  float deviation = 1;  ///< of pixels / 255, > 0
+  data::PerChannel mean = 0;  ///< of pixels / 255; a model sees (pixel / 255 - mean) / deviation
+  data::PerChannel deviation = 1;  ///< of pixels / 255, > 0
 };
 
 class BatchShares {

@@ -25,6 +25,13 @@ Shape images_shape(const data::Dataset& dataset, std::int64_t samples) {
   return {samples, dataset.channels(), dataset.height(), dataset.width()};
 }
 
+/// Whether gather_batch can make the batches: it takes pixels that are in memory, and normalises
+/// all channels alike.
+bool can_be_resident(const data::Dataset& dataset, const data::LoaderOptions& options) {
+  return !dataset.images().empty() &&
+         data::pixel_scales(options.mean, options.deviation).size() == 1;
+}
+
 /// Device memory for a batch of up to `max_batch` samples.
 class BatchMemory {
  public:
@@ -66,7 +73,7 @@ class ResidentBatches final : public BatchSource {
                   const BatchOptions& options)
       : device_(device),
         schedule_(std::move(schedule)),
-        spec_{sampler_of(dataset, options), {options.loader.mean, options.loader.deviation}},
+        spec_{sampler_of(dataset, options), {options.loader.mean[0], options.loader.deviation[0]}},
         images_(device, images_shape(dataset, dataset.size()), DType::u8),
         labels_(device, {dataset.size()}, DType::i32),
         memory_(device, dataset, options.loader),
@@ -191,6 +198,8 @@ std::unique_ptr<BatchSource> make_host_batches(const std::shared_ptr<const data:
 std::unique_ptr<BatchSource> make_resident_batches(Device& device, const data::Dataset& dataset,
                                                    data::BatchSchedule schedule,
                                                    const BatchOptions& options) {
+  require(can_be_resident(dataset, options.loader), "resident batches",
+          "are of data in memory, all channels normalised alike; take streamed ones");
   return std::make_unique<ResidentBatches>(device, dataset, std::move(schedule), options);
 }
 
@@ -207,7 +216,7 @@ std::unique_ptr<BatchSource> make_batch_source(Device& device,
   if (device.compute().in_order_with_host())
     return make_host_batches(dataset, std::move(schedule), options);
   const auto bytes = static_cast<std::int64_t>(dataset->images().size_bytes());
-  if (bytes <= device.free_bytes() / 4) {
+  if (can_be_resident(*dataset, options.loader) && bytes <= device.free_bytes() / 4) {
     return make_resident_batches(device, *dataset, std::move(schedule), options);
   }
   return make_streamed_batches(device, dataset, std::move(schedule), options);

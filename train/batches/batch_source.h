@@ -4,7 +4,8 @@
 //   resident   the data set lies on the device as bytes and a kernel gathers each batch, so that a
 //              step needs nothing from the host but where it stands
 //   streamed   the loader's batches come through pinned memory, each while the one before it is
-//              being trained on: for a data set that does not fit on the GPU
+//              being trained on: for a data set that does not fit on the GPU, is not in memory, or
+//              has a normalisation for each channel
 //
 // All three give the same bits.
 #pragma once
@@ -58,7 +59,8 @@ std::unique_ptr<BatchSource> make_batch_source(Device& device,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options);
 
-/// The three by themselves.
+/// The three by themselves. Resident ones throw ContractError for a set that is not in memory and
+/// for a normalisation that differs by channel.
 std::unique_ptr<BatchSource> make_host_batches(const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,
                                                const BatchOptions& options);

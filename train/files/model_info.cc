@@ -35,15 +35,31 @@ class MetadataReader {
                     file_.string(), key));
   }
 
-  float number(const std::string& key) const {
+  /// Numbers between commas.
+  std::vector<float> numbers(const std::string& key) const {
     const std::string& digits = text(key);
-    float value = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
-    if (error != std::errc() || stopped != end || !std::isfinite(value)) {
-      fail(key, "a finite number");
+    const char *at = digits.data(), *end = at + digits.size();
+    std::vector<float> values(1);
+    while (true) {
+      const auto [stopped, error] = std::from_chars(at, end, values.back());
+      const bool good = error == std::errc() && std::isfinite(values.back());
+      if (!good || (stopped != end && *stopped != ',')) fail(key, "a finite number");
+      if (stopped == end) return values;
+      at = stopped + 1;
+      values.push_back(0);
     }
-    return value;
+  }
+  float number(const std::string& key) const {
+    const std::vector<float> values = numbers(key);
+    if (values.size() != 1) fail(key, "a finite number");
+    return values[0];
+  }
+  data::PerChannel per_channel(const std::string& key, int channels) const {
+    std::vector<float> values = numbers(key);
+    if (values.size() == 1 || std::ssize(values) == channels) {
+      return data::PerChannel(std::move(values));
+    }
+    fail(key, fmt::format("a finite number, or one for each of {} channels", channels));
   }
 
   nlohmann::json list(const std::string& key, const char* wanted) const {
@@ -123,8 +139,8 @@ Metadata to_metadata(const ModelInfo& info) {
       {"ringlet.data", utf8(info.data)},
       {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
       {"ringlet.classes", as_json(info.classes)},
-      {"ringlet.mean", fmt::format("{}", info.mean)},
-      {"ringlet.deviation", fmt::format("{}", info.deviation)}};
+      {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
+      {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}};
   if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
   return metadata;
 }
@@ -139,9 +155,11 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
   info.data = reader.text("ringlet.data");
   read_input(reader, info);
   read_classes(reader, info);
-  info.mean = reader.number("ringlet.mean");
-  info.deviation = reader.number("ringlet.deviation");
-  if (info.deviation <= 0) reader.fail("ringlet.deviation", "greater than 0");
+  info.mean = reader.per_channel("ringlet.mean", info.channels);
+  info.deviation = reader.per_channel("ringlet.deviation", info.channels);
+  for (const float deviation : info.deviation.values()) {
+    if (deviation <= 0) reader.fail("ringlet.deviation", "greater than 0");
+  }
   if (metadata.contains("ringlet.background")) {
     info.background = reader.number("ringlet.background");
   }

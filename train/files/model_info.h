@@ -9,7 +9,8 @@
 //   ringlet.input       "[1,28,28]"         channels, height and width of an image
 //   ringlet.classes     "[\"Bag\",...]"     their names, in the order of the logits
 //   ringlet.mean        "0.28604063"        subtracted from pixel / 255 ...
-//   ringlet.deviation   "0.35302424"        ... and what is left is divided by this
+//   ringlet.deviation   "0.35302424"        ... and what is left is divided by this; both are
+//                                           "0.485,0.456,0.406" where each channel has its own
 //   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders, if known
 //
 // Numbers are the shortest decimals that read back as the same float. Nothing depends on where or
@@ -22,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "data/per_channel.h"
 #include "nn/models/model.h"
 
 namespace ringlet::train {
@@ -34,8 +36,8 @@ struct ModelInfo {
   int height = 0;
   int width = 0;
   std::vector<std::string> classes{};
-  float mean = 0;
-  float deviation = 1;
+  data::PerChannel mean = 0;
+  data::PerChannel deviation = 1;
   std::optional<float> background{};
 
   bool operator==(const ModelInfo&) const = default;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
 #include "nn/models/model.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -109,7 +110,7 @@ std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
   require(bytes % pixels == 0, "predictor", "the images are not of the model's size");
   if (images.empty()) return {};
   const std::vector<std::int32_t> no_labels(static_cast<std::size_t>(bytes / pixels), 0);
-  return logits(std::make_shared<const data::Dataset>(
+  return logits(std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{.name = "the images",
                         .channels = info_.channels,
                         .height = info_.height,

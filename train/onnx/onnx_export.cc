@@ -68,9 +68,17 @@ class GraphWriter final : public nn::LayerVisitor {
 
   /// (pixel / 255 - mean) / deviation as the loader computes it: pixel * scale + shift.
   void normalize(const ModelInfo& info) {
-    const double deviation = info.deviation;
-    add_tensor(graph_, "scale", {}, {static_cast<float>(1 / (255 * deviation))});
-    add_tensor(graph_, "shift", {}, {static_cast<float>(-info.mean / deviation)});
+    std::vector<float> scales, shifts;  // one for all channels, or one a channel
+    std::vector<std::int64_t> extents;
+    const std::size_t count = std::max(info.mean.values().size(), info.deviation.values().size());
+    if (count > 1) extents = {info.channels, 1, 1};
+    for (std::size_t c = 0; c < count; ++c) {
+      const double deviation = info.deviation[c];
+      scales.push_back(static_cast<float>(1 / (255 * deviation)));
+      shifts.push_back(static_cast<float>(-info.mean[c] / deviation));
+    }
+    add_tensor(graph_, "scale", extents, scales);
+    add_tensor(graph_, "shift", extents, shifts);
     add("Mul", "scaled", {"scale"});
     add("Add", "normalized", {"shift"});
   }
