@@ -37,6 +37,8 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
       communicator_(communicator),
       options_(options),
       replica_(device, spec_of(make_model, options), &communicator.allocator(device)),
+      optimizer_(
+          make_optimizer(device, replica_.parameters(), spec_of(make_model, options).recipe)),
       sync_(device, communicator, replica_.parameters(), ShardTree(1),
             {.bucket_kb = options.bucket_kb,
              .overlap = options.overlap,
@@ -95,7 +97,7 @@ double Learner::step(const data::Batch& batch, std::int64_t world_samples, const
             "the ranks' samples do not add up to world_samples");
     require(!sync_.narrows() || std::isfinite(sums[kGradNorm]), "Learner::step",
             "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
-    replica_.update(inputs_.rates());
+    optimizer_->step(inputs_.rates());
     return static_cast<double>(sums[kLossSum]) / static_cast<double>(world_samples);
   } catch (...) {  // collectives under way read this replica's memory: all must let go of it
     communicator_.abort(message_of_current_exception());

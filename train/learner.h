@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
@@ -20,6 +21,7 @@
 #include "kernels/memory.h"
 #include "train/loop/replica.h"
 #include "train/loop/step_inputs.h"
+#include "train/optimizers/optimizer.h"
 #include "train/optimizers/schedule.h"
 #include "train/sync/gradient_sync.h"
 
@@ -66,6 +68,7 @@ class Learner {
   comm::Communicator& communicator_;
   LearnerOptions options_;
   Replica replica_;
+  std::unique_ptr<Optimizer> optimizer_;
   GradientSync sync_;
   StepInputs inputs_;
   Tensor images_;  // f32 [max_batch, C, H, W]

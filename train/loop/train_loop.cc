@@ -1,5 +1,7 @@
 #include "train/loop/train_loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -68,6 +70,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
           std::any_of(listeners.begin(), listeners.end(),
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })),
       replica_(device, setup.replica, &communicator.allocator(device)),
+      optimizer_(make_optimizer(device, replica_.parameters(), setup.options.recipe,
+                                setup.options.make_optimizer)),
       tree_(setup.partition.exact
                 ? static_cast<int>(setup.partition.shards_of(communicator.rank()).size())
                 : 1),
@@ -87,9 +91,11 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       statistics_(device, nn::Parameters::kStatistics * size_of(DType::f32),
                   setup.steps_in_flight + 1) {
   communicator_.set_activity("starting");
-  communicator_.require_equal(device_.communication(),
-                              plan_entries(setup, replica_.plan(), sync_.buckets(),
-                                           strategies_in_words(communicator_, sync_.buckets())));
+  auto entries = plan_entries(setup, replica_.plan(), sync_.buckets(),
+                              strategies_in_words(communicator_, sync_.buckets()));
+  entries.emplace_back("the optimiser's state",
+                       fmt::format("{}", fmt::join(names_of(optimizer_->state()), ", ")));
+  communicator_.require_equal(device_.communication(), entries);
   load_start();
   announce();
 }
@@ -102,10 +108,11 @@ TrainLoop::~TrainLoop() {
 void TrainLoop::load_start() {
   nn::Parameters& parameters = replica_.parameters();
   parameters.initialize(setup_.options.recipe.seed);
-  const View velocity = replica_.optimizer().velocity();
+  const auto state = optimizer_->state();
   if (communicator_.rank() == 0) {
     if (setup_.resumed) {
-      upload(device_, load_state(*setup_.resumed, parameters.registry()), parameters, velocity);
+      upload(device_, load_state(*setup_.resumed, parameters.registry(), names_of(state)),
+             parameters, state);
     } else if (!setup_.options.files.init.empty()) {
       upload(device_, load_model(setup_.options.files.init, parameters.registry()), parameters, {});
     }
@@ -113,7 +120,9 @@ void TrainLoop::load_start() {
   Stream& stream = device_.communication();
   device_.compute().synchronize();
   communicator_.broadcast(stream, 0, parameters.values(), "parameters");
-  communicator_.broadcast(stream, 0, velocity, "optimiser state");
+  for (const StateArena& arena : state) {
+    communicator_.broadcast(stream, 0, arena.numbers, "optimiser state");
+  }
   communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
   stream.synchronize();
   communicator_.require_alive();
@@ -211,7 +220,7 @@ void TrainLoop::await_statistics(std::int64_t samples, double lr) {
 
 void TrainLoop::update() {
   const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
-  replica_.update(inputs_.rates());
+  optimizer_->step(inputs_.rates());
 }
 
 void TrainLoop::take_statistics(std::size_t in_flight) {
@@ -339,8 +348,12 @@ void TrainLoop::after_step() {
   }
   if (check) {
     device_.compute().synchronize();
-    communicator_.require_identical(device_.communication(), replica_.parameters().values(),
-                                    "parameters after step " + std::to_string(progress_.step));
+    const std::string after = " after step " + std::to_string(progress_.step);
+    Stream& stream = device_.communication();
+    communicator_.require_identical(stream, replica_.parameters().values(), "parameters" + after);
+    for (const StateArena& arena : optimizer_->state()) {
+      communicator_.require_identical(stream, arena.numbers, arena.name + after);
+    }
   }
   result_.interrupted = stop_agreed_ && progress_.step < setup_.last_step;
   if (epoch_end) end_epoch();
@@ -384,7 +397,7 @@ void TrainLoop::save(bool finished) {
   const Files& files = setup_.options.files;
   const nn::Parameters& parameters = replica_.parameters();
   communicator_.set_activity("saving");
-  const HostState state = download(device_, parameters, replica_.optimizer().velocity());
+  const HostState state = download(device_, parameters, optimizer_->state());
   require_finite(state, parameters.registry(), progress_.step);
   train::save_state(files.out, parameters.registry(), state, setup_.model, setup_.options.recipe,
                     progress_, setup_.data.train->hash());

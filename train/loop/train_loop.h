@@ -13,6 +13,7 @@
 #include "train/loop/replica.h"
 #include "train/loop/step_graphs.h"
 #include "train/loop/step_inputs.h"
+#include "train/optimizers/optimizer.h"
 #include "train/run_setup.h"
 #include "train/sync/gradient_sync.h"
 #include "train/telemetry/reports.h"
@@ -48,6 +49,7 @@ class TrainLoop {
   void settle();
 
   Replica& replica() { return replica_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
   const PhaseSeconds& phases() const { return phases_; }
   const Progress& progress() const { return progress_; }
 
@@ -86,6 +88,7 @@ class TrainLoop {
   std::vector<RunListener*> listeners_;
   bool wants_grad_norm_;  // some listener does
   Replica replica_;
+  std::unique_ptr<Optimizer> optimizer_;
   ShardTree tree_;
   GradientSync sync_;
   Evaluator evaluator_;
