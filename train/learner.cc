@@ -1,32 +1,69 @@
 #include "train/learner.h"
 
-#include <array>
+#include <fmt/format.h>
+
 #include <cmath>
+#include <exception>
+#include <limits>
+#include <string>
 #include <vector>
 
+#include "comm/report/rank_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "kernels/l2_norm.h"
 #include "train/failure.h"
+#include "train/files/atomic_file.h"
+#include "train/loop/diagnose.h"
 
 namespace ringlet::train {
 
 namespace {
 
-/// Places of the statistics behind the gradients: sums over the ranks, then what each rank
-/// computes.
-enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kGradNorm = 3 };
+/// What a learner does not know is 0 or empty.
+Recipe recipe_of(const LearnerOptions& options) {
+  Recipe recipe{.model = "", .data = "", .batch_size = 0, .epochs = 0, .lr = 0};
+  recipe.shuffle = recipe.normalize = false;
+  recipe.optimizer = options.optimizer;
+  recipe.seed = options.seed;
+  recipe.nesterov = options.nesterov;
+  recipe.weight_decay = options.weight_decay;
+  recipe.grad_dtype = options.grad_dtype;
+  return recipe;
+}
 
 ReplicaSpec spec_of(const MakeModel& make_model, const LearnerOptions& options) {
   ReplicaSpec spec;
-  spec.recipe.model = "the caller's own";
-  spec.recipe.seed = options.seed;
-  spec.recipe.nesterov = options.nesterov;
-  spec.recipe.weight_decay = options.weight_decay;
+  spec.recipe = recipe_of(options);
   spec.make_model = make_model;
   spec.input = options.input;
   spec.max_train_batch = spec.max_eval_batch = options.max_batch;
   return spec;
+}
+
+TrainStepOptions step_options(const LearnerOptions& options) {
+  return {.sync = {.bucket_kb = options.bucket_kb,
+                   .overlap = options.overlap,
+                   .grad_dtype = options.grad_dtype,
+                   .first_bucket_kb = options.first_bucket_kb},
+          .make_optimizer = options.make_optimizer};
+}
+
+void require_optimizer(const SavedState& saved, const std::string& wanted) {
+  if (saved.recipe.optimizer == wanted) return;
+  throw FileError(fmt::format("{} is a state of the optimiser '{}', not of '{}'",
+                              saved.folder.string(), saved.recipe.optimizer, wanted));
+}
+
+/// Runs `body`; what leaves it ends this rank's part in the world.
+template <class Body>
+void guarded(TrainStep& step, bool& failed, Body body) {
+  try {
+    body();
+  } catch (...) {
+    failed = true;
+    step.abandon();
+    throw;
+  }
 }
 
 }  // namespace
@@ -36,24 +73,24 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
     : device_(device),
       communicator_(communicator),
       options_(options),
-      replica_(device, spec_of(make_model, options), &communicator.allocator(device)),
-      sync_(device, communicator, replica_.parameters(), ShardTree(1),
-            {.bucket_kb = options.bucket_kb,
-             .overlap = options.overlap,
-             .grad_dtype = options.grad_dtype,
-             .first_bucket_kb = options.first_bucket_kb}),
-      inputs_(device),
+      step_(device, communicator, spec_of(make_model, options), step_options(options)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
       labels_(device, {options.max_batch}, DType::i32),
       loss_(device, {1}),
-      counts_(device, {2 * options.input.classes}, DType::i32) {
-  replica_.parameters().initialize(options.seed);
+      counts_(device, {2 * options.input.classes}, DType::i32),
+      exceptions_(std::uncaught_exceptions()) {
+  parameters().initialize(options.seed);
 }
 
 Learner::~Learner() {
-  drain(device_.communication());
-  drain(device_.compute());
+  if (communicator_.size() == 1 || failed_ || std::uncaught_exceptions() > exceptions_) return;
+  const double timeout = communicator_.transport().timeout_seconds();
+  try {
+    end_with_the_others();
+  } catch (...) {  // another rank's failure, which that rank tells
+  }
+  communicator_.transport().set_timeout(timeout);
 }
 
 data::Batch Learner::to_device(const data::Batch& batch) {
@@ -71,48 +108,110 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   return there;
 }
 
+void Learner::add(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
+                  bool last) {
+  require(micro_batches_ == 0 || world_samples == world_samples_, "Learner",
+          "world_samples must be the same for all micro-batches of a step");
+  world_samples_ = world_samples;
+  own_samples_ += batch.n;
+  step_.begin(rates, world_samples, own_samples_, false);
+  step_.add(to_device(batch),
+            {.first_of_shard = micro_batches_ == 0, .last_of_shard = last, .last = last});
+  ++micro_batches_;
+}
+
+void Learner::accumulate(const data::Batch& batch, std::int64_t world_samples) {
+  guarded(step_, failed_, [&] { add(batch, world_samples, {}, false); });
+}
+
 double Learner::step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates) {
-  Stream& compute = device_.compute();
-  const View statistics = replica_.parameters().statistics();
-  try {
-    inputs_.upload(rates, world_samples, batch.n, false);
-    fill(compute, 0, statistics);
-    replica_.forward(to_device(batch));
-    replica_.add_loss_to(statistics.slice(kLossSum, kSamples));
-    copy(compute, inputs_.counts(), statistics.slice(kSamples, kGradNorm));
-    sync_.begin_step();
-    replica_.backward(inputs_.loss_seed(), {}, &sync_);
-    sync_.finish();
-    if (sync_.narrows()) {
-      const nn::Parameters& parameters = replica_.parameters();
-      l2_norm(compute, parameters.gradients().slice(0, parameters.plan().elements),
-              statistics.slice(kGradNorm, kGradNorm + 1));
-    }
-    std::array<float, nn::Parameters::kStatistics> sums{};
-    copy_to_host(compute, statistics, sums.data());
-    communicator_.require_alive();
-    require(static_cast<std::int64_t>(sums[kSamples]) == world_samples, "Learner::step",
-            "the ranks' samples do not add up to world_samples");
-    require(!sync_.narrows() || std::isfinite(sums[kGradNorm]), "Learner::step",
-            "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
-    replica_.update(inputs_.rates());
-    return static_cast<double>(sums[kLossSum]) / static_cast<double>(world_samples);
-  } catch (...) {  // collectives under way read this replica's memory: all must let go of it
-    communicator_.abort(message_of_current_exception());
-    drain(device_.communication());
-    throw;
+  StepSums sums;
+  guarded(step_, failed_, [&] {
+    add(batch, world_samples, rates, true);
+    step_.finish_gradients();
+    step_.send_sums();
+    sums = step_.take_sums();
+    make_step(sums, world_samples);
+  });
+  return sums.loss / static_cast<double>(world_samples);
+}
+
+void Learner::make_step(const StepSums& sums, std::int64_t world_samples) {
+  if (sums.stop_wishes > 0) throw_unequal_steps();
+  require(sums.samples == world_samples, "Learner::step",
+          "the ranks' samples do not add up to world_samples");
+  require(!step_.sync().narrows() || std::isfinite(sums.grad_norm), "Learner::step",
+          "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
+  step_.update();
+  ++steps_;
+  micro_batches_ = 0;
+  own_samples_ = 0;
+}
+
+void Learner::require_between_steps(const char* what) const {
+  require(micro_batches_ == 0, what, "must not be called between accumulate() and step()");
+}
+
+// One more step, of no samples, with the wish to stop. Where all ranks make it, all is well.
+void Learner::end_with_the_others() {
+  drain(device_.compute());  // the time-out is not to change under a collective
+  drain(device_.communication());
+  // The others may still be at work that takes any time; should they fail, this rank hears of it.
+  communicator_.transport().set_timeout(std::numeric_limits<double>::infinity());
+  step_.begin({}, 1, 0, true);
+  step_.add(to_device({}), {});
+  step_.finish_gradients();
+  step_.send_sums();
+  const int ended = step_.take_sums().stop_wishes;
+  if (ended < communicator_.size()) {  // the others go on: each must know of all
+    communicator_.gather_text(device_.communication(), std::to_string(steps_), "steps made");
   }
+}
+
+void Learner::throw_unequal_steps() {
+  const auto steps = communicator_.gather_text(device_.communication(),
+                                               fmt::format("{} or more", steps_ + 1), "steps made");
+  throw ContractError(fmt::format(
+      "Learner::step: the ranks make unequal numbers of steps: {}; give every rank the same number "
+      "(a batch may be empty)",
+      comm::text_of_values(steps)));
 }
 
 std::int64_t Learner::count_right(const data::Batch& batch) {
   if (batch.n == 0) return 0;
   fill(device_.compute(), 0, counts_);
-  replica_.evaluate(to_device(batch), loss_, counts_);
+  step_.replica().evaluate(to_device(batch), loss_, counts_);
   std::vector<std::int32_t> counts(static_cast<std::size_t>(2 * options_.input.classes));
   copy_to_host(device_.compute(), counts_, counts.data());
   std::int64_t right = 0;  // counts: samples and right ones, class by class
   for (std::size_t i = 0; i < counts.size(); i += 2) right += counts[i + 1];
   return right;
+}
+
+void Learner::save(const std::filesystem::path& out) {
+  require_between_steps("Learner::save");
+  if (communicator_.rank() != 0) return;
+  const nn::Registry& registry = parameters().registry();
+  const HostState state = step_.download_state();
+  require_finite(state, registry, steps_);
+  save_state(out, registry, state, ModelInfo{}, recipe_of(options_), {.step = steps_}, 0);
+}
+
+void Learner::resume(const std::filesystem::path& out) {
+  require_between_steps("Learner::resume");
+  guarded(step_, failed_, [&] {
+    std::string steps;
+    if (communicator_.rank() == 0) {
+      const SavedState saved = read_state(out);
+      require_optimizer(saved, options_.optimizer);
+      step_.upload_state(
+          load_state(saved, parameters().registry(), names_of(step_.optimizer().state())));
+      steps = std::to_string(saved.progress.step);
+    }
+    step_.broadcast_state();
+    steps_ = std::stoll(
+        communicator_.gather_text(device_.communication(), steps, "steps of the state").front());
+  });
 }
 
 }  // namespace ringlet::train

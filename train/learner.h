@@ -1,27 +1,29 @@
 // Learner: a replica for training loops of one's own. It owns a model, its optimiser and the
-// synchronisation of gradients, and knows nothing of epochs, schedules, states and reports; the
-// library's own loop is train/loop/train_loop.h.
+// synchronisation of gradients, and knows nothing of data, epochs and schedules; the library's own
+// loop is train/loop/train_loop.h.
 //
 //   run_replicas({.devices = {2, DeviceId{}}}, [&](Device& device, comm::Communicator& all) {
 //     Learner learner(device, all, make_my_model, {.input = {1, 28, 28, 10}, .max_batch = 32});
 //     while (const data::Batch* batch = my_batches.next()) {
 //       const double loss = learner.step(*batch, 64, {.lr = 0.1, .momentum = 0.9});
 //     }
+//     learner.save("runs/mine");
 //   });
 //
-// Every rank makes the same steps, with the same rates, on its own samples.
+// Every rank makes the same number of steps, with the same rates, on its own samples. Learners end
+// together: the destructor waits until all ranks have come to it, and a rank that makes one more
+// step instead gets an error that names who made how many.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "kernels/async_copy.h"
 #include "kernels/memory.h"
-#include "train/loop/replica.h"
-#include "train/loop/step_inputs.h"
+#include "train/loop/train_step.h"
 #include "train/optimizers/schedule.h"
-#include "train/sync/gradient_sync.h"
 
 namespace ringlet::train {
 
@@ -35,6 +37,8 @@ struct LearnerOptions {
   std::int64_t first_bucket_kb = -1;  ///< see GradientSync
   bool overlap = true;                ///< see GradientSync
   DType grad_dtype = DType::f32;      ///< see GradientSync
+  std::string optimizer = "sgd";      ///< see optimizers()
+  MakeOptimizer make_optimizer{};     ///< one of one's own; `optimizer` is then only its name
 };
 
 class Learner {
@@ -43,6 +47,7 @@ class Learner {
   /// send them around. Device and communicator must outlive the learner.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
           const LearnerOptions& options);
+  /// Collective, but not where an exception ends the learner.
   ~Learner();
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
@@ -50,28 +55,56 @@ class Learner {
   /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32
   /// [n, C, H, W] in host memory; n may be 0 and may differ between ranks. `world_samples`: of all
   /// ranks together. Returns the mean loss over these, the same on every rank. Throws ContractError
-  /// where the ranks' samples do not add up to `world_samples`, and where a gradient that travels
-  /// as f16 or bf16 is beyond that; the update is then not made.
+  /// where the ranks' samples do not add up to `world_samples`, where another rank has ended its
+  /// learner, and where a gradient that travels as f16 or bf16 is beyond that; the update is then
+  /// not made.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
+
+  /// Forward and backward only: the gradients, and the loss, are added to those of the following
+  /// step(), which gets the last micro-batch. `world_samples`: of all micro-batches of that step on
+  /// all ranks, as step() is told. This rank alone; ranks may cut their samples into different
+  /// numbers of micro-batches.
+  void accumulate(const data::Batch& batch, std::int64_t world_samples);
 
   /// How many samples of `batch` the model classifies rightly. This rank alone.
   std::int64_t count_right(const data::Batch& batch);
 
-  nn::Parameters& parameters() { return replica_.parameters(); }
+  /// Steps made, those before resume() included.
+  std::int64_t steps() const { return steps_; }
+
+  /// Writes weights, the optimiser's state and the number of steps to OUT/state, as one
+  /// (train/files/state.h). Rank 0 writes, on the others nothing happens. Throws FileError, and
+  /// Error where numbers are not finite; the former state then stays. Not between accumulate() and
+  /// step().
+  void save(const std::filesystem::path& out);
+  /// Goes on from the state in OUT, of any number of ranks, as if never stopped. Rank 0 reads it.
+  /// Collective. Throws FileError for one that does not fit the model or the optimiser.
+  void resume(const std::filesystem::path& out);
+
+  nn::Parameters& parameters() { return step_.replica().parameters(); }
 
  private:
   data::Batch to_device(const data::Batch& batch);
+  void add(const data::Batch& batch, std::int64_t world_samples, const Rates& rates, bool last);
+  void make_step(const StepSums& sums, std::int64_t world_samples);
+  void require_between_steps(const char* what) const;
+  [[noreturn]] void throw_unequal_steps();
+  void end_with_the_others();
 
   Device& device_;
   comm::Communicator& communicator_;
   LearnerOptions options_;
-  Replica replica_;
-  GradientSync sync_;
-  StepInputs inputs_;
+  TrainStep step_;
   Tensor images_;  // f32 [max_batch, C, H, W]
   Tensor labels_;  // i32 [max_batch]
   Tensor loss_;    // f32 [1]
   Tensor counts_;  // i32 [2 K]
+  std::int64_t steps_ = 0;
+  int micro_batches_ = 0;           // of the step under way, so far
+  std::int64_t own_samples_ = 0;    // theirs
+  std::int64_t world_samples_ = 0;  // of the step under way
+  bool failed_ = false;
+  int exceptions_;  // under way when the learner was made
 };
 
 }  // namespace ringlet::train

@@ -17,6 +17,10 @@
 #include "nn/models/model.h"
 #include "train/optimizers/schedule.h"
 
+namespace ringlet::nn {
+class Parameters;
+}
+
 namespace ringlet::train {
 
 /// What decides the numbers: two runs that agree here (and in data) learn the same, in exact mode
@@ -26,7 +30,8 @@ struct Recipe {
   std::string data = data::named_datasets().front().name;
   std::int64_t batch_size = 256;  ///< samples of an optimiser step over the whole world
   int epochs = 5;
-  double lr = 0.2;  ///< with one-cycle: the maximum
+  std::string optimizer = "sgd";  ///< see optimizers()
+  double lr = 0.2;                ///< with one-cycle: the maximum
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
@@ -49,6 +54,12 @@ Recipe default_recipe(const std::string& model);
 /// Makes a model for images of this kind, its parameters without memory. All ranks must make the
 /// same model. recipe.model is then only its name.
 using MakeModel = std::function<std::unique_ptr<nn::Layer>(const nn::ModelInput& input)>;
+
+class Optimizer;  // train/optimizers/optimizer.h
+
+/// Makes an optimiser of these parameters. All ranks must make the same one.
+using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(
+    Device& device, const nn::Parameters& parameters, const Recipe& recipe)>;
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes };
 enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, nccl };
@@ -93,7 +104,8 @@ struct Files {
 
 struct TrainOptions {
   Recipe recipe;
-  MakeModel make_model{};  ///< a model of one's own, in place of that named recipe.model
+  MakeModel make_model{};          ///< a model of one's own, in place of that named recipe.model
+  MakeOptimizer make_optimizer{};  ///< one of one's own, in place of that named recipe.optimizer
   Execution execution{};
   Files files{};
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never

@@ -6,6 +6,7 @@
 
 #include "data/images/border.h"
 #include "train/files/atomic_file.h"
+#include "train/optimizers/optimizer.h"
 #include "train/sync/shard_tree.h"
 #include "train/version.h"
 
@@ -65,8 +66,6 @@ void check(const Recipe& recipe) {
   require(recipe.batch_size >= 1, "--batch-size", "must be at least 1");
   require(recipe.epochs >= 1, "--epochs", "must be at least 1");
   require(recipe.accumulate >= 1, "--accumulate", "must be at least 1");
-  require(!recipe.nesterov || recipe.momentum > 0 || recipe.cycle_momentum, "--nesterov",
-          "needs --momentum greater than 0");
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");
@@ -86,6 +85,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                         std::optional<SavedState> resumed) {
   const Recipe& recipe = options.recipe;
   check(recipe);
+  if (!options.make_optimizer) find_optimizer(recipe.optimizer).check(recipe);
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;

@@ -56,19 +56,20 @@ struct Weights {
         broken += tensor.statistics.nans() + tensor.statistics.infinities();
       }
     }
-    for (const TensorSummary& velocity : optimizer) find_weight_of(velocity.spec);
+    for (const TensorSummary& tensor : optimizer) find_weight_of(tensor.spec);
   }
 
  private:
-  /// Every velocity belongs to a weight of its name, type and shape.
-  void find_weight_of(const train::TensorSpec& velocity) {
+  /// Every tensor of the optimiser's belongs to a weight of its name, type and shape. Where there
+  /// are several for a weight, their names are "ARENA/WEIGHT".
+  void find_weight_of(const train::TensorSpec& tensor) {
     const bool found = std::any_of(model.begin(), model.end(), [&](const TensorSummary& weight) {
-      return weight.spec.name == velocity.name && weight.spec.dtype == velocity.dtype &&
-             weight.spec.shape == velocity.shape;
+      return (weight.spec.name == tensor.name || tensor.name.ends_with("/" + weight.spec.name)) &&
+             weight.spec.dtype == tensor.dtype && weight.spec.shape == tensor.shape;
     });
     if (!found && problem.empty()) {
       problem = fmt::format("optimizer.safetensors has {} {}, model.safetensors has not",
-                            velocity.name, describe(velocity));
+                            tensor.name, describe(tensor));
     }
   }
 };
@@ -114,7 +115,7 @@ void add_state(Document& document, const fs::path& folder) {
   }
   if (weights.broken > 0) {
     document.warnings.push_back(
-        "there are NaN or infinite numbers in its weights or velocities; a "
+        "there are NaN or infinite numbers in its weights or in the optimiser's state; a "
         "run that goes on from them stops at its first step");
   }
   document.tables.push_back(recipe_table(state.recipe));

@@ -144,6 +144,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"a message of", "a fault of ours"},
     {"sends from", "the command line has compared the devices before"},
     {"loader", "to who calls the library"},
+    {"Learner::step: the ranks make", "to who calls the library"},
+    {"is a state of the optimiser '", "to who calls the library"},
     {"BatchShares", "to who calls the library"},
     {"a batch of positions", "to who calls the library"},
     {"not a data set", "the command line has checked it before"},

@@ -5,7 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/all_reduce/naive.h"
@@ -95,6 +101,183 @@ TEST(Learner, CountsRightAnswers) {
     EXPECT_GT(learner.count_right(*loader.next()), before);
     EXPECT_LE(learner.count_right(*loader.next()), kBatch);
   });
+}
+
+/// Samples [first, second) of the data, handed to a learner as one batch.
+using Range = std::pair<std::int64_t, std::int64_t>;
+
+/// Runs `body` with a learner of the mlp on each rank. `batches` hands out the ranges that
+/// `ranges_of(rank)` lists, one after another.
+void with_learners(
+    int ranks, const std::function<std::vector<Range>(std::size_t rank)>& ranges_of,
+    const std::function<void(Learner& learner, data::Loader& batches, std::size_t rank)>& body,
+    double timeout = 60) {
+  const auto dataset = formula_dataset(kBatch * kLearningSteps);
+  const nn::ModelInput input{1, static_cast<int>(dataset->height()),
+                             static_cast<int>(dataset->width()),
+                             static_cast<int>(dataset->classes())};
+  Execution execution{.comm_timeout = timeout};
+  execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
+  run_replicas(execution, [&](Device& device, comm::Communicator& all) {
+    const auto rank = static_cast<std::size_t>(all.rank());
+    const auto ranges = ranges_of(rank);
+    const auto schedule = [&](std::int64_t k) -> std::optional<data::BatchRequest> {
+      if (k == std::ssize(ranges)) return {};
+      const auto [begin, end] = ranges[static_cast<std::size_t>(k)];
+      return data::BatchRequest{0, begin, end};
+    };
+    data::Loader batches(dataset, data::Sampler(dataset->size(), 1, false), schedule,
+                         {.max_batch = kBatch});
+    Learner learner(device, all, nn::make_mlp, {.input = input, .max_batch = kBatch});
+    body(learner, batches, rank);
+  });
+}
+
+constexpr Rates kRates{.lr = 0.05, .momentum = 0.9};
+
+std::vector<Range> whole_batches() {
+  std::vector<Range> ranges;
+  for (std::int64_t k = 0; k < kLearningSteps; ++k)
+    ranges.emplace_back(k * kBatch, (k + 1) * kBatch);
+  return ranges;
+}
+
+TEST(Learner, AccumulatesMicroBatchesIntoOneStep) {
+  // Of 64 samples rank 0 has 10 + 0 + 25 in three micro-batches, rank 1 has 29 in one.
+  const auto ranges_of = [](std::size_t rank) {
+    std::vector<Range> ranges;
+    for (std::int64_t at = 0; at < kBatch * kLearningSteps; at += kBatch) {
+      if (rank == 1) {
+        ranges.emplace_back(at + 35, at + kBatch);
+      } else {
+        ranges.insert(ranges.end(), {{at, at + 10}, {at + 10, at + 10}, {at + 10, at + 35}});
+      }
+    }
+    return ranges;
+  };
+  std::vector<double> losses;
+  with_learners(2, ranges_of, [&](Learner& learner, data::Loader& batches, std::size_t rank) {
+    for (std::int64_t step = 0; step < kLearningSteps; ++step) {
+      for (int micro = 0; rank == 0 && micro < 2; ++micro) {
+        learner.accumulate(*batches.next(), kBatch);
+      }
+      const double loss = learner.step(*batches.next(), kBatch, kRates);
+      if (rank == 0) losses.push_back(loss);
+    }
+    EXPECT_EQ(learner.steps(), kLearningSteps);
+  });
+  expect_near(losses, learn({0, kBatch}));
+}
+
+TEST(Learner, NamesMicroBatchesThatCannotBe) {
+  const auto one = [](std::size_t) { return whole_batches(); };
+  const auto error_of = [&](const std::function<void(Learner&, const data::Batch&)>& misuse) {
+    return ringlet::testing::message_of<Error>([&] {
+      with_learners(1, one, [&](Learner& learner, data::Loader& batches, std::size_t) {
+        learner.accumulate(*batches.next(), 2 * kBatch);
+        misuse(learner, *batches.next());
+      });
+    });
+  };
+  EXPECT_TRUE(ringlet::testing::says(error_of([](Learner& learner, const data::Batch& batch) {
+                                       learner.step(batch, 3 * kBatch, {});
+                                     }),
+                                     {"world_samples", "micro-batches"}));
+  EXPECT_TRUE(ringlet::testing::says(
+      error_of([](Learner& learner, const data::Batch&) { learner.save("unused"); }),
+      {"Learner::save", "between accumulate() and step()"}));
+}
+
+/// The parameters after kLearningSteps steps; the first `stop` of them by learners that saved.
+std::vector<float> parameters_after_a_stop(const std::filesystem::path& out, std::int64_t stop,
+                                           int ranks_before, int ranks_after) {
+  const auto share = [](int ranks, std::int64_t first) {
+    return [ranks, first](std::size_t rank) {
+      std::vector<Range> ranges;
+      const std::int64_t each = kBatch / ranks;
+      for (std::int64_t k = first; k < kLearningSteps; ++k) {
+        const std::int64_t begin = k * kBatch + static_cast<std::int64_t>(rank) * each;
+        ranges.emplace_back(begin, begin + each);
+      }
+      return ranges;
+    };
+  };
+  std::vector<float> values;
+  if (stop > 0) {
+    with_learners(ranks_before, share(ranks_before, 0),
+                  [&](Learner& learner, data::Loader& batches, std::size_t) {
+                    for (std::int64_t k = 0; k < stop; ++k) {
+                      learner.step(*batches.next(), kBatch, kRates);
+                    }
+                    learner.save(out);
+                  });
+  }
+  with_learners(ranks_after, share(ranks_after, stop),
+                [&](Learner& learner, data::Loader& batches, std::size_t rank) {
+                  if (stop > 0) learner.resume(out);
+                  EXPECT_EQ(learner.steps(), stop);
+                  while (const data::Batch* batch = batches.next()) {
+                    learner.step(*batch, kBatch, kRates);
+                  }
+                  EXPECT_EQ(learner.steps(), kLearningSteps);
+                  const ConstView all = learner.parameters().values();
+                  if (rank != 0) return;
+                  values.assign(all.f32(), all.f32() + all.count());
+                });
+  return values;
+}
+
+TEST(Learner, GoesOnFromItsStateAsIfNeverStopped) {
+  const ringlet::testing::TemporaryDirectory out;
+  const std::vector<float> whole = parameters_after_a_stop(out.path(), 0, 2, 2);
+  for (std::int64_t stop = 1; stop <= kLearningSteps; ++stop) {
+    EXPECT_EQ(parameters_after_a_stop(out.path(), stop, 2, 2), whole) << stop;
+  }
+  const std::vector<float> alone = parameters_after_a_stop(out.path(), 3, 2, 1);
+  ASSERT_EQ(alone.size(), whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(alone[i], whole[i], 1e-5) << i;
+}
+
+TEST(Learner, RefusesAStateThatIsNotItsOwn) {
+  const ringlet::testing::TemporaryDirectory out;
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet";
+  options.files.out = out.path();
+  run(options, formula_splits(kBatch));
+  const auto message = ringlet::testing::message_of<Error>([&] {
+    with_learners(
+        2, [](std::size_t) { return whole_batches(); },
+        [&](Learner& learner, data::Loader&, std::size_t) { learner.resume(out.path()); });
+  });
+  EXPECT_TRUE(ringlet::testing::says(message, {"model.safetensors", "fc1.weight"}));
+}
+
+TEST(Learner, NamesRanksThatMakeUnequalNumbersOfSteps) {
+  const auto message = ringlet::testing::message_of<Error>([] {
+    with_learners(
+        3, [](std::size_t) { return whole_batches(); },
+        [](Learner& learner, data::Loader& batches, std::size_t rank) {
+          for (int k = 0; k < (rank == 1 ? 2 : 4); ++k) {
+            learner.step(*batches.next(), 3 * kBatch, kRates);
+          }
+        });
+  });
+  EXPECT_TRUE(ringlet::testing::says(
+      message, {"unequal numbers of steps", "rank 1 has 2", "ranks 0 and 2 have 3 or more"}));
+}
+
+TEST(Learner, MayTakeItsTimeAfterTheLastStep) {
+  constexpr double kTimeout = 1;
+  std::atomic<int> ended = 0;
+  with_learners(
+      2, [](std::size_t) { return whole_batches(); },
+      [&](Learner& learner, data::Loader& batches, std::size_t rank) {
+        learner.step(*batches.next(), 2 * kBatch, kRates);
+        if (rank == 0) std::this_thread::sleep_for(std::chrono::duration<double>(2 * kTimeout));
+        ++ended;
+      },
+      kTimeout);
+  EXPECT_EQ(ended, 2);
 }
 
 TEST(Own, ModelIsTrainedInPlaceOfANamedOne) {

@@ -88,7 +88,7 @@ Outcome run(const RunSetup& setup, const std::vector<RunListener*>& listeners,
         if (before) before(loop, device, rank);
         const RunResult result = loop.run();
         outcome.of_ranks[static_cast<std::size_t>(rank)] =
-            download(device, loop.replica().parameters(), loop.replica().optimizer().velocity());
+            download(device, loop.replica().parameters(), loop.optimizer().state());
         if (rank == 0) outcome.result = result;
       },
       nullptr);
@@ -110,11 +110,14 @@ std::vector<double> Outcome::losses() const {
 
 std::string bytes_of(const HostState& state) {
   std::string bytes;
-  for (const auto* group : {&state.values, &state.buffers, &state.velocities}) {
-    for (const std::vector<float>& tensor : *group) {
+  const auto append = [&bytes](const std::vector<std::vector<float>>& group) {
+    for (const std::vector<float>& tensor : group) {
       bytes.append(reinterpret_cast<const char*>(tensor.data()), tensor.size() * sizeof(float));
     }
-  }
+  };
+  append(state.values);
+  append(state.buffers);
+  for (const HostArena& arena : state.optimizer) append(arena.tensors);
   return bytes;
 }
 

@@ -34,7 +34,7 @@ struct Outcome {
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;
   HostState state;                   ///< of rank 0 at the end
-  std::vector<HostState> of_ranks;   ///< values and velocities of every rank at the end
+  std::vector<HostState> of_ranks;   ///< all numbers of every rank at the end
   std::vector<std::string> buckets;  ///< their names
   std::vector<double> losses() const;
 };

@@ -34,9 +34,10 @@ class Model {
   const nn::Registry& registry() const { return registry_; }
   HostState filled(float value) const {
     HostState state;
+    state.optimizer.push_back({"velocity", {}});
     for (const nn::Parameter* p : registry_.parameters) {
       state.values.emplace_back(static_cast<std::size_t>(p->shape.count()), value);
-      state.velocities.emplace_back(static_cast<std::size_t>(p->shape.count()), -value);
+      state.optimizer[0].tensors.emplace_back(static_cast<std::size_t>(p->shape.count()), -value);
     }
     return state;
   }
@@ -59,6 +60,9 @@ class Model {
     recipe.grad_dtype = DType::bf16;
     return recipe;
   }
+  HostState load(const fs::path& out) const {
+    return load_state(read_state(out), registry_, {"velocity"});
+  }
   static constexpr std::uint64_t kHash = 0xfedcba9876543210ULL;
 
  private:
@@ -77,7 +81,7 @@ TEST(State, IsReadAsItWasWritten) {
   EXPECT_EQ(saved.progress.epoch_samples, 64 * 7);
   EXPECT_EQ(saved.data_hash, Model::kHash);
   EXPECT_EQ(read_model_info(out / "state/model.safetensors"), Model::info());
-  EXPECT_TRUE(bytes_of(load_state(saved, model.registry())) == bytes_of(model.filled(7)));
+  EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(model.filled(7)));
   EXPECT_EQ(read_state(out / "state").progress.step, 7);  // the folder itself may be named
 }
 
@@ -93,8 +97,7 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
   const testing::TemporaryDirectory out;
   const Model model;
   const auto message = [&] {
-    return testing::message_of<FileError>(
-        [&] { load_state(read_state(out.path()), model.registry()); });
+    return testing::message_of<FileError>([&] { model.load(out.path()); });
   };
   const fs::path json = out / "state/state.json";
   EXPECT_TRUE(says(message(), {json.string(), "--out"}));
@@ -150,9 +153,8 @@ TEST(State, AnotherModelsIsRefused) {
   const testing::TemporaryDirectory out;
   Model("mlp").save(out.path(), 7);
   const Model lenet;
-  EXPECT_TRUE(says(
-      testing::message_of<FileError>([&] { load_state(read_state(out.path()), lenet.registry()); }),
-      {"model.safetensors", "conv1.weight", "fc3.bias"}));
+  EXPECT_TRUE(says(testing::message_of<FileError>([&] { lenet.load(out.path()); }),
+                   {"model.safetensors", "conv1.weight", "fc3.bias"}));
 }
 
 TEST(State, PyTorchsFilesAreTaken) {
@@ -226,7 +228,7 @@ TEST(State, AKilledProcessLeavesAWholeOne) {
     EXPECT_GE(saved.progress.step, finished);
     EXPECT_LE(saved.progress.step, finished + 1);
     const HostState expected = model.filled(static_cast<float>(saved.progress.step));
-    EXPECT_TRUE(bytes_of(load_state(saved, model.registry())) == bytes_of(expected));
+    EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(expected));
   }
   int left = 0;  // no aside stays behind
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(out.path())) ++left;

@@ -132,6 +132,7 @@ nn::ModelInput ModelInfo::input() const {
 }
 
 Metadata to_metadata(const ModelInfo& info) {
+  if (info.model.empty()) return {{"format", "pt"}};
   Metadata metadata{
       {"format", "pt"},
       {"ringlet.version", info.version},

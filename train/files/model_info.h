@@ -47,7 +47,7 @@ struct ModelInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The texts above, and "format": "pt".
+/// The texts above, where there is a model's name, and "format": "pt".
 Metadata to_metadata(const ModelInfo& info);
 
 /// Reads them back; nothing where there is no "ringlet.model": the file is not one of Ringlet's.

@@ -45,6 +45,8 @@ nlohmann::json to_json(const Recipe& recipe) {
   for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   json["schedule"] = name_of(recipe.schedule);
   json["grad_dtype"] = name_of(recipe.grad_dtype);
+  // Left out for the default, so that states of SGD stay readable for older versions.
+  if (recipe.optimizer != Recipe{}.optimizer) json["optimizer"] = recipe.optimizer;
   return json;
 }
 
@@ -55,6 +57,7 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     std::string schedule;
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
+    if (json.contains("optimizer")) read_field(json, "optimizer", recipe.optimizer);
     if (json.contains("grad_dtype")) {  // older runs know f32 alone
       std::string dtype;
       read_field(json, "grad_dtype", dtype);
@@ -66,7 +69,7 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   }
   const nlohmann::json known = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name)) {
+    if (!known.contains(name) && name != "optimizer") {
       throw FileError(source + ": the recipe has no field " + on_one_line(name) +
                       "; it is damaged, or another version's");
     }

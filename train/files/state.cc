@@ -42,10 +42,23 @@ std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
   return specs;
 }
 
-std::vector<TensorSpec> velocity_specs(const nn::Registry& registry) {
+/// The tensors of optimizer.safetensors, arena by arena.
+std::vector<TensorSpec> optimizer_specs(const nn::Registry& registry,
+                                        const std::vector<std::string>& arenas) {
   std::vector<TensorSpec> specs;
-  for (const auto* p : registry.parameters) specs.push_back({p->name, "F32", extents(p->shape)});
+  for (const std::string& arena : arenas) {
+    const std::string prefix = arenas.size() == 1 ? "" : arena + "/";
+    for (const auto* p : registry.parameters) {
+      specs.push_back({prefix + p->name, "F32", extents(p->shape)});
+    }
+  }
   return specs;
+}
+
+std::vector<std::string> names_of(const std::vector<HostArena>& arenas) {
+  std::vector<std::string> names;
+  for (const HostArena& arena : arenas) names.push_back(arena.name);
+  return names;
 }
 
 std::vector<float> values_of(const SafetensorsFile& file, const std::string& name) {
@@ -61,13 +74,18 @@ std::string read_text(const fs::path& path) {
 
 }  // namespace
 
-HostState download(Device& device, const nn::Parameters& parameters, ConstView velocity) {
+HostState download(Device& device, const nn::Parameters& parameters,
+                   std::span<const StateArena> optimizer) {
   HostState state;
   Stream& stream = device.compute();
   for (const auto* p : parameters.registry().parameters) {
     state.values.push_back(to_host(stream, p->value));
-    if (!velocity.absent()) {
-      state.velocities.push_back(to_host(stream, slice_of(velocity, parameters.plan(), p->id)));
+  }
+  for (const StateArena& arena : optimizer) {
+    HostArena& on_host = state.optimizer.emplace_back(HostArena{arena.name, {}});
+    for (const auto* p : parameters.registry().parameters) {
+      const View slice = slice_of(arena.numbers.view(), parameters.plan(), p->id);
+      on_host.tensors.push_back(to_host(stream, slice));
     }
   }
   for (const auto* b : parameters.registry().buffers) {
@@ -77,7 +95,7 @@ HostState download(Device& device, const nn::Parameters& parameters, ConstView v
 }
 
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
-            View velocity) {
+            std::span<const StateArena> optimizer) {
   Stream& stream = device.compute();
   const nn::Registry& registry = parameters.registry();
   for (std::size_t i = 0; i < state.values.size(); ++i) {
@@ -86,9 +104,12 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
     copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
   }
-  for (std::size_t i = 0; i < state.velocities.size(); ++i) {
-    copy_from_host(stream, state.velocities[i].data(),
-                   slice_of(velocity, parameters.plan(), static_cast<int>(i)));
+  for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
+    const HostArena& arena = state.optimizer[a];
+    for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
+      copy_from_host(stream, arena.tensors[i].data(),
+                     slice_of(optimizer[a].numbers.view(), parameters.plan(), static_cast<int>(i)));
+    }
   }
 }
 
@@ -119,12 +140,14 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
                 std::uint64_t data_hash) {
   AtomicDirectory folder(out / "state");
   save_model(folder.path() / "model.safetensors", registry, state, info);
-  std::vector<TensorToWrite> velocities;
-  const auto specs = velocity_specs(registry);
-  for (std::size_t i = 0; i < state.velocities.size(); ++i) {
-    velocities.push_back({specs[i], state.velocities[i].data()});
+  std::vector<TensorToWrite> tensors;
+  const auto specs = optimizer_specs(registry, names_of(state.optimizer));
+  for (const HostArena& arena : state.optimizer) {
+    for (const auto& numbers : arena.tensors) {
+      tensors.push_back({specs[tensors.size()], numbers.data()});
+    }
   }
-  write_safetensors(folder.path() / "optimizer.safetensors", velocities);
+  write_safetensors(folder.path() / "optimizer.safetensors", tensors);
   write_file_atomically(folder.path() / "state.json",
                         format_state_json({recipe, progress, data_hash}));
   folder.commit();
@@ -140,11 +163,17 @@ SavedState read_state(const fs::path& out) {
   return saved;
 }
 
-HostState load_state(const SavedState& saved, const nn::Registry& registry) {
+HostState load_state(const SavedState& saved, const nn::Registry& registry,
+                     const std::vector<std::string>& arenas) {
   HostState state = load_model(saved.folder / "model.safetensors", registry);
   const SafetensorsFile file(saved.folder / "optimizer.safetensors");
-  file.match(velocity_specs(registry));
-  for (const auto* p : registry.parameters) state.velocities.push_back(values_of(file, p->name));
+  const auto specs = optimizer_specs(registry, arenas);
+  file.match(specs);
+  for (const std::string& arena : arenas) state.optimizer.push_back({arena, {}});
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    auto& tensors = state.optimizer[i / registry.parameters.size()].tensors;
+    tensors.push_back(values_of(file, specs[i].name));
+  }
   return state;
 }
 

@@ -3,7 +3,8 @@
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
 //   OUT/state/              replaced as one, so that there is always a whole one:
 //     model.safetensors       the same for the moment of saving
-//     optimizer.safetensors   velocity of each parameter, under its name
+//     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
+//                             velocity) under their names, of several under "ARENA/PARAMETER"
 //     state.json              position in the data, recipe, versions
 //
 // A state knows no number of ranks: the position is a number of optimiser steps, and everything
@@ -12,20 +13,29 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "nn/parameters.h"
 #include "train/files/model_info.h"
 #include "train/files/state_json.h"
+#include "train/optimizers/optimizer.h"
 #include "train/options.h"
 
 namespace ringlet::train {
+
+/// A StateArena in host memory, in the order of the registry's parameters.
+struct HostArena {
+  std::string name;
+  std::vector<std::vector<float>> tensors;
+};
 
 /// A model's and optimiser's numbers in host memory, in the order of the registry.
 struct HostState {
   std::vector<std::vector<float>> values;
   std::vector<std::vector<float>> buffers;
-  std::vector<std::vector<float>> velocities;  ///< empty: none (weights alone)
+  std::vector<HostArena> optimizer;  ///< empty: none (weights alone)
 };
 
 /// A state that was read from a folder.
@@ -33,11 +43,12 @@ struct SavedState : StateJson {
   std::filesystem::path folder;
 };
 
-/// Copies from the device. `velocity` is the optimiser's, or absent.
-HostState download(Device& device, const nn::Parameters& parameters, ConstView velocity);
-/// Copies to the device what `state` has.
+/// Copies from the device. `optimizer`: the optimiser's state; may be empty.
+HostState download(Device& device, const nn::Parameters& parameters,
+                   std::span<const StateArena> optimizer);
+/// Copies to the device what `state` has. Its arenas are those of `optimizer`, in the same order.
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
-            View velocity);
+            std::span<const StateArena> optimizer);
 
 /// Writes weights and buffers, and what the model is. Throws FileError.
 void save_model(const std::filesystem::path& file, const nn::Registry& registry,
@@ -52,7 +63,8 @@ void save_state(const std::filesystem::path& out, const nn::Registry& registry,
                 const Progress& progress, std::uint64_t data_hash);
 /// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
 SavedState read_state(const std::filesystem::path& out);
-/// Reads the numbers of a state.
-HostState load_state(const SavedState& saved, const nn::Registry& registry);
+/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError.
+HostState load_state(const SavedState& saved, const nn::Registry& registry,
+                     const std::vector<std::string>& arenas);
 
 }  // namespace ringlet::train

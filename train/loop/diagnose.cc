@@ -97,14 +97,19 @@ void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t s
 }
 
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {
-  const auto finite = [](float value) { return std::isfinite(value); };
-  for (std::size_t i = 0; i < state.values.size(); ++i) {
-    if (std::all_of(state.values[i].begin(), state.values[i].end(), finite)) continue;
-    throw Error(fmt::format(
-        "the update of step {} left numbers that are not finite in the parameter {}; nothing was "
-        "saved over the former state. Try a smaller --lr",
-        step, registry.parameters[i]->name));
-  }
+  const auto require_all = [&](const std::vector<std::vector<float>>& tensors,
+                               const std::string& what) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const auto finite = [](float value) { return std::isfinite(value); };
+      if (std::all_of(tensors[i].begin(), tensors[i].end(), finite)) continue;
+      throw Error(fmt::format(
+          "the update of step {} left numbers that are not finite in the {} {}; nothing was "
+          "saved over the former state. Try a smaller --lr",
+          step, what, registry.parameters[i]->name));
+    }
+  };
+  require_all(state.values, "parameter");
+  for (const HostArena& arena : state.optimizer) require_all(arena.tensors, arena.name + " of");
 }
 
 }  // namespace ringlet::train

@@ -25,8 +25,8 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 /// f16 or bf16, is not.
 [[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
 
-/// Throws Error naming the first parameter of `state` with numbers that are not finite: such a
-/// state must not replace the former one. `step`: steps done.
+/// Throws Error naming the first parameter of `state`, or part of the optimiser's state, with
+/// numbers that are not finite: such a state must not replace the former one. `step`: steps done.
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);
 
 }  // namespace ringlet::train

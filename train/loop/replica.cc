@@ -54,9 +54,6 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
                                                  gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
-  optimizer_ = std::make_unique<Sgd>(
-      device, *parameters_,
-      SgdSpec{static_cast<float>(spec.recipe.weight_decay), spec.recipe.nesterov});
 }
 
 void Replica::run_forward(const data::Batch& batch, bool training, ConstView position) {

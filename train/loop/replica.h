@@ -1,7 +1,7 @@
-// Replica: one copy of the model on one device, and the operations of a training step on it.
+// Replica: one copy of the model on one device, and its passes forward and backward.
 //
 // It knows nothing of the other replicas. Whoever drives it (train_loop.h) cuts the data, lets
-// GradientSync sum the gradients between backward() and update(), and decides when to stop.
+// GradientSync sum the gradients after backward(), updates, and decides when to stop.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,6 @@
 #include "nn/parameters.h"
 #include "nn/plan.h"
 #include "nn/tape.h"
-#include "train/optimizers/optimizer.h"
 #include "train/options.h"
 
 namespace ringlet::train {
@@ -48,7 +47,6 @@ class Replica {
   Device& device() { return device_; }
   nn::Parameters& parameters() { return *parameters_; }
   const nn::Plan& plan() const { return plan_; }
-  Sgd& optimizer() { return *optimizer_; }
   nn::Tape& tape() { return *tape_; }
 
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
@@ -60,8 +58,6 @@ class Replica {
   /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
   /// world), into the current gradient arena.
   void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
-  /// Optimiser step with the gradients in arena 0; rates as StepInputs has them.
-  void update(ConstView rates) { optimizer_->step(rates); }
 
   /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
   /// answers are added to `counts` (i32 [2 K], see classify.h).
@@ -78,7 +74,6 @@ class Replica {
   std::unique_ptr<nn::Parameters> parameters_;
   std::unique_ptr<Arena> activations_;
   std::unique_ptr<nn::Tape> tape_;
-  std::unique_ptr<Sgd> optimizer_;
   nn::Variable labels_;
   nn::Variable logits_;
   nn::Variable loss_;

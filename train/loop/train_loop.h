@@ -7,15 +7,13 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "kernels/async_copy.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/evaluator.h"
-#include "train/loop/replica.h"
+#include "train/loop/run_reporter.h"
+#include "train/loop/state_saver.h"
 #include "train/loop/step_graphs.h"
-#include "train/loop/step_inputs.h"
+#include "train/loop/train_step.h"
 #include "train/run_setup.h"
-#include "train/stopwatch.h"
-#include "train/sync/gradient_sync.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {
@@ -47,61 +45,48 @@ class TrainLoop {
   /// Returns when every step so far has run and was reported.
   void settle();
 
-  Replica& replica() { return replica_; }
-  const PhaseSeconds& phases() const { return phases_; }
+  Replica& replica() { return step_.replica(); }
+  const Optimizer& optimizer() const { return step_.optimizer(); }
+  const PhaseSeconds& phases() { return step_.phases(); }
   const Progress& progress() const { return progress_; }
 
  private:
-  /// A step whose numbers are on their way to the host, or have just come.
+  /// A step whose sums are on their way to the host, or have just come.
   struct Pending {
     std::int64_t step = 0;  // steps done with it
     std::int64_t samples = 0;
     double lr = 0;
-    double loss_sum = 0;
-    double grad_norm = 0;
+    StepSums sums{};
   };
 
-  bool run_step();
-  void compute_gradients();
-  void update();
-  void await_statistics(std::int64_t samples, double lr);
-  /// Takes in the numbers of all steps but the last `in_flight`.
-  void take_statistics(std::size_t in_flight);
-  void report_settled();
+  void check_plan();
   void load_start();
-  void announce();
-  void run_unit(std::int64_t unit, bool last);
-  void check_loss(double loss, std::int64_t step);
-  void report_sync();
-  void report_step(const Pending& step, double seconds);
+  void run_step();
+  void compute_gradients();
+  const data::Batch& next_batch();
+  void send_sums(std::int64_t samples, double lr);
+  /// Takes in the sums of all steps but the last `in_flight`.
+  void take_sums(std::size_t in_flight);
+  void check_sums(const Pending& step);
+  void report_settled();
   void after_step();
+  void check_replicas();
   void end_epoch();
-  bool save_is_due() const;
   void save_if_due(bool at_end);
-  void save(bool finished);
 
   const RunSetup& setup_;
   Device& device_;
   comm::Communicator& communicator_;
-  std::vector<RunListener*> listeners_;
-  bool wants_grad_norm_;  // some listener does
-  Replica replica_;
-  ShardTree tree_;
-  GradientSync sync_;
+  RunReporter reporter_;
+  TrainStep step_;
   Evaluator evaluator_;
+  StateSaver saver_;
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
-  StepInputs inputs_;
-  Readback statistics_;
   std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
   bool stop_agreed_ = false;                // the wish to stop has reached every rank
   Progress progress_;
   RunResult result_;
-  PhaseSeconds phases_, phases_at_epoch_;
-  Stopwatch report_watch_;            // since the last report of a step
-  Stopwatch epoch_watch_;             // since the first step of the epoch in this process
-  std::int64_t trained_samples_ = 0;  // since then
-  std::int64_t saved_step_ = -1;
 };
 
 }  // namespace ringlet::train

@@ -1,20 +1,54 @@
 #include "train/optimizers/optimizer.h"
 
+#include <fmt/format.h>
+
+#include <array>
+
 #include "kernels/elementwise.h"
+#include "train/optimizers/sgd.h"
 
 namespace ringlet::train {
 
-Sgd::Sgd(Device& device, const nn::Parameters& parameters, const SgdSpec& spec)
-    : device_(device),
-      parameters_(parameters),
-      spec_(spec),
-      velocity_(device, {parameters.plan().elements}) {
-  fill(device.compute(), 0, velocity_);
+std::span<const OptimizerEntry> optimizers() {
+  static const std::array all{
+      sgd_optimizer(),
+  };
+  return all;
 }
 
-void Sgd::step(ConstView rates) {
-  sgd_update(device_.compute(), spec_, rates, parameters_.values(),
-             parameters_.gradients().slice(0, parameters_.plan().elements), velocity_);
+const OptimizerEntry& find_optimizer(const std::string& name) {
+  std::vector<std::string> names;
+  for (const OptimizerEntry& entry : optimizers()) {
+    if (entry.name == name) return entry;
+    names.emplace_back(entry.name);
+  }
+  throw ContractError(fmt::format("there is no optimiser '{}'; the optimisers are {}", name,
+                                  fmt::join(names, ", ")));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& parameters,
+                                          const Recipe& recipe, const MakeOptimizer& own) {
+  const MakeOptimizer& make = own ? own : find_optimizer(recipe.optimizer).make;
+  return make(device, parameters, recipe);
+}
+
+std::vector<std::string> names_of(std::span<const StateArena> state) {
+  std::vector<std::string> names;
+  for (const StateArena& arena : state) names.push_back(arena.name);
+  return names;
+}
+
+Optimizer::Optimizer(Device& device, const nn::Parameters& parameters,
+                     std::initializer_list<const char*> arenas)
+    : device_(device), parameters_(parameters) {
+  for (const char* name : arenas) {
+    state_.push_back({name, Tensor(device, {parameters.plan().elements})});
+    fill(device.compute(), 0, state_.back().numbers);
+  }
+}
+
+ConstView Optimizer::gradients() const {
+  return parameters_.gradients().slice(0, parameters_.plan().elements);
 }
 
 }  // namespace ringlet::train

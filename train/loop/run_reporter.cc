@@ -1,0 +1,86 @@
+#include "train/loop/run_reporter.h"
+
+#include <algorithm>
+
+namespace ringlet::train {
+
+RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> listeners)
+    : setup_(setup),
+      listeners_(listeners.begin(), listeners.end()),
+      wants_grad_norm_(
+          std::any_of(listeners.begin(), listeners.end(),
+                      [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
+
+void RunReporter::started(const comm::Communicator& communicator, const nn::Plan& plan,
+                          const std::vector<Bucket>& buckets) {
+  if (listeners_.empty()) return;
+  StartReport report{.options = setup_.options,
+                     .plan = plan,
+                     .buckets = buckets,
+                     .data = setup_.data.train->description(),
+                     .steps_per_epoch = setup_.partition.steps_per_epoch(),
+                     .planned_steps = setup_.planned_steps,
+                     .first_step = setup_.first_step,
+                     .shards = setup_.partition.shards,
+                     .samples_per_pass = setup_.replica.max_train_batch,
+                     .layout = setup_.replica.layout,
+                     .sync = strategies_in_words(communicator, buckets),
+                     .sync_plan = plan_sync(communicator, buckets, setup_.options.execution)};
+  for (int rank = 0; rank < setup_.ranks; ++rank) {
+    report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
+  }
+  for (RunListener* listener : listeners_) listener->started(report);
+}
+
+void RunReporter::step_begins(std::int64_t samples, bool alone) {
+  if (trained_samples_ == 0) epoch_watch_ = Stopwatch();
+  if (alone) report_watch_ = Stopwatch();
+  trained_samples_ += samples;
+}
+
+void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr) {
+  StepReport report;
+  report.step = step;
+  report.epoch = setup_.partition.epoch_of(step - 1) + 1;
+  report.step_in_epoch = (step - 1) % setup_.partition.steps_per_epoch() + 1;
+  report.loss = sums.loss / static_cast<double>(sums.samples);
+  report.lr = lr;
+  report.samples = sums.samples;
+  report.seconds = report_watch_.seconds();
+  if (wants_grad_norm_) report.grad_norm = sums.grad_norm;
+  for (RunListener* listener : listeners_) listener->step_done(report);
+  report_watch_ = Stopwatch();
+}
+
+EpochReport RunReporter::end_epoch(const Progress& progress, const PhaseSeconds& phases) {
+  EpochReport report;
+  report.seconds = epoch_watch_.seconds();
+  report.epoch = setup_.partition.epoch_of(progress.step - 1) + 1;
+  report.step = progress.step;
+  report.train_loss = progress.epoch_loss / static_cast<double>(progress.epoch_samples);
+  report.samples_per_second = static_cast<double>(trained_samples_) / report.seconds;
+  report.phases = phases.since(phases_at_epoch_);
+  report.sync_share = report.phases.sync / report.seconds;
+  phases_at_epoch_ = phases;
+  trained_samples_ = 0;
+  return report;
+}
+
+void RunReporter::epoch_done(const EpochReport& report) {
+  for (RunListener* listener : listeners_) listener->epoch_done(report);
+}
+
+void RunReporter::saved(const std::string& path) {
+  for (RunListener* listener : listeners_) listener->saved(path);
+}
+
+void RunReporter::ended(const GradientSync& sync) {
+  for (RunListener* listener : listeners_) {
+    if (sync.steps() == 0) break;
+    const double waited = sync.waited_seconds() / static_cast<double>(sync.steps());
+    listener->synchronised({sync.steps(), sync.median_seconds(), waited});
+  }
+  for (RunListener* listener : listeners_) listener->ended();
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,47 @@
+// RunReporter: tells the listeners of rank 0 what the loop does, and how long it takes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "nn/plan.h"
+#include "train/loop/train_step.h"
+#include "train/run_setup.h"
+#include "train/stopwatch.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+class RunReporter {
+ public:
+  /// `setup` and the listeners outlive the reporter. On ranks other than 0 there are none.
+  RunReporter(const RunSetup& setup, std::span<RunListener* const> listeners);
+
+  bool wants_grad_norm() const { return wants_grad_norm_; }
+
+  void started(const comm::Communicator& communicator, const nn::Plan& plan,
+               const std::vector<Bucket>& buckets);
+  /// A step of `samples` begins. `alone`: no earlier one waits to be reported.
+  void step_begins(std::int64_t samples, bool alone);
+  /// To be called in the order of the steps. `step`: steps done with it.
+  void step_done(std::int64_t step, const StepSums& sums, double lr);
+  /// What is known of an epoch when its last step is done. Its clock stops here.
+  EpochReport end_epoch(const Progress& progress, const PhaseSeconds& phases);
+  void epoch_done(const EpochReport& report);
+  void saved(const std::string& path);
+  void ended(const GradientSync& sync);
+
+ private:
+  const RunSetup& setup_;
+  std::vector<RunListener*> listeners_;
+  bool wants_grad_norm_;
+  PhaseSeconds phases_at_epoch_;
+  Stopwatch report_watch_;            // since the last report of a step
+  Stopwatch epoch_watch_;             // since the first step of the epoch in this process
+  std::int64_t trained_samples_ = 0;  // since then
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,30 @@
+#include "train/loop/state_saver.h"
+
+#include "train/loop/diagnose.h"
+
+namespace ringlet::train {
+
+bool StateSaver::due(std::int64_t step) const {
+  const Files& files = setup_.options.files;
+  if (files.out.empty()) return false;
+  if (step == setup_.last_step) return true;
+  if (files.save_every > 0) return step % files.save_every == 0;
+  return step % setup_.partition.steps_per_epoch() == 0;
+}
+
+void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& reporter) {
+  const std::filesystem::path& out = setup_.options.files.out;
+  if (saved_step_ == progress.step) return;
+  const nn::Registry& registry = step.replica().parameters().registry();
+  const HostState state = step.download_state();
+  require_finite(state, registry, progress.step);
+  save_state(out, registry, state, setup_.model, setup_.options.recipe, progress,
+             setup_.data.train->hash());
+  saved_step_ = progress.step;
+  reporter.saved((out / "state").string());
+  if (progress.step != setup_.last_step) return;
+  save_model(out / "model.safetensors", registry, state, setup_.model);
+  reporter.saved((out / "model.safetensors").string());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,130 @@
+#include "train/loop/train_step.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/l2_norm.h"
+#include "train/failure.h"
+#include "train/stopwatch.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// Places of the statistics behind the gradients: sums over the ranks, then what a rank computes of
+/// the summed gradient for itself.
+enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStopWishes = 2, kGradNorm = 3 };
+
+View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0) {
+  return parameters.statistics(arena).slice(which, which + 1);
+}
+
+}  // namespace
+
+TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
+                     const TrainStepOptions& options)
+    : device_(device),
+      communicator_(communicator),
+      replica_(device, spec, &communicator.allocator(device)),
+      optimizer_(
+          make_optimizer(device, replica_.parameters(), spec.recipe, options.make_optimizer)),
+      tree_(options.shards),
+      sync_(device, communicator, replica_.parameters(), tree_, options.sync),
+      inputs_(device),
+      sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
+      grad_norm_(options.grad_norm || sync_.narrows()) {}
+
+TrainStep::~TrainStep() {
+  drain(device_.communication());
+  drain(device_.compute());
+}
+
+void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
+                      bool stop_wished) {
+  inputs_.upload(rates, world_samples, own_samples, stop_wished);
+}
+
+void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView position) {
+  Stream& compute = device_.compute();
+  nn::Parameters& parameters = replica_.parameters();
+  const int arena = ShardTree::arena_of(micro.shard);
+  communicator_.set_activity("forward and backward");
+  if (micro.first_of_shard) {
+    parameters.use_gradient_arena(arena);
+    fill(compute, 0, parameters.statistics(arena));
+  }
+  {
+    const PhaseTimer timer(phases_.forward);
+    replica_.forward(batch, position);
+    replica_.add_loss_to(statistic(parameters, kLossSum, arena));
+  }
+  if (micro.last) {
+    copy(compute, inputs_.counts(), parameters.statistics(arena).slice(kSamples, kStopWishes + 1));
+    sync_.begin_step();
+  }
+  {
+    const PhaseTimer timer(phases_.backward);
+    const double waited = sync_.waited_seconds();
+    replica_.backward(inputs_.loss_seed(),
+                      {.accumulate = !micro.first_of_shard, .last = micro.last}, &sync_);
+    phases_.sync += sync_.waited_seconds() - waited;
+    phases_.backward -= sync_.waited_seconds() - waited;
+  }
+  if (micro.last_of_shard && !micro.last) tree_.merge(compute, parameters, micro.shard);
+}
+
+void TrainStep::finish_gradients() {
+  const double waited = sync_.waited_seconds();
+  {
+    const ScopedSpan span(device_.compute().tracer(), "wait for gradients", "phase");
+    communicator_.set_activity("waiting for gradients");
+    sync_.finish();
+  }
+  phases_.sync += sync_.waited_seconds() - waited;
+  if (!grad_norm_) return;
+  const nn::Parameters& parameters = replica_.parameters();
+  l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements),
+          statistic(parameters, kGradNorm));
+}
+
+void TrainStep::update() {
+  const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
+  optimizer_->step(inputs_.rates());
+}
+
+void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters().statistics()); }
+
+StepSums TrainStep::take_sums() {
+  const auto* sums = static_cast<const float*>(sums_.finish());
+  communicator_.require_alive();
+  return {.loss = static_cast<double>(sums[kLossSum]),
+          .samples = static_cast<std::int64_t>(sums[kSamples]),
+          .stop_wishes = static_cast<int>(sums[kStopWishes]),
+          .grad_norm = static_cast<double>(sums[kGradNorm])};
+}
+
+void TrainStep::broadcast_state() {
+  const nn::Parameters& parameters = replica_.parameters();
+  Stream& stream = device_.communication();
+  device_.compute().synchronize();
+  communicator_.broadcast(stream, 0, parameters.values(), "parameters");
+  for (const StateArena& arena : optimizer_->state()) {
+    communicator_.broadcast(stream, 0, arena.numbers, "optimiser state");
+  }
+  communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
+  stream.synchronize();
+  communicator_.require_alive();
+}
+
+HostState TrainStep::download_state() {
+  return download(device_, replica_.parameters(), optimizer_->state());
+}
+
+void TrainStep::upload_state(const HostState& state) {
+  upload(device_, state, replica_.parameters(), optimizer_->state());
+}
+
+void TrainStep::abandon() noexcept {
+  communicator_.abort(message_of_current_exception());
+  drain(device_.communication());
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,106 @@
+// TrainStep: one rank's optimiser step, for the library's loop (train_loop.h) and for loops of
+// one's own (train/learner.h).
+//
+//   begin()                     rates and counts, sent to the device
+//   add(), once a micro-batch   forward and backward; during the last one's backward, buckets of
+//                               gradients are summed over the ranks
+//   finish_gradients()          what is enqueued from here on reads the sums
+//   send_sums(), take_sums()    loss, samples and wishes of all ranks, on their way to the host
+//   update()                    the optimiser changes the parameters
+//
+// update() may come before take_sums(), so that nothing waits for the host, or after it, so that a
+// broken loss is found first. Every rank makes the same steps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/communicator.h"
+#include "data/loader.h"
+#include "kernels/async_copy.h"
+#include "train/files/state.h"
+#include "train/loop/replica.h"
+#include "train/loop/step_inputs.h"
+#include "train/optimizers/optimizer.h"
+#include "train/sync/gradient_sync.h"
+#include "train/telemetry/reports.h"
+
+namespace ringlet::train {
+
+struct TrainStepOptions {
+  SyncOptions sync{};
+  MakeOptimizer make_optimizer{};  ///< see TrainOptions
+  int shards = 1;                  ///< logical shards that this rank owns; 1 outside exact mode
+  int in_flight = 0;               ///< send_sums() may be called so often more than take_sums()
+  bool grad_norm = false;          ///< StepSums::grad_norm is wanted
+};
+
+/// Where a micro-batch stands in its step.
+struct MicroBatch {
+  int shard = 0;  ///< of this rank's, from 0
+  bool first_of_shard = true;
+  bool last_of_shard = true;
+  bool last = true;  ///< of this rank's step
+};
+
+/// Of a step, equal on all ranks.
+struct StepSums {
+  double loss = 0;  ///< sum over the world's samples
+  std::int64_t samples = 0;
+  int stop_wishes = 0;   ///< ranks that wish to stop
+  double grad_norm = 0;  ///< L2 norm of the summed gradient, where wanted or where it was narrow
+};
+
+class TrainStep {
+ public:
+  /// Device and communicator outlive the step. The parameters are not initialised.
+  TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
+            const TrainStepOptions& options);
+  /// Waits for what is under way: it uses this memory.
+  ~TrainStep();
+  TrainStep(const TrainStep&) = delete;
+  TrainStep& operator=(const TrainStep&) = delete;
+
+  /// `world_samples`: of the whole step on all ranks; gradients are divided by it. `own_samples`:
+  /// of this rank. Of several calls before a step's last micro-batch, the last one counts.
+  void begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
+             bool stop_wished);
+  /// The batch's memory, on the device, must stay until the stream has come through. It may be
+  /// empty. `position`: see Replica::forward().
+  void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
+  void finish_gradients();
+  void update();
+
+  void send_sums();
+  /// Waits for the oldest sums that were sent and not taken. Throws if a rank has failed, as the
+  /// sums may then be none.
+  StepSums take_sums();
+
+  /// Copies parameters, buffers and the optimiser's state from rank 0 to all. Collective.
+  void broadcast_state();
+  HostState download_state();
+  void upload_state(const HostState& state);
+
+  /// To be called where an exception leaves a step: tells the other ranks, and returns when no
+  /// collective reads this rank's memory any more.
+  void abandon() noexcept;
+
+  Replica& replica() { return replica_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
+  const GradientSync& sync() const { return sync_; }
+  PhaseSeconds& phases() { return phases_; }
+
+ private:
+  Device& device_;
+  comm::Communicator& communicator_;
+  Replica replica_;
+  std::unique_ptr<Optimizer> optimizer_;
+  ShardTree tree_;
+  GradientSync sync_;
+  StepInputs inputs_;
+  Readback sums_;
+  bool grad_norm_;
+  PhaseSeconds phases_;
+};
+
+}  // namespace ringlet::train
