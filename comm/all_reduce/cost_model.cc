@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 namespace ringlet::comm {
@@ -150,20 +149,6 @@ std::optional<CostFit> fit_cost_model(std::string_view strategy,
   fit.median_error = errors[errors.size() / 2];
   fit.worst_error = errors.back();
   return fit;
-}
-
-std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
-                                      int ranks) {
-  // Both times are straight lines over the bytes: the time for none, and the time per byte.
-  const auto line = [ranks](const ModeledStrategy& strategy) {
-    const double none = predicted_seconds(strategy.name, ranks, 0, strategy.model);
-    const double one = predicted_seconds(strategy.name, ranks, 1, strategy.model) - none;
-    return std::pair{none, one};
-  };
-  const auto [small_none, small_byte] = line(small);
-  const auto [large_none, large_byte] = line(large);
-  if (!(small_none < large_none) || !(large_byte < small_byte)) return {};
-  return (large_none - small_none) / (small_byte - large_byte);
 }
 
 }  // namespace ringlet::comm

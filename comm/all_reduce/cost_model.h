@@ -69,15 +69,4 @@ struct CostFit {
 /// reduced grow together, so no measurement tells them apart.
 std::optional<CostFit> fit_cost_model(std::string_view strategy, std::span<const CostPoint> points);
 
-/// A strategy with its model.
-struct ModeledStrategy {
-  std::string_view name;
-  CostModel model;
-};
-
-/// The bytes from which on `large`, which is slower for few, is faster than `small`; nothing where
-/// one of them is never the faster.
-std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
-                                      int ranks);
-
 }  // namespace ringlet::comm

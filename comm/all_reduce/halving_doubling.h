@@ -33,7 +33,6 @@ class HalvingDoublingAllReduce final : public AllReduce {
   struct Halves {
     std::int64_t begin, middle, end;
     bool keeps_lower;
-    std::int64_t sent() const { return keeps_lower ? end - middle : middle - begin; }
     View kept_of(const View& data) const;
     View sent_of(const View& data) const;
   };

@@ -1,4 +1,4 @@
-// CostModel: the formulas of each strategy, what a fit finds again, and where two strategies meet.
+// CostModel: the formulas of each strategy, and what a fit finds again.
 #include "comm/all_reduce/cost_model.h"
 
 #include <gtest/gtest.h>
@@ -106,16 +106,6 @@ TEST(CostFit, NeedsTwoSizes) {
   EXPECT_FALSE(fit_cost_model("ring", {}));
   const CostPoint same[] = {{2, 4096, 1e-5}, {2, 4096, 2e-5}};
   EXPECT_FALSE(fit_cost_model("ring", same));
-}
-
-TEST(Crossover, IsWhereBothTakeEquallyLong) {
-  const ModeledStrategy doubling{"doubling", kMachine}, ring{"ring", kMachine};
-  const auto bytes = crossover_bytes(doubling, ring, 8);
-  ASSERT_TRUE(bytes);
-  EXPECT_NEAR(predicted_seconds("doubling", 8, *bytes, kMachine),
-              predicted_seconds("ring", 8, *bytes, kMachine), 1e-15);
-  EXPECT_FALSE(crossover_bytes(ring, doubling, 8));
-  EXPECT_FALSE(crossover_bytes(ring, ring, 8));
 }
 
 }  // namespace
