@@ -3,16 +3,20 @@
 // steps rank 0 has the sum, which goes back the same way. Few messages one after the other, each of
 // them whole: for small data, where latency is all.
 //
-// The sum is that of doubling (doubling_all_reduce.h) wherever p is a power of two.
+// The sum is that of doubling (doubling.h) wherever p is a power of two.
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
 class TreeAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "tree";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// Whole messages up and down all levels.
+  static PathCost path_cost(int ranks, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
