@@ -1,6 +1,6 @@
 #include "comm/collectives.h"
 
-#include "comm/all_reduce/parts.h"
+#include "comm/all_reduce/ring.h"
 #include "kernels/elementwise.h"
 #include "kernels/error.h"
 #include "kernels/reduce.h"
@@ -45,18 +45,7 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 }
 
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op) {
-  const int p = transport.size();
-  const int next = (transport.rank() + 1) % p;
-  const int previous = (transport.rank() + p - 1) % p;
-  const auto part = [&data, p](int of) {
-    const int index = (of % p + p) % p;
-    return data.slice(part_begin(data.count(), p, index), part_begin(data.count(), p, index + 1));
-  };
-  for (int step = 1; step < p; ++step) {  // each part ends at the rank whose it is
-    transport.exchange(stream, next, part(transport.rank() - step), previous,
-                       part(transport.rank() - step - 1), combine_of(op));
-  }
-  finish_reduction(stream, part(transport.rank()), op, p);
+  ring_reduce_scatter(transport, stream, data, op, transport.rank());
 }
 
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all) {

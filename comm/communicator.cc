@@ -38,11 +38,18 @@ void require_reducible(const char* operation, const View& data) {
 
 Communicator::Communicator(Transport& transport, const CommunicatorOptions& options)
     : transport_(transport),
-      all_reduce_(options.make_strategy ? options.make_strategy(transport)
-                                        : make_all_reduce(options.strategy, transport)),
+      strategies_(options.strategies),
+      all_reduce_(strategies_.make(options.strategy, transport, options.table)),
       host_(open_device({}, {.threads = 1, .overlap = false})),
       hashes_(static_cast<std::size_t>(transport.size())) {
   transport_.set_timeout(options.timeout_seconds);
+}
+
+std::optional<double> Communicator::predicted_seconds(std::int64_t bytes) const {
+  const Strategy* strategy = strategies_.find(strategy_for(bytes));
+  if (strategy == nullptr) return {};
+  return comm::predicted_seconds(strategy->path_cost, size(), static_cast<double>(bytes),
+                                 transport_.typical_costs());
 }
 
 template <class Body>

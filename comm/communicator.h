@@ -22,11 +22,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "comm/processes/plan_check.h"
 #include "comm/transport.h"
 #include "kernels/device.h"
@@ -34,9 +36,10 @@
 namespace ringlet::comm {
 
 struct CommunicatorOptions {
-  std::string strategy = "ring";  ///< of all_reduce: see make_all_reduce()
+  std::string strategy = "ring";  ///< of all_reduce: one of strategies.names()
   double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< longest wait for another rank
-  MakeAllReduce make_strategy = {};  ///< a strategy of one's own, in place of `strategy`
+  Strategies strategies = {};  ///< Ringlet's, and those that the program has added
+  StrategyTable table = {};    ///< for "auto": what was measured; else it picks by costs
 };
 
 class Communicator {
@@ -51,6 +54,9 @@ class Communicator {
   const char* strategy() const { return all_reduce_->name(); }
   /// Name of the strategy that all_reduce() uses for `bytes`; with `auto`, the one that it picks.
   const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
+  /// How long all_reduce() takes for `bytes` by that strategy's cost, with the transport's
+  /// typical_costs(). Nothing for a name that is none of CommunicatorOptions::strategies.
+  std::optional<double> predicted_seconds(std::int64_t bytes) const;
   Transport& transport() const { return transport_; }
   /// Memory from here is reduced fastest: see Transport::allocator().
   Allocator& allocator(Device& device) const { return transport_.allocator(device); }
@@ -108,6 +114,7 @@ class Communicator {
   std::uint64_t hash_of(Stream& stream, const ConstView& data);
 
   Transport& transport_;
+  Strategies strategies_;
   std::unique_ptr<AllReduce> all_reduce_;
   std::unique_ptr<Device> host_;       // its streams run in place
   std::vector<std::uint64_t> hashes_;  // of every rank, for require_identical

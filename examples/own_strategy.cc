@@ -7,12 +7,15 @@
 //             / \    |
 //            3   4   5
 //
-// Its sums are compared with the naive strategy's byte by byte, and a run is trained with it.
+// It says its name, what it needs and what it costs, and is added to a run's strategies. From then
+// on it is run by its name. Its sums are compared with the naive strategy's byte by byte, `auto`
+// weighs it against the others by that cost, and a run is trained with it.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "comm/transport/local/local_transport.h"
 #include "data/synthetic.h"
 #include "kernels/memory.h"
@@ -22,8 +25,20 @@ using namespace ringlet;
 
 class BinaryTree : public comm::AllReduce {
  public:
+  static constexpr const char* kName = "binary-tree";
+  static constexpr comm::Needs kNeeds = comm::Needs::nothing;  // beyond sending and receiving
+  /// Of the longest path, for `bytes` on each rank: a parent has two children, one after the other.
+  static comm::PathCost path_cost(int ranks, double bytes) {
+    double messages = 0;
+    for (int rank = ranks - 1; rank > 0; rank = (rank - 1) / 2) {
+      const int sibling = rank % 2 == 0 ? rank - 1 : rank + 1;
+      messages += sibling < ranks ? 2 : 1;
+    }
+    return {2 * messages, 2 * messages * bytes, messages * bytes};
+  }
+
   using AllReduce::AllReduce;
-  const char* name() const override { return "binary-tree"; }
+  const char* name() const override { return kName; }
 
   void run(Stream& stream, View data, ReduceOp op) override {
     for (const int child : {2 * rank() + 1, 2 * rank() + 2}) {
@@ -49,10 +64,6 @@ class BinaryTree : public comm::AllReduce {
   int parent() const { return (rank() - 1) / 2; }
 };
 
-std::unique_ptr<comm::AllReduce> make_tree(comm::Transport& transport) {
-  return std::make_unique<BinaryTree>(transport);
-}
-
 /// Every rank's sum of whole numbers, which floats add without rounding in any order.
 std::vector<std::vector<float>> sums(int ranks, const train::Execution& how) {
   constexpr std::int64_t kCount = 1000;
@@ -73,15 +84,30 @@ class LossKeeper : public train::RunListener {
   double loss = 0;
 };
 
+/// What `auto` picks for so many bytes between ranks that only send and receive.
+std::string picked(const comm::Strategies& strategies, int ranks, std::int64_t bytes) {
+  comm::LocalGroup group(1, {.first_rank = 0, .world_size = ranks});
+  return comm::Communicator(group.transport(0), {.strategy = "auto", .strategies = strategies})
+      .strategy_for(bytes);
+}
+
 int main() {
+  comm::Strategies strategies;
+  strategies.add<BinaryTree>();
   for (const int ranks : {1, 2, 3, 6, 8}) {
     train::Execution how{.devices = std::vector<DeviceId>(static_cast<std::size_t>(ranks))};
     how.sync = "naive";
     const auto naive = sums(ranks, how);
-    how.make_sync = make_tree;
+    how.strategies = strategies;
+    how.sync = "binary-tree";
     if (sums(ranks, how) != naive) return std::printf("%d ranks: the sums differ\n", ranks), 1;
   }
   std::printf("1, 2, 3, 6 and 8 ranks: the same sums as naive\n");
+  for (const std::int64_t bytes : {4, 64 << 20}) {
+    const std::string name = picked(strategies, 8, bytes);
+    std::printf("auto, 8 ranks, %lld bytes: %s\n", static_cast<long long>(bytes), name.c_str());
+    if (name == "binary-tree") return 1;  // doubling has fewer steps, a ring fewer bytes
+  }
 
   train::TrainOptions options{.recipe = train::default_recipe("mlp")};
   options.recipe.epochs = 1;
@@ -89,8 +115,8 @@ int main() {
   const data::Splits garments = data::make_synthetic({.train = 4000, .test = 500});
   double loss[2];
   for (const bool own : {false, true}) {
-    options.execution.sync = "naive";
-    if (own) options.execution.make_sync = make_tree;
+    options.execution.strategies = strategies;
+    options.execution.sync = own ? "binary-tree" : "naive";
     LossKeeper keeper;
     train::RunListener* listeners[] = {&keeper};
     train::train(make_run_setup(options, garments, 4), listeners);

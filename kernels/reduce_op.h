@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 namespace ringlet {
 
@@ -24,14 +22,6 @@ constexpr const char* name_of(ReduceOp op) {
       return "max";
   }
   return "?";
-}
-
-/// Nothing for a name that is none.
-constexpr std::optional<ReduceOp> parse_reduce_op(std::string_view name) {
-  for (const ReduceOp op : kReduceOps) {
-    if (name == name_of(op)) return op;
-  }
-  return std::nullopt;
 }
 
 }  // namespace ringlet

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "data/open_dataset.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
@@ -68,8 +68,8 @@ enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, nccl };
 struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   int threads = 1;                            ///< CPU threads a replica
-  std::string sync = "ring";                  ///< strategy of all-reduce
-  comm::MakeAllReduce make_sync{};            ///< a strategy of one's own, in place of `sync`
+  std::string sync = "ring";                  ///< strategy of all-reduce, by its name
+  comm::Strategies strategies{};              ///< Ringlet's, and those that the program has added
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: as the others

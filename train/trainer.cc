@@ -47,7 +47,9 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   const int first = group.first_rank();
   const TransportChoice transport = choose_transport(execution, processes != nullptr);
   const auto nccl = transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
-  const comm::MakeAllReduce make_strategy = tuned_strategy(execution, name_of(transport));
+  const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,
+                                          execution.strategies,
+                                          tuned_table(execution, name_of(transport))};
   ReplicaWatch watch(execution, first, group.world_size());
   const auto run_rank = [&](int rank) {
     try {
@@ -62,8 +64,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
       host.set_timeout(execution.comm_timeout);
       const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
       try {
-        comm::Communicator communicator(over_nccl ? *over_nccl : host,
-                                        {execution.sync, execution.comm_timeout, make_strategy});
+        comm::Communicator communicator(over_nccl ? *over_nccl : host, options);
         body(*device, communicator);
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         host.abort(message_of_current_exception());

@@ -9,7 +9,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
 #include "data/open_dataset.h"
 #include "nn/models/model.h"
@@ -323,7 +323,7 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
   train::Execution& execution = flags.options.execution;
   const char* group = "Synchronisation";
   std::vector<std::string> strategies;
-  for (const auto name : comm::all_reduce_strategies()) strategies.emplace_back(name);
+  for (const auto name : execution.strategies.names()) strategies.emplace_back(name);
   app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
       ->check(one_of(strategies))
       ->type_name(fmt::format("{}", fmt::join(strategies, "|")))

@@ -11,8 +11,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
 #include "bench/all_reduce/test_pattern.h"
-#include "comm/all_reduce/all_reduce.h"
-#include "comm/all_reduce/library.h"
+#include "comm/all_reduce/strategies.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -36,7 +35,7 @@ auto value_named(const std::string& name, const Values& values) {
 
 std::vector<std::string> strategy_names() {
   std::vector<std::string> names;
-  for (const auto name : comm::all_reduce_strategies()) names.emplace_back(name);
+  for (const auto name : comm::Strategies().names()) names.emplace_back(name);
   return names;
 }
 
@@ -263,11 +262,10 @@ bool all_strategies(const AllReduceFlags& flags) {
 /// The transport that `--transport auto` takes for a library's own strategy; nothing for other
 /// strategies. `over_gloo`: ranks are processes, on processors.
 std::optional<train::TransportChoice> transport_for(const std::string& strategy, bool over_gloo) {
-  if (strategy == "all" || !comm::needs_engine(strategy)) return {};
-  if (over_gloo && comm::runs_on(strategy, comm::GlooAllReduce::kName)) {
-    return train::TransportChoice::gloo;
-  }
-  if (strategy == comm::GlooAllReduce::kName) return {};  // which is told later
+  const comm::Needs needs = comm::Strategies().needs_of(strategy);
+  if (!comm::needs_engine(needs)) return {};
+  if (over_gloo && comm::runs_on(needs, "gloo")) return train::TransportChoice::gloo;
+  if (needs == comm::Needs::gloo) return {};  // which is told later
   return train::TransportChoice::nccl;
 }
 
@@ -298,13 +296,14 @@ const char* engine_of(train::TransportChoice transport) {
 
 /// What the strategy needs and `execution` lacks; "" if it can run.
 std::string need_of(const std::string& strategy, const train::Execution& execution) {
+  const comm::Needs needs = execution.strategies.needs_of(strategy);
   // Every process of a benchmark has one rank, so Gloo's engine is there.
-  if (comm::needs_engine(strategy) && !comm::runs_on(strategy, engine_of(execution.transport))) {
-    return comm::engine_need(strategy);
+  if (comm::needs_engine(needs) && !comm::runs_on(needs, engine_of(execution.transport))) {
+    return comm::engine_need(needs);
   }
   const bool share_memory = execution.transport == train::TransportChoice::local ||
                             execution.transport == train::TransportChoice::shm;
-  if (comm::needs_peer_access(strategy) && !share_memory) return "ranks that share memory";
+  if (needs == comm::Needs::peer_access && !share_memory) return "ranks that share memory";
   return "";
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/all_reduce/sizes.h"
+#include "comm/all_reduce/strategies.h"
 
 namespace ringlet::bench {
 
@@ -78,7 +79,10 @@ void fit(Series& series) {
   for (const Measurement& m : series.curve) {
     points.push_back({m.ranks, static_cast<double>(m.bytes), 1e-6 * m.median_us});
   }
-  series.fit = comm::fit_cost_model(series.rows.front().strategy, points);
+  const comm::Strategies known;
+  const comm::Strategy* strategy = known.find(series.rows.front().strategy);
+  if (strategy != nullptr) series.path_cost = strategy->path_cost;
+  series.fit = comm::fit_cost_model(series.path_cost, points);
 }
 
 /// The median at a measured size, or infinity.
@@ -129,7 +133,7 @@ std::vector<Stretch> fastest_of(const std::vector<Series>& series) {
 }  // namespace
 
 double Series::predicted_seconds(double bytes) const {
-  return comm::predicted_seconds(rows.front().strategy, rows.front().ranks, bytes, fit->model);
+  return comm::predicted_seconds(path_cost, rows.front().ranks, bytes, fit->model);
 }
 
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {

@@ -20,6 +20,8 @@ struct Series {
   std::vector<Measurement> rows{};   ///< at least one
   std::vector<Measurement> curve{};  ///< the quickest of the rows of each size
   std::optional<comm::CostFit> fit;  ///< nothing for a single size
+  /// Of the strategy with that name; of one message for names that only other engines have.
+  comm::PathCostOf path_cost = comm::cost_of_one_message;
   /// The model's time in seconds; only with a fit.
   double predicted_seconds(double bytes) const;
 };

@@ -110,15 +110,22 @@ class RankBuffers {
   volatile std::uint64_t kept_ = 0;  // so that the result is read
 };
 
+comm::CommunicatorOptions options_of(train::Execution execution, const std::string& strategy,
+                                     const std::string& transport) {
+  execution.sync = strategy;
+  return {strategy, execution.comm_timeout, execution.strategies,
+          train::tuned_table(execution, transport)};
+}
+
 /// One strategy on one size, seen from one rank.
 class StrategyBench {
  public:
   StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Transport& transport,
-                const std::string& strategy, const comm::MakeAllReduce& make_strategy,
+                const std::string& strategy, const std::string& transport_name,
                 RankBarrier& barrier, RankBuffers& buffers)
       : options_(options),
         stream_(device.communication()),
-        communicator_(transport, {strategy, options.execution.comm_timeout, make_strategy}),
+        communicator_(transport, options_of(options.execution, strategy, transport_name)),
         barrier_(barrier),
         buffers_(buffers),
         name_(fmt::format("{} {}", communicator_.strategy(), size_text(buffers.bytes()))) {}
@@ -225,15 +232,6 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
   return row;
 }
 
-/// The maker of a strategy whose name alone does not say how to make it.
-comm::MakeAllReduce maker_of(const AllReduceBenchOptions& options, const std::string& strategy,
-                             const std::string& transport) {
-  train::Execution execution = options.execution;
-  execution.sync = strategy;
-  execution.make_sync = options.make_strategy;
-  return train::tuned_strategy(execution, transport);
-}
-
 }  // namespace
 
 std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
@@ -265,8 +263,8 @@ std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options
         for (const std::int64_t bytes : options.sizes) {
           RankBuffers buffers(options, device, world, bytes);
           for (const std::string& strategy : options.strategies) {
-            StrategyBench bench(options, device, world.transport(), strategy,
-                                maker_of(options, strategy, transport), barrier, buffers);
+            StrategyBench bench(options, device, world.transport(), strategy, transport, barrier,
+                                buffers);
             const std::vector<RankResult> results = bench.run();
             if (trace != nullptr) bench.run_traced(*trace, device);
             if (world.world().local_rank != 0) continue;

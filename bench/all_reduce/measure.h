@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "bench/all_reduce/measurement.h"
-#include "comm/all_reduce/all_reduce.h"
 #include "comm/processes/process_group.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
@@ -36,8 +35,8 @@ inline constexpr std::int64_t kComparedAlways = 4 << 20;  ///< bytes, see above
 inline constexpr int kTracedCalls = 3;  ///< of each size and strategy, after those that are timed
 
 struct AllReduceBenchOptions {
-  std::vector<std::int64_t> sizes;  ///< bytes on each rank, whole elements
-  std::vector<std::string> strategies;
+  std::vector<std::int64_t> sizes;      ///< bytes on each rank, whole elements
+  std::vector<std::string> strategies;  ///< names of execution.strategies
   DType type = DType::f32;
   ReduceOp op = ReduceOp::sum;
   bool in_place = true;
@@ -47,7 +46,6 @@ struct AllReduceBenchOptions {
   bool check = true;   ///< compare results with the exact ones
   /// Devices of this process's ranks, transport and time-out.
   train::Execution execution{};
-  comm::MakeAllReduce make_strategy{};  ///< in place of those that `strategies` name
 };
 
 /// Name of what carries the data: "local", "shm", "gloo" or "nccl".

@@ -1,9 +1,8 @@
 // AllReduce: a strategy by which every rank gets the sum (or mean, minimum, maximum) over all
-// ranks. Strategies stand on Transport alone; those of library.h ask a library.
+// ranks. Each strategy has a pair of files in this folder; strategies.h knows them by name.
 //
-// Notation: p ranks, n bytes on each. What each strategy sends, and in which order it adds:
+// p ranks, n bytes on each. In how many steps, what each rank sends, in which order it adds:
 //
-//   strategy             steps           bytes of each rank        order of additions
 //   naive                through rank 0  rank 0 (p-1) n, others n  ((x0 + x1) + x2) + ...
 //   tree                 2 log2 p        at most n log2 p          as doubling, in rank 0
 //   ring                 2 (p-1)         2 n (p-1)/p               each chunk in another rotation
@@ -24,8 +23,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "comm/transport.h"
 
@@ -65,20 +62,7 @@ class AllReduce {
   Transport& transport_;
 };
 
-/// Makes a strategy on a rank's transport. This is how a program hands over a strategy of its own.
-/// All ranks must make the same one.
+/// Makes a strategy on a rank's transport.
 using MakeAllReduce = std::function<std::unique_ptr<AllReduce>(Transport& transport)>;
-
-/// One of all_reduce_strategies(). Throws ContractError naming these for any other name, and saying
-/// what is missing where the transport lacks what the strategy needs.
-std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport& transport);
-
-/// Whether the strategy is an engine's (Transport::engine).
-bool needs_engine(std::string_view strategy);
-/// Whether the strategy reads other ranks' memory (Transport::peer_access).
-bool needs_peer_access(std::string_view strategy);
-
-/// The names that make_all_reduce knows.
-std::vector<std::string_view> all_reduce_strategies();
 
 }  // namespace ringlet::comm

@@ -1,47 +1,45 @@
 #include "comm/all_reduce/auto.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "comm/all_reduce/library.h"
-#include "kernels/reduce.h"
 
 namespace ringlet::comm {
 
 namespace {
 
-bool can_run(std::string_view strategy, Transport& transport) {
-  if (strategy == AutoAllReduce::kName) return false;
-  if (needs_engine(strategy)) return runs_on(strategy, engine_name(transport));
-  if (needs_peer_access(strategy)) {
-    return transport.peer_access() != nullptr && transport.size() <= kMaxReduced;
-  }
-  return true;
+bool can_run(std::string_view name, const Strategies& strategies, Transport& transport) {
+  const Strategy* strategy = strategies.find(name);
+  return strategy != nullptr && has(transport, strategy->needs);
 }
 
-StrategyTable default_table(Transport& transport) {
+StrategyTable default_table(const Strategies& strategies, Transport& transport) {
   if (engine_name(transport) == NcclAllReduce::kName) {
     return {{transport.size(), 0, NcclAllReduce::kName}};
   }
-  std::vector<std::string_view> candidates;
+  std::vector<Strategy> candidates = strategies.all();
+  std::erase_if(candidates, [&](const Strategy& strategy) {
+    return needs_engine(strategy.needs) || !has(transport, strategy.needs);
+  });
   // Strategies that send nothing come first: they win where the model sees no difference.
-  for (const bool sends : {false, true}) {
-    for (const std::string_view name : all_reduce_strategies()) {
-      if (needs_engine(name) || !can_run(name, transport)) continue;
-      if (needs_peer_access(name) != sends) candidates.push_back(name);
-    }
-  }
+  std::stable_partition(candidates.begin(), candidates.end(), [](const Strategy& strategy) {
+    return strategy.needs == Needs::peer_access;
+  });
   return modeled_table(candidates, transport.size(), transport.typical_costs());
 }
 
 }  // namespace
 
-AutoAllReduce::AutoAllReduce(Transport& transport, const StrategyTable& table)
+AutoAllReduce::AutoAllReduce(Transport& transport, const Strategies& strategies,
+                             const StrategyTable& table)
     : AllReduce(transport), table_(table) {
-  std::erase_if(table_, [&](const auto& range) { return !can_run(range.strategy, transport); });
-  if (table_.empty()) table_ = default_table(transport);
+  std::erase_if(table_, [&](const StrategyRange& range) {
+    return !can_run(range.strategy, strategies, transport);
+  });
+  if (table_.empty()) table_ = default_table(strategies, transport);
   for (const StrategyRange& range : table_) {
     auto& strategy = strategies_[range.strategy];
-    if (!strategy) strategy = make_all_reduce(range.strategy, transport);
+    if (!strategy) strategy = strategies.make(range.strategy, transport);
   }
 }
 
@@ -55,6 +53,25 @@ std::optional<std::int64_t> AutoAllReduce::elements_sent(std::int64_t count) con
 
 AllReduce& AutoAllReduce::strategy_for(std::int64_t bytes) const {
   return *strategies_.find(look_up(table_, size(), bytes))->second;
+}
+
+StrategyTable modeled_table(const std::vector<Strategy>& candidates, int ranks,
+                            const CostModel& model) {
+  constexpr int kLargest = 30;  // 1 GiB
+  StrategyTable table;
+  for (int power = 0; power <= kLargest && !candidates.empty(); ++power) {
+    const std::int64_t bytes = power == 0 ? 0 : std::int64_t{1} << power;
+    const auto seconds = [&](const Strategy& strategy) {
+      return predicted_seconds(strategy.path_cost, ranks, static_cast<double>(bytes), model);
+    };
+    const auto fastest =
+        std::min_element(candidates.begin(), candidates.end(),
+                         [&](auto& a, auto& b) { return seconds(a) < seconds(b); });
+    if (table.empty() || table.back().strategy != fastest->name) {
+      table.push_back({ranks, bytes, fastest->name});
+    }
+  }
+  return table;
 }
 
 }  // namespace ringlet::comm

@@ -1,15 +1,17 @@
 // AutoAllReduce: picks another strategy by the size of the data. It follows a table that was
-// measured on this machine, or else the cost model with round figures for the transport. Over NCCL
-// it takes NCCL's own all-reduce, which picks by itself.
+// measured on this machine, or else the costs that the strategies state, with round figures for the
+// transport. Over NCCL it takes NCCL's own all-reduce, which picks by itself.
 //
-// Every rank picks without asking the others, so all ranks must have the same table.
+// Every rank picks without asking the others, so all ranks must have the same table and strategies.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "comm/all_reduce/strategy_table.h"
 
 namespace ringlet::comm {
@@ -18,8 +20,10 @@ class AutoAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "auto";
 
-  /// Passes over ranges of the table whose strategy this transport cannot run.
-  explicit AutoAllReduce(Transport& transport, const StrategyTable& table = {});
+  /// Passes over ranges of the table whose strategy is not among `strategies`, or cannot run over
+  /// this transport.
+  AutoAllReduce(Transport& transport, const Strategies& strategies,
+                const StrategyTable& table = {});
   const char* name() const override { return kName; }
   const char* name_for(std::int64_t bytes) const override { return strategy_for(bytes).name(); }
   void run(Stream& stream, View data, ReduceOp op) override;
@@ -32,5 +36,10 @@ class AutoAllReduce final : public AllReduce {
   StrategyTable table_;
   std::map<std::string, std::unique_ptr<AllReduce>, std::less<>> strategies_;  // of the table
 };
+
+/// For each power of two of bytes up to 1 GiB, the candidate that the model says is the fastest; of
+/// several, the first.
+StrategyTable modeled_table(const std::vector<Strategy>& candidates, int ranks,
+                            const CostModel& model);
 
 }  // namespace ringlet::comm

@@ -1,59 +1,16 @@
 #include "comm/all_reduce/cost_model.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 namespace ringlet::comm {
 
-namespace {
+PathCost cost_of_one_message(int /*ranks*/, double bytes) { return {1, bytes, bytes}; }
 
-/// ceil(log2(ranks))
-double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
-
-/// Cost of a strategy for powers of two: `path` on the largest one, and folding the other ranks in
-/// and out.
-template <class Path>
-PathCost folded(int ranks, double bytes, Path path) {
-  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  PathCost cost = path(power, levels_of(power));
-  if (power == ranks) return cost;
-  return {cost.steps + 2, cost.bytes + 2 * bytes, cost.reduced_bytes + bytes};
-}
-
-}  // namespace
-
-PathCost path_cost(std::string_view strategy, int ranks, double bytes) {
-  if (ranks < 2) return {};
-  const double p = ranks, lg = levels_of(ranks);
-  const double scattered = bytes * (p - 1) / p;
-  if (strategy == "naive") return {2 * (p - 1), 2 * (p - 1) * bytes, (p - 1) * bytes};
-  if (strategy == "tree") return {2 * lg, 2 * lg * bytes, lg * bytes};
-  if (strategy == "ring" || strategy == "nccl" || strategy == "gloo") {
-    return {2 * (p - 1), 2 * scattered, scattered};
-  }
-  if (strategy == "library") return {2 * (p - 1), 2 * bytes, bytes};
-  if (strategy == "one-shot") return {1, (p - 1) * bytes, (p - 1) * bytes};
-  if (strategy == "two-shot") return {2, 2 * scattered, scattered};
-  if (strategy == "doubling") {
-    return folded(ranks, bytes, [&](int, double levels) {
-      return PathCost{levels, levels * bytes, levels * bytes};
-    });
-  }
-  if (strategy == "halving-doubling") {
-    return folded(ranks, bytes, [&](int power, double levels) {
-      const double halves = bytes * (power - 1) / power;
-      return PathCost{2 * levels, 2 * halves, halves};
-    });
-  }
-  return {1, bytes, bytes};
-}
-
-double predicted_seconds(std::string_view strategy, int ranks, double bytes,
-                         const CostModel& model) {
-  const PathCost path = path_cost(strategy, ranks, bytes);
+double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model) {
+  if (ranks < 2) return 0;
+  const PathCost path = path_cost(ranks, bytes);
   return path.steps * model.latency_s + path.bytes * model.seconds_per_byte +
          path.reduced_bytes * model.seconds_per_reduced_byte;
 }
@@ -66,11 +23,11 @@ struct Row {
   double bytes;
 };
 
-std::vector<Row> rows_of(std::string_view strategy, std::span<const CostPoint> points) {
+std::vector<Row> rows_of(PathCostOf path_cost, std::span<const CostPoint> points) {
   std::vector<Row> rows;
   for (const CostPoint& point : points) {
     if (!(point.seconds > 0) || !(point.bytes > 0) || point.ranks < 2) continue;
-    const PathCost path = path_cost(strategy, point.ranks, point.bytes);
+    const PathCost path = path_cost(point.ranks, point.bytes);
     rows.push_back({path.steps / point.seconds, path.bytes / point.seconds});
   }
   return rows;
@@ -133,12 +90,11 @@ CostModel solve(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::optional<CostFit> fit_cost_model(std::string_view strategy,
-                                      std::span<const CostPoint> points) {
+std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points) {
   const auto sizes = std::minmax_element(points.begin(), points.end(),
                                          [](auto& a, auto& b) { return a.bytes < b.bytes; });
   if (points.empty() || sizes.first->bytes == sizes.second->bytes) return {};
-  const std::vector<Row> rows = rows_of(strategy, points);
+  const std::vector<Row> rows = rows_of(path_cost, points);
   if (rows.size() < 2) return {};
   CostFit fit{solve(rows), 0, 0};
   std::vector<double> errors;
@@ -150,20 +106,6 @@ std::optional<CostFit> fit_cost_model(std::string_view strategy,
   fit.median_error = errors[errors.size() / 2];
   fit.worst_error = errors.back();
   return fit;
-}
-
-std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
-                                      int ranks) {
-  // Both times are straight lines over the bytes: the time for none, and the time per byte.
-  const auto line = [ranks](const ModeledStrategy& strategy) {
-    const double none = predicted_seconds(strategy.name, ranks, 0, strategy.model);
-    const double one = predicted_seconds(strategy.name, ranks, 1, strategy.model) - none;
-    return std::pair{none, one};
-  };
-  const auto [small_none, small_byte] = line(small);
-  const auto [large_none, large_byte] = line(large);
-  if (!(small_none < large_none) || !(large_byte < small_byte)) return {};
-  return (large_none - small_none) / (small_byte - large_byte);
 }
 
 }  // namespace ringlet::comm

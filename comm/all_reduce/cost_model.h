@@ -3,28 +3,13 @@
 //   seconds = steps a + bytes b + reduced g
 //
 // a latency of a message, b seconds per byte moved, g seconds per byte reduced; steps, bytes and
-// reduced bytes are those of the strategy's longest path, with n bytes on each of p ranks:
-//
-//   strategy           steps             bytes            reduced
-//   naive              2 (p-1)           2 (p-1) n        (p-1) n
-//   tree               2 ceil(lg p)      2 ceil(lg p) n   ceil(lg p) n
-//   ring, nccl, gloo   2 (p-1)           2 n (p-1)/p      n (p-1)/p
-//   halving-doubling   2 lg p            2 n (p-1)/p      n (p-1)/p
-//   doubling           lg p              n lg p           n lg p
-//   one-shot           1                 (p-1) n          (p-1) n
-//   two-shot           2                 2 n (p-1)/p      n (p-1)/p
-//   library            2 (p-1)           2 n              n
-//
-// (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH, 2005;
-// Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms, 2009.) Where p is no power of two,
-// halving-doubling and doubling work on the largest one below it; folding the others in and out
-// adds 2 steps, 2 n bytes and n reduced. Any other name is taken as one message of n bytes: a line
-// through its points, which tells nothing of other numbers of ranks.
+// reduced bytes are those of the strategy's longest path. Each strategy states them itself, by a
+// function path_cost(ranks, bytes) in its own file; docs/all-reduce.md has them all in one table.
 #pragma once
 
+#include <bit>
 #include <optional>
 #include <span>
-#include <string_view>
 
 namespace ringlet::comm {
 
@@ -41,11 +26,18 @@ struct PathCost {
   double reduced_bytes = 0;
 };
 
-/// For `bytes` on each of `ranks`; nothing is on the path of one rank.
-PathCost path_cost(std::string_view strategy, int ranks, double bytes);
+/// For `bytes` on each of `ranks`, of which there are two at least.
+using PathCostOf = PathCost (*)(int ranks, double bytes);
 
-double predicted_seconds(std::string_view strategy, int ranks, double bytes,
-                         const CostModel& model);
+/// Of what no strategy here has stated: one message, a straight line over the bytes. It tells
+/// nothing of other numbers of ranks. For measurements of other engines, never to pick by.
+PathCost cost_of_one_message(int ranks, double bytes);
+
+/// ceil(log2(ranks)), the steps of a binary tree.
+inline double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
+
+/// 0 for one rank.
+double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model);
 
 /// One measured all-reduce.
 struct CostPoint {
@@ -67,17 +59,6 @@ struct CostFit {
 ///
 /// The time of reducing is part of seconds_per_byte. Within one strategy bytes moved and bytes
 /// reduced grow together, so no measurement tells them apart.
-std::optional<CostFit> fit_cost_model(std::string_view strategy, std::span<const CostPoint> points);
-
-/// A strategy with its model.
-struct ModeledStrategy {
-  std::string_view name;
-  CostModel model;
-};
-
-/// The bytes from which on `large`, which is slower for few, is faster than `small`; nothing where
-/// one of them is never the faster.
-std::optional<double> crossover_bytes(const ModeledStrategy& small, const ModeledStrategy& large,
-                                      int ranks);
+std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points);
 
 }  // namespace ringlet::comm

@@ -5,31 +5,30 @@
 // partners add the same two numbers, and a + b = b + a. Exact mode relies on this: with p a power
 // of two, the tree of p ranks continues the tree that each rank builds over its own logical shards.
 //
-// For other p, with q the largest power of two below p: rank q + i first gives its data to rank i
-// (fold-in), sits out, and gets the sum in the end.
+// For other p, the ranks beyond a power of two fold in (folding.h).
 // Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH",
 // 2005.
 #pragma once
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/folding.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
-class DoublingAllReduce final : public AllReduce {
+class DoublingAllReduce final : public FoldingAllReduce {
  public:
   static constexpr const char* kName = "doubling";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// Whole messages on all levels.
+  static PathCost path_cost(int ranks, double bytes);
 
-  explicit DoublingAllReduce(Transport& transport);
+  using FoldingAllReduce::FoldingAllReduce;
   const char* name() const override { return kName; }
-  void run(Stream& stream, View data, ReduceOp op) override;
-  /// n log2 q, and n more for a rank that folds in or sends a sum back.
-  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
- private:
-  bool folds_in() const { return rank() >= power_; }
-  bool has_fold() const { return rank() + power_ < size(); }
-
-  int power_;  // q
+ protected:
+  void run_on_power(Stream& stream, const View& data, ReduceOp op) override;
+  /// n log2 q
+  std::int64_t elements_sent_on_power(std::int64_t count) const override;
 };
 
 }  // namespace ringlet::comm

@@ -7,17 +7,9 @@
 namespace ringlet::comm {
 
 HalvingDoublingAllReduce::HalvingDoublingAllReduce(Transport& transport)
-    : AllReduce(transport),
-      power_(static_cast<int>(std::bit_floor(static_cast<unsigned>(transport.size())))),
-      steps_(std::countr_zero(static_cast<unsigned>(power_))) {}
+    : FoldingAllReduce(transport), steps_(std::countr_zero(static_cast<unsigned>(power()))) {}
 
-void HalvingDoublingAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  if (folds_in()) {
-    transport().send(stream, rank() - power_, data);
-    transport().receive(stream, rank() - power_, data);
-    return;
-  }
-  if (has_fold()) transport().receive(stream, rank() + power_, data, combine_of(op));
+void HalvingDoublingAllReduce::run_on_power(Stream& stream, const View& data, ReduceOp op) {
   const Steps halves = halve(data.count());
   for (int step = 0; step < steps_; ++step) {
     const Halves& h = halves[static_cast<std::size_t>(step)];
@@ -30,7 +22,12 @@ void HalvingDoublingAllReduce::run(Stream& stream, View data, ReduceOp op) {
     const Halves& h = halves[static_cast<std::size_t>(step)];
     transport().exchange(stream, partner(step), h.kept_of(data), partner(step), h.sent_of(data));
   }
-  if (has_fold()) transport().send(stream, rank() + power_, data);
+}
+
+PathCost HalvingDoublingAllReduce::path_cost(int ranks, double bytes) {
+  const int power = power_of(ranks);
+  const double halves = bytes * (power - 1) / power;
+  return with_folds(ranks, bytes, {2 * levels_of(power), 2 * halves, halves});
 }
 
 /// The ranges of this rank, from the whole to its q-th part.
@@ -39,7 +36,7 @@ HalvingDoublingAllReduce::Steps HalvingDoublingAllReduce::halve(std::int64_t cou
   std::int64_t begin = 0, end = count;
   for (int step = 0; step < steps_; ++step) {
     const std::int64_t middle = begin + part_begin(end - begin, 2, 1);
-    const bool keeps_lower = (rank() & (power_ >> (step + 1))) == 0;
+    const bool keeps_lower = (rank() & (power() >> (step + 1))) == 0;
     steps[static_cast<std::size_t>(step)] = {begin, middle, end, keeps_lower};
     (keeps_lower ? end : begin) = middle;
   }
@@ -54,10 +51,9 @@ View HalvingDoublingAllReduce::Halves::sent_of(const View& data) const {
   return keeps_lower ? data.slice(middle, end) : data.slice(begin, middle);
 }
 
-std::optional<std::int64_t> HalvingDoublingAllReduce::elements_sent(std::int64_t count) const {
-  if (folds_in()) return count;
+std::int64_t HalvingDoublingAllReduce::elements_sent_on_power(std::int64_t count) const {
   const Steps halves = halve(count);
-  std::int64_t elements = has_fold() ? count : 0;
+  std::int64_t elements = 0;
   for (int step = 0; step < steps_; ++step) {
     const Halves& h = halves[static_cast<std::size_t>(step)];
     elements += h.end - h.begin;  // one half on the way there, the other on the way back

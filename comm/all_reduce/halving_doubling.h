@@ -6,46 +6,47 @@
 //                            every rank has the sum of its q-th part
 //   doubling, log2 q steps   the way back, which puts the parts together again
 //
-// q is the largest power of two up to p. The p - q ranks beyond give their data to a rank below
-// first, sit out and get the sum in the end, as in doubling.h.
+// q is the largest power of two up to p; the ranks beyond fold in (folding.h).
 //
 // For four ranks the sum is (x0 + x2) + (x1 + x3).
 #pragma once
 
 #include <array>
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/folding.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
-class HalvingDoublingAllReduce final : public AllReduce {
+class HalvingDoublingAllReduce final : public FoldingAllReduce {
  public:
   static constexpr const char* kName = "halving-doubling";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// On each of two ways a half, a quarter, ... to a q-th.
+  static PathCost path_cost(int ranks, double bytes);
 
   explicit HalvingDoublingAllReduce(Transport& transport);
   const char* name() const override { return kName; }
-  void run(Stream& stream, View data, ReduceOp op) override;
-  /// About 2 n (q-1)/q, and n more for a rank that folds in or sends a sum back.
-  std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
+
+ protected:
+  void run_on_power(Stream& stream, const View& data, ReduceOp op) override;
+  /// About 2 n (q-1)/q
+  std::int64_t elements_sent_on_power(std::int64_t count) const override;
 
  private:
   /// A range of elements, and the part of it that goes to the partner in a step of halving.
   struct Halves {
     std::int64_t begin, middle, end;
     bool keeps_lower;
-    std::int64_t sent() const { return keeps_lower ? end - middle : middle - begin; }
     View kept_of(const View& data) const;
     View sent_of(const View& data) const;
   };
   static constexpr int kMaxSteps = 32;
   using Steps = std::array<Halves, kMaxSteps>;
 
-  bool folds_in() const { return rank() >= power_; }
-  bool has_fold() const { return rank() + power_ < size(); }
-  int partner(int step) const { return rank() ^ (power_ >> (step + 1)); }
+  int partner(int step) const { return rank() ^ (power() >> (step + 1)); }
   Steps halve(std::int64_t count) const;
 
-  int power_;  // q
   int steps_;  // log2 q
 };
 

@@ -1,40 +1,22 @@
 #include "comm/all_reduce/library.h"
 
-#include <string>
-
-#include "kernels/error.h"
+#include "comm/all_reduce/ring.h"
 
 namespace ringlet::comm {
 
-namespace {
+EngineAllReduce::EngineAllReduce(Transport& transport, const char* name, Needs needs)
+    : AllReduce(transport), name_(name), engine_(engine_of(transport, name, needs)) {}
 
-CollectiveEngine& engine_of(Transport& transport, const char* strategy) {
-  if (runs_on(strategy, engine_name(transport))) return *transport.engine();
-  throw ContractError("--sync " + std::string(strategy) + " needs " + engine_need(strategy));
+PathCost EngineAllReduce::path_cost(int ranks, double bytes) {
+  return RingAllReduce::path_cost(ranks, bytes);
 }
-
-}  // namespace
-
-bool runs_on(std::string_view strategy, std::string_view engine) {
-  return strategy == engine || (strategy == ReduceBroadcastAllReduce::kName && !engine.empty());
-}
-
-std::string_view engine_name(Transport& transport) {
-  const CollectiveEngine* engine = transport.engine();
-  return engine == nullptr ? "" : engine->engine_name();
-}
-
-const char* engine_need(std::string_view strategy) {
-  if (strategy == NcclAllReduce::kName) return "--transport nccl";
-  if (strategy == GlooAllReduce::kName) return "--transport gloo with one replica in each process";
-  return "--transport nccl, or gloo with one replica in each process";
-}
-
-EngineAllReduce::EngineAllReduce(Transport& transport, const char* name)
-    : AllReduce(transport), name_(name), engine_(engine_of(transport, name)) {}
 
 ReduceBroadcastAllReduce::ReduceBroadcastAllReduce(Transport& transport)
-    : AllReduce(transport), engine_(engine_of(transport, kName)) {}
+    : AllReduce(transport), engine_(engine_of(transport, kName, kNeeds)) {}
+
+PathCost ReduceBroadcastAllReduce::path_cost(int ranks, double bytes) {
+  return {2.0 * (ranks - 1), 2 * bytes, bytes};
+}
 
 void ReduceBroadcastAllReduce::run(Stream& stream, View data, ReduceOp op) {
   engine_.reduce_and_broadcast(stream, data, op);

@@ -7,18 +7,20 @@
 //             but NCCL's two calls are pipelined rings, at most twice as slow as an all-reduce
 //
 // The library decides which bytes go where and in which order numbers are added. Neither library
-// promises that this stays the same.
+// promises that this stays the same. Costs are those of a ring, and of two pipelined rings after
+// each other.
 #pragma once
 
-#include <string_view>
-
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
-/// All throw ContractError where the transport lacks the engine.
+/// All throw ContractError as engine_of().
 class EngineAllReduce : public AllReduce {
  public:
+  static PathCost path_cost(int ranks, double bytes);
+
   const char* name() const override { return name_; }
   void run(Stream& stream, View data, ReduceOp op) override {
     engine_.all_reduce(stream, data, op);
@@ -26,7 +28,7 @@ class EngineAllReduce : public AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
 
  protected:
-  EngineAllReduce(Transport& transport, const char* name);
+  EngineAllReduce(Transport& transport, const char* name, Needs needs);
 
  private:
   const char* name_;
@@ -36,18 +38,22 @@ class EngineAllReduce : public AllReduce {
 class NcclAllReduce final : public EngineAllReduce {
  public:
   static constexpr const char* kName = "nccl";
-  explicit NcclAllReduce(Transport& transport) : EngineAllReduce(transport, kName) {}
+  static constexpr Needs kNeeds = Needs::nccl;
+  explicit NcclAllReduce(Transport& transport) : EngineAllReduce(transport, kName, kNeeds) {}
 };
 
 class GlooAllReduce final : public EngineAllReduce {
  public:
   static constexpr const char* kName = "gloo";
-  explicit GlooAllReduce(Transport& transport) : EngineAllReduce(transport, kName) {}
+  static constexpr Needs kNeeds = Needs::gloo;
+  explicit GlooAllReduce(Transport& transport) : EngineAllReduce(transport, kName, kNeeds) {}
 };
 
 class ReduceBroadcastAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "library";
+  static constexpr Needs kNeeds = Needs::any_engine;
+  static PathCost path_cost(int ranks, double bytes);
 
   explicit ReduceBroadcastAllReduce(Transport& transport);
   const char* name() const override { return kName; }
@@ -57,12 +63,5 @@ class ReduceBroadcastAllReduce final : public AllReduce {
  private:
   CollectiveEngine& engine_;
 };
-
-/// Whether `engine`, a name or "" for none, runs `strategy`, which needs an engine.
-bool runs_on(std::string_view strategy, std::string_view engine);
-/// Name of the transport's engine, or "" without one.
-std::string_view engine_name(Transport& transport);
-/// The flag that brings the engine which the strategy needs: "--transport nccl".
-const char* engine_need(std::string_view strategy);
 
 }  // namespace ringlet::comm

@@ -2,6 +2,11 @@
 
 namespace ringlet::comm {
 
+PathCost NaiveAllReduce::path_cost(int ranks, double bytes) {
+  const double others = ranks - 1;
+  return {2 * others, 2 * others * bytes, others * bytes};
+}
+
 void NaiveAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (rank() != 0) {
     transport().send(stream, 0, data);

@@ -4,12 +4,16 @@
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
 class NaiveAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "naive";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// All of it to rank 0 from one rank after the other, and back.
+  static PathCost path_cost(int ranks, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }

@@ -1,26 +1,47 @@
 #include "comm/all_reduce/ring.h"
 
 #include "comm/all_reduce/parts.h"
+#include "comm/collectives.h"
 
 namespace ringlet::comm {
 
-void RingAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  const int r = rank();
-  const int next = (r + 1) % size();
-  const int previous = (r + size() - 1) % size();
-  for (int step = 0; step < size() - 1; ++step) {  // reduce-scatter
-    transport().exchange(stream, next, chunk(data, r - step), previous, chunk(data, r - step - 1),
-                         combine_of(op));
+namespace {
+
+/// Part `index` of `data` (parts.h), modulo the number of parts; it may be negative.
+View chunk(const View& data, int parts, int index) {
+  const int c = (index % parts + parts) % parts;
+  return data.slice(part_begin(data.count(), parts, c), part_begin(data.count(), parts, c + 1));
+}
+
+}  // namespace
+
+void ring_reduce_scatter(Transport& transport, Stream& stream, const View& data, ReduceOp op,
+                         int own) {
+  const int p = transport.size();
+  const int next = (transport.rank() + 1) % p;
+  const int previous = (transport.rank() + p - 1) % p;
+  for (int step = 1; step < p; ++step) {
+    transport.exchange(stream, next, chunk(data, p, own - step), previous,
+                       chunk(data, p, own - step - 1), combine_of(op));
   }
-  finish(stream, chunk(data, r + 1), op);
-  for (int step = 0; step < size() - 1; ++step) {  // all-gather
-    transport().exchange(stream, next, chunk(data, r + 1 - step), previous, chunk(data, r - step));
+  finish_reduction(stream, chunk(data, p, own), op, p);
+}
+
+void RingAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  const int p = size();
+  const int next = (rank() + 1) % p;
+  const int previous = (rank() + p - 1) % p;
+  const int own = rank() + 1;
+  ring_reduce_scatter(transport(), stream, data, op, own);
+  for (int step = 0; step < p - 1; ++step) {  // all-gather
+    transport().exchange(stream, next, chunk(data, p, own - step), previous,
+                         chunk(data, p, own - step - 1));
   }
 }
 
-View RingAllReduce::chunk(const View& data, int index) const {
-  const int c = (index % size() + size()) % size();
-  return data.slice(part_begin(data.count(), size(), c), part_begin(data.count(), size(), c + 1));
+PathCost RingAllReduce::path_cost(int ranks, double bytes) {
+  const double p = ranks, part = bytes / p;
+  return {2 * (p - 1), 2 * (p - 1) * part, (p - 1) * part};
 }
 
 std::optional<std::int64_t> RingAllReduce::elements_sent(std::int64_t count) const {

@@ -11,22 +11,28 @@
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
 class RingAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "ring";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// Every step carries a p-th, and every rank sends all the time.
+  static PathCost path_cost(int ranks, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
   /// All chunks but r + 1, then all but r + 2.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
-
- private:
-  /// Chunk `index` (modulo p, may be negative) of `data`; see parts.h.
-  View chunk(const View& data, int index) const;
 };
+
+/// The first half by itself: on rank r, chunk `own` = op of that chunk over all ranks, where `own`
+/// is r plus the same number on every rank, modulo p. The other chunks then hold partial sums.
+/// Chunks are those of parts.h.
+void ring_reduce_scatter(Transport& transport, Stream& stream, const View& data, ReduceOp op,
+                         int own);
 
 }  // namespace ringlet::comm

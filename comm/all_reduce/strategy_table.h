@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/all_reduce/cost_model.h"
-
 namespace ringlet::comm {
 
 struct StrategyRange {
@@ -23,9 +21,5 @@ using StrategyTable = std::vector<StrategyRange>;
 /// The table's strategy for `bytes` on each of `ranks`. Without entries for this number of ranks,
 /// those of the number that is nearest by ratio count. "" for an empty table.
 std::string_view look_up(const StrategyTable& table, int ranks, std::int64_t bytes);
-
-/// For each power of two of bytes up to 1 GiB, the candidate that the model says is the fastest.
-StrategyTable modeled_table(const std::vector<std::string_view>& candidates, int ranks,
-                            const CostModel& model);
 
 }  // namespace ringlet::comm

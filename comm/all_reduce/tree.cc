@@ -4,6 +4,11 @@
 
 namespace ringlet::comm {
 
+PathCost TreeAllReduce::path_cost(int ranks, double bytes) {
+  const double levels = levels_of(ranks);
+  return {2 * levels, 2 * levels * bytes, levels * bytes};
+}
+
 void TreeAllReduce::run(Stream& stream, View data, ReduceOp op) {
   reduce(transport(), stream, 0, data, op);
   broadcast(transport(), stream, 0, data);

@@ -7,12 +7,16 @@
 #pragma once
 
 #include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/needs.h"
 
 namespace ringlet::comm {
 
 class TreeAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "tree";
+  static constexpr Needs kNeeds = Needs::nothing;
+  /// Whole messages up and down all levels.
+  static PathCost path_cost(int ranks, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }

@@ -25,6 +25,7 @@
 #include "bench/all_reduce/sizes.h"
 #include "bench/all_reduce/streaming_copy.h"
 #include "bench/all_reduce/test_pattern.h"
+#include "comm/all_reduce/ring.h"
 #include "tests/support/files.h"
 #include "train/files/atomic_file.h"
 
@@ -242,9 +243,12 @@ class RingAndMore : public comm::AllReduce {
 
 std::vector<Measurement> measure_with(AllReduceBenchOptions options,
                                       const RingAndMore::More& more) {
-  options.make_strategy = [&more](comm::Transport& transport) {
-    return std::make_unique<RingAndMore>(transport, more);
-  };
+  options.strategies = {"ring and more"};
+  options.execution.strategies.add({"ring and more", comm::Needs::nothing,
+                                    comm::RingAllReduce::path_cost,
+                                    [&more](comm::Transport& transport) {
+                                      return std::make_unique<RingAndMore>(transport, more);
+                                    }});
   return measure_all_reduce(options, [](const Measurement&) {});
 }
 

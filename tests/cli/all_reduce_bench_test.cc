@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -25,8 +25,9 @@ Arguments quick_bench(const Arguments& more = {}) {
 
 std::set<std::string> local_strategies() {
   std::set<std::string> names;
-  for (const auto name : comm::all_reduce_strategies()) {
-    if (!comm::needs_engine(name)) names.emplace(name);
+  const comm::Strategies strategies;
+  for (const auto name : strategies.names()) {
+    if (!comm::needs_engine(strategies.needs_of(name))) names.emplace(name);
   }
   return names;
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "comm/all_reduce/auto.h"
 #include "tests/comm/ranks.h"
@@ -26,15 +27,25 @@ TEST(StrategyTable, IsLookedUpBySizeAndRanks) {
   EXPECT_EQ(look_up({}, 2, 5000), "");
 }
 
+std::vector<Strategy> named(const std::vector<std::string>& names) {
+  std::vector<Strategy> strategies;
+  for (const std::string& name : names) strategies.push_back(*Strategies().find(name));
+  return strategies;
+}
+
+double seconds_of(const std::string& strategy, int ranks, double bytes, const CostModel& model) {
+  return predicted_seconds(named({strategy}).front().path_cost, ranks, bytes, model);
+}
+
 TEST(StrategyTable, OfTheModelTakesTheFewestMeetingsForLittleAndTheFewestBytesForMuch) {
   const CostModel model{1e-6, 1e-10, 1e-11};
   for (const int ranks : {2, 4, 5, 8}) {
     const StrategyTable shared =
-        modeled_table({"one-shot", "two-shot", "ring", "naive"}, ranks, model);
+        modeled_table(named({"one-shot", "two-shot", "ring", "naive"}), ranks, model);
     EXPECT_EQ(shared.front().strategy, "one-shot");
     EXPECT_EQ(shared.back().strategy, "two-shot");
-    const StrategyTable sent =
-        modeled_table({"naive", "tree", "ring", "halving-doubling", "doubling"}, ranks, model);
+    const StrategyTable sent = modeled_table(
+        named({"naive", "tree", "ring", "halving-doubling", "doubling"}), ranks, model);
     EXPECT_EQ(look_up(sent, ranks, 4), "doubling");
     EXPECT_NE(look_up(sent, ranks, 1 << 28), "naive");
     for (const StrategyTable& table : {shared, sent}) {
@@ -42,8 +53,8 @@ TEST(StrategyTable, OfTheModelTakesTheFewestMeetingsForLittleAndTheFewestBytesFo
       for (std::size_t i = 1; i < table.size(); ++i) {
         EXPECT_GT(table[i].from_bytes, table[i - 1].from_bytes);
         const auto bytes = static_cast<double>(table[i].from_bytes);
-        EXPECT_LE(predicted_seconds(table[i].strategy, ranks, bytes, model),
-                  predicted_seconds(table[i - 1].strategy, ranks, bytes, model));
+        EXPECT_LE(seconds_of(table[i].strategy, ranks, bytes, model),
+                  seconds_of(table[i - 1].strategy, ranks, bytes, model));
       }
     }
   }
@@ -52,23 +63,30 @@ TEST(StrategyTable, OfTheModelTakesTheFewestMeetingsForLittleAndTheFewestBytesFo
 
 TEST(AutoAllReduce, PicksFromTheTableWhatTheTransportCanRun) {
   LocalGroup group(2);
-  const AutoAllReduce own(group.transport(0), kTable);
+  const AutoAllReduce own(group.transport(0), {}, kTable);
   EXPECT_STREQ(own.name_for(10), "one-shot");
   EXPECT_STREQ(own.name_for(10000), "two-shot");
   EXPECT_STREQ(own.name_for(1 << 20), "ring");
   // A part of a larger world: there is no common memory, and of the table the ring is left.
   LocalGroup part(2, {.first_rank = 0, .world_size = 4});
-  const AutoAllReduce far(part.transport(0), {{4, 0, "two-shot"}, {4, 100, "ring"}});
+  const AutoAllReduce far(part.transport(0), {}, {{4, 0, "two-shot"}, {4, 100, "ring"}});
   EXPECT_STREQ(far.name_for(1), "ring");
+}
+
+TEST(AutoAllReduce, PassesOverStrategiesThatNobodyHasAdded) {
+  LocalGroup group(2);
+  const AutoAllReduce reduce(group.transport(0), {},
+                             {{2, 0, "teleport"}, {2, 10, "auto"}, {2, 100, "tree"}});
+  EXPECT_STREQ(reduce.name_for(1), "tree");
 }
 
 TEST(AutoAllReduce, PicksByTheModelWithoutATable) {
   LocalGroup group(2);
-  const AutoAllReduce near(group.transport(0));
+  const AutoAllReduce near(group.transport(0), {});
   EXPECT_STREQ(near.name_for(4), "one-shot");
   EXPECT_STREQ(near.name_for(64 << 20), "two-shot");
   LocalGroup part(2, {.first_rank = 0, .world_size = 8});
-  const AutoAllReduce far(part.transport(0));
+  const AutoAllReduce far(part.transport(0), {});
   EXPECT_STREQ(far.name_for(4), "doubling");
   EXPECT_TRUE(std::string(far.name_for(64 << 20)) == "ring" ||
               std::string(far.name_for(64 << 20)) == "halving-doubling");

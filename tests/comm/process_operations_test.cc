@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/all_reduce/all_reduce.h"
-#include "comm/all_reduce/library.h"
+#include "comm/all_reduce/strategies.h"
 #include "tests/comm/exact_operations.h"
 #include "tests/comm/processes.h"
 
@@ -25,8 +24,9 @@ struct ProcessCase {
 bool runs_over(const std::string_view strategy, const Split& split) {
   const bool over_gloo = split.transport == ProcessTransport::gloo;
   if (needs_peer_access(strategy)) return !over_gloo;
-  if (needs_engine(strategy)) {
-    return over_gloo && split.replicas == 1 && runs_on(strategy, name_of(split.transport));
+  const Needs needs = Strategies().needs_of(strategy);
+  if (needs_engine(needs)) {
+    return over_gloo && split.replicas == 1 && runs_on(needs, name_of(split.transport));
   }
   return true;
 }
@@ -37,7 +37,7 @@ std::vector<ProcessCase> process_cases() {
     for (const auto& [processes, replicas] :
          {std::pair{1, 1}, {2, 1}, {3, 1}, {5, 1}, {2, 2}, {2, 3}}) {
       const Split split{processes, replicas, transport};
-      for (const std::string_view strategy : all_reduce_strategies()) {
+      for (const std::string_view strategy : Strategies().names()) {
         if (!runs_over(strategy, split)) continue;
         cases.push_back({std::string(strategy), split});
         const bool can_be_in_reach = needs_peer_access(strategy) || strategy == "auto";

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
@@ -51,10 +51,16 @@ void run_ranks(int size, Body body) {
 /// The strategies that run between threads.
 inline std::vector<std::string> strategies_of_threads() {
   std::vector<std::string> names;
-  for (const std::string_view name : all_reduce_strategies()) {
-    if (!needs_engine(name)) names.emplace_back(name);
+  const Strategies strategies;
+  for (const std::string_view name : strategies.names()) {
+    if (!needs_engine(strategies.needs_of(name))) names.emplace_back(name);
   }
   return names;
+}
+
+/// Whether the strategy reads other ranks' memory.
+inline bool needs_peer_access(std::string_view strategy) {
+  return Strategies().needs_of(strategy) == Needs::peer_access;
 }
 
 /// A strategy's or world's name as a part of a test's.

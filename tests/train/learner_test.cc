@@ -319,10 +319,10 @@ TEST(Own, StrategySumsTheGradients) {
   TrainOptions options = plain_options(3, "naive");
   const Outcome naive = run(options, data);
   std::atomic<int> calls = 0;
-  options.execution.sync = "doubling";
-  options.execution.make_sync = [&](comm::Transport& transport) {
-    return std::make_unique<Counted>(transport, calls);
-  };
+  options.execution.sync = "counted";
+  options.execution.strategies.add(
+      {"counted", comm::Needs::nothing, comm::NaiveAllReduce::path_cost,
+       [&](comm::Transport& transport) { return std::make_unique<Counted>(transport, calls); }});
   EXPECT_EQ(run(options, data).losses(), naive.losses());
   EXPECT_GE(calls, 3 * kLearningSteps);
 }

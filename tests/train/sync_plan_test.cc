@@ -7,8 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "comm/all_reduce/auto.h"
-#include "comm/all_reduce/cost_model.h"
+#include "comm/all_reduce/ring.h"
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -45,8 +44,8 @@ TEST(SyncPlan, SaysBytesAndStrategiesByBucket) {
 
 TEST(SyncPlan, TakesTheModelWhereNothingWasMeasured) {
   comm::LocalGroup group(2);
-  const double expected =
-      comm::predicted_seconds("ring", 2, 4000, group.transport(0).typical_costs());
+  const double expected = comm::predicted_seconds(comm::RingAllReduce::path_cost, 2, 4000,
+                                                  group.transport(0).typical_costs());
   const std::vector<MeasuredTime> others{{3, "ring", 4000, 1}, {2, "tree", 4000, 1}};
   for (const auto& times : {std::vector<MeasuredTime>{}, others}) {
     const SyncPlan plan = plan_of(times);

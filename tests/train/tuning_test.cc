@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "comm/all_reduce/auto.h"
+#include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "train/files/atomic_file.h"
 
@@ -87,15 +90,26 @@ TEST(Tuning, OfStrategiesThatThisVersionDoesNotKnowIsPassedOver) {
   write_file(folder / "table.json",
              R"({"ranges": [{"device": "cpu", "transport": "local", "ranks": 2, "from_bytes": 0,
                  "strategy": "teleport"}]})");
-  EXPECT_TRUE(read_tuning(folder / "table.json", DeviceKind::cpu, "local").empty());
+  comm::LocalGroup group(2);
+  const comm::Strategies strategies;
+  const comm::AutoAllReduce with(group.transport(0), strategies,
+                                 read_tuning(folder / "table.json", DeviceKind::cpu, "local"));
+  const comm::AutoAllReduce without(group.transport(0), strategies);
+  for (const std::int64_t bytes : {1, 10'000, 10'000'000}) {
+    EXPECT_STREQ(with.name_for(bytes), without.name_for(bytes));
+  }
 }
 
-TEST(Tuning, LeavesOtherStrategiesAndOnesOfOnesOwnAlone) {
+TEST(Tuning, IsForAutoAlone) {
+  const TemporaryDirectory cache;
+  ::setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);  // NOLINT: no other thread runs
+  write_tuning(tuning_file(), DeviceKind::cpu, "local", {{2, 0, "tree"}});
   Execution execution;
   execution.sync = "ring";
-  EXPECT_FALSE(tuned_strategy(execution, "local"));
+  EXPECT_TRUE(tuned_table(execution, "local").empty());
   execution.sync = "auto";
-  EXPECT_TRUE(tuned_strategy(execution, "local"));
+  EXPECT_EQ(look_up(tuned_table(execution, "local"), 2, 1), "tree");
+  EXPECT_TRUE(tuned_table(execution, "shm").empty());
 }
 
 }  // namespace

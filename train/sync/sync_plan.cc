@@ -4,8 +4,6 @@
 #include <cmath>
 #include <optional>
 
-#include "comm/all_reduce/auto.h"
-#include "comm/all_reduce/cost_model.h"
 #include "train/files/atomic_file.h"
 #include "train/sync/transport_choice.h"
 
@@ -45,6 +43,15 @@ bool predict_from_times(SyncPlan& plan, int ranks, const std::vector<MeasuredTim
   return true;
 }
 
+bool predict_by_costs(SyncPlan& plan, const comm::Communicator& communicator) {
+  for (PlannedSum& sum : plan.sums) {
+    const auto seconds = communicator.predicted_seconds(sum.bytes);
+    if (!seconds) return false;
+    sum.seconds = *seconds;
+  }
+  return true;
+}
+
 }  // namespace
 
 const char* name_of(PredictedFrom source) {
@@ -74,13 +81,8 @@ SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Buc
   }
   if (predict_from_times(plan, communicator.size(), times)) {
     plan.source = PredictedFrom::tuning;
-  } else if (device == DeviceKind::cpu) {
+  } else if (device == DeviceKind::cpu && predict_by_costs(plan, communicator)) {
     plan.source = PredictedFrom::model;
-    const comm::CostModel costs = communicator.transport().typical_costs();
-    for (PlannedSum& sum : plan.sums) {
-      sum.seconds = comm::predicted_seconds(sum.strategy, communicator.size(),
-                                            static_cast<double>(sum.bytes), costs);
-    }
   } else {
     for (PlannedSum& sum : plan.sums) sum.seconds = 0;
   }

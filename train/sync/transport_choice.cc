@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "comm/all_reduce/all_reduce.h"
-#include "comm/all_reduce/library.h"
+#include "comm/all_reduce/needs.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/error.h"
 
@@ -44,9 +43,10 @@ TransportChoice require_nccl(const std::vector<DeviceId>& devices, const std::st
 TransportChoice choose_transport(const Execution& execution, bool in_processes) {
   const std::vector<DeviceId>& devices = execution.devices;
   require_one_kind(devices);
-  const bool is_engines = comm::needs_engine(execution.sync);
-  const bool is_gloos_own = execution.sync == comm::GlooAllReduce::kName;
-  const bool needs_memory = comm::needs_peer_access(execution.sync);
+  const comm::Needs needs = execution.strategies.needs_of(execution.sync);
+  const bool is_engines = comm::needs_engine(needs);
+  const bool is_gloos_own = needs == comm::Needs::gloo;
+  const bool needs_memory = needs == comm::Needs::peer_access;
   const std::string sync = "--sync " + execution.sync;
   const bool on_gpus = devices.front().kind == DeviceKind::cuda;
   const auto refuse_memory = [&] {
@@ -57,7 +57,7 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
                         "--transport shm; choose another --sync, ring say");
   };
   const auto refuse_engine = [&] {
-    throw ContractError(sync + " needs " + comm::engine_need(execution.sync));
+    throw ContractError(sync + " needs " + comm::engine_need(needs));
   };
   const bool has_gloos_engine = in_processes && !on_gpus && devices.size() == 1;
   switch (execution.transport) {
@@ -82,7 +82,7 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
                         name_of(execution.transport)));
       }
       if (is_engines && !(execution.transport == TransportChoice::gloo && has_gloos_engine &&
-                          comm::runs_on(execution.sync, comm::GlooAllReduce::kName))) {
+                          comm::runs_on(needs, "gloo"))) {
         refuse_engine();
       }
       if (execution.transport == TransportChoice::gloo) refuse_memory();
@@ -90,7 +90,7 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
     case TransportChoice::automatic:
       break;
   }
-  if (has_gloos_engine && comm::runs_on(execution.sync, comm::GlooAllReduce::kName)) {
+  if (has_gloos_engine && comm::runs_on(needs, "gloo")) {
     return TransportChoice::gloo;
   }
   if (is_gloos_own) refuse_engine();

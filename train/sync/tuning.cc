@@ -94,14 +94,11 @@ comm::StrategyTable read_tuning(const fs::path& file, DeviceKind device,
   std::error_code error;
   comm::StrategyTable table;
   if (file.empty() || !fs::exists(file, error)) return table;
-  const auto known = comm::all_reduce_strategies();
   try {
     const json content = read_content(file);
     for (const json& range : content["ranges"]) {
       if (!is_for(range, device, transport)) continue;
-      const std::string strategy = range.at("strategy");
-      if (std::find(known.begin(), known.end(), strategy) == known.end()) continue;
-      table.push_back({range.at("ranks"), range.at("from_bytes"), strategy});
+      table.push_back({range.at("ranks"), range.at("from_bytes"), range.at("strategy")});
     }
   } catch (const json::exception&) {
     throw_foreign(file);
@@ -155,14 +152,9 @@ void write_tuning(const fs::path& file, DeviceKind device, const std::string& tr
   write_file_atomically(file, content.dump(1) + "\n");
 }
 
-comm::MakeAllReduce tuned_strategy(const Execution& execution, const std::string& transport) {
-  if (execution.make_sync || execution.sync != comm::AutoAllReduce::kName) {
-    return execution.make_sync;
-  }
-  const DeviceKind kind = execution.devices.front().kind;
-  return [table = read_tuning(tuning_file(), kind, transport)](comm::Transport& of_rank) {
-    return std::make_unique<comm::AutoAllReduce>(of_rank, table);
-  };
+comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport) {
+  if (execution.sync != comm::AutoAllReduce::kName) return {};
+  return read_tuning(tuning_file(), execution.devices.front().kind, transport);
 }
 
 }  // namespace ringlet::train

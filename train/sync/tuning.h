@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "comm/all_reduce/all_reduce.h"
 #include "comm/all_reduce/strategy_table.h"
 #include "train/options.h"
 
@@ -49,7 +48,7 @@ void write_tuning(const std::filesystem::path& file, DeviceKind device,
                   const std::string& transport, const comm::StrategyTable& table,
                   const std::vector<MeasuredTime>& times = {});
 
-/// The strategy of `execution`, with this machine's tuning where it is `auto`.
-comm::MakeAllReduce tuned_strategy(const Execution& execution, const std::string& transport);
+/// This machine's table where the strategy of `execution` is `auto`, which needs it; else empty.
+comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport);
 
 }  // namespace ringlet::train

@@ -1,78 +1,18 @@
-#include "comm/all_reduce/direct.h"
-
-#include <fmt/format.h>
+#include "comm/all_reduce/two_shot.h"
 
 #include <algorithm>
 
 #include "comm/all_reduce/parts.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 
-namespace {
-
-PeerAccess& peers_of(Transport& transport, const char* strategy) {
-  if (transport.size() > kMaxReduced) {
-    throw ContractError(fmt::format("--sync {} is for at most {} ranks, and there are {}", strategy,
-                                    kMaxReduced, transport.size()));
-  }
-  if (PeerAccess* peers = transport.peer_access()) return *peers;
-  throw ContractError(
-      fmt::format("--sync {} needs ranks that reach each other's memory: the threads of one "
-                  "process with --transport local, or processes with --transport shm",
-                  strategy));
-}
-
-}  // namespace
-
-OneShotAllReduce::OneShotAllReduce(Transport& transport)
-    : AllReduce(transport), peers_(peers_of(transport, kName)) {}
-
-OneShotAllReduce::~OneShotAllReduce() { peers_.settle(); }
-
-void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  if (size() == 1) return;
-  const std::int64_t window = peers_.window_bytes();
-  if (window == 0 || data.bytes() <= window) return run_on_piece(stream, data, op);
-  const std::int64_t longest = window / size_of(data.dtype());
-  std::int64_t begin = 0;
-  do {
-    const std::int64_t end = std::min(data.count(), begin + longest);
-    run_on_piece(stream, data.slice(begin, end), op);
-    begin = end;
-  } while (begin < data.count());
-}
-
-void OneShotAllReduce::run_on_piece(Stream& stream, const View& piece, ReduceOp op) {
-  const View window = window_for(stream, piece);
-  peers_.copy(stream, piece, window);
-  with_peers(peers_, stream, window, [&] {
-    peers_.reduce_into(stream, op, piece);
-    peers_.leave(stream);
-  });
-}
-
-/// Where peer access has no windows, the strategy makes two and uses them in turn. A window that
-/// has become too small is kept: others may still read it.
-View OneShotAllReduce::window_for(Stream& stream, const View& piece) {
-  if (peers_.window_bytes() > 0) {
-    return {peers_.window().data(), piece.shape(), piece.dtype()};
-  }
-  std::vector<Buffer>& windows = windows_[turn_];
-  turn_ = 1 - turn_;
-  if (windows.empty() || windows.back().bytes() < piece.bytes()) {
-    const std::int64_t doubled = windows.empty() ? 0 : 2 * windows.back().bytes();
-    windows.emplace_back(stream.device(), std::max(doubled, piece.bytes()));
-  }
-  return {windows.back().data(), piece.shape(), piece.dtype()};
-}
-
-std::optional<std::int64_t> OneShotAllReduce::elements_sent(std::int64_t count) const {
-  return (size() - 1) * count;
-}
-
 TwoShotAllReduce::TwoShotAllReduce(Transport& transport)
     : AllReduce(transport), peers_(peers_of(transport, kName)) {}
+
+PathCost TwoShotAllReduce::path_cost(int ranks, double bytes) {
+  const double p = ranks, part = bytes / p;
+  return {2, 2 * (p - 1) * part, (p - 1) * part};
+}
 
 void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (size() == 1) return;

@@ -1,0 +1,104 @@
+// Strategies: the all-reduce strategies by name. Every rank makes the same one.
+//
+// A strategy is a class that says everything about itself, in a pair of files:
+//
+//   class Star final : public AllReduce {
+//    public:
+//     static constexpr const char* kName = "star";
+//     static constexpr Needs kNeeds = Needs::nothing;                // of the transport
+//     static PathCost path_cost(int ranks, double bytes);            // what `auto` picks by
+//     using AllReduce::AllReduce;
+//     const char* name() const override { return kName; }
+//     void run(Stream& stream, View data, ReduceOp op) override;
+//     std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
+//   };
+//
+// Ringlet's own are listed in strategies.cc. A program adds its own to an object, and hands that
+// to the communicator; there is no global list:
+//
+//   Strategies strategies;
+//   strategies.add<Star>();
+//   Communicator communicator(transport, {.strategy = "star", .strategies = strategies});
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/cost_model.h"
+#include "comm/all_reduce/needs.h"
+#include "comm/all_reduce/strategy_table.h"
+
+namespace ringlet::comm {
+
+/// What is known of a strategy by its name.
+struct Strategy {
+  const char* name;  ///< a string literal
+  Needs needs;
+  PathCostOf path_cost;
+  MakeAllReduce make;  ///< of objects with this name()
+};
+
+template <class T>
+concept HasName = requires {
+  { T::kName } -> std::convertible_to<const char*>;
+};
+template <class T>
+concept HasNeeds = requires {
+  { T::kNeeds } -> std::convertible_to<Needs>;
+};
+template <class T>
+concept HasCost = requires {
+  { T::path_cost(2, 1.0) } -> std::same_as<PathCost>;
+};
+
+/// What the class says of itself.
+template <class T>
+Strategy strategy_of() {
+  static_assert(HasName<T>, "a strategy says its name: static constexpr const char* kName");
+  static_assert(HasNeeds<T>, "a strategy says what it needs: static constexpr Needs kNeeds");
+  static_assert(HasCost<T>,
+                "a strategy says its cost: static PathCost path_cost(int ranks, double bytes)");
+  static_assert(std::is_base_of_v<AllReduce, T> && std::is_constructible_v<T, Transport&>,
+                "a strategy is an AllReduce that is made of a Transport&");
+  return {T::kName, T::kNeeds, T::path_cost,
+          [](Transport& transport) { return std::make_unique<T>(transport); }};
+}
+
+class Strategies {
+ public:
+  /// Ringlet's own.
+  Strategies();
+
+  template <class T>
+  void add() {
+    add(strategy_of<T>());
+  }
+  /// For one that is made of more than a transport. Throws ContractError for a name that is taken,
+  /// and where something is missing.
+  void add(Strategy strategy);
+
+  /// Null for a name that is not here, and for "auto", which is one of the others each time.
+  const Strategy* find(std::string_view name) const;
+  /// Nothing for such names.
+  Needs needs_of(std::string_view name) const;
+  const std::vector<Strategy>& all() const { return all_; }
+  /// The names that make() knows: of all(), then "auto".
+  std::vector<std::string_view> names() const;
+
+  /// `table` is for "auto". Throws ContractError naming names() for any other name, and saying what
+  /// is missing where the transport lacks what the strategy needs.
+  std::unique_ptr<AllReduce> make(std::string_view name, Transport& transport,
+                                  const StrategyTable& table = {}) const;
+
+ private:
+  std::vector<Strategy> all_;
+};
+
+/// One of Ringlet's own.
+std::unique_ptr<AllReduce> make_all_reduce(std::string_view strategy, Transport& transport);
+
+}  // namespace ringlet::comm
