@@ -5,9 +5,9 @@
 #include <string>
 
 #include "app/cli/usage.h"
-#include "nn/models/model.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::app {
 
@@ -27,7 +27,7 @@ bool can_open(const std::string& data) {
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
-  const auto layers = nn::make_model(model, {});
+  const auto layers = train::make_model(model, {});
   const nn::Registry registry = nn::register_model(*layers);
   train::SafetensorsFile weights(file);
   weights.strip_prefix("module.");
