@@ -18,12 +18,13 @@
 #include "kernels/memory.h"              // tensors
 #include "nn/layers/conv2d.h"            //
 #include "nn/layers/linear.h"            //
+#include "nn/layers/residual.h"          // a branch, and its sum with what it branched from
 #include "nn/layers/sequential.h"        // layers one after the other
 #include "nn/layers/stateless.h"         // activations, pooling, dropout
-#include "nn/models/model.h"             // models by name
 #include "nn/tape.h"                     // how gradients go back
 #include "train/batches/batch_shares.h"  // a rank's share of each batch
 #include "train/files/safetensors.h"     // weights in files
 #include "train/learner.h"               // a replica for loops of one's own
 #include "train/loop/predictor.h"        // a trained model's answers
+#include "train/models.h"                // models by name
 #include "train/trainer.h"               // replicas as threads, and the library's own loop

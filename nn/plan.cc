@@ -1,6 +1,6 @@
 #include "nn/plan.h"
 
-#include "kernels/meta_device.h"
+#include "nn/dry_run.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -14,68 +14,51 @@ class OrderRecorder : public ReadyListener {
   std::vector<const Parameter*> order;
 };
 
-/// A meta device on which every parameter of the model has a view that is never touched.
-class DryRun {
- public:
-  explicit DryRun(const Registry& registry) : registry_(registry) {
-    for (Parameter* parameter : registry.parameters) {
-      views_.push_back(parameter->value);
-      views_.push_back(parameter->gradient);
-      const auto bytes = parameter->shape.count() * size_of(DType::f32);
-      parameter->value = View(device.allocate(bytes), parameter->shape);
-      parameter->gradient = View(device.allocate(bytes), parameter->shape);
-    }
-    for (StateBuffer* buffer : registry.buffers) {
-      views_.push_back(buffer->value);
-      buffer->value = View(device.allocate(buffer->shape.count() * 4), buffer->shape);
-    }
-  }
-  ~DryRun() {
-    auto view = views_.begin();
-    for (Parameter* parameter : registry_.parameters) {
-      parameter->value = *view++;
-      parameter->gradient = *view++;
-    }
-    for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
-  }
-  DryRun(const DryRun&) = delete;
-  DryRun& operator=(const DryRun&) = delete;
-
-  View external(const Shape& shape, DType dtype, Layout layout) {
-    return {device.allocate(storage_count(shape, layout) * size_of(dtype)), shape, dtype, layout};
-  }
-  Variable forward(Layer& model, Tape& tape, const InputSpec& input, const LossFunction& loss) {
-    const Variable x = tape.constant(external(input.shape, DType::f32, input.layout));
-    const Variable labels = tape.constant(external({input.shape[0]}, DType::i32, Layout::nchw));
-    return loss(model.forward(tape, x), labels);
-  }
-
-  MetaDevice device;
-
- private:
-  const Registry& registry_;
-  std::vector<View> views_;  // that parameters and buffers had before, and get back
-};
+/// The model's loss on its input, as the dry run has them.
+Variable forward(DryRun& run, Layer& model, Tape& tape, const InputSpec& input,
+                 const LossFunction& loss) {
+  const Variable x = tape.constant(run.external(input.shape, DType::f32, input.layout));
+  const Variable labels = tape.constant(run.external({input.shape[0]}, DType::i32, Layout::nchw));
+  return loss(model.forward(tape, x), labels);
+}
 
 std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
+/// Calls pass(n) for every batch that is smaller than `input`'s. The arena's best fit may pack one
+/// worse than a larger one where a model branches, and a short last batch must fit as well.
+template <class Pass>
+void for_smaller_batches(const InputSpec& input, const Pass& pass) {
+  for (std::int64_t n = 1; input.shape.rank() > 0 && n < input.shape[0]; ++n) {
+    try {
+      pass(InputSpec{input.shape.with_batch(n), input.layout});
+    } catch (const ContractError&) {
+      return;  // a model for batches of one size: it will not be given others
+    }
+  }
+}
+
 }  // namespace
 
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
-                   const LossFunction& loss) {
+                   const LossFunction& loss, bool fuse) {
   DryRun run(registry);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   OrderRecorder recorder;
   Plan plan;
+  const View seed = run.external({1}, DType::f32, Layout::nchw);
+  for_smaller_batches(input, [&](const InputSpec& smaller) {
+    tape.begin({.fuse = fuse});
+    tape.backward(forward(run, model, tape, smaller, loss), seed);
+  });
 
   run.device.compute().set_totals(&plan.forward);
-  tape.begin({});
-  const Variable result = run.forward(model, tape, input, loss);
+  tape.begin({.fuse = fuse});
+  const Variable result = forward(run, model, tape, input, loss);
   run.device.compute().set_totals(&plan.backward);
-  tape.backward(result, run.external({1}, DType::f32, Layout::nchw), {}, &recorder);
+  tape.backward(result, seed, {}, &recorder);
 
   for (const Parameter* parameter : recorder.order) {
     const std::int64_t begin = aligned(plan.elements);
@@ -91,12 +74,16 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
 }
 
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
-                             const LossFunction& loss) {
+                             const LossFunction& loss, bool fuse) {
   DryRun run(registry);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
-  tape.begin({.training = false});
-  run.forward(model, tape, input, loss);
+  const auto pass = [&](const InputSpec& batch) {
+    tape.begin({.training = false, .fuse = fuse});
+    forward(run, model, tape, batch, loss);
+  };
+  for_smaller_batches(input, pass);
+  pass(input);
   return activations.high_water();
 }
 

@@ -52,12 +52,12 @@ using LossFunction = std::function<Variable(const Variable& output, const Variab
 
 /// Runs `model` (registered as `registry`) forward and backward on the meta device.
 /// Leaves the parameters' views as they were. Throws ContractError when a layer does not fit its
-/// input.
+/// input. `fuse`: see StepContext.
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
-                   const LossFunction& loss);
+                   const LossFunction& loss, bool fuse = true);
 
 /// Bytes of activations that an evaluation pass needs, whose outputs are all kept.
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
-                             const LossFunction& loss);
+                             const LossFunction& loss, bool fuse = true);
 
 }  // namespace ringlet::nn

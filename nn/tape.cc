@@ -2,14 +2,22 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "kernels/elementwise.h"
+#include "nn/recorded_graph.h"
 
 namespace ringlet::nn {
 
 View Variable::value() const {
   const View& whole = tape_->nodes_[static_cast<std::size_t>(node_)].value;
   return whole.shape() == shape_ ? whole : whole.reshaped(shape_);
+}
+
+Variable Variable::reshaped(const Shape& shape) const {
+  const Variable seen(*tape_, node_, shape);
+  if (tape_->graph_ != nullptr) tape_->graph_->add_reshape(*this, seen);
+  return seen;
 }
 
 bool Backward::wants(const Variable& x) const {
@@ -65,7 +73,9 @@ Variable Tape::parameter(Parameter& parameter) {
   if (known < 0) {
     known = add_node({.value = parameter.value, .parameter = &parameter, .wants_gradient = true});
   }
-  return {*this, known, parameter.shape};
+  const Variable x(*this, known, parameter.shape);
+  if (graph_ != nullptr) graph_->add_parameter(x, parameter);
+  return x;
 }
 
 Variable Tape::make(const Shape& shape, Layout layout, DType dtype) {
@@ -76,6 +86,11 @@ Variable Tape::make(const Shape& shape, Layout layout, DType dtype) {
 View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
   kept_.push_back(arena_.allocate(shape, dtype, layout));
   return kept_.back();
+}
+
+void Tape::add_to_graph(const char* operation, std::initializer_list<Variable> inputs,
+                        const Variable& output, std::any spec) {
+  graph_->add(operation, inputs, output, std::move(spec));
 }
 
 bool Tape::begin_step(const char* operation, std::initializer_list<Variable> inputs,
@@ -238,6 +253,7 @@ void Tape::backward_of_nothing(const BackwardOptions& options, ReadyListener* li
 Tape::Scope::Scope(Tape& tape, const std::string& name)
     : tape_(tape), outer_(tape.layer_), begin_ns_(now_ns()) {
   tape_.layer_ = name.c_str();
+  if (tape_.graph_ != nullptr) tape_.graph_->enter(name);
 }
 
 Tape::Scope::~Scope() {
@@ -245,6 +261,7 @@ Tape::Scope::~Scope() {
     tracer->add(std::string("forward ") + tape_.layer_, "layer", begin_ns_, now_ns());
   }
   tape_.layer_ = outer_;
+  if (tape_.graph_ != nullptr) tape_.graph_->leave();
 }
 
 std::vector<const Parameter*> Tape::parameters_without_gradient() const {

@@ -18,6 +18,7 @@
 // and closures live in memory that the tape keeps.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,7 @@ struct StepContext {
   /// `epoch` and `first_sample` as a BatchPosition in device memory (kernels/batch_position.h), or
   /// absent. An operation that reads them there can be replayed for another batch.
   ConstView position = {};
+  bool fuse = true;  ///< let neighbouring layers run as one operation (nn/layers/fusion.h)
 };
 
 /// Which part of an optimiser step a backward pass is (gradient accumulation).
@@ -57,6 +59,7 @@ struct BackwardOptions {
   bool last = true;         ///< gradients are final after this pass: the listener is told
 };
 
+class RecordedGraph;
 class Tape;
 
 /// What a step's closure sees during backward.
@@ -114,17 +117,20 @@ class Tape {
   /// Records that `operation` (a string literal) made `output` from `inputs`. `backward` is called
   /// with a Backward&; it must be trivially copyable: capture variables, views, specs and numbers.
   /// Inputs that are absent are passed over. Records nothing when no input wants a gradient or the
-  /// context says that this is no training step.
+  /// context says that this is no training step. `spec`, if given, is what the operation was asked
+  /// for besides its inputs; only a recorded graph keeps it.
   template <class F>
   void record(const char* operation, std::initializer_list<Variable> inputs, const Variable& output,
               F backward) {
-    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F> &&
-                  alignof(F) <= alignof(std::max_align_t));
-    if (!begin_step(operation, inputs, output)) return;
-    void* closure = new (closure_memory(sizeof(F), alignof(F))) F(backward);
-    end_step(closure, [](void* f, Backward& context) { (*static_cast<F*>(f))(context); });
+    if (graph_ != nullptr) add_to_graph(operation, inputs, output, {});
+    record_backward(operation, inputs, output, backward);
   }
-
+  template <class Spec, class F>
+  void record(const char* operation, std::initializer_list<Variable> inputs, const Variable& output,
+              const Spec& spec, F backward) {
+    if (graph_ != nullptr) add_to_graph(operation, inputs, output, spec);
+    record_backward(operation, inputs, output, backward);
+  }
   /// Computes the gradient of `loss` (one element) times `seed` (f32 [1]) with respect to every
   /// parameter. `listener` may be null. Once a step: activations are given back on the way, all but
   /// the value of `loss`, which can be read until the next begin().
@@ -156,6 +162,10 @@ class Tape {
   using Inspector =
       std::function<void(const char* layer, const char* operation, const View& value)>;
   void set_inspector(Inspector inspector) { inspector_ = std::move(inspector); }
+
+  /// Writes down the operations of the next step in `graph`, for a dry run (nn/recorded_graph.h).
+  /// Null, as it is in training: no step costs anything for it.
+  void set_graph(RecordedGraph* graph) { graph_ = graph; }
 
   /// Parameters whose gradient no recorded step of the last backward() wrote, by registration
   /// order.
@@ -192,6 +202,17 @@ class Tape {
 
   Node& node(const Variable& x) { return nodes_[static_cast<std::size_t>(x.node())]; }
   int add_node(const Node& node);
+  void add_to_graph(const char* operation, std::initializer_list<Variable> inputs,
+                    const Variable& output, std::any spec);
+  template <class F>
+  void record_backward(const char* operation, std::initializer_list<Variable> inputs,
+                       const Variable& output, F backward) {
+    static_assert(std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F> &&
+                  alignof(F) <= alignof(std::max_align_t));
+    if (!begin_step(operation, inputs, output)) return;
+    void* closure = new (closure_memory(sizeof(F), alignof(F))) F(backward);
+    end_step(closure, [](void* f, Backward& context) { (*static_cast<F*>(f))(context); });
+  }
   bool begin_step(const char* operation, std::initializer_list<Variable> inputs,
                   const Variable& output);
   void end_step(void* closure, void (*call)(void*, Backward&));
@@ -211,6 +232,7 @@ class Tape {
   bool repeatable_ = true;
   const char* layer_ = "";
   Inspector inspector_;
+  RecordedGraph* graph_ = nullptr;
 
   std::vector<Node> nodes_;
   std::vector<Step> steps_;

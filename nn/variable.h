@@ -17,7 +17,7 @@ class Variable {
   Tape& tape() const { return *tape_; }
   int node() const { return node_; }
   const Shape& shape() const { return shape_; }
-  Variable reshaped(const Shape& shape) const { return {*tape_, node_, shape}; }
+  Variable reshaped(const Shape& shape) const;
   /// True for a default-constructed variable: an optional argument that was left out.
   bool absent() const { return tape_ == nullptr; }
 

@@ -12,8 +12,8 @@
 #include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
 #include "data/open_dataset.h"
-#include "nn/models/model.h"
 #include "train/files/recipe_json.h"
+#include "train/models.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -25,7 +25,7 @@ constexpr double kShortestTimeout = 0.01;  // seconds
 /// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
 std::string defaults_of(const char* field) {
   std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
-  for (const std::string& model : nn::model_names()) {
+  for (const std::string& model : train::model_names()) {
     const nlohmann::json json = to_json(train::default_recipe(model))[field];
     const std::string value = json.is_string()         ? json.get<std::string>()
                               : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
@@ -41,6 +41,15 @@ std::string defaults_of(const char* field) {
     text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(models, ", "), value);
   }
   return text;
+}
+
+/// "lenet, mlp": the models whose default recipe has `value` in `field`.
+std::string models_with(const char* field, bool value) {
+  std::vector<std::string> models;
+  for (const std::string& model : train::model_names()) {
+    if (to_json(train::default_recipe(model))[field] == value) models.push_back(model);
+  }
+  return fmt::format("{}", fmt::join(models, ", "));
 }
 
 /// Adds a flag of the recipe with a value; the value is stored in flags.recipe under `field`.
@@ -159,8 +168,8 @@ void add_model_flag(CLI::App& app, RawFlags& flags) {
          "--model",
          [&flags](const std::string& name) { flags.recipe["model"] = flags.model = name; },
          fmt::format("which network and recipe [{}]", flags.model))
-      ->check(one_of(nn::model_names()))
-      ->type_name(fmt::format("{}", fmt::join(nn::model_names(), "|")))
+      ->check(one_of(train::model_names()))
+      ->type_name(fmt::format("{}", fmt::join(train::model_names(), "|")))
       ->group(kModelGroup);
 }
 
@@ -207,9 +216,11 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
       ->check(number(0));
   add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
       ->check(number(0, 1));
-  CLI::Option* nesterov = add_recipe_switch(app, flags, "--nesterov", "nesterov", true,
-                                            "Nesterov's momentum [lenet, mlp]");
-  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false, "plain momentum [lenet-d2l]")
+  CLI::Option* nesterov =
+      add_recipe_switch(app, flags, "--nesterov", "nesterov", true,
+                        "Nesterov's momentum [" + models_with("nesterov", true) + "]");
+  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false,
+                    "plain momentum [" + models_with("nesterov", false) + "]")
       ->excludes(nesterov);
   add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
                             "adds this times the parameter to its gradient")
@@ -225,7 +236,7 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
       ->check(seed_number());
   add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
   add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
-                    "only divide pixels by 255 [lenet-d2l]");
+                    "only divide pixels by 255 [" + models_with("normalize", false) + "]");
   add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
                          "forward and backward passes for each replica's share of a batch")
       ->check(whole_number(1));

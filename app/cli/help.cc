@@ -29,24 +29,6 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// `left` and `right` side by side; `right` is wrapped within its column.
-std::string row(const std::string& left, const std::string& right) {
-  std::string text = std::string(kIndent, ' ') + left;
-  std::size_t at = text.size();
-  const auto new_line = [&] {
-    text += "\n";
-    at = 0;
-  };
-  if (at + 2 > kColumn) new_line();
-  for (const std::string& word : words_of(right)) {
-    if (at >= kColumn && at + 1 + word.size() > kWidth) new_line();
-    const std::size_t blanks = at < kColumn ? kColumn - at : 1;
-    text.append(blanks, ' ').append(word);
-    at += blanks + word.size();
-  }
-  return text + "\n";
-}
-
 /// "-h, --help"
 std::string names_of(const CLI::Option& option) {
   std::vector<std::string> names;
@@ -66,6 +48,23 @@ std::string value_of(const CLI::Option& option) {
 }
 
 }  // namespace
+
+std::string help_row(const std::string& left, const std::string& right, std::size_t column) {
+  std::string text = std::string(kIndent, ' ') + left;
+  std::size_t at = text.size();
+  const auto new_line = [&] {
+    text += "\n";
+    at = 0;
+  };
+  if (at + 2 > column) new_line();
+  for (const std::string& word : words_of(right)) {
+    if (at >= column && at + 1 + word.size() > kWidth) new_line();
+    const std::size_t blanks = at < column ? column - at : 1;
+    text.append(blanks, ' ').append(word);
+    at += blanks + word.size();
+  }
+  return text + "\n";
+}
 
 std::string HelpFormatter::make_description(const CLI::App* app) const {
   return app->get_description() + "\n\n";
@@ -95,12 +94,12 @@ std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positi
     right += " [" + option->get_default_str() + "]";
   }
   if (option->get_required()) right += " (required)";
-  return row(is_positional ? option->get_type_name() : names_of(*option) + value_of(*option),
-             right);
+  return help_row(is_positional ? option->get_type_name() : names_of(*option) + value_of(*option),
+                  right, kColumn);
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* sub) const {
-  return row(sub->get_name(), sub->get_description());
+  return help_row(sub->get_name(), sub->get_description(), kColumn);
 }
 
 }  // namespace ringlet::app

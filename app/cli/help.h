@@ -10,6 +10,9 @@
 
 namespace ringlet::app {
 
+/// `left` and, from `column` on and wrapped there, `right`.
+std::string help_row(const std::string& left, const std::string& right, std::size_t column);
+
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override;

@@ -7,9 +7,9 @@
 #include "app/cli/usage.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
-#include "nn/models/model.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::app {
 
@@ -22,7 +22,7 @@ constexpr const char* kModelFile = "model.safetensors";
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
-  const auto layers = nn::make_model(model, {});
+  const auto layers = train::make_model(model, {});
   const nn::Registry registry = nn::register_model(*layers);
   train::SafetensorsFile weights(file);
   weights.strip_prefix("module.");

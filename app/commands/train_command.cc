@@ -15,6 +15,7 @@
 #include "app/cli/config.h"
 #include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
+#include "app/cli/help.h"
 #include "app/cli/process.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
@@ -22,6 +23,7 @@
 #include "app/commands.h"
 #include "app/commands/repeat.h"
 #include "train/files/atomic_file.h"
+#include "train/models.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
 #include "train/trainer.h"
@@ -32,17 +34,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModels =
-    "Models:\n"
-    "  lenet       two convolutions with average pooling and two linear layers; Kaiming's normal\n"
-    "              weights, pixels less their mean over their deviation (of the training images)\n"
-    "  lenet-d2l   the same network, from the textbook \"Dive into Deep Learning\", 13.5, to the\n"
-    "              letter: weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch\n"
-    "  mlp         three linear layers; weights and pixels as PyTorch's defaults and lenet's\n";
-
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
+
+std::string models_in_words() {
+  constexpr std::size_t kColumn = 14;
+  std::string text = "Models:\n";
+  for (const std::string& name : train::model_names()) {
+    text += help_row(name, train::model_help(name), kColumn);
+  }
+  return text;
+}
 
 void add_file_flags(CLI::App& app, train::TrainOptions& options) {
   train::Files& files = options.files;
@@ -254,7 +257,7 @@ void add_train_command(CLI::App& app, Action& action) {
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   add_sync_flags(*command, *flags);
-  command->footer(kModels);
+  command->footer(models_in_words());
   add_file_flags(*command, flags->options);
   command->callback([flags, command, &action] {
     action = {[=] {

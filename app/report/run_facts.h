@@ -1,5 +1,5 @@
-// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back. Every field may be missing: a text
-// is empty then, and a number NaN.
+// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back. Every field may be missing: a
+// text is empty then, and a number NaN.
 #pragma once
 
 #include <limits>

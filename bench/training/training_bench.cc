@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "nn/layers/sequential.h"
-#include "nn/models/model.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/trainer.h"
 
@@ -14,12 +12,11 @@ namespace {
 /// Floating-point operations of a training step for one sample.
 double flops_per_sample(const train::ReplicaSpec& spec, bool fuse) {
   const auto model = train::make_model(spec);
-  if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(fuse);
   const nn::Registry registry = nn::register_model(*model);
   constexpr std::int64_t kSamples = kLanes;  // a full block, so that no lane is idle
   const nn::InputSpec input{{kSamples, spec.input.channels, spec.input.height, spec.input.width},
                             spec.layout};
-  const nn::Plan plan = nn::plan_training(*model, registry, input, nn::softmax_cross_entropy);
+  const nn::Plan plan = nn::plan_training(*model, registry, input, nn::softmax_cross_entropy, fuse);
   return (plan.forward.flops + plan.backward.flops) / kSamples;
 }
 

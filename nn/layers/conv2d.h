@@ -23,10 +23,7 @@ class Conv2d : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
-  const Conv2dOptions& options() const { return options_; }
   const Conv2dSpec& spec() const { return options_.spec; }
-  const Parameter& weight_parameter() const { return weight_; }
-  const Parameter& bias_parameter() const { return bias_; }
   Variable weight(Tape& tape) { return tape.parameter(weight_); }
   /// Absent where the layer has no bias.
   Variable bias(Tape& tape) { return options_.bias ? tape.parameter(bias_) : Variable(); }

@@ -14,8 +14,6 @@ class Linear : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
   void register_in(Registry& registry, const std::string& prefix) override;
 
-  const Parameter& weight_parameter() const { return weight_; }
-  const Parameter& bias_parameter() const { return bias_; }
   Variable weight(Tape& tape) { return tape.parameter(weight_); }
   Variable bias(Tape& tape) { return tape.parameter(bias_); }
 

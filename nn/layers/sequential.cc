@@ -1,46 +1,37 @@
 #include "nn/layers/sequential.h"
 
+#include <span>
+
 #include "kernels/error.h"
-#include "nn/layers/conv2d.h"
-#include "nn/layers/linear.h"
-#include "nn/layers/stateless.h"
-#include "nn/ops/conv2d.h"
-#include "nn/ops/conv2d_relu_avg_pool2d.h"
-#include "nn/ops/linear.h"
 
 namespace ringlet::nn {
 
+namespace {
+
+/// Runs the first layer, or several as one.
+Fused run(Tape& tape, const Variable& x, std::span<const Child> layers) {
+  if (tape.context().fuse) {
+    const Fused fused = fuse(tape, x, layers);
+    if (fused.layers > 0) return fused;
+  }
+  return {layers.front().layer->forward(tape, x), 1};
+}
+
+}  // namespace
+
 Variable Sequential::forward(Tape& tape, const Variable& x) {
   Variable value = x;
-  for (std::size_t i = 0; i < children_.size();) {
-    const Tape::Scope scope(tape, children_[i].name);
+  for (std::span<const Child> rest(children_); !rest.empty();) {
+    const Tape::Scope scope(tape, rest.front().name);
     try {
-      i += run(tape, i, value);
+      const Fused done = run(tape, value, rest);
+      value = done.y;
+      rest = rest.subspan(done.layers);
     } catch (const ContractError& error) {
-      throw ContractError("layer " + children_[i].name + ": " + error.what(), error.where());
+      throw ContractError("layer " + rest.front().name + ": " + error.what(), error.where());
     }
   }
   return value;
-}
-
-std::size_t Sequential::run(Tape& tape, std::size_t index, Variable& x) {
-  const bool relu_follows = fuse_ && child_as<ReLU>(index + 1) != nullptr;
-  if (auto* conv = child_as<Conv2d>(index); conv != nullptr && relu_follows) {
-    const Variable w = conv->weight(tape), b = conv->bias(tape);
-    const auto* pool = child_as<AvgPool2d>(index + 2);
-    if (pool != nullptr && fuses_conv2d_relu_avg_pool2d(x, conv->spec(), pool->spec())) {
-      x = conv2d_relu_avg_pool2d(x, w, b, conv->spec());
-      return 3;
-    }
-    x = conv2d(x, w, b, conv->spec(), Activation::relu);
-    return 2;
-  }
-  if (auto* linear_layer = child_as<Linear>(index); linear_layer != nullptr && relu_follows) {
-    x = linear(x, linear_layer->weight(tape), linear_layer->bias(tape), Activation::relu);
-    return 2;
-  }
-  x = children_[index].layer->forward(tape, x);
-  return 1;
 }
 
 void Sequential::register_in(Registry& registry, const std::string& prefix) {

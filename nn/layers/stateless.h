@@ -27,7 +27,6 @@ class MaxPool2d : public Layer {
  public:
   explicit MaxPool2d(const Pool2dSpec& spec) : spec_(spec) {}
   Variable forward(Tape& tape, const Variable& x) override;
-  const Pool2dSpec& spec() const { return spec_; }
 
  private:
   Pool2dSpec spec_;

@@ -23,7 +23,7 @@ Variable scale(const Variable& x, float alpha) {
   Tape& tape = x.tape();
   const Variable y = tape.make(x.shape(), x.layout());
   ringlet::scale(tape.stream(), alpha, x.value(), 0, y.value());
-  tape.record("scale", {x}, y, [=](Backward& backward) {
+  tape.record("scale", {x}, y, alpha, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);
     ringlet::scale(backward.stream(), alpha, backward.gradient(y), beta, dx);
   });

@@ -12,23 +12,24 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
   const Variable y = tape.make(conv2d_output_shape(spec, x.shape(), weight.shape()), x.layout());
   conv2d_forward(tape.stream(), spec, x.value(), weight.value(),
                  bias.absent() ? ConstView() : bias.value(), activation, y.value());
-  tape.record("conv2d", {x, weight, bias}, y, [=](Backward& backward) {
-    Stream& stream = backward.stream();
-    const View dy = backward.gradient(y);
-    if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);
-    if (backward.wants(bias)) {
-      const auto [db, beta] = backward.target(bias);
-      bias_backward(stream, dy, beta, db);
-    }
-    if (backward.wants(weight)) {
-      const auto [dw, beta] = backward.target(weight);
-      conv2d_backward_filter(stream, spec, x.value(), dy, beta, dw);
-    }
-    if (backward.wants(x)) {
-      const auto [dx, beta] = backward.target(x);
-      conv2d_backward_data(stream, spec, weight.value(), dy, beta, dx);
-    }
-  });
+  tape.record("conv2d", {x, weight, bias}, y, RecordedConv2d{spec, activation},
+              [=](Backward& backward) {
+                Stream& stream = backward.stream();
+                const View dy = backward.gradient(y);
+                if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);
+                if (backward.wants(bias)) {
+                  const auto [db, beta] = backward.target(bias);
+                  bias_backward(stream, dy, beta, db);
+                }
+                if (backward.wants(weight)) {
+                  const auto [dw, beta] = backward.target(weight);
+                  conv2d_backward_filter(stream, spec, x.value(), dy, beta, dw);
+                }
+                if (backward.wants(x)) {
+                  const auto [dx, beta] = backward.target(x);
+                  conv2d_backward_data(stream, spec, weight.value(), dy, beta, dx);
+                }
+              });
   return y;
 }
 

@@ -21,7 +21,7 @@ Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const
       tape.keep(conv2d_relu_avg_pool2d_mask_shape(y.shape()), Layout::nchw, DType::u8);
   conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), weight.value(),
                                  bias.absent() ? ConstView() : bias.value(), y.value(), mask);
-  tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, [=](Backward& backward) {
+  tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
     const View dy = backward.gradient(y);
     if (backward.wants(weight)) {
       const auto dw = backward.target(weight);

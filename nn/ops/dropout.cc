@@ -30,7 +30,7 @@ Variable dropout(const Variable& x, float probability, std::uint64_t operation) 
   const DropoutSpec spec = spec_of(tape, probability, operation);
   const Variable y = tape.make(x.shape(), x.layout());
   dropout_forward(tape.stream(), spec, x.value(), y.value());
-  tape.record("dropout", {x}, y, [=](Backward& backward) {
+  tape.record("dropout", {x}, y, spec, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);
     dropout_backward(backward.stream(), spec, backward.gradient(y), beta, dx);
   });

@@ -13,7 +13,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
   const Variable y = tape.make({x.shape()[0], weight.shape()[0]}, x.layout());
   linear_forward(tape.stream(), x.value(), weight.value(),
                  bias.absent() ? ConstView() : bias.value(), activation, y.value());
-  tape.record("linear", {x, weight, bias}, y, [=](Backward& backward) {
+  tape.record("linear", {x, weight, bias}, y, activation, [=](Backward& backward) {
     Stream& stream = backward.stream();
     const View dy = backward.gradient(y);
     if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);

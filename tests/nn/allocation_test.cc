@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/sgd.h"
-#include "nn/models/model.h"
+#include "nn/models/lenet.h"
 #include "nn/ops/arithmetic.h"
 #include "tests/nn/counting_new.h"
 #include "tests/nn/net.h"
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, AllocationTest,
                          });
 
 TEST_P(AllocationTest, LeNetAllocatesNothingAfterTwoSteps) {
-  expect_none_after_two_steps(make_model("lenet", {}), {1, 1, 28, 28});
+  expect_none_after_two_steps(make_lenet({}, LeNetStart::practitioner), {1, 1, 28, 28});
 }
 
 TEST_P(AllocationTest, DropoutAndMaxPoolingAllocateNothingAfterTwoSteps) {

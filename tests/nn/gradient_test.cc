@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-#include "nn/models/model.h"
+#include "nn/models/lenet.h"
+#include "nn/models/mlp.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
 
@@ -152,9 +153,7 @@ TEST_P(EquivalenceTest, FusedAndUnfusedAgree) {
   const InputSpec input{net.sample.with_batch(samples), layout};
   Rig fused(make_sequential(net), input);
   const Batch batch = smooth_batch(net, values_of(fused), samples, 1, kContext).batch;
-  auto plain_model = make_sequential(net);
-  plain_model->set_fusion(false);
-  Rig plain(std::move(plain_model), input);
+  Rig plain(make_sequential(net), input, {.fuse = false});
   const float fused_loss = run_step(fused, net, batch, layout, 1, kContext);
   EXPECT_NEAR(fused_loss / run_step(plain, net, batch, layout, 1, kContext), 1, 1e-6);
   expect_gradients(fused, [&] {
@@ -226,14 +225,21 @@ TEST(Gradient, DoesNotDependOnTheLanesBeyondTheBatch) {
   }
 }
 
-// The models known by name are the nets that were written down here.
+// The library's models are the nets that were written down here.
 TEST(Model, IsTheNetItIsSaidToBe) {
-  for (const auto& [name, net] : {std::pair<std::string, Net>{"lenet", lenet_net(28)},
-                                  {"lenet-d2l", lenet_net(28)},
-                                  {"mlp", test_nets().front()}}) {
+  using Make = std::unique_ptr<Layer> (*)(const ModelInput& input);
+  const Make practical = [](const ModelInput& input) {
+    return make_lenet(input, LeNetStart::practitioner);
+  };
+  const Make textbook = [](const ModelInput& input) {
+    return make_lenet(input, LeNetStart::textbook);
+  };
+  for (const auto& [make, net] : {std::pair<Make, Net>{practical, lenet_net(28)},
+                                  {textbook, lenet_net(28)},
+                                  {make_mlp, test_nets().front()}}) {
     const ModelInput input{.height = static_cast<int>(net.sample[2]),
                            .width = static_cast<int>(net.sample[3])};
-    Rig rig(make_model(name, input), {net.sample.with_batch(2), Layout::nchw}, {.seed = 5});
+    Rig rig(make(input), {net.sample.with_batch(2), Layout::nchw}, {.seed = 5});
     const Smooth smooth = smooth_batch(net, values_of(rig), 2, 1, {}, 0);
     run_step(rig, net, smooth.batch, Layout::nchw, 1, {});
     expect_gradients(rig, smooth.reference.gradients);

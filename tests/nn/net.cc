@@ -15,6 +15,7 @@
 #include "nn/initializer.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
+#include "nn/layers/residual.h"
 #include "nn/layers/stateless.h"
 
 namespace ringlet::nn {
@@ -31,10 +32,12 @@ Conv2dOptions options_of(const ConvSpec& conv) {
           .bias = conv.bias};
 }
 
+void add_layers(Sequential& model, const std::vector<NetLayer>& layers);
+
 /// Adds the layer that a spec describes.
 struct Builder {
   Sequential& model;
-  const std::string& name;
+  std::string name;
 
   void operator()(const ConvSpec& s) const { model.add<Conv2d>(name, options_of(s)); }
   void operator()(const LinearSpec& s) const {
@@ -45,7 +48,23 @@ struct Builder {
   void operator()(const MaxSpec& s) const { model.add<MaxPool2d>(name, s.spec); }
   void operator()(const FlattenSpec&) const { model.add<Flatten>(name); }
   void operator()(const DropSpec& s) const { model.add<Dropout>(name, s.probability); }
+  void operator()(const ResidualSpec& s) const {
+    auto& block = model.add<Residual>(name);
+    add_layers(block.body(), s.body);
+    add_layers(block.shortcut(), s.shortcut);
+  }
 };
+
+void add_layers(Sequential& model, const std::vector<NetLayer>& layers) {
+  for (const NetLayer& layer : layers) {
+    std::visit(Builder{model, layer.name.substr(layer.name.rfind('.') + 1)}, layer.spec);
+  }
+}
+
+Doubles sum(Doubles a, const Doubles& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
 
 Shape weight_shape(const ConvSpec& s) {
   return {s.out_channels, s.in_channels / s.spec.groups, s.kernel.h, s.kernel.w};
@@ -63,9 +82,15 @@ class Forward {
   Forward(const Values& parameters, const StepContext& context)
       : parameters_(parameters), context_(context) {}
 
-  Activation64 run(const NetLayer& layer, const Activation64& x) {
-    name_ = layer.name;
-    return std::visit([&](const auto& spec) { return (*this)(spec, x); }, layer.spec);
+  /// x, and what each layer makes of it.
+  std::vector<Activation64> run(const std::vector<NetLayer>& layers, const Activation64& x) {
+    std::vector<Activation64> values{x};
+    for (const NetLayer& layer : layers) {
+      name_ = layer.name;
+      values.push_back(
+          std::visit([&](const auto& spec) { return (*this)(spec, values.back()); }, layer.spec));
+    }
+    return values;
   }
   double distance_from_kink = std::numeric_limits<double>::infinity();
 
@@ -106,6 +131,10 @@ class Forward {
     if (!context_.training) return x;
     return {x.shape, reference::dropout(spec_of(s), x.shape.count_per_sample(), x.data)};
   }
+  Activation64 operator()(const ResidualSpec& s, const Activation64& x) {
+    const Activation64 y = run(s.body, x).back();
+    return {y.shape, sum(y.data, run(s.shortcut, x).back().data)};
+  }
 
   DropoutSpec spec_of(const DropSpec& s) const {
     const PhiloxBlock words = philox(context_.seed, 0, hash_of(name_ + "."));
@@ -133,11 +162,17 @@ class BackwardPass {
  public:
   BackwardPass(Forward& forward, Values& gradients) : forward_(forward), gradients_(gradients) {}
 
-  Doubles run(const NetLayer& layer, const Activation64& x, const Activation64& y,
-              const Doubles& dy) {
-    name_ = layer.name;
-    forward_.set_name(name_);
-    return std::visit([&](const auto& spec) { return (*this)(spec, x, y, dy); }, layer.spec);
+  /// The gradient of the first of `values` (those that Forward::run gave) from that of the last.
+  Doubles run(const std::vector<NetLayer>& layers, const std::vector<Activation64>& values,
+              Doubles gradient) {
+    for (std::size_t i = layers.size(); i-- > 0;) {
+      name_ = layers[i].name;
+      forward_.set_name(name_);
+      gradient = std::visit(
+          [&](const auto& spec) { return (*this)(spec, values[i], values[i + 1], gradient); },
+          layers[i].spec);
+    }
+    return gradient;
   }
 
   Doubles operator()(const ConvSpec& s, const Activation64& x, const Activation64& y,
@@ -175,6 +210,11 @@ class BackwardPass {
                      const Doubles& dy) {
     return reference::dropout(forward_.spec_of(s), x.shape.count_per_sample(), dy);
   }
+  Doubles operator()(const ResidualSpec& s, const Activation64& x, const Activation64&,
+                     const Doubles& dy) {
+    const Doubles through_body = run(s.body, forward_.run(s.body, x), dy);
+    return sum(through_body, run(s.shortcut, forward_.run(s.shortcut, x), dy));
+  }
 
  private:
   Forward& forward_;
@@ -186,9 +226,7 @@ class BackwardPass {
 
 std::unique_ptr<Sequential> make_sequential(const Net& net) {
   auto model = std::make_unique<Sequential>();
-  for (const NetLayer& layer : net.layers) {
-    std::visit(Builder{*model, layer.name}, layer.spec);
-  }
+  add_layers(*model, net.layers);
   return model;
 }
 
@@ -196,20 +234,16 @@ Reference run_reference(const Net& net, const Values& parameters, const std::vec
                         const std::vector<std::int32_t>& labels, double seed,
                         const StepContext& context) {
   Forward forward(parameters, context);
-  std::vector<Activation64> values{
-      {net.sample.with_batch(static_cast<std::int64_t>(labels.size())), x}};
-  for (const NetLayer& layer : net.layers) values.push_back(forward.run(layer, values.back()));
+  const auto values =
+      forward.run(net.layers, {net.sample.with_batch(static_cast<std::int64_t>(labels.size())), x});
 
   const Activation64& logits = values.back();
   Reference result;
   result.distance_from_kink = forward.distance_from_kink;
   result.loss = reference::softmax_cross_entropy_forward(logits.shape[1], logits.data, labels);
-  Doubles gradient =
-      reference::softmax_cross_entropy_backward(logits.shape[1], logits.data, labels, seed);
-  BackwardPass backward(forward, result.gradients);
-  for (std::size_t i = net.layers.size(); i-- > 0;) {
-    gradient = backward.run(net.layers[i], values[i], values[i + 1], gradient);
-  }
+  BackwardPass(forward, result.gradients)
+      .run(net.layers, values,
+           reference::softmax_cross_entropy_backward(logits.shape[1], logits.data, labels, seed));
   return result;
 }
 
@@ -275,7 +309,29 @@ std::vector<Net> test_nets() {
                     {"pool4", AvgSpec{{.stride = {1, 1}}}},
                     {"flatten", FlattenSpec{}},
                     {"fc", LinearSpec{6, 5}}}};
-  return {mlp, lenet_net(14), pooled, varied};
+  // Blocks with a shortcut and without, one inside the other, and a dropout in a branch.
+  const Net residual{
+      "residual",
+      {1, 1, 6, 6},
+      {{"block1",
+        ResidualSpec{{{"block1.body.conv1", ConvSpec{1, 3, {3, 3}, {.padding = {1, 1}}}},
+                      {"block1.body.relu", ReluSpec{}},
+                      {"block1.body.pool", AvgSpec{}},
+                      {"block1.body.conv2", ConvSpec{3, 4, {3, 3}, {.padding = {1, 1}}, false}}},
+                     {{"block1.shortcut.conv", ConvSpec{1, 4, {1, 1}, {.stride = {2, 2}}}}}}},
+       {"relu1", ReluSpec{}},
+       {"block2", ResidualSpec{{{"block2.body.conv", ConvSpec{4, 4, {3, 3}, {.padding = {1, 1}}}},
+                                {"block2.body.inner",
+                                 ResidualSpec{{{"block2.body.inner.body.relu", ReluSpec{}},
+                                               {"block2.body.inner.body.drop", DropSpec{0.25F}}},
+                                              {}}}},
+                               {}}},
+       {"flatten", FlattenSpec{}},
+       {"fc1", LinearSpec{36, 7}},
+       {"block3",
+        ResidualSpec{{{"block3.body.relu", ReluSpec{}}, {"block3.body.fc", LinearSpec{7, 7}}}, {}}},
+       {"fc2", LinearSpec{7, 5}}}};
+  return {mlp, lenet_net(14), pooled, residual, varied};
 }
 
 }  // namespace ringlet::nn

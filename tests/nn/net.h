@@ -37,9 +37,17 @@ struct DropSpec {
   float probability;
 };
 
+struct NetLayer;
+struct ResidualSpec {
+  std::vector<NetLayer> body;
+  std::vector<NetLayer> shortcut;
+};
+
 struct NetLayer {
-  std::string name;
-  std::variant<ConvSpec, LinearSpec, ReluSpec, AvgSpec, MaxSpec, FlattenSpec, DropSpec> spec;
+  std::string name;  ///< with the names of the layers that it lies in: "block.body.conv"
+  std::variant<ConvSpec, LinearSpec, ReluSpec, AvgSpec, MaxSpec, FlattenSpec, DropSpec,
+               ResidualSpec>
+      spec;
 };
 
 struct Net {
@@ -49,8 +57,8 @@ struct Net {
 };
 
 /// The nets that the tests go through: one without a convolution, lenet (for images of 14 x 14,
-/// small enough for naive loops), one of convolutions, ReLUs and average poolings, and last one
-/// with padding, stride, dilation, groups, maximum pooling and dropout.
+/// small enough for naive loops), one of convolutions, ReLUs and average poolings, one of residual
+/// blocks, and last one with padding, stride, dilation, groups, maximum pooling and dropout.
 std::vector<Net> test_nets();
 /// LeNet for images of `extent` x `extent`.
 Net lenet_net(int extent);

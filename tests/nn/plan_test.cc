@@ -6,7 +6,7 @@
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
-#include "nn/models/model.h"
+#include "nn/models/lenet.h"
 #include "nn/ops/arithmetic.h"
 #include "nn/ops/linear.h"
 #include "tests/nn/net.h"
@@ -32,7 +32,7 @@ Log run_step(Rig& rig, const Net& net, std::int64_t samples, Layout layout) {
 }
 
 TEST(Plan, PutsParametersInTheOrderInWhichTheirGradientsAreFinal) {
-  const auto model = make_model("lenet", {});
+  const auto model = make_lenet({}, LeNetStart::practitioner);
   const Plan plan = plan_training(*model, register_model(*model), {{8, 1, 28, 28}, Layout::nchw},
                                   softmax_cross_entropy);
   EXPECT_EQ(names_of(plan), (Log{"fc2.weight", "fc2.bias", "fc1.weight", "fc1.bias", "conv2.weight",
@@ -82,21 +82,20 @@ TEST_P(PlanTest, RangesAreAlignedDisjointAndInOrder) {
   EXPECT_EQ(plan.parameter_count, count);
 }
 
-// A Rig's arena has the planned bytes and not one more.
+// A Rig's arena has the planned bytes, and some batch needs every one of them.
 TEST_P(PlanTest, TheActivationsFitTheirArenaAlsoForSmallerBatches) {
   const auto& [net, layout] = GetParam();
   for (const std::int64_t n : {1, 16, 33, 96}) {
     Rig rig(make_sequential(net), {net.sample.with_batch(n), layout});
-    run_step(rig, net, n, layout);
+    for (std::int64_t samples = n; samples >= 0; --samples) {
+      EXPECT_NO_THROW(run_step(rig, net, samples, layout)) << samples << " of " << n;
+    }
     EXPECT_EQ(rig.activations.high_water(), rig.plan.activation_bytes);
     EXPECT_EQ(rig.activations.capacity(), rig.plan.activation_bytes);
-    for (const std::int64_t smaller : {n - 1, n / 2, std::int64_t{1}, std::int64_t{0}}) {
-      EXPECT_NO_THROW(run_step(rig, net, smaller, layout)) << smaller << " of " << n;
-    }
   }
 }
 
-// Best fit makes no such promise for arbitrary sizes; for a step's it has to hold.
+// Best fit makes no such promise: the plan has to look at every batch.
 TEST_P(PlanTest, NoSmallerBatchNeedsMoreActivations) {
   const auto& [net, layout] = GetParam();
   const auto model = make_sequential(net);
@@ -202,7 +201,7 @@ std::string error_of(Layer& model, const Shape& input) {
 }
 
 TEST(Plan, NamesTheLayerThatDoesNotFitAndTheShapes) {
-  const auto lenet = make_model("lenet", {});
+  const auto lenet = make_lenet({}, LeNetStart::practitioner);
   const std::string wrong_size = error_of(*lenet, {4, 1, 32, 32});
   EXPECT_NE(wrong_size.find("fc1"), std::string::npos) << wrong_size;
   EXPECT_NE(wrong_size.find("[128, 1250]"), std::string::npos) << wrong_size;
@@ -219,7 +218,7 @@ TEST(Plan, NamesTheLayerThatDoesNotFitAndTheShapes) {
 }
 
 TEST(Plan, AModelThatDidNotFitCanBePlannedForWhatFits) {
-  const auto lenet = make_model("lenet", {});
+  const auto lenet = make_lenet({}, LeNetStart::practitioner);
   error_of(*lenet, {4, 1, 32, 32});
   for (const Parameter* parameter : register_model(*lenet).parameters) {
     EXPECT_TRUE(parameter->value.absent());

@@ -75,6 +75,7 @@ struct RigOptions {
   int gradient_arenas = 1;
   std::uint64_t seed = 1;
   DeviceOptions device{};
+  bool fuse = true;
 };
 
 /// A device, a model planned for `input`, and the memory that the plan asks for, not a byte more.
@@ -84,7 +85,8 @@ struct Rig {
         model(std::move(the_model)),
         loss(options.loss),
         registry(register_model(*model)),
-        plan(plan_training(*model, registry, input, loss)),
+        fuse(options.fuse),
+        plan(plan_training(*model, registry, input, loss, fuse)),
         parameters(*device, registry, plan, options.gradient_arenas),
         activations(*device, plan.activation_bytes),
         tape(*device, activations, registry.parameters),
@@ -102,7 +104,8 @@ struct Rig {
     return test::read(parameter(name).gradient);
   }
   /// Begins a step and computes its loss.
-  Variable forward(const View& x, const View& labels, const StepContext& context = {}) {
+  Variable forward(const View& x, const View& labels, StepContext context = {}) {
+    context.fuse = fuse;
     tape.begin(context);
     const Variable input = tape.constant(x);
     return loss(model->forward(tape, input), tape.constant(labels));
@@ -121,6 +124,7 @@ struct Rig {
   std::unique_ptr<Layer> model;
   LossFunction loss;
   Registry registry;
+  bool fuse;
   Plan plan;
   Parameters parameters;
   Arena activations;

@@ -21,9 +21,7 @@ class TraceTest : public ::testing::Test {
   /// One step of LeNet without fusion; the spans of it.
   void SetUp() override {
     const Net net = lenet_net(14);
-    auto model = make_sequential(net);
-    model->set_fusion(false);
-    Rig rig(std::move(model), {net.sample.with_batch(4), Layout::nchw});
+    Rig rig(make_sequential(net), {net.sample.with_batch(4), Layout::nchw}, {.fuse = false});
     const Tensor x = test::random_tensor(*rig.device, net.sample.with_batch(4), 3);
     const Tensor labels = test::upload<std::int32_t>(*rig.device, {4}, {0, 1, 2, 3});
     rig.device->compute().set_tracer(&tracer_);

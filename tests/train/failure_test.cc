@@ -14,6 +14,7 @@
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/atomic_file.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 namespace {
@@ -237,7 +238,7 @@ TEST_P(BrokenNumbers, StopTheRunAndLeaveTheFormerState) {
   EXPECT_FALSE(std::filesystem::exists(folder / "model.safetensors"));
   const SavedState saved = read_state(folder.path());
   EXPECT_EQ(saved.progress.step, last.step);
-  const auto model = nn::make_model("lenet", {});
+  const auto model = make_model("lenet", {});
   for (const auto& tensor : load_state(saved, nn::register_model(*model), {"velocity"}).values) {
     for (const float value : tensor) ASSERT_TRUE(std::isfinite(value));
   }

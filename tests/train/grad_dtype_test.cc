@@ -14,6 +14,7 @@
 #include "tests/train/runs.h"
 #include "train/failure.h"
 #include "train/learner.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 namespace {
@@ -176,10 +177,9 @@ TEST(NarrowSync, ALearnerNarrowsToo) {
       const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                                  static_cast<int>(dataset->width()),
                                  static_cast<int>(dataset->classes())};
-      Learner learner(
-          device, all,
-          [](const nn::ModelInput& of_model) { return nn::make_model("mlp", of_model); },
-          {.input = input, .grad_dtype = dtype});
+      Learner learner(device, all,
+                      [](const nn::ModelInput& of_model) { return make_model("mlp", of_model); },
+                      {.input = input, .grad_dtype = dtype});
       const View values = learner.parameters().values();
       scale(device.compute(), seed_factor, values, 0, values);
       const auto share = [&](std::int64_t k) -> std::optional<data::BatchRequest> {

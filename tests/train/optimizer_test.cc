@@ -16,6 +16,7 @@
 #include "tests/train/runs.h"
 #include "train/files/recipe_json.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 namespace {
@@ -136,7 +137,7 @@ TEST(Optimizers, SeveralArenasAreNamedInTheFile) {
   EXPECT_TRUE(
       says(fmt::format("{}", fmt::join(names, " ")), {"fast/fc1.weight", "slow/fc1.weight"}));
 
-  const auto model = nn::make_model("mlp", {.height = 28, .width = 28});
+  const auto model = make_model("mlp", {.height = 28, .width = 28});
   const auto message = testing::message_of<FileError>(
       [&] { load_state(read_state(out.path()), nn::register_model(*model), {"velocity"}); });
   EXPECT_TRUE(says(message, {"optimizer.safetensors", "fc1.weight"}));

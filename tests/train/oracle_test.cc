@@ -16,6 +16,7 @@
 #include "tests/support/tensors.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 namespace {
@@ -124,7 +125,7 @@ std::vector<std::vector<float>> first_gradients(const RunSetup& setup) {
 void expect_near(const std::vector<std::vector<float>>& actual, const std::string& file,
                  double tolerance) {
   const SafetensorsFile expected(kFolder + file);
-  const auto model = nn::make_model("lenet", {});
+  const auto model = make_model("lenet", {});
   const nn::Registry registry = nn::register_model(*model);
   ASSERT_EQ(actual.size(), registry.parameters.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {

@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "nn/models/model.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 namespace {
@@ -30,7 +30,7 @@ using testing::says;
 class Model {
  public:
   explicit Model(const std::string& name = "lenet")
-      : layer_(nn::make_model(name, {})), registry_(nn::register_model(*layer_)) {}
+      : layer_(make_model(name, {})), registry_(nn::register_model(*layer_)) {}
   const nn::Registry& registry() const { return registry_; }
   HostState filled(float value) const {
     HostState state;

@@ -20,7 +20,8 @@ int json_depth(std::string_view text);
 /// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth);
 
-/// The object `document` as text for files with tables: a key a line, and of a list an entry a line.
+/// The object `document` as text for files with tables: a key a line, and of a list an entry a
+/// line.
 std::string row_a_line(const nlohmann::json& document);
 
 }  // namespace ringlet::train

@@ -10,6 +10,7 @@
 #include "train/files/atomic_file.h"
 #include "train/files/json_text.h"
 #include "train/files/safetensors.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 
@@ -119,7 +120,7 @@ std::string utf8(const std::string& text) {
 }
 
 void check_model(const MetadataReader& reader, const std::string& model) {
-  const std::vector<std::string> known = nn::model_names();
+  const std::vector<std::string> known = model_names();
   if (std::find(known.begin(), known.end(), model) != known.end()) return;
   reader.fail("ringlet.model",
               fmt::format("a model that this version knows ({})", fmt::join(known, ", ")));

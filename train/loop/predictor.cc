@@ -8,13 +8,13 @@
 
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
-#include "nn/models/model.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
 #include "train/files/state.h"
 #include "train/loop/replica.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 
@@ -62,7 +62,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
       info_(info),
       batch_(options.batch),
       layout_(choose_layout(options.layout, info.input(), device.id().kind, options.batch)),
-      model_(nn::make_model(info.model, info.input())) {
+      model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   const nn::Registry registry = nn::register_model(*model_);
   const HostState weights = load_model(file, registry);  // before memory for them is asked for

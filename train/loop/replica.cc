@@ -4,9 +4,8 @@
 
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
-#include "nn/layers/sequential.h"
-#include "nn/models/model.h"
 #include "nn/ops/softmax_cross_entropy.h"
+#include "train/models.h"
 
 namespace ringlet::train {
 
@@ -26,10 +25,7 @@ nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
 }  // namespace
 
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
-  auto model =
-      spec.make_model ? spec.make_model(spec.input) : nn::make_model(spec.recipe.model, spec.input);
-  if (auto* layers = dynamic_cast<nn::Sequential*>(model.get())) layers->set_fusion(spec.fuse);
-  return model;
+  return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
 }
 
 Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
@@ -47,9 +43,9 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       model_(make_model(spec)),
       registry_(nn::register_model(*model_)),
       plan_(nn::plan_training(*model_, registry_, input_of(spec, spec.max_train_batch),
-                              cross_entropy)) {
-  const auto evaluation =
-      nn::plan_evaluation(*model_, registry_, input_of(spec, spec.max_eval_batch), cross_entropy);
+                              cross_entropy, spec.fuse)) {
+  const auto evaluation = nn::plan_evaluation(
+      *model_, registry_, input_of(spec, spec.max_eval_batch), cross_entropy, spec.fuse);
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
@@ -61,7 +57,8 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
                 .first_sample = batch.request.begin,
-                .position = position});
+                .position = position,
+                .fuse = spec_.fuse});
   const nn::InputSpec input = input_of(spec_, batch.n);
   const nn::Variable x = tape_->constant(View(batch.images, input.shape, DType::f32, input.layout));
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));

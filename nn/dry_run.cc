@@ -1,0 +1,31 @@
+#include "nn/dry_run.h"
+
+namespace ringlet::nn {
+
+DryRun::DryRun(const Registry& registry) : registry_(registry) {
+  for (Parameter* parameter : registry.parameters) {
+    views_.push_back(parameter->value);
+    views_.push_back(parameter->gradient);
+    parameter->value = external(parameter->shape, DType::f32, Layout::nchw);
+    parameter->gradient = external(parameter->shape, DType::f32, Layout::nchw);
+  }
+  for (StateBuffer* buffer : registry.buffers) {
+    views_.push_back(buffer->value);
+    buffer->value = external(buffer->shape, DType::f32, Layout::nchw);
+  }
+}
+
+DryRun::~DryRun() {
+  auto view = views_.begin();
+  for (Parameter* parameter : registry_.parameters) {
+    parameter->value = *view++;
+    parameter->gradient = *view++;
+  }
+  for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
+}
+
+View DryRun::external(const Shape& shape, DType dtype, Layout layout) {
+  return {device.allocate(storage_count(shape, layout) * size_of(dtype)), shape, dtype, layout};
+}
+
+}  // namespace ringlet::nn

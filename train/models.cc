@@ -1,0 +1,90 @@
+#include "train/models.h"
+
+#include "kernels/error.h"
+#include "nn/models/lenet.h"
+#include "nn/models/mlp.h"
+#include "train/options.h"
+
+namespace ringlet::train {
+
+namespace {
+
+std::unique_ptr<nn::Layer> make_lenet(const nn::ModelInput& input) {
+  return nn::make_lenet(input, nn::LeNetStart::practitioner);
+}
+
+std::unique_ptr<nn::Layer> make_textbook_lenet(const nn::ModelInput& input) {
+  return nn::make_lenet(input, nn::LeNetStart::textbook);
+}
+
+/// What learns fast and well.
+Recipe one_cycle() {
+  Recipe recipe;
+  recipe.batch_size = 128;
+  recipe.epochs = 6;
+  recipe.lr = 0.1;
+  recipe.momentum = 0.9;
+  recipe.nesterov = true;
+  recipe.weight_decay = 5e-4;
+  recipe.schedule = ScheduleKind::one_cycle;
+  return recipe;
+}
+
+/// "Dive into Deep Learning", section 13.5, to the letter.
+Recipe textbook() {
+  Recipe recipe;
+  recipe.batch_size = 256;
+  recipe.epochs = 10;
+  recipe.lr = 0.2;
+  recipe.normalize = false;
+  return recipe;
+}
+
+struct Entry {
+  const char* name;
+  std::unique_ptr<nn::Layer> (*make)(const nn::ModelInput& input);
+  Recipe (*recipe)();
+  const char* help;
+};
+
+constexpr Entry kModels[] = {
+    {"lenet", make_lenet, one_cycle,
+     "two convolutions with average pooling and two linear layers; Kaiming's normal weights, "
+     "pixels less their mean over their deviation (of the training images)"},
+    {"lenet-d2l", make_textbook_lenet, textbook,
+     "the same network, from the textbook \"Dive into Deep Learning\", 13.5, to the letter: "
+     "weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch"},
+    {"mlp", nn::make_mlp, one_cycle,
+     "three linear layers; weights and pixels as PyTorch's defaults and lenet's"},
+};
+
+const Entry& entry_of(std::string_view name) {
+  std::string known;
+  for (const Entry& entry : kModels) {
+    if (name == entry.name) return entry;
+    known += known.empty() ? entry.name : std::string(", ") + entry.name;
+  }
+  throw ContractError("there is no model '" + std::string(name) + "'; the models are " + known);
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : kModels) names.emplace_back(entry.name);
+  return names;
+}
+
+std::string model_help(std::string_view name) { return entry_of(name).help; }
+
+std::unique_ptr<nn::Layer> make_model(std::string_view name, const nn::ModelInput& input) {
+  return entry_of(name).make(input);
+}
+
+Recipe default_recipe(const std::string& name) {
+  Recipe recipe = entry_of(name).recipe();
+  recipe.model = name;
+  return recipe;
+}
+
+}  // namespace ringlet::train
