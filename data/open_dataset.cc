@@ -16,7 +16,7 @@ const std::vector<NamedDataset>& named_datasets() {
        .needs = DataNeeds::files,
        .open = [](const OpenOptions& o) { return load_fashion_mnist(o.directory); }},
       {.name = kSyntheticName,
-       .help = "drawn garments",
+       .help = "generated images",
        .needs = DataNeeds::sizes,
        .open = [](const OpenOptions& o) {
          return make_synthetic({o.synthetic_train, o.synthetic_test, o.synthetic_seed});

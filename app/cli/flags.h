@@ -38,7 +38,7 @@ struct RawFlags {
 
 /// Adds --model.
 void add_model_flag(CLI::App& app, RawFlags& flags);
-/// What --data takes, in words: "fashion-mnist, synthetic (drawn garments), or ...".
+/// What --data takes, in words: "fashion-mnist, synthetic (generated images), or ...".
 std::string data_choices();
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);

@@ -136,8 +136,8 @@ std::vector<std::vector<std::string>> thrown(const std::string& code, const std:
 /// Messages that the page need not explain, by their first words.
 const std::map<std::string, const char*> kUnexplained{
     {"'ringlet predict' needs", "the page has it with <command>"},
-    {"pooling with ceil_mode", "of a model of one's own"},
     {"the model is for images of", "the command line has compared them before"},
+    {"there is no model '", "the command line has checked it before"},
     {"there is no schedule '", "the command line has checked it before"},
     {"state: the plan has no parameter", "a fault of ours"},
     {") has left NCCL", "comes behind another failure"},

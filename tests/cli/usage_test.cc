@@ -139,9 +139,9 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
 
 TEST(Help, GroupsFlagsAndGivesDefaults) {
   const Outcome outcome = ringlet({"train", "--help"});
-  EXPECT_TRUE(holds(outcome.out,
-                    {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n", "\nSynchronisation:\n",
-                     "thread each [1]\n", "[fashion-mnist]", "[lenet, mlp: 0.1; lenet-d2l: 0.2]"}));
+  EXPECT_TRUE(holds(outcome.out, {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n",
+                                  "\nSynchronisation:\n", "of each replica [1]\n",
+                                  "[fashion-mnist]", "[lenet, mlp: 0.1; lenet-d2l: 0.2]"}));
   for (const char* ugly : {"TEXT", "INT:", "FLOAT", "POSITIVE", "Excludes", "{false}"}) {
     EXPECT_EQ(outcome.out.find(ugly), std::string::npos) << ugly;
   }
