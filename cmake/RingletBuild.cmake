@@ -62,7 +62,7 @@ target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LAN
 find_package(Threads REQUIRED)
 target_link_libraries(ringlet_build INTERFACE Threads::Threads fmt::fmt)
 
-# Three quarters of the time to compile a small file go into the standard library's headers. A precompiled header is good
+# A third of the time to compile a small file goes into parsing the standard library's headers. A precompiled header is good
 # for one set of options only, so there is one for rooms that compute and one for the others.
 option(RINGLET_PCH "Parse the standard library's headers once, not once a file" ON)
 
