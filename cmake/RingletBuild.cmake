@@ -93,11 +93,53 @@ if(RINGLET_PCH)
   target_compile_options(ringlet_pch_light PRIVATE ${RINGLET_LIGHT_OPTIONS})
 endif()
 
-# ringlet_library(NAME SOURCES... [LINK ...]): one room as a static library, `ringlet_NAME`; for those who
+# Most of what a small file costs is reading headers and instantiating templates. So the files of one folder are compiled
+# a few at a time, and names in their unnamed namespaces have to differ. Lint, the fuzzers and the preset `debug`, which is
+# for those who edit, compile each file by itself.
+option(RINGLET_UNITY "Compile the files of a folder a few at a time" ON)
+if(RINGLET_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Warnings about names of other files that only stand side by side here. The other builds warn.
+  target_compile_options(ringlet_build INTERFACE
+    $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage -Wno-shadow>>)
+endif()
+
+# ringlet_unity(TARGET AT_ONCE [ALONE FILES...]): no group has files of two folders or more than AT_ONCE, and all of a
+# folder's groups are about as long. ALONE: those that bring an operator new, options or a `using` of their own.
+function(ringlet_unity target at_once)
+  cmake_parse_arguments(ARG "" "" "ALONE" ${ARGN})
+  if(NOT RINGLET_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  list(REMOVE_ITEM sources ${ARG_ALONE})
+  foreach(source IN LISTS sources)
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "in_${folder}" folder)
+    list(APPEND folders ${folder})
+    list(APPEND ${folder} ${source})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  foreach(folder IN LISTS folders)
+    list(LENGTH ${folder} count)
+    math(EXPR groups "(${count} + ${at_once} - 1) / ${at_once}")
+    set(index 0)
+    foreach(source IN LISTS ${folder})
+      math(EXPR group "${index} * ${groups} / ${count}")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+      math(EXPR index "${index} + 1")
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# ringlet_library(NAME SOURCES... [LINK ...] [ALONE ...]): one room as a static library, `ringlet_NAME`; for those who
 # build on Ringlet, here or installed, `ringlet::NAME`.
 function(ringlet_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;ALONE" ${ARGN})
   add_library(ringlet_${name} STATIC ${ARG_SOURCES})
+  # At the end of the folder, when target_sources has said the rest.
+  cmake_language(EVAL CODE "cmake_language(DEFER CALL ringlet_unity ringlet_${name} 16 ALONE ${ARG_ALONE})")
   target_link_libraries(ringlet_${name} PUBLIC ringlet_build ${ARG_LINK})
   set_target_properties(ringlet_${name} PROPERTIES EXPORT_NAME ${name})
   if(RINGLET_PCH AND RINGLET_LIGHT)

@@ -17,7 +17,7 @@ constexpr std::uint8_t kTypeU8 = 8;
 /// Larger declared sizes are refused. (The largest possible product needs far more than 64 bits.)
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 /// Small enough that the observer finds the piece in the cache.
-constexpr std::size_t kPieceBytes = std::size_t{1} << 17;
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 17;
 /// A gzipped file's header is trusted for this much memory. Beyond it, memory grows with the bytes
 /// that really come.
 constexpr std::uint64_t kTrustedBytes = std::uint64_t{1} << 26;
@@ -73,9 +73,9 @@ class IdxReader {
     require_magic(magic, dimensions);
     std::vector<std::int64_t> sizes;
     const std::uint64_t bytes = read_sizes(dimensions, sizes);
-    std::vector<std::uint8_t> piece(std::min<std::uint64_t>(bytes, kPieceBytes));
+    std::vector<std::uint8_t> piece(std::min<std::uint64_t>(bytes, kReadAtOnce));
     for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
-      piece.resize(std::min<std::uint64_t>(bytes - done, kPieceBytes));
+      piece.resize(std::min<std::uint64_t>(bytes - done, kReadAtOnce));
       read_piece(piece, header_bytes(dimensions) + done, header_bytes(dimensions) + bytes);
       pieces(sizes, piece);
     }
@@ -166,7 +166,7 @@ class IdxReader {
     values.resize(std::min({bytes, trusted, source_.at_most()}));
     for (std::uint64_t done = 0; done < bytes;) {
       if (done == values.size()) values.resize(std::min(bytes, 2 * done));
-      const std::size_t piece = std::min<std::uint64_t>(kPieceBytes, values.size() - done);
+      const std::size_t piece = std::min<std::uint64_t>(kReadAtOnce, values.size() - done);
       read_piece({values.data() + done, piece}, offset + done, offset + bytes);
       done += piece;
     }

@@ -75,7 +75,7 @@ StackedBars figure_from(const std::vector<Bar>& bars, bool by_epoch) {
 }
 
 /// A row a phase, a column a run.
-std::string table_of(const std::vector<RunFolder>& runs) {
+std::string time_table_of(const std::vector<RunFolder>& runs) {
   std::vector<Bar> wholes;
   for (const RunFolder& run : runs) {
     Bar& whole = wholes.emplace_back(Bar{run.name, {}, 0});
@@ -116,7 +116,7 @@ std::string time_section(const std::vector<RunFolder>& runs) {
         "which runs ahead of it and waits for it under &ldquo;other&rdquo;.</p>\n";
   }
   html += "<div class=\"side\">\n" + figure_of(figure_from(bars_of(runs), runs.size() == 1));
-  return html + "<div>" + table_of(runs) + "</div>\n</div>\n";
+  return html + "<div>" + time_table_of(runs) + "</div>\n</div>\n";
 }
 
 }  // namespace ringlet::app::report

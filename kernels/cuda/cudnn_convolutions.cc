@@ -13,7 +13,7 @@ using cudnn_graph::Plan;
 
 namespace {
 
-constexpr std::int64_t kWorkspaceLimit = 256 << 20;
+constexpr std::int64_t kCudnnWorkspaceLimit = 256 << 20;
 constexpr int kCandidates = 8;     // that autotuning times
 constexpr std::size_t kPacks = 8;  // layers of equal shape, and batches in turn, for each key
 
@@ -46,7 +46,7 @@ TunedOutput output_of(const CudnnConvolutions::Key& key,
   return {addresses[2], bytes(key.y), false};
 }
 
-cudnnHandle_t create_handle(const CudaStream& stream) {
+cudnnHandle_t create_cudnn_handle(const CudaStream& stream) {
   stream.handle();  // makes the device current: the library's handle belongs to it
   cudnnHandle_t handle = nullptr;
   check_cudnn(cudnn().cudnnCreate(&handle), "cudnnCreate");
@@ -65,7 +65,7 @@ Conv2dGraph make_graph(cudnnHandle_t handle, const CudnnConvolutions::Key& key) 
 }  // namespace
 
 CudnnConvolutions::CudnnConvolutions(CudaStream& stream)
-    : stream_(stream), handle_(create_handle(stream), cudnn().cudnnDestroy) {
+    : stream_(stream), handle_(create_cudnn_handle(stream), cudnn().cudnnDestroy) {
   check_cudnn(cudnn().cudnnSetStream(handle_.get(), stream_.handle()), "cudnnSetStream");
 }
 
@@ -91,7 +91,7 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
   Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, {}};
   std::vector<Plan> plans =
       cudnn_graph::find_plans({.handle = handle_.get()}, entry.graph.graph(), modes(tuned),
-                              {stream_.tf32(), stream_.deterministic(), kWorkspaceLimit},
+                              {stream_.tf32(), stream_.deterministic(), kCudnnWorkspaceLimit},
                               tuned ? kCandidates : 1, entry.why_not);
   if (!plans.empty()) {
     const std::size_t best = plans.size() == 1 ? 0 : choose(key, plans, addresses);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "tests/comm/counting_new.h"
 #include "tests/comm/ranks.h"
+#include "tests/support/counting_new.h"
 
 namespace ringlet::comm {
 namespace {
@@ -32,10 +32,10 @@ TEST_P(AllocationTest, HappensInTheFirstTwoStepsOnly) {
       communicator.require_identical(stream, view_of(data), "parameters");
     };
     for (int i = 0; i < 2; ++i) step();  // one-shot has two windows in turn
-    const std::int64_t on_host = allocations_of_this_thread();
+    const std::int64_t on_host = test::operator_new_calls_of_this_thread();
     const std::int64_t on_device = device->allocations();
     for (int i = 0; i < 20; ++i) step();
-    EXPECT_EQ(allocations_of_this_thread(), on_host);
+    EXPECT_EQ(test::operator_new_calls_of_this_thread(), on_host);
     EXPECT_EQ(device->allocations(), on_device);
     EXPECT_GT(on_host, 0);  // the counter counts
   });

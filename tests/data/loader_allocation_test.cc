@@ -1,24 +1,13 @@
 // The loader takes no memory after construction. Every `new` of this executable is counted.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
+#include <memory>
+#include <optional>
+#include <vector>
 
 #include "data/loader.h"
 #include "data/synthetic.h"
-
-namespace {
-std::atomic<std::int64_t> allocations{0};
-}  // namespace
-
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "tests/support/counting_new.h"
 
 namespace ringlet::data {
 namespace {
@@ -33,17 +22,17 @@ TEST(LoaderAllocation, NoneAfterConstruction) {
                     },
                     {layout, 0, 1, 120, depth});
       loader.next();  // the thread has begun
-      const std::int64_t before = allocations;
+      const std::int64_t before = test::operator_new_calls();
       for (int i = 0; i < 50; ++i) loader.next();
-      EXPECT_EQ(allocations, before);
+      EXPECT_EQ(test::operator_new_calls(), before);
     }
   }
 }
 
 TEST(LoaderAllocation, TheCounterCounts) {
-  const std::int64_t before = allocations;
+  const std::int64_t before = test::operator_new_calls();
   const auto kept = std::make_unique<std::vector<int>>(100);
-  EXPECT_EQ(allocations, before + 2);
+  EXPECT_EQ(test::operator_new_calls(), before + 2);
 }
 
 }  // namespace

@@ -3,78 +3,13 @@
 
 #include <atomic>
 #include <barrier>
-#include <cstdlib>
 #include <new>
 #include <span>
 #include <string>
 
+#include "tests/support/counting_new.h"
 #include "tests/support/gpu.h"
 #include "tests/train/runs.h"
-
-namespace {
-
-std::atomic<bool> counting{false};
-std::atomic<std::int64_t> allocations{0};
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  if (counting.load(std::memory_order_relaxed)) ++allocations;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-}
-
-void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
-  if (void* memory = counted(bytes, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
-constexpr std::size_t kOrdinary = alignof(std::max_align_t);
-std::size_t of(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
-
-}  // namespace
-
-// All forms: where a sanitizer is linked, its own array and nothrow forms would not call ours.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  return counted_or_throw(bytes, kOrdinary);
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t at) {
-  return counted_or_throw(bytes, of(at));
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted(bytes, kOrdinary);
-}
-[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t at,
-                                     const std::nothrow_t&) noexcept {
-  return counted(bytes, of(at));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes) {
-  return counted_or_throw(bytes, kOrdinary);
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t at) {
-  return counted_or_throw(bytes, of(at));
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted(bytes, kOrdinary);
-}
-[[gnu::noinline]] void* operator new[](std::size_t bytes, std::align_val_t at,
-                                       const std::nothrow_t&) noexcept {
-  return counted(bytes, of(at));
-}
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace ringlet::train {
 namespace {
@@ -147,8 +82,7 @@ TEST_P(SteadyState, AllocatesNothing) {
   const int ranks = static_cast<int>(options.execution.devices.size());
   const RunSetup setup = make_run_setup(options, formula_splits(66 * 12), ranks);
   std::barrier together(ranks);
-  std::atomic<std::int64_t> device_allocations{0};
-  allocations = 0;
+  std::atomic<std::int64_t> device_allocations{0}, allocations{0};
   run_replicas(
       options.execution,
       [&](Device& device, comm::Communicator& communicator) {
@@ -159,10 +93,11 @@ TEST_P(SteadyState, AllocatesNothing) {
         for (int step = 0; step < kWarmUp; ++step) loop.step();
         const std::int64_t before = device.allocations();
         together.arrive_and_wait();
-        counting = true;
+        const std::int64_t calls_before = test::operator_new_calls();
+        together.arrive_and_wait();
         for (int step = 0; step < kMeasured; ++step) loop.step();
         together.arrive_and_wait();
-        counting = false;
+        allocations = test::operator_new_calls() - calls_before;
         device_allocations += device.allocations() - before;
         together.arrive_and_wait();
       },
@@ -181,13 +116,11 @@ INSTANTIATE_TEST_SUITE_P(Cuda, SteadyState, ::testing::ValuesIn(cuda_cases()),
 
 TEST(Counting, SeesAllocations) {
   constexpr std::align_val_t kWide{64};
-  allocations = 0;
-  counting = true;
+  const std::int64_t before = test::operator_new_calls();
   ::operator delete(::operator new(8));
   ::operator delete[](::operator new[](8));
   ::operator delete(::operator new(8, kWide), kWide);
-  counting = false;
-  EXPECT_EQ(allocations, 3);
+  EXPECT_EQ(test::operator_new_calls() - before, 3);
 }
 
 }  // namespace
