@@ -1,9 +1,8 @@
 #include "kernels/elementwise.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/elementwise.h"
-#include "kernels/cuda/elementwise.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

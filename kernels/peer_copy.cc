@@ -1,9 +1,8 @@
 #include "kernels/peer_copy.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/peer_copy.h"
-#include "kernels/cuda/peer_copy.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/classify.h"
+#include "kernels/classify.h"
 
 #include <atomic>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/gather_batch.h"
+#include "kernels/gather_batch.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/l2_norm.h"
+#include "kernels/l2_norm.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/normalize.h"
+#include "kernels/normalize.h"
 
 #include <algorithm>
 

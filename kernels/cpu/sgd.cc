@@ -1,4 +1,4 @@
-#include "kernels/cpu/sgd.h"
+#include "kernels/sgd.h"
 
 #include "kernels/cpu/loops.h"
 #include "kernels/elements.h"

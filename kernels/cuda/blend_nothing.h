@@ -1,7 +1,7 @@
 // The gradient of an empty batch: a sum of no terms.
 #pragma once
 
-#include "kernels/cuda/elementwise.h"
+#include "kernels/implementations.h"
 
 namespace ringlet::impl {
 

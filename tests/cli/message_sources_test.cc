@@ -154,7 +154,6 @@ const std::map<std::string, const char*> kUnexplained{
     {"cannot be reduced", "the command line has checked the type before"},
     {"streaming_copy", "a fault of ours"},
     {"no implementation for device", "a fault of ours"},
-    {"exists in the layout lanes", "a fault of ours"},
     {"does not say what model it holds", "to who calls the library"},
     {"run.json does not say", "stands in a report"},
     {"is other data than the run", "stands in a report"},
