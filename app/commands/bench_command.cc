@@ -9,7 +9,7 @@
 #include "app/commands.h"
 #include "bench/training/training_bench.h"
 #include "data/synthetic.h"
-#include "kernels/cpu/peak/fma_peak.h"
+#include "kernels/cpu/fma_peak.h"
 #include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "bench/kernels/lenet_layers.h"
-#include "kernels/cpu/peak/fma_peak.h"
+#include "kernels/cpu/fma_peak.h"
 
 namespace ringlet::bench {
 namespace {

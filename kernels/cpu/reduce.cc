@@ -21,6 +21,10 @@ void for_each_part(CpuStream& stream, std::int64_t count, F f) {
   });
 }
 
+ReductionLoops loops_for(const CpuStream& stream) {
+  return for_instruction_set(stream.isa(), [](auto set) { return loops_of(set); });
+}
+
 }  // namespace
 
 void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
@@ -36,13 +40,13 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
                                   .targets = static_cast<int>(ys.size()),
                                   .divisor = op == ReduceOp::mean ? options.divisor : 1,
                                   .stores = options.stores};
-  const ReduceFunction function = reduction_for(stream.isa(), op, ys[0].dtype());
+  const ReduceFunction function = loops_for(stream).reduce(op, ys[0].dtype());
   for_each_part(stream, ys[0].storage(),
                 [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
 }
 
 void cast(CpuStream& stream, const ConstView& x, const View& y) {
-  const CastFunction function = cast_for(stream.isa(), x.dtype(), y.dtype());
+  const CastFunction function = loops_for(stream).cast(x.dtype(), y.dtype());
   for_each_part(stream, y.storage(), [&](std::int64_t begin, std::int64_t end) {
     function(x.data(), y.data(), begin, end);
   });

@@ -152,7 +152,6 @@ const std::map<std::string, const char*> kUnexplained{
     {"synthetic: the number", "the command line has checked it before"},
     {"no such kind of device", "a fault of ours"},
     {"cannot be reduced", "the command line has checked the type before"},
-    {"streaming_copy", "a fault of ours"},
     {"no implementation for device", "a fault of ours"},
     {"does not say what model it holds", "to who calls the library"},
     {"run.json does not say", "stands in a report"},

@@ -1,7 +1,8 @@
+#include "kernels/instruction_set.h"
+
 #include <cstdlib>
 #include <string>
 
-#include "kernels/device.h"
 #include "kernels/error.h"
 
 namespace ringlet {
@@ -20,9 +21,7 @@ const char* name_of(InstructionSet isa) {
   return "?";
 }
 
-namespace {
-
-InstructionSet supported() {
+InstructionSet widest_instruction_set() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -34,10 +33,8 @@ InstructionSet supported() {
   return InstructionSet::portable;
 }
 
-}  // namespace
-
 InstructionSet detect_instruction_set() {
-  const InstructionSet best = supported();
+  const InstructionSet best = widest_instruction_set();
   const char* wish = std::getenv("RINGLET_ISA");  // NOLINT(concurrency-mt-unsafe): never written
   if (wish == nullptr || *wish == '\0') return best;
   for (const auto isa : {InstructionSet::portable, InstructionSet::avx2, InstructionSet::avx512}) {

@@ -1,4 +1,4 @@
-#include "kernels/cpu/peak/fma_peak.h"
+#include "kernels/cpu/fma_peak.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cpu/peak/fma_chain.h"
+#include "kernels/cpu/lanes/lanes.h"
 #include "kernels/error.h"
 #include "kernels/trace.h"
 
@@ -14,13 +14,7 @@ namespace ringlet {
 
 namespace {
 
-using Chain = peak::ChainResult (*)(std::int64_t rounds);
-
-Chain chain_of(InstructionSet isa) {
-  if (isa == InstructionSet::avx512) return peak::fma_chain_avx512;
-  if (isa == InstructionSet::avx2) return peak::fma_chain_avx2;
-  return peak::fma_chain_portable;
-}
+using Chain = lanes::FmaChainResult (*)(std::int64_t rounds);
 
 /// Flops a nanosecond (billions a second) of one thread that works until the time is over.
 double run_chain(Chain chain, std::int64_t nanoseconds) {
@@ -30,7 +24,7 @@ double run_chain(Chain chain, std::int64_t nanoseconds) {
   volatile float looked_at = 0;
   std::int64_t now = begin;
   while (now - begin < nanoseconds) {
-    const peak::ChainResult result = chain(kRounds);
+    const lanes::FmaChainResult result = chain(kRounds);
     flops += result.flops;
     looked_at = result.sum;
     now = now_ns();
@@ -67,9 +61,10 @@ double measure_fma_peak(const FmaPeakOptions& options) {
     throw DeviceError(std::string("this processor has no ") + name_of(isa) +
                       " (or RINGLET_ISA asks for less)");
   }
+  const Chain chain = lanes::kernels_for(isa).fma_chain;
   double peak = 0;
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
-    peak = std::max(peak, run_threads(chain_of(isa), options));
+    peak = std::max(peak, run_threads(chain, options));
   }
   return peak;
 }
