@@ -1,5 +1,6 @@
 // The CPU's implementations of kernels/elementwise.h and kernels/relu.h.
 #include <cstring>
+#include <functional>
 
 #include "kernels/cpu/loops.h"
 #include "kernels/elements.h"
@@ -35,50 +36,37 @@ void copy(CpuStream& stream, const ConstView& x_view, const View& y_view) {
   });
 }
 
-void accumulate(CpuStream& stream, const ConstView& x_view, const View& y_view) {
-  const float* x = x_view.f32();
-  float* y = y_view.f32();
-  for_each_element(stream, x_view.storage(), [=](std::int64_t i) { y[i] += x[i]; });
+void accumulate(CpuStream& stream, const ConstView& x, const View& y) {
+  map(stream, y, std::plus<float>{}, y, x);
 }
 
-void add(CpuStream& stream, const ConstView& a_view, const ConstView& b_view, const View& y_view) {
-  const float* a = a_view.f32();
-  const float* b = b_view.f32();
-  float* y = y_view.f32();
-  for_each_element(stream, a_view.storage(), [=](std::int64_t i) { y[i] = a[i] + b[i]; });
+void add(CpuStream& stream, const ConstView& a, const ConstView& b, const View& y) {
+  map(stream, y, std::plus<float>{}, a, b);
 }
 
-void scale(CpuStream& stream, float alpha, const ConstView& x_view, float beta,
-           const View& y_view) {
-  const float* x = x_view.f32();
-  float* y = y_view.f32();
-  const std::int64_t n = x_view.storage();
+void scale(CpuStream& stream, float alpha, const ConstView& x, float beta, const View& y) {
+  const auto product = [=](float value) { return alpha * value; };
+  const auto sum = [=](float value, float old) { return alpha * value + beta * old; };
   if (beta == 0) {
-    for_each_element(stream, n, [=](std::int64_t i) { y[i] = alpha * x[i]; });
+    map(stream, y, product, x);
   } else {
-    for_each_element(stream, n, [=](std::int64_t i) { y[i] = alpha * x[i] + beta * y[i]; });
+    map(stream, y, sum, x, y);
   }
 }
 
-void relu_forward(CpuStream& stream, const ConstView& x_view, const View& y_view) {
-  const float* x = x_view.f32();
-  float* y = y_view.f32();
-  for_each_element(stream, x_view.storage(), [=](std::int64_t i) { y[i] = element::relu(x[i]); });
+void relu_forward(CpuStream& stream, const ConstView& x, const View& y) {
+  const auto relu = [](float value) { return element::relu(value); };
+  map(stream, y, relu, x);
 }
 
-void relu_backward(CpuStream& stream, const ConstView& y_view, const ConstView& dy_view, float beta,
-                   const View& dx_view) {
-  const float* y = y_view.f32();
-  const float* dy = dy_view.f32();
-  float* dx = dx_view.f32();
-  const std::int64_t n = y_view.storage();
+void relu_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  const auto gradient = [](float a, float da) { return element::relu_gradient(a, da); };
+  const auto sum = [=](float a, float da, float old) { return beta * old + gradient(a, da); };
   if (beta == 0) {
-    for_each_element(stream, n,
-                     [=](std::int64_t i) { dx[i] = element::relu_gradient(y[i], dy[i]); });
+    map(stream, dx, gradient, y, dy);
   } else {
-    for_each_element(stream, n, [=](std::int64_t i) {
-      dx[i] = beta * dx[i] + element::relu_gradient(y[i], dy[i]);
-    });
+    map(stream, dx, sum, y, dy, dx);
   }
 }
 

@@ -4,13 +4,10 @@
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
 #include "kernels/grid/bias.h"
-#include "kernels/grid/cast.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/gather_batch.h"
-#include "kernels/grid/normalize.h"
 #include "kernels/grid/pool2d.h"
-#include "kernels/grid/relu.h"
 #include "kernels/grid/sgd.h"
 
 namespace ringlet::impl {

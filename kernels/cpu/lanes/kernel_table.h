@@ -40,7 +40,7 @@ struct KernelTable {
   float (*sum)(const float* x, std::int64_t planes, std::int64_t stride, std::int64_t count);
   /// [rows][16] -> [16][stride], columns 0 ... rows - 1.
   void (*transpose)(const float* x, std::int64_t rows, float* y, std::int64_t stride);
-  /// Multiplies and adds in registers, for kernels/cpu/fma_peak.h.
+  /// Multiplies and adds in registers, for bench/fma_peak.h.
   FmaChainResult (*fma_chain)(std::int64_t rounds);
 };
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/fma_peak.h"
+#include "bench/fma_peak.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include "kernels/error.h"
 #include "kernels/trace.h"
 
-namespace ringlet {
+namespace ringlet::bench {
 
 namespace {
 
@@ -69,4 +69,4 @@ double measure_fma_peak(const FmaPeakOptions& options) {
   return peak;
 }
 
-}  // namespace ringlet
+}  // namespace ringlet::bench

@@ -8,7 +8,7 @@
 
 #include "kernels/device.h"
 
-namespace ringlet {
+namespace ringlet::bench {
 
 struct FmaPeakOptions {
   InstructionSet isa = InstructionSet::automatic;
@@ -22,4 +22,4 @@ struct FmaPeakOptions {
 /// DeviceError when the processor has not got the instruction set.
 double measure_fma_peak(const FmaPeakOptions& options = {});
 
-}  // namespace ringlet
+}  // namespace ringlet::bench
