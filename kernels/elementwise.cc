@@ -21,6 +21,14 @@ void copy(Stream& stream, ConstView x, View y) {
   dispatch(stream, work, [&](auto& concrete) { impl::copy(concrete, x, y); });
 }
 
+void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y) {
+  constexpr const char* kName = "copy_from_device";
+  require_same_kind(kName, x, y);
+  require(from.kind == stream.device().id().kind, kName, "the devices are of different kinds");
+  const Work work{kName, 0, total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::copy_from_device(concrete, from, x, y); });
+}
+
 void accumulate(Stream& stream, ConstView x, View y) {
   constexpr const char* kName = "accumulate";
   require_f32(kName, x);

@@ -24,7 +24,6 @@
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
 #include "kernels/normalize.h"
-#include "kernels/peer_copy.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/cuda/blend_nothing.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cudnn_convolutions.h"
 #include "kernels/cuda/libraries.h"

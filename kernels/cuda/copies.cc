@@ -1,5 +1,5 @@
-// CUDA's implementations of what only moves bytes: of kernels/host_copy.h, async_copy.h and
-// peer_copy.h, copy() of elementwise.h and relayout() of normalize.h.
+// CUDA's implementations of what only moves bytes: of kernels/host_copy.h and async_copy.h, of the
+// copies in elementwise.h, and of relayout() in normalize.h.
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/cuda_device.h"

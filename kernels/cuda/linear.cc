@@ -1,6 +1,5 @@
 #include "kernels/linear.h"
 
-#include "kernels/cuda/blend_nothing.h"
 #include "kernels/cuda/cublas_matmuls.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"

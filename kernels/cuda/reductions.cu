@@ -13,47 +13,41 @@ namespace ringlet::impl {
 /// The arrays may lie on other GPUs whose memory this one reads and writes in place.
 void reduce(CudaStream& stream, ReduceOp op, std::span<const ConstView> xs,
             std::span<const View> ys, const ReduceOptions& options) {
-  CudaGrid launcher(stream);
-  grid::reduce(launcher, op, xs, ys, options);
+  grid::reduce(CudaGrid(stream), op, xs, ys, options);
 }
 
 void bias_backward(CudaStream& stream, const ConstView& dy, float beta, const View& db) {
   require_nchw("bias_backward", dy);
-  CudaGrid launcher(stream);
-  grid::bias_backward(launcher, dy, beta, db);
+  grid::bias_backward(CudaGrid(stream), dy, beta, db);
 }
 
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
                                    const ConstView& labels, const View& probabilities,
                                    const View& loss) {
   require_nchw("softmax_cross_entropy_forward", logits);
-  CudaGrid launcher(stream);
-  grid::softmax_cross_entropy_forward(launcher, logits, labels, probabilities, loss);
+  grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss);
 }
 
 void softmax_cross_entropy_backward(CudaStream& stream, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
                                     const View& dlogits) {
   require_nchw("softmax_cross_entropy_backward", probabilities);
-  CudaGrid launcher(stream);
-  grid::softmax_cross_entropy_backward(launcher, probabilities, labels, dloss, beta, dlogits);
+  grid::softmax_cross_entropy_backward(CudaGrid(stream), probabilities, labels, dloss, beta,
+                                       dlogits);
 }
 
 void l2_norm(CudaStream& stream, const ConstView& x, const View& norm) {
-  CudaGrid launcher(stream);
-  grid::l2_norm(launcher, x, norm);
+  grid::l2_norm(CudaGrid(stream), x, norm);
 }
 
 void argmax_count(CudaStream& stream, const ConstView& logits, const ConstView& labels,
                   const View& count) {
   require_nchw("argmax_count", logits);
-  CudaGrid launcher(stream);
-  grid::argmax_count(launcher, logits, labels, count);
+  grid::argmax_count(CudaGrid(stream), logits, labels, count);
 }
 
 void count_nonfinite(CudaStream& stream, const ConstView& x, const View& count) {
-  CudaGrid launcher(stream);
-  grid::count_nonfinite(launcher, x, count);
+  grid::count_nonfinite(CudaGrid(stream), x, count);
 }
 
 }  // namespace ringlet::impl

@@ -1,4 +1,4 @@
-// What CUDA's kernels and libraries ask of a view: its layout, and how its memory is aligned.
+// What CUDA's kernels and libraries ask of a view, and what an empty batch leaves in one.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include "kernels/tensor.h"
 
 namespace ringlet {
+
+class CudaStream;
 
 /// The greatest power of two that divides the address, at most `limit` (a power of two as well).
 /// Libraries choose wide loads by it. The limit keeps the number of different answers, and so of
@@ -27,6 +29,9 @@ inline void require_nchw(const char* operation, const ConstView& view, At at = A
                           name_of(view.layout()) + " is not for GPUs; use --layout nchw",
                       at);
 }
+
+/// y = beta * y, the gradient of an empty batch: a sum of no terms. With beta = 0, y is not read.
+void blend_nothing(CudaStream& stream, float beta, const View& y);
 
 }  // namespace impl
 

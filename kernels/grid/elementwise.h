@@ -56,7 +56,7 @@ struct Normalize {
 
 /// Floor: writes 4 N bytes.
 template <class Grid>
-void fill(Grid& grid, float value, const View& y) {
+void fill(Grid&& grid, float value, const View& y) {
   if (y.dtype() == DType::f32) {
     grid.for_each_pack("fill", y.storage(), Fill<float>{value, y.f32()});
   } else {
@@ -67,32 +67,32 @@ void fill(Grid& grid, float value, const View& y) {
 
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
-void accumulate(Grid& grid, const ConstView& x, const View& y) {
+void accumulate(Grid&& grid, const ConstView& x, const View& y) {
   grid.for_each_pack("accumulate", y.storage(),
                      make_map(Sum{}, y.f32(), ConstView(y).f32(), x.f32()));
 }
 
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
-void add(Grid& grid, const ConstView& a, const ConstView& b, const View& y) {
+void add(Grid&& grid, const ConstView& a, const ConstView& b, const View& y) {
   grid.for_each_pack("add", y.storage(), make_map(Sum{}, y.f32(), a.f32(), b.f32()));
 }
 
 /// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
 template <class Grid>
-void scale(Grid& grid, float alpha, const ConstView& x, float beta, const View& y) {
+void scale(Grid&& grid, float alpha, const ConstView& x, float beta, const View& y) {
   map_blended(grid, "scale", y.storage(), beta, y.f32(), Times{alpha}, x.f32());
 }
 
 /// Floor: reads 4 N bytes, writes 4 N.
 template <class Grid>
-void relu_forward(Grid& grid, const ConstView& x, const View& y) {
+void relu_forward(Grid&& grid, const ConstView& x, const View& y) {
   grid.for_each_pack("relu_forward", x.storage(), make_map(Relu{}, y.f32(), x.f32()));
 }
 
 /// Floor: reads 8 N bytes, 12 N with a beta, writes 4 N.
 template <class Grid>
-void relu_backward(Grid& grid, const ConstView& y, const ConstView& dy, float beta,
+void relu_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
                    const View& dx) {
   map_blended(grid, "relu_backward", y.storage(), beta, dx.f32(), ReluGradient{}, y.f32(),
               dy.f32());
@@ -100,7 +100,7 @@ void relu_backward(Grid& grid, const ConstView& y, const ConstView& dy, float be
 
 /// Floor: reads every element once, writes every element once: 6 N bytes.
 template <class Grid>
-void cast(Grid& grid, const ConstView& x, const View& y) {
+void cast(Grid&& grid, const ConstView& x, const View& y) {
   reduction::visit_cast(x.dtype(), y.dtype(), [&]<class From, class To>(From, To) {
     grid.for_each_pack("cast", y.storage(), make_map(Cast<From, To>{}, y.as<To>(), x.as<From>()));
   });
@@ -108,7 +108,7 @@ void cast(Grid& grid, const ConstView& x, const View& y) {
 
 /// Floor: reads N bytes, writes 4 N.
 template <class Grid>
-void normalize_forward(Grid& grid, const Normalization& normalization, const ConstView& x,
+void normalize_forward(Grid&& grid, const Normalization& normalization, const ConstView& x,
                        const View& y) {
   grid.for_each_pack("normalize_forward", x.count(),
                      make_map(Normalize{normalization}, y.f32(), x.as<std::uint8_t>()));
