@@ -2,9 +2,8 @@
 
 #include <cstring>
 
-#include "kernels/cpu/async_copy.h"
-#include "kernels/cuda/async_copy.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

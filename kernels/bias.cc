@@ -1,9 +1,8 @@
 #include "kernels/bias.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/bias.h"
-#include "kernels/cuda/bias.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/cast.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/cast.h"
-#include "kernels/cuda/cast.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

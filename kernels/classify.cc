@@ -1,9 +1,8 @@
 #include "kernels/classify.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/classify.h"
-#include "kernels/cuda/classify.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -3,9 +3,8 @@
 #include <string>
 
 #include "kernels/contract.h"
-#include "kernels/cpu/conv2d.h"
-#include "kernels/cuda/conv2d.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -3,8 +3,7 @@
 #include <string>
 
 #include "kernels/contract.h"
-#include "kernels/cpu/conv2d_relu_avg_pool2d.h"
-#include "kernels/cuda/conv2d_relu_avg_pool2d.h"
+#include "kernels/cpu/lanes/lanes.h"
 #include "kernels/dispatch.h"
 
 namespace ringlet {
@@ -54,16 +53,16 @@ void conv2d_relu_avg_pool2d_forward(Stream& stream, const Conv2dSpec& spec, Cons
                                     ConstView w, ConstView bias, View y, View mask) {
   const Work work = require_all("conv2d_relu_avg_pool2d_forward", spec, x, w, y, mask);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::conv2d_relu_avg_pool2d_forward(concrete, spec, x, w, bias, y, mask);
+  dispatch(stream, work, [&](CpuStream& cpu) {
+    lanes::conv2d_relu_avg_pool2d_forward(cpu, spec, x, w, bias, y, mask);
   });
 }
 
 void conv2d_relu_avg_pool2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w,
                                           ConstView dy, ConstView mask, float beta, View dx) {
   const Work work = require_all("conv2d_relu_avg_pool2d_backward_data", spec, dx, w, dy, mask);
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::conv2d_relu_avg_pool2d_backward_data(concrete, spec, w, dy, mask, beta, dx);
+  dispatch(stream, work, [&](CpuStream& cpu) {
+    lanes::conv2d_relu_avg_pool2d_backward_data(cpu, spec, w, dy, mask, beta, dx);
   });
 }
 
@@ -72,9 +71,8 @@ void conv2d_relu_avg_pool2d_backward_filter(Stream& stream, const Conv2dSpec& sp
                                             float beta_db, View db) {
   const Work work = require_all("conv2d_relu_avg_pool2d_backward_filter", spec, x, dw, dy, mask);
   if (!db.absent()) require_dense(work.operation, db, Shape{dw.shape()[0]});
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::conv2d_relu_avg_pool2d_backward_filter(concrete, spec, x, dy, mask, beta_dw, dw, beta_db,
-                                                 db);
+  dispatch(stream, work, [&](CpuStream& cpu) {
+    lanes::conv2d_relu_avg_pool2d_backward_filter(cpu, spec, x, dy, mask, beta_dw, dw, beta_db, db);
   });
 }
 

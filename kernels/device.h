@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "kernels/allocator.h"
+#include "kernels/instruction_set.h"
 #include "kernels/stream.h"
 
 namespace ringlet {
@@ -26,13 +27,6 @@ struct DeviceId {
   std::string to_string() const;  ///< "cpu:0"
   bool operator==(const DeviceId&) const = default;
 };
-
-/// The widest vector instructions that CPU kernels may use. `automatic`: what this processor has,
-/// or less where the environment variable RINGLET_ISA (portable, avx2, avx512) says so.
-enum class InstructionSet : std::uint8_t { portable, avx2, avx512, automatic };
-
-InstructionSet detect_instruction_set();
-const char* name_of(InstructionSet isa);
 
 struct DeviceOptions {
   int threads = 1;      ///< CPU: threads that share the work of one operation, >= 1

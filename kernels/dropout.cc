@@ -1,9 +1,8 @@
 #include "kernels/dropout.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/dropout.h"
-#include "kernels/cuda/dropout.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/elementwise.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/elementwise.h"
-#include "kernels/cuda/elementwise.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 
@@ -20,6 +19,14 @@ void copy(Stream& stream, ConstView x, View y) {
   require_same_kind(kName, x, y);
   const Work work{kName, 0, total_bytes(x, y)};
   dispatch(stream, work, [&](auto& concrete) { impl::copy(concrete, x, y); });
+}
+
+void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y) {
+  constexpr const char* kName = "copy_from_device";
+  require_same_kind(kName, x, y);
+  require(from.kind == stream.device().id().kind, kName, "the devices are of different kinds");
+  const Work work{kName, 0, total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::copy_from_device(concrete, from, x, y); });
 }
 
 void accumulate(Stream& stream, ConstView x, View y) {

@@ -1,6 +1,7 @@
 // Operations on every stored element, whatever shape and layout (lanes beyond the batch included).
 #pragma once
 
+#include "kernels/device.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 
@@ -10,6 +11,10 @@ namespace ringlet {
 void fill(Stream& stream, float value, View y);
 /// y = x; the same kind. The memory must not overlap.
 void copy(Stream& stream, ConstView x, View y);
+/// y = x, which lies on device `from`. Where y's device may not read that memory in place
+/// (Device::reads_memory_of), the bytes go through the host. The same kind of view. Both devices'
+/// memory must stay until `stream` has run the copy.
+void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y);
 /// y += x; f32, the same kind.
 void accumulate(Stream& stream, ConstView x, View y);
 /// y = a + b; f32, the same kind; y may be a's or b's memory.

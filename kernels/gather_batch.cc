@@ -1,9 +1,8 @@
 #include "kernels/gather_batch.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/gather_batch.h"
-#include "kernels/cuda/gather_batch.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,8 +1,7 @@
 #include "kernels/host_copy.h"
 
-#include "kernels/cpu/host_copy.h"
-#include "kernels/cuda/host_copy.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

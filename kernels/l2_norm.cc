@@ -1,9 +1,8 @@
 #include "kernels/l2_norm.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/l2_norm.h"
-#include "kernels/cuda/l2_norm.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/linear.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/linear.h"
-#include "kernels/cuda/linear.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/normalize.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/normalize.h"
-#include "kernels/cuda/normalize.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -3,9 +3,8 @@
 #include <string>
 
 #include "kernels/contract.h"
-#include "kernels/cpu/pool2d.h"
-#include "kernels/cuda/pool2d.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/reduce.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/reduce.h"
-#include "kernels/cuda/reduce.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -1,9 +1,8 @@
 #include "kernels/relu.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/relu.h"
-#include "kernels/cuda/relu.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

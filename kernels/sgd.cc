@@ -1,9 +1,8 @@
 #include "kernels/sgd.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/sgd.h"
-#include "kernels/cuda/sgd.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

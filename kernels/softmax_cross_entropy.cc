@@ -1,9 +1,8 @@
 #include "kernels/softmax_cross_entropy.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/softmax_cross_entropy.h"
-#include "kernels/cuda/softmax_cross_entropy.h"
 #include "kernels/dispatch.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 

@@ -7,9 +7,9 @@
 
 #include "app/cli/flags.h"
 #include "app/commands.h"
+#include "bench/fma_peak.h"
 #include "bench/training/training_bench.h"
 #include "data/synthetic.h"
-#include "kernels/cpu/peak/fma_peak.h"
 #include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
 
@@ -108,11 +108,11 @@ class Peak {
  public:
   explicit Peak(int threads) : options_{.threads = threads} { measure(); }
   /// The clock may change while we measure: the better of several counts.
-  void measure() { gflops_ = std::max(gflops_, measure_fma_peak(options_)); }
+  void measure() { gflops_ = std::max(gflops_, bench::measure_fma_peak(options_)); }
   double gflops() const { return gflops_; }
 
  private:
-  FmaPeakOptions options_;
+  bench::FmaPeakOptions options_;
   double gflops_ = 0;
 };
 

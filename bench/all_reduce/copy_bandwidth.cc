@@ -60,7 +60,9 @@ double rate_of(Copy copy, const Buffer& from, const Buffer& to, int threads) {
 
 CopyRate rates_of(const Buffer& from, const Buffer& to, int threads) {
   CopyRate rate{rate_of(plain_copy, from, to, threads)};
-  if (has_streaming_copy()) rate.streaming_gbs = rate_of(streaming_copy, from, to, threads);
+  if constexpr (kHasStreamingCopy) {
+    rate.streaming_gbs = rate_of(streaming_copy, from, to, threads);
+  }
   return rate;
 }
 

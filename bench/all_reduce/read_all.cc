@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bench/all_reduce/wide_read_loops.h"
+#include "kernels/instruction_set.h"
 
 namespace ringlet::bench {
 
@@ -33,7 +34,8 @@ std::uint64_t read_portably(const void* data, std::int64_t bytes) {
 }
 
 std::vector<ReadLoop> read_loops() {
-  std::vector<ReadLoop> loops = wide_read_loops();
+  std::vector<ReadLoop> loops;
+  if constexpr (kX86) loops = wide_read_loops();
   loops.push_back({"portable", read_portably});
   return loops;
 }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "kernels/instruction_set.h"
+
 namespace ringlet::bench {
 
-/// Whether the processor has such stores, as far as this program knows.
-bool has_streaming_copy();
+/// Whether the processor has such stores, as far as this program knows: every x86-64 has SSE2.
+inline constexpr bool kHasStreamingCopy = kX86;
 
-/// Both addresses and `bytes` are multiples of 64. Only where has_streaming_copy().
+/// Both addresses and `bytes` are multiples of 64. Exists only where kHasStreamingCopy.
 void streaming_copy(const void* from, void* to, std::int64_t bytes);
 
 }  // namespace ringlet::bench

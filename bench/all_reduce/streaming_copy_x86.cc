@@ -4,8 +4,6 @@
 
 namespace ringlet::bench {
 
-bool has_streaming_copy() { return true; }  // every x86-64 has SSE2
-
 void streaming_copy(const void* from, void* to, std::int64_t bytes) {
   const auto* source = static_cast<const __m128i*>(from);
   auto* target = static_cast<__m128i*>(to);

@@ -7,7 +7,7 @@
 
 namespace ringlet::bench {
 
-/// The loops that this processor runs, the widest first; none where there is no file for its kind.
+/// The loops that this processor runs, the widest first. Exists only where kX86.
 std::vector<ReadLoop> wide_read_loops();
 
 /// The loop that every processor runs, which reads what is left of a vector too.

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <string>
 
+#include "bench/fma_peak.h"
 #include "bench/kernels/lenet_layers.h"
-#include "kernels/cpu/peak/fma_peak.h"
 
 namespace ringlet::bench {
 namespace {

@@ -151,7 +151,8 @@ class Rank {
   }
   static constexpr int kLooks = 100'000;  // some hundred microseconds
 
-  const FloorLoops loops_ = floor_loops();
+  const FloorLoops loops_ =
+      for_instruction_set(widest_instruction_set(), [](auto set) { return floor_loops_of(set); });
   std::span<float> data_, other_;
   Part half_;
   std::array<float*, 2> windows_{};

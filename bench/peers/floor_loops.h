@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "kernels/instruction_set.h"
+
 namespace ringlet::bench::peers {
 
 struct FloorLoops {
@@ -15,12 +17,9 @@ struct FloorLoops {
   void (*add)(float* to, const float* from, std::size_t count);
 };
 
-/// In the widest vectors that this processor has.
-FloorLoops floor_loops();
-
-/// By instruction set; only what the processor has may be called.
-FloorLoops portable_floor_loops();
-FloorLoops avx2_floor_loops();
-FloorLoops avx512_floor_loops();
+/// In the vectors of an instruction set; only what the processor has may be called.
+FloorLoops floor_loops_of(PortableSet);
+FloorLoops floor_loops_of(Avx2Set);
+FloorLoops floor_loops_of(Avx512Set);
 
 }  // namespace ringlet::bench::peers

@@ -1,7 +1,6 @@
 #include "comm/transport/memory_operations.h"
 
 #include "kernels/elementwise.h"
-#include "kernels/peer_copy.h"
 
 namespace ringlet::comm {
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/bias.h"
+#include "kernels/bias.h"
 
 #include "kernels/cpu/epilogue.h"
 #include "kernels/cpu/lanes/lanes.h"

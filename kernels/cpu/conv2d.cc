@@ -1,6 +1,6 @@
 // Convolution in nchw: im2col and matrix products, for runs of images whose length depends on the
 // shapes alone, so that the results' bits do not depend on the number of threads.
-#include "kernels/cpu/conv2d.h"
+#include "kernels/conv2d.h"
 
 #include <algorithm>
 

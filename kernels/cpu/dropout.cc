@@ -1,4 +1,4 @@
-#include "kernels/cpu/dropout.h"
+#include "kernels/dropout.h"
 
 #include <algorithm>
 

@@ -1,8 +1,10 @@
-#include "kernels/cpu/elementwise.h"
-
+// The CPU's implementations of kernels/elementwise.h, relu.h and sgd.h.
 #include <cstring>
+#include <functional>
 
 #include "kernels/cpu/loops.h"
+#include "kernels/elements.h"
+#include "kernels/sgd.h"
 
 namespace ringlet::impl {
 
@@ -35,29 +37,59 @@ void copy(CpuStream& stream, const ConstView& x_view, const View& y_view) {
   });
 }
 
-void accumulate(CpuStream& stream, const ConstView& x_view, const View& y_view) {
-  const float* x = x_view.f32();
-  float* y = y_view.f32();
-  for_each_element(stream, x_view.storage(), [=](std::int64_t i) { y[i] += x[i]; });
+void accumulate(CpuStream& stream, const ConstView& x, const View& y) {
+  map(stream, y, std::plus<float>{}, y, x);
 }
 
-void add(CpuStream& stream, const ConstView& a_view, const ConstView& b_view, const View& y_view) {
-  const float* a = a_view.f32();
-  const float* b = b_view.f32();
-  float* y = y_view.f32();
-  for_each_element(stream, a_view.storage(), [=](std::int64_t i) { y[i] = a[i] + b[i]; });
+void add(CpuStream& stream, const ConstView& a, const ConstView& b, const View& y) {
+  map(stream, y, std::plus<float>{}, a, b);
 }
 
-void scale(CpuStream& stream, float alpha, const ConstView& x_view, float beta,
-           const View& y_view) {
-  const float* x = x_view.f32();
-  float* y = y_view.f32();
-  const std::int64_t n = x_view.storage();
+void scale(CpuStream& stream, float alpha, const ConstView& x, float beta, const View& y) {
+  const auto product = [=](float value) { return alpha * value; };
+  const auto sum = [=](float value, float old) { return alpha * value + beta * old; };
   if (beta == 0) {
-    for_each_element(stream, n, [=](std::int64_t i) { y[i] = alpha * x[i]; });
+    map(stream, y, product, x);
   } else {
-    for_each_element(stream, n, [=](std::int64_t i) { y[i] = alpha * x[i] + beta * y[i]; });
+    map(stream, y, sum, x, y);
   }
+}
+
+void relu_forward(CpuStream& stream, const ConstView& x, const View& y) {
+  const auto relu = [](float value) { return element::relu(value); };
+  map(stream, y, relu, x);
+}
+
+void relu_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  const auto gradient = [](float a, float da) { return element::relu_gradient(a, da); };
+  const auto sum = [=](float a, float da, float old) { return beta * old + gradient(a, da); };
+  if (beta == 0) {
+    map(stream, dx, gradient, y, dy);
+  } else {
+    map(stream, dx, sum, y, dy, dx);
+  }
+}
+
+void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_view,
+                const View& value_view, const ConstView& gradient_view, const View& velocity_view) {
+  const element::SgdRates rates{rates_view.f32()[0], rates_view.f32()[1], spec.weight_decay,
+                                spec.nesterov};
+  float* value = value_view.f32();
+  const float* gradient = gradient_view.f32();
+  const std::int64_t n = value_view.count();
+  if (velocity_view.absent()) {
+    require(rates.momentum == 0, "sgd_update", "a momentum above 0 needs velocities");
+    for_each_element(stream, n, [=](std::int64_t i) {
+      float none = 0;
+      element::sgd_step(rates, gradient[i], none, value[i]);
+    });
+    return;
+  }
+  float* velocity = velocity_view.f32();
+  for_each_element(stream, n, [=](std::int64_t i) {
+    element::sgd_step(rates, gradient[i], velocity[i], value[i]);
+  });
 }
 
 }  // namespace ringlet::impl

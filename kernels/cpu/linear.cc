@@ -1,6 +1,6 @@
 // Products of whole matrices, cut into blocks of outputs. The size of a block does not depend on
 // the number of threads, so neither do the results' bits.
-#include "kernels/cpu/linear.h"
+#include "kernels/linear.h"
 
 #include <algorithm>
 

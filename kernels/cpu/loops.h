@@ -26,6 +26,15 @@ void for_each_element(CpuStream& stream, std::int64_t n, F f) {
                       });
 }
 
+/// y[i] = f(x[i]...) for every stored element. y may be the memory of an input.
+template <class F, class... Inputs>
+void map(CpuStream& stream, const View& y, F f, const Inputs&... x) {
+  const auto loop = [&stream, f, n = y.storage()](float* to, const auto*... from) {
+    for_each_element(stream, n, [=](std::int64_t i) { to[i] = f(from[i]...); });
+  };
+  loop(y.f32(), ConstView(x).f32()...);
+}
+
 /// Calls f(i) for every i in [0, n), each on one thread.
 template <class F>
 void for_each_item(CpuStream& stream, std::int64_t n, F f) {

@@ -1,7 +1,7 @@
 // Pooling in nchw, one plane of one sample at a time. The common 2x2 windows side by side have
 // loops of their own, which compilers turn into vector instructions; all others take the general
 // one.
-#include "kernels/cpu/pool2d.h"
+#include "kernels/pool2d.h"
 
 #include <algorithm>
 

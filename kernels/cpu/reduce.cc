@@ -1,15 +1,68 @@
-#include "kernels/cpu/reduce.h"
+// The CPU's implementations of kernels/reduce.h and cast.h, by the loops of an instruction set, and
+// of kernels/l2_norm.h and classify.h.
+#include "kernels/reduce.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
 
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/reduction/table.h"
+#include "kernels/elements.h"
 
 namespace ringlet::impl {
 
+namespace {
+
+/// Calls f(begin, end) on parts of [0, count) that are worth another thread's wake-up.
+template <class F>
+void for_each_part(CpuStream& stream, std::int64_t count, F f) {
+  constexpr std::int64_t kPart = 1 << 15;  // elements
+  stream.parallel_for((count + kPart - 1) / kPart, [&](std::int64_t first, std::int64_t last, int) {
+    f(first * kPart, std::min(count, last * kPart));
+  });
+}
+
+ReductionLoops loops_for(const CpuStream& stream) {
+  return for_instruction_set(stream.isa(), [](auto set) { return loops_of(set); });
+}
+
+/// Eight sums side by side, which a vector register holds, and then those.
+double sum_of_squares(const float* x, std::int64_t n) {
+  constexpr int kSums = 8;
+  double sums[kSums] = {};
+  std::int64_t i = 0;
+  for (; i + kSums <= n; i += kSums) {
+    for (int k = 0; k < kSums; ++k) {
+      const auto value = static_cast<double>(x[i + k]);
+      sums[k] += value * value;
+    }
+  }
+  for (int k = 0; i < n; ++i, ++k) {
+    const auto value = static_cast<double>(x[i]);
+    sums[k] += value * value;
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+/// The class of the largest logit; the first of equal ones, never a NaN, or -1 if all are.
+std::int64_t argmax(const float* logits, std::int64_t classes, std::int64_t stride) {
+  std::int64_t best = -1;
+  for (std::int64_t k = 0; k < classes; ++k) {
+    const float value = logits[k * stride];
+    if (value == value && (best < 0 || value > logits[best * stride])) best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
 void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options) {
-  constexpr std::int64_t kPart = 1 << 15;  // elements that are worth another thread's wake-up
   // Not cleared first, which would take as long as a small reduction.
   std::array<const void*, kMaxReduced> sources;  // NOLINT(*-member-init)
   std::array<void*, kMaxReduced> targets;        // NOLINT(*-member-init)
@@ -21,11 +74,64 @@ void reduce(CpuStream& stream, ReduceOp op, std::span<const ConstView> xs, std::
                                   .targets = static_cast<int>(ys.size()),
                                   .divisor = op == ReduceOp::mean ? options.divisor : 1,
                                   .stores = options.stores};
-  const ReduceFunction function = reduction_for(stream.isa(), op, ys[0].dtype());
-  const std::int64_t count = ys[0].storage();
-  stream.parallel_for((count + kPart - 1) / kPart, [&](std::int64_t first, std::int64_t last, int) {
-    function(arguments, first * kPart, std::min(count, last * kPart));
+  const ReduceFunction function = loops_for(stream).reduce(op, ys[0].dtype());
+  for_each_part(stream, ys[0].storage(),
+                [&](std::int64_t begin, std::int64_t end) { function(arguments, begin, end); });
+}
+
+void cast(CpuStream& stream, const ConstView& x, const View& y) {
+  const CastFunction function = loops_for(stream).cast(x.dtype(), y.dtype());
+  for_each_part(stream, y.storage(), [&](std::int64_t begin, std::int64_t end) {
+    function(x.data(), y.data(), begin, end);
   });
+}
+
+void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm) {
+  const float* x = x_view.f32();
+  const std::int64_t n = x_view.count();
+  const std::int64_t chunks = (n + kChunk - 1) / kChunk;
+  auto* partial = stream.workspace_of<double>(chunks);
+  stream.parallel_for(chunks, [=](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t chunk = first; chunk < last; ++chunk) {
+      const std::int64_t begin = chunk * kChunk;
+      partial[chunk] = sum_of_squares(x + begin, std::min(kChunk, n - begin));
+    }
+  });
+  double total = 0;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) total += partial[chunk];
+  *norm.f32() = static_cast<float>(std::sqrt(total));
+}
+
+void argmax_count(CpuStream&, const ConstView& logits_view, const ConstView& labels_view,
+                  const View& count_view) {
+  constexpr const char* kName = "argmax_count";
+  const bool lanes = in_lanes(kName, logits_view);
+  const float* logits = logits_view.f32();
+  const auto* labels = labels_view.as<std::int32_t>();
+  auto* count = count_view.as<std::int32_t>();
+  const std::int64_t samples = logits_view.shape()[0], classes = logits_view.shape()[1];
+  for (std::int64_t n = 0; n < samples; ++n) {
+    const std::int64_t label = labels[n];
+    require(0 <= label && label < classes, kName, "a label lies outside the classes");
+    const float* row = logits + (lanes ? n / kLanes * kLanes * classes + n % kLanes : n * classes);
+    ++count[2 * label];
+    if (argmax(row, classes, lanes ? kLanes : 1) == label) ++count[2 * label + 1];
+  }
+}
+
+void count_nonfinite(CpuStream& stream, const ConstView& x_view, const View& count_view) {
+  const float* x = x_view.f32();
+  const std::int64_t n = x_view.storage();
+  std::atomic<std::int32_t> total{0};
+  stream.parallel_for((n + kChunk - 1) / kChunk, [&](std::int64_t first, std::int64_t last, int) {
+    std::int32_t found = 0;
+    const std::int64_t end = std::min(n, last * kChunk);
+    for (std::int64_t i = first * kChunk; i < end; ++i) {
+      found += element::is_nonfinite(std::bit_cast<std::uint32_t>(x[i])) ? 1 : 0;
+    }
+    total += found;
+  });
+  *count_view.as<std::int32_t>() = total;
 }
 
 }  // namespace ringlet::impl

@@ -1,4 +1,4 @@
-#include "kernels/cpu/softmax_cross_entropy.h"
+#include "kernels/softmax_cross_entropy.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,12 @@
-#include "kernels/cuda/conv2d.h"
+#include "kernels/conv2d.h"
 
 #include <algorithm>
 
-#include "kernels/cuda/alignment.h"
-#include "kernels/cuda/bias.h"
-#include "kernels/cuda/blend_nothing.h"
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cudnn_convolutions.h"
-#include "kernels/cuda/layouts.h"
 #include "kernels/cuda/libraries.h"
-#include "kernels/cuda/relu.h"
+#include "kernels/cuda/views.h"
+#include "kernels/implementations.h"
 
 namespace ringlet::impl {
 

@@ -1,6 +1,6 @@
 #include "kernels/cuda/cublas_descriptors.h"
 
-#include "kernels/cuda/alignment.h"
+#include "kernels/cuda/views.h"
 
 namespace ringlet {
 

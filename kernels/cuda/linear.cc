@@ -1,9 +1,9 @@
-#include "kernels/cuda/linear.h"
+#include "kernels/linear.h"
 
-#include "kernels/cuda/blend_nothing.h"
 #include "kernels/cuda/cublas_matmuls.h"
-#include "kernels/cuda/layouts.h"
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
+#include "kernels/cuda/views.h"
 #include "kernels/error.h"
 
 namespace ringlet::impl {

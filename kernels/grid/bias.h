@@ -35,7 +35,7 @@ struct BiasForward {
 
 /// Floor: reads 4 N bytes, writes 4 N.
 template <class Grid>
-void bias_forward(Grid& grid, const ConstView& x, const ConstView& b, const View& y) {
+void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const View& y) {
   if (x.count() == 0) return;
   grid.for_each_pack("bias_forward", x.count(),
                      BiasForward{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
@@ -82,32 +82,13 @@ struct ColumnSums {
 
 /// db[c] = beta * db[c] + sum of partial[part][c * pixels .. (c + 1) * pixels) over all parts. One
 /// block for each channel.
-struct ChannelTotals {
-  static constexpr int kThreads = 256;
-  static constexpr int kSteps = tree_steps(kThreads);
-  static constexpr int kPhases = kSteps + 2;
-  struct Shared {
-    double sums[kThreads];
-  };
-
+struct ChannelTotals : BlockSum<ChannelTotals, double> {
   ColumnSumPlan plan;
   Divisor pixels;
   const double* partial = nullptr;
   float beta = 0;
   float* db = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    if (k == 0) {
-      shared.sums[place.thread] = share(place);
-    } else if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread == 0) {
-      float& total = db[place.block];
-      total = element::blend(beta, total, static_cast<float>(shared.sums[0]));
-    }
-  }
-
- private:
   /// The sum of every kThreads-th of the channel's numbers.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
     double total = 0;
@@ -117,11 +98,15 @@ struct ChannelTotals {
     }
     return total;
   }
+  RINGLET_HOST_DEVICE void finish(const Place& place, double sum) const {
+    float& total = db[place.block];
+    total = element::blend(beta, total, static_cast<float>(sum));
+  }
 };
 
 /// Floor: reads 4 N bytes. Without samples, db = beta * db.
 template <class Grid>
-void bias_backward(Grid& grid, const ConstView& dy, float beta, const View& db) {
+void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db) {
   constexpr const char* kName = "bias_backward";
   const std::int64_t channels = dy.shape()[1];
   if (channels == 0) return;
@@ -130,7 +115,8 @@ void bias_backward(Grid& grid, const ConstView& dy, float beta, const View& db) 
   auto* partial = grid.template workspace_of<double>(plan.parts * plan.columns);
   grid.for_each(kName, plan.parts * plan.columns,
                 ColumnSums{plan, Divisor(plan.columns), dy.f32(), partial});
-  grid.run_blocks(kName, channels, ChannelTotals{plan, Divisor(pixels), partial, beta, db.f32()});
+  grid.run_blocks(kName, channels,
+                  ChannelTotals{{}, plan, Divisor(pixels), partial, beta, db.f32()});
 }
 
 }  // namespace ringlet::grid

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "kernels/elements.h"
 #include "kernels/grid/elementwise.h"
@@ -47,8 +48,9 @@ struct ArgmaxCount {
 
 /// Floor: reads 4 N K bytes.
 template <class Grid>
-void argmax_count(Grid& grid, const ConstView& logits, const ConstView& labels, const View& count) {
-  using Adder = typename Grid::Adder;
+void argmax_count(Grid&& grid, const ConstView& logits, const ConstView& labels,
+                  const View& count) {
+  using Adder = typename std::remove_reference_t<Grid>::Adder;
   grid.for_each("argmax_count", logits.shape()[0],
                 ArgmaxCount<Adder>{{},
                                    logits.shape()[1],
@@ -58,13 +60,8 @@ void argmax_count(Grid& grid, const ConstView& logits, const ConstView& labels, 
 }
 
 template <class Adder>
-struct CountNonfinite {
-  static constexpr int kThreads = 256;
-  static constexpr int kSteps = tree_steps(kThreads);
-  static constexpr int kPhases = kSteps + 2;
-  struct Shared {
-    std::int32_t found[kThreads];
-  };
+struct CountNonfinite : BlockSum<CountNonfinite<Adder>, std::int32_t> {
+  static constexpr int kThreads = BlockSum<CountNonfinite, std::int32_t>::kThreads;
 
   Adder adder;
   std::int64_t packs = 0;  // that x can be read in; the elements behind them come one by one
@@ -72,17 +69,6 @@ struct CountNonfinite {
   const float* x = nullptr;
   std::int32_t* count = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    if (k == 0) {
-      shared.found[place.thread] = share(place);
-    } else if (k <= kSteps) {
-      tree_step(shared.found, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread == 0 && shared.found[0] != 0) {
-      adder(count, shared.found[0]);
-    }
-  }
-
- private:
   RINGLET_HOST_DEVICE std::int32_t share(const Place& place) const {
     const std::int64_t first = place.block * kThreads + place.thread;
     const std::int64_t stride = place.blocks * kThreads;
@@ -90,6 +76,9 @@ struct CountNonfinite {
     for (std::int64_t i = first; i < packs; i += stride) found += in_pack<kPack>(i);
     for (std::int64_t i = kPack * packs + first; i < elements; i += stride) found += in_pack<1>(i);
     return found;
+  }
+  RINGLET_HOST_DEVICE void finish(const Place&, std::int32_t found) const {
+    if (found != 0) adder(count, found);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE std::int32_t in_pack(std::int64_t pack) const {
@@ -104,8 +93,8 @@ struct CountNonfinite {
 
 /// Floor: reads 4 N bytes.
 template <class Grid>
-void count_nonfinite(Grid& grid, const ConstView& x, const View& count) {
-  using Count = CountNonfinite<typename Grid::Adder>;
+void count_nonfinite(Grid&& grid, const ConstView& x, const View& count) {
+  using Count = CountNonfinite<typename std::remove_reference_t<Grid>::Adder>;
   const std::int64_t elements = x.storage();
   const std::int64_t packs = takes_packs(x.f32()) ? elements / kPack : 0;
   const std::int64_t threads = packs > 0 ? packs : elements;
@@ -113,7 +102,7 @@ void count_nonfinite(Grid& grid, const ConstView& x, const View& count) {
   grid.run_blocks(
       "count_nonfinite",
       std::min((threads + Count::kThreads - 1) / Count::kThreads, grid.blocks_to_fill()),
-      Count{{}, packs, elements, x.f32(), count.as<std::int32_t>()});
+      Count{{}, {}, packs, elements, x.f32(), count.as<std::int32_t>()});
 }
 
 }  // namespace ringlet::grid

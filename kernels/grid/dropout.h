@@ -64,7 +64,7 @@ void launch_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const
 }
 
 template <class Grid>
-void run_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
+void run_dropout(Grid&& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                  float beta, const View& out) {
   if (in.count() == 0) return;
   if (in.shape().count_per_sample() % kPack == 0 && takes_packs(in.f32()) &&
@@ -77,13 +77,13 @@ void run_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const Co
 
 /// Floor: reads 4 N bytes, writes 4 N.
 template <class Grid>
-void dropout_forward(Grid& grid, const DropoutSpec& spec, const ConstView& x, const View& y) {
+void dropout_forward(Grid&& grid, const DropoutSpec& spec, const ConstView& x, const View& y) {
   run_dropout(grid, "dropout_forward", spec, x, 0, y);
 }
 
 /// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
 template <class Grid>
-void dropout_backward(Grid& grid, const DropoutSpec& spec, const ConstView& dy, float beta,
+void dropout_backward(Grid&& grid, const DropoutSpec& spec, const ConstView& dy, float beta,
                       const View& dx) {
   run_dropout(grid, "dropout_backward", spec, dy, beta, dx);
 }

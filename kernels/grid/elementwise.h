@@ -1,8 +1,12 @@
-// The kernels of kernels/elementwise.h, over every stored element.
+// The kernels that go over elements one by one: of kernels/elementwise.h, relu.h and cast.h, and of
+// normalize.h for nchw.
 #pragma once
 
+#include "kernels/elements.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/map.h"
+#include "kernels/normalize.h"
+#include "kernels/reduction.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -26,9 +30,33 @@ struct Times {
   RINGLET_HOST_DEVICE float operator()(float x) const { return factor * x; }
 };
 
+struct Relu {
+  RINGLET_HOST_DEVICE float operator()(float x) const { return element::relu(x); }
+};
+
+struct ReluGradient {
+  RINGLET_HOST_DEVICE float operator()(float y, float dy) const {
+    return element::relu_gradient(y, dy);
+  }
+};
+
+template <class From, class To>
+struct Cast {
+  RINGLET_HOST_DEVICE To operator()(From x) const {
+    return reduction::round_to<To>(reduction::load(x));
+  }
+};
+
+struct Normalize {
+  Normalization normalization;
+  RINGLET_HOST_DEVICE float operator()(std::uint8_t x) const {
+    return element::normalize(x, normalization.mean, normalization.deviation);
+  }
+};
+
 /// Floor: writes 4 N bytes.
 template <class Grid>
-void fill(Grid& grid, float value, const View& y) {
+void fill(Grid&& grid, float value, const View& y) {
   if (y.dtype() == DType::f32) {
     grid.for_each_pack("fill", y.storage(), Fill<float>{value, y.f32()});
   } else {
@@ -39,20 +67,51 @@ void fill(Grid& grid, float value, const View& y) {
 
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
-void accumulate(Grid& grid, const ConstView& x, const View& y) {
-  grid.for_each_pack("accumulate", y.storage(), make_map(Sum{}, y.f32(), y.f32(), x.f32()));
+void accumulate(Grid&& grid, const ConstView& x, const View& y) {
+  grid.for_each_pack("accumulate", y.storage(),
+                     make_map(Sum{}, y.f32(), ConstView(y).f32(), x.f32()));
 }
 
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
-void add(Grid& grid, const ConstView& a, const ConstView& b, const View& y) {
+void add(Grid&& grid, const ConstView& a, const ConstView& b, const View& y) {
   grid.for_each_pack("add", y.storage(), make_map(Sum{}, y.f32(), a.f32(), b.f32()));
 }
 
 /// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
 template <class Grid>
-void scale(Grid& grid, float alpha, const ConstView& x, float beta, const View& y) {
+void scale(Grid&& grid, float alpha, const ConstView& x, float beta, const View& y) {
   map_blended(grid, "scale", y.storage(), beta, y.f32(), Times{alpha}, x.f32());
+}
+
+/// Floor: reads 4 N bytes, writes 4 N.
+template <class Grid>
+void relu_forward(Grid&& grid, const ConstView& x, const View& y) {
+  grid.for_each_pack("relu_forward", x.storage(), make_map(Relu{}, y.f32(), x.f32()));
+}
+
+/// Floor: reads 8 N bytes, 12 N with a beta, writes 4 N.
+template <class Grid>
+void relu_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  map_blended(grid, "relu_backward", y.storage(), beta, dx.f32(), ReluGradient{}, y.f32(),
+              dy.f32());
+}
+
+/// Floor: reads every element once, writes every element once: 6 N bytes.
+template <class Grid>
+void cast(Grid&& grid, const ConstView& x, const View& y) {
+  reduction::visit_cast(x.dtype(), y.dtype(), [&]<class From, class To>(From, To) {
+    grid.for_each_pack("cast", y.storage(), make_map(Cast<From, To>{}, y.as<To>(), x.as<From>()));
+  });
+}
+
+/// Floor: reads N bytes, writes 4 N.
+template <class Grid>
+void normalize_forward(Grid&& grid, const Normalization& normalization, const ConstView& x,
+                       const View& y) {
+  grid.for_each_pack("normalize_forward", x.count(),
+                     make_map(Normalize{normalization}, y.f32(), x.as<std::uint8_t>()));
 }
 
 }  // namespace ringlet::grid

@@ -69,7 +69,7 @@ void launch_gather(Grid& grid, const GatherSpec& spec, const ConstView& images,
 
 /// Floor: reads a byte a pixel, writes 4.
 template <class Grid>
-void gather_batch(Grid& grid, const GatherSpec& spec, const ConstView& images,
+void gather_batch(Grid&& grid, const GatherSpec& spec, const ConstView& images,
                   const ConstView& labels, const ConstView& position, const View& y,
                   const View& batch_labels) {
   const bool whole_packs = y.shape().count_per_sample() % kPack == 0 &&

@@ -20,6 +20,8 @@
 //   workspace_of<T>(count)       scratch memory, until the operation ends
 //   Adder                        adder(address, value) adds an integer so that none is lost
 //
+// Operations take it as Grid&&, since it may be made for one call.
+//
 // The calls of an operation run one after another. No result depends on the order of threads, nor
 // on the number of multiprocessors: sums are trees whose form follows from the shapes alone.
 #pragma once
@@ -56,6 +58,29 @@ struct Sum {
   template <class T>
   RINGLET_HOST_DEVICE T operator()(T a, T b) const {
     return a + b;
+  }
+};
+
+/// The program of blocks whose threads each bring a share(place). They are added in a tree, and
+/// thread 0 hands the sum to finish(place, sum).
+template <class Derived, class T>
+struct BlockSum {
+  static constexpr int kThreads = 256;
+  static constexpr int kSteps = tree_steps(kThreads);
+  static constexpr int kPhases = kSteps + 2;
+  struct Shared {
+    T sums[kThreads];
+  };
+
+  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+    const Derived& derived = static_cast<const Derived&>(*this);
+    if (k == 0) {
+      shared.sums[place.thread] = derived.share(place);
+    } else if (k <= kSteps) {
+      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
+    } else if (place.thread == 0) {
+      derived.finish(place, shared.sums[0]);
+    }
   }
 };
 

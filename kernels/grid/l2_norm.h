@@ -11,31 +11,8 @@
 
 namespace ringlet::grid {
 
-/// The phases of a block whose threads each bring a number. In the last phase thread 0 has their
-/// sum.
-struct BlockSum {
-  static constexpr int kThreads = 256;
-  static constexpr int kSteps = tree_steps(kThreads);
-  static constexpr int kPhases = kSteps + 2;
-  struct Shared {
-    double sums[kThreads];
-  };
-
-  template <class Share, class Finish>
-  RINGLET_HOST_DEVICE static void phase(int k, int thread, Shared& shared, const Share& share,
-                                        const Finish& finish) {
-    if (k == 0) {
-      shared.sums[thread] = share();
-    } else if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, thread, Sum{});
-    } else if (thread == 0) {
-      finish(shared.sums[0]);
-    }
-  }
-};
-
 /// partial[part] = sum of the squares of elements [part * kPart, (part + 1) * kPart).
-struct SquareSums : BlockSum {
+struct SquareSums : BlockSum<SquareSums, double> {
   static constexpr std::int64_t kPart = 16 * kPack * kThreads;  // 64 KiB
 
   std::int64_t elements = 0;
@@ -43,13 +20,6 @@ struct SquareSums : BlockSum {
   const float* x = nullptr;
   double* partial = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    BlockSum::phase(
-        k, place.thread, shared, [&] { return share(place); },
-        [&](double sum) { partial[place.block] = sum; });
-  }
-
- private:
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
     const std::int64_t end =
@@ -66,34 +36,33 @@ struct SquareSums : BlockSum {
     }
     return sum;
   }
+  RINGLET_HOST_DEVICE void finish(const Place& place, double sum) const {
+    partial[place.block] = sum;
+  }
   RINGLET_HOST_DEVICE static double square(float value) {
     return static_cast<double>(value) * static_cast<double>(value);
   }
 };
 
 /// norm = sqrt(sum of partial), in one block.
-struct RootOfTotal : BlockSum {
+struct RootOfTotal : BlockSum<RootOfTotal, double> {
   std::int64_t parts = 0;
   const double* partial = nullptr;
   float* norm = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    BlockSum::phase(
-        k, place.thread, shared, [&] { return share(place); },
-        [&](double sum) { *norm = static_cast<float>(std::sqrt(sum)); });
-  }
-
- private:
   RINGLET_HOST_DEVICE double share(const Place& place) const {
     double sum = 0;
     for (std::int64_t part = place.thread; part < parts; part += kThreads) sum += partial[part];
     return sum;
   }
+  RINGLET_HOST_DEVICE void finish(const Place&, double sum) const {
+    *norm = static_cast<float>(std::sqrt(sum));
+  }
 };
 
 /// Floor: reads 4 N bytes.
 template <class Grid>
-void l2_norm(Grid& grid, const ConstView& x, const View& norm) {
+void l2_norm(Grid&& grid, const ConstView& x, const View& norm) {
   constexpr const char* kName = "l2_norm";
   const std::int64_t parts = (x.count() + SquareSums::kPart - 1) / SquareSums::kPart;
   auto* partial = grid.template workspace_of<double>(parts);

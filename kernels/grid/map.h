@@ -10,23 +10,23 @@
 namespace ringlet::grid {
 
 /// y may be the memory of an input: a pack is read before it is written, and by nobody else.
-template <class F, int kInputs>
+template <class F, class To, class From, int kInputs>
 struct Map {
   F f;
-  const float* x[kInputs];
-  float* y;
+  const From* x[kInputs];
+  To* y;
 
   bool takes_packs() const {
     bool all = grid::takes_packs(y);
-    for (const float* input : x) all = all && grid::takes_packs(input);
+    for (const From* input : x) all = all && grid::takes_packs(input);
     return all;
   }
 
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
-    Pack<float, kWidth> in[kInputs];
+    Pack<From, kWidth> in[kInputs];
     for (int k = 0; k < kInputs; ++k) in[k] = load_pack<kWidth>(x[k], pack);
-    Pack<float, kWidth> out{};
+    Pack<To, kWidth> out{};
     for (int i = 0; i < kWidth; ++i) {
       out[i] = call(in, i, std::make_integer_sequence<int, kInputs>{});
     }
@@ -35,15 +35,16 @@ struct Map {
 
  private:
   template <int kWidth, int... kInput>
-  RINGLET_HOST_DEVICE float call(const Pack<float, kWidth>* in, int i,
-                                 std::integer_sequence<int, kInput...>) const {
+  RINGLET_HOST_DEVICE To call(const Pack<From, kWidth>* in, int i,
+                              std::integer_sequence<int, kInput...>) const {
     return f(in[kInput][i]...);
   }
 };
 
-template <class F, class... Inputs>
-Map<F, sizeof...(Inputs)> make_map(F f, float* y, const Inputs*... x) {
-  return {f, {x...}, y};
+template <class F, class To, class From, class... Others>
+Map<F, To, From, 1 + sizeof...(Others)> make_map(F f, To* y, const From* x,
+                                                 const Others*... others) {
+  return {f, {x, others...}, y};
 }
 
 template <class F>
@@ -63,7 +64,8 @@ void map_blended(Grid& grid, const char* name, std::int64_t n, float beta, float
   if (beta == 0) {
     grid.for_each_pack(name, n, make_map(f, y, x...));
   } else {
-    grid.for_each_pack(name, n, make_map(Blended<F>{f, beta}, y, y, x...));
+    const float* old_y = y;
+    grid.for_each_pack(name, n, make_map(Blended<F>{f, beta}, y, old_y, x...));
   }
 }
 

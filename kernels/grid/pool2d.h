@@ -122,7 +122,7 @@ struct AverageHalves {
 
 /// Floor: reads 4 bytes a pixel in a window, writes 4 an output.
 template <class Grid>
-void avg_pool2d_forward(Grid& grid, const Pool2dSpec& spec, const ConstView& x, const View& y) {
+void avg_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y) {
   constexpr const char* kName = "avg_pool2d_forward";
   const PoolGeometry g(spec, x.shape(), y.shape());
   if (are_halves(spec, x.shape(), y.shape())) {
@@ -175,7 +175,7 @@ struct WinnersShare {
 
 /// Floor: reads 4 bytes an output, writes 4 a pixel; with a beta, reads 4 a pixel.
 template <class Grid>
-void avg_pool2d_backward(Grid& grid, const Pool2dSpec& spec, const ConstView& dy, float beta,
+void avg_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy, float beta,
                          const View& dx) {
   const PoolGeometry g(spec, dx.shape(), dy.shape());
   grid.for_each("avg_pool2d_backward", dx.count(),
@@ -235,7 +235,7 @@ struct MaximumHalves {
 
 /// Floor: reads 4 bytes a pixel in a window, writes 8 an output.
 template <class Grid>
-void max_pool2d_forward(Grid& grid, const Pool2dSpec& spec, const ConstView& x, const View& y,
+void max_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y,
                         const View& winner) {
   constexpr const char* kName = "max_pool2d_forward";
   const PoolGeometry g(spec, x.shape(), y.shape());
@@ -249,7 +249,7 @@ void max_pool2d_forward(Grid& grid, const Pool2dSpec& spec, const ConstView& x, 
 
 /// Floor: reads 8 bytes an output, writes 4 a pixel; with a beta, reads 4 a pixel.
 template <class Grid>
-void max_pool2d_backward(Grid& grid, const Pool2dSpec& spec, const ConstView& dy,
+void max_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy,
                          const ConstView& winner, float beta, const View& dx) {
   const PoolGeometry g(spec, dx.shape(), dy.shape());
   grid.for_each(

@@ -42,7 +42,7 @@ struct Reduce {
 
 /// Floor: reads every source once, writes every target once.
 template <class Grid>
-void reduce(Grid& grid, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
+void reduce(Grid&& grid, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
             const ReduceOptions& options) {
   reduction::visit(op, ys[0].dtype(), [&]<class T, class Combine>(T, Combine) {
     Reduce<T, Combine> kernel{};

@@ -41,7 +41,7 @@ struct SgdUpdate {
 
 /// Floor: reads 12 M bytes, writes 8 M; without velocities, 8 M and 4 M.
 template <class Grid>
-void sgd_update(Grid& grid, const SgdSpec& spec, const ConstView& rates, const View& value,
+void sgd_update(Grid&& grid, const SgdSpec& spec, const ConstView& rates, const View& value,
                 const ConstView& gradient, const View& velocity) {
   grid.for_each_pack("sgd_update", value.count(),
                      SgdUpdate{spec, rates.f32(), value.f32(), gradient.f32(),

@@ -92,34 +92,24 @@ struct SoftmaxRows {
 };
 
 /// total = sum of values, in one block.
-struct TotalLoss {
-  static constexpr int kThreads = 256;
-  static constexpr int kSteps = tree_steps(kThreads);
-  static constexpr int kPhases = kSteps + 2;
-  struct Shared {
-    double sums[kThreads];
-  };
-
+struct TotalLoss : BlockSum<TotalLoss, double> {
   std::int64_t count = 0;
   const double* values = nullptr;
   float* total = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    if (k == 0) {
-      double sum = 0;
-      for (std::int64_t i = place.thread; i < count; i += kThreads) sum += values[i];
-      shared.sums[place.thread] = sum;
-    } else if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread == 0) {
-      *total = static_cast<float>(shared.sums[0]);
-    }
+  RINGLET_HOST_DEVICE double share(const Place& place) const {
+    double sum = 0;
+    for (std::int64_t i = place.thread; i < count; i += kThreads) sum += values[i];
+    return sum;
+  }
+  RINGLET_HOST_DEVICE void finish(const Place&, double sum) const {
+    *total = static_cast<float>(sum);
   }
 };
 
 /// Floor: reads 4 N K bytes, writes 4 N K.
 template <class Grid>
-void softmax_cross_entropy_forward(Grid& grid, const ConstView& logits, const ConstView& labels,
+void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
                                    const View& probabilities, const View& loss) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
   const std::int64_t rows = logits.shape()[0];
@@ -127,7 +117,7 @@ void softmax_cross_entropy_forward(Grid& grid, const ConstView& logits, const Co
   grid.run_blocks(kName, (rows + SoftmaxRows::kRowsPerBlock - 1) / SoftmaxRows::kRowsPerBlock,
                   SoftmaxRows{rows, logits.shape()[1], logits.f32(), labels.as<std::int32_t>(),
                               probabilities.f32(), losses});
-  grid.run_blocks(kName, 1, TotalLoss{rows, losses, loss.f32()});
+  grid.run_blocks(kName, 1, TotalLoss{{}, rows, losses, loss.f32()});
 }
 
 struct SoftmaxGradient {
@@ -147,7 +137,7 @@ struct SoftmaxGradient {
 
 /// Floor: reads 4 N K bytes, 8 N K with a beta, writes 4 N K.
 template <class Grid>
-void softmax_cross_entropy_backward(Grid& grid, const ConstView& probabilities,
+void softmax_cross_entropy_backward(Grid&& grid, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
                                     const View& dlogits) {
   grid.for_each("softmax_cross_entropy_backward", dlogits.count(),

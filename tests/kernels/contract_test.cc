@@ -8,7 +8,7 @@
 #include "kernels/cast.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
-#include "kernels/cuda/layouts.h"
+#include "kernels/cuda/views.h"
 #include "kernels/device.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
-#include "kernels/reference/relu.h"
+#include "kernels/reference/elements.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 

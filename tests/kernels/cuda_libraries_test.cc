@@ -4,11 +4,11 @@
 #include <array>
 #include <string>
 
-#include "kernels/cuda/alignment.h"
 #include "kernels/cuda/cublas_descriptors.h"
 #include "kernels/cuda/cudnn.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/plan_cache.h"
+#include "kernels/cuda/views.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/shared_library.h"
 #include "tests/kernels/cases.h"

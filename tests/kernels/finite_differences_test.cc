@@ -7,10 +7,9 @@
 
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
-#include "kernels/reference/dropout.h"
+#include "kernels/reference/elements.h"
 #include "kernels/reference/linear.h"
 #include "kernels/reference/pool2d.h"
-#include "kernels/reference/relu.h"
 #include "kernels/reference/softmax_cross_entropy.h"
 #include "tests/kernels/cases.h"
 #include "tests/support/tensors.h"

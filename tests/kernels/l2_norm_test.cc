@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/reference/l2_norm.h"
+#include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
 
 namespace ringlet::test {

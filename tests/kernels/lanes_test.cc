@@ -6,8 +6,8 @@
 #include "kernels/error.h"
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
+#include "kernels/reference/elements.h"
 #include "kernels/reference/pool2d.h"
-#include "kernels/reference/relu.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 

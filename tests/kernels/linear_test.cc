@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "kernels/reference/bias.h"
+#include "kernels/reference/elements.h"
 #include "kernels/reference/linear.h"
-#include "kernels/reference/relu.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 

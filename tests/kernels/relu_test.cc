@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/reference/relu.h"
+#include "kernels/reference/elements.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 

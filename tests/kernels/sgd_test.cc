@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
-#include "kernels/reference/sgd.h"
+#include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
 
 namespace ringlet::test {

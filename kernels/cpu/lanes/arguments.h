@@ -126,4 +126,10 @@ struct PoolArguments {
   float beta;  ///< dx = beta * dx + ...
 };
 
+/// What a chain of multiply-adds has done.
+struct FmaChainResult {
+  double flops;
+  float sum;  ///< to be used, so that the compiler keeps the loop
+};
+
 }  // namespace ringlet::lanes

@@ -1,6 +1,5 @@
 #include "kernels/bias.h"
 
-#include "kernels/cpu/lanes/kernels_for.h"
 #include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {

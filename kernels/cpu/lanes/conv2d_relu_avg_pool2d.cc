@@ -5,7 +5,6 @@
 #include "kernels/cpu/lanes/conv2d_plan.h"
 #include "kernels/cpu/lanes/filter_plan.h"
 #include "kernels/cpu/lanes/gather_plan.h"
-#include "kernels/cpu/lanes/kernels_for.h"
 #include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {

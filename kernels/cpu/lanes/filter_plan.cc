@@ -1,6 +1,6 @@
 #include "kernels/cpu/lanes/filter_plan.h"
 
-#include "kernels/cpu/lanes/kernels_for.h"
+#include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/cpu/lanes/kernels_for.h"
+#include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {
 

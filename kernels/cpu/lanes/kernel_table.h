@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/lanes/arguments.h"
+#include "kernels/instruction_set.h"
 
 namespace ringlet::lanes {
 
@@ -39,11 +40,13 @@ struct KernelTable {
   float (*sum)(const float* x, std::int64_t planes, std::int64_t stride, std::int64_t count);
   /// [rows][16] -> [16][stride], columns 0 ... rows - 1.
   void (*transpose)(const float* x, std::int64_t rows, float* y, std::int64_t stride);
+  /// Multiplies and adds in registers, for bench/fma_peak.h.
+  FmaChainResult (*fma_chain)(std::int64_t rounds);
 };
 
 /// One for each file that is compiled for an instruction set of its own.
-const KernelTable& portable_kernels();
-const KernelTable& avx2_kernels();
-const KernelTable& avx512_kernels();
+const KernelTable& kernels_of(PortableSet);
+const KernelTable& kernels_of(Avx2Set);
+const KernelTable& kernels_of(Avx512Set);
 
 }  // namespace ringlet::lanes

@@ -7,7 +7,7 @@
 //   conv2d.cc and the like   build tap lists, pack weights, split the work over threads
 //   arguments.h              what a vector kernel is told
 //   gather.h, filter.h ...   the vector kernels, templates over the instruction set
-//   avx512.cc, avx2.cc ...   one instance of all of them for each instruction set
+//   avx512.cc, avx2.cc ...   one instance of all of them for each instruction set, in a KernelTable
 //
 // Whole blocks of sixteen are computed: lanes beyond N hold finite numbers, and zero gradients.
 // Work is split over outputs only, and the order of every sum depends on shapes and instruction set
@@ -18,10 +18,17 @@
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
 #include "kernels/cpu/cpu_device.h"
+#include "kernels/cpu/lanes/kernel_table.h"
+#include "kernels/instruction_set.h"
 #include "kernels/pool2d.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::lanes {
+
+/// The vector kernels of an instruction set.
+inline const KernelTable& kernels_for(InstructionSet isa) {
+  return for_instruction_set(isa, [](auto set) -> const KernelTable& { return kernels_of(set); });
+}
 
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
                     ConstView bias, Activation activation, View y);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "kernels/cpu/lanes/conv2d_plan.h"
-#include "kernels/cpu/lanes/kernels_for.h"
 #include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {

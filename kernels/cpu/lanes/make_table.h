@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/lanes/dense.h"
 #include "kernels/cpu/lanes/filter.h"
+#include "kernels/cpu/lanes/fma_chain.h"
 #include "kernels/cpu/lanes/gather.h"
 #include "kernels/cpu/lanes/kernel_table.h"
 #include "kernels/cpu/lanes/pooled.h"
@@ -79,6 +80,7 @@ constexpr KernelTable make_table() {
       .add_number = add_number<S>,
       .sum = sum<S>,
       .transpose = transpose<S>,
+      .fma_chain = fma_chain<S>,
   };
 }
 

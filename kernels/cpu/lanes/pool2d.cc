@@ -1,6 +1,5 @@
 #include "kernels/pool2d.h"
 
-#include "kernels/cpu/lanes/kernels_for.h"
 #include "kernels/cpu/lanes/lanes.h"
 
 namespace ringlet::lanes {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
 #include "kernels/cpu/reduction/x86_lines.h"
 
@@ -22,10 +21,6 @@ struct Avx2Streaming : X86Lines {
 
 }  // namespace
 
-ReduceFunction avx2_reduction(ReduceOp op, DType dtype) {
-  return find_reduction<Avx2Streaming>(op, dtype);
-}
-
-CastFunction avx2_cast(DType from, DType to) { return find_cast<Avx2Streaming>(from, to); }
+ReductionLoops loops_of(Avx2Set) { return loops_with<Avx2Streaming>(); }
 
 }  // namespace ringlet::impl

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
 #include "kernels/cpu/reduction/x86_lines.h"
 
@@ -19,10 +18,6 @@ struct Avx512Streaming : X86Lines {
 
 }  // namespace
 
-ReduceFunction avx512_reduction(ReduceOp op, DType dtype) {
-  return find_reduction<Avx512Streaming>(op, dtype);
-}
-
-CastFunction avx512_cast(DType from, DType to) { return find_cast<Avx512Streaming>(from, to); }
+ReductionLoops loops_of(Avx512Set) { return loops_with<Avx512Streaming>(); }
 
 }  // namespace ringlet::impl

@@ -1,4 +1,4 @@
-// The loops of a reduction, as templates over an instruction set's streaming stores:
+// The loops of kernels/reduce.h and cast.h, as templates over an instruction set's stores:
 //
 //   static void line(std::byte* to, const std::byte* from)
 //       to[0, 64) = from[0, 64), past the caches; `to` begins a line
@@ -7,7 +7,8 @@
 //   static void across(void* to, const void* from, std::size_t bytes)
 //       copies by whole lines that need not be read before; these stay in the caches
 //
-// portable.cc, avx2.cc and avx512.cc compile them with the options of their instruction set.
+// portable.cc, avx2.cc and avx512.cc compile them with the options of their instruction set. Every
+// template has that parameter, which keeps the sets' functions apart for the linker.
 //
 // Elements are taken a block at a time: the block's results stand in the first-level cache until
 // they are written to all targets, so every source is read once and every target written once,
@@ -76,7 +77,7 @@ void combine_block(const ReduceArguments& a, std::int64_t at, std::int64_t count
 /// for each other. What another core has written arrives line by line, and the processor prefetches
 /// only so far ahead in each stream that it reads. So a long range is read as four streams, some
 /// lines of each in turn.
-template <class T, class Combine>
+template <class Streaming, class T, class Combine>
 void combine_into_both(const T* first, const T* second, T* y, T* also, std::int64_t begin,
                        std::int64_t end) {
   constexpr Combine kCombine;
@@ -96,7 +97,6 @@ void combine_into_both(const T* first, const T* second, T* y, T* also, std::int6
 }
 
 /// y[i] = combine(x[i], ...) in one pass, without a block between: the usual case of two ranks.
-/// (Streaming tells the instruction sets' functions apart.)
 template <class Streaming, class T, class Combine>
 void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {
   constexpr Combine kCombine;
@@ -112,7 +112,7 @@ void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t e
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) y[i] = kCombine(first[i], second[i]);
   } else {
-    combine_into_both<T, Combine>(first, second, y, also, begin, end);
+    combine_into_both<Streaming, T, Combine>(first, second, y, also, begin, end);
   }
 }
 
@@ -151,7 +151,16 @@ void reduce_range(const ReduceArguments& a, std::int64_t begin, std::int64_t end
   if (streaming) Streaming::end();
 }
 
-/// The function of an instruction set.
+/// y[i] = x[i] as y's type.
+template <class Streaming, class From, class To>
+void cast_range(const void* x, void* y, std::int64_t begin, std::int64_t end) {
+  const auto* __restrict from = static_cast<const From*>(x);
+  auto* __restrict to = static_cast<To*>(y);
+  for (std::int64_t i = begin; i < end; ++i) {
+    to[i] = reduction::round_to<To>(reduction::load(from[i]));
+  }
+}
+
 template <class Streaming>
 ReduceFunction find_reduction(ReduceOp op, DType dtype) {
   ReduceFunction function = nullptr;
@@ -159,6 +168,21 @@ ReduceFunction find_reduction(ReduceOp op, DType dtype) {
     function = &reduce_range<Streaming, T, Combine>;
   });
   return function;
+}
+
+template <class Streaming>
+CastFunction find_cast(DType from, DType to) {
+  CastFunction function = nullptr;
+  reduction::visit_cast(from, to, [&]<class From, class To>(From, To) {
+    function = &cast_range<Streaming, From, To>;
+  });
+  return function;
+}
+
+/// The functions of an instruction set.
+template <class Streaming>
+ReductionLoops loops_with() {
+  return {find_reduction<Streaming>, find_cast<Streaming>};
 }
 
 }  // namespace ringlet::impl

@@ -1,7 +1,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
 
 namespace ringlet::impl {
@@ -19,16 +18,6 @@ struct PlainStores {
 
 }  // namespace
 
-ReduceFunction portable_reduction(ReduceOp op, DType dtype) {
-  return find_reduction<PlainStores>(op, dtype);
-}
-
-ReduceFunction reduction_for(InstructionSet, ReduceOp op, DType dtype) {
-  return portable_reduction(op, dtype);
-}
-
-CastFunction portable_cast(DType from, DType to) { return find_cast<PlainStores>(from, to); }
-
-CastFunction cast_for(InstructionSet, DType from, DType to) { return portable_cast(from, to); }
+ReductionLoops loops_of(PortableSet) { return loops_with<PlainStores>(); }
 
 }  // namespace ringlet::impl

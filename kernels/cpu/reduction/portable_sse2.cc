@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "kernels/cpu/reduction/cast_loops.h"
 #include "kernels/cpu/reduction/loops.h"
 #include "kernels/cpu/reduction/x86_lines.h"
 
@@ -22,10 +21,6 @@ struct Sse2Streaming : X86Lines {
 
 }  // namespace
 
-ReduceFunction portable_reduction(ReduceOp op, DType dtype) {
-  return find_reduction<Sse2Streaming>(op, dtype);
-}
-
-CastFunction portable_cast(DType from, DType to) { return find_cast<Sse2Streaming>(from, to); }
+ReductionLoops loops_of(PortableSet) { return loops_with<Sse2Streaming>(); }
 
 }  // namespace ringlet::impl

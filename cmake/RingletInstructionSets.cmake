@@ -1,0 +1,14 @@
+# The instruction sets that code on the CPU has versions for, and of each the compiler's options and
+# the tag in kernels/instruction_set.h.
+set(RINGLET_X86 FALSE)
+set(RINGLET_INSTRUCTION_SETS portable)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+  set(RINGLET_X86 TRUE)
+  list(APPEND RINGLET_INSTRUCTION_SETS avx2 avx512)
+endif()
+set(RINGLET_TAG_portable PortableSet)
+set(RINGLET_TAG_avx2 Avx2Set)
+set(RINGLET_TAG_avx512 Avx512Set)
+set(RINGLET_OPTIONS_portable "")
+set(RINGLET_OPTIONS_avx2 -mavx2 -mfma)
+set(RINGLET_OPTIONS_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mavx2)

@@ -1,0 +1,111 @@
+// The launches of the hand-written kernels whose threads each make a result of their own. What a
+// thread does stands in kernels/grid/. Those that sum are in reductions.cu. Most of the time to
+// compile a .cu file goes into CUDA's headers, so there are two files of about equal cost.
+#include "kernels/cuda/cuda_grid.cuh"
+#include "kernels/cuda/views.h"
+#include "kernels/grid/bias.h"
+#include "kernels/grid/dropout.h"
+#include "kernels/grid/elementwise.h"
+#include "kernels/grid/gather_batch.h"
+#include "kernels/grid/pool2d.h"
+#include "kernels/grid/sgd.h"
+
+namespace ringlet::impl {
+
+void fill(CudaStream& stream, float value, const View& y) {
+  grid::fill(CudaGrid(stream), value, y);
+}
+
+void accumulate(CudaStream& stream, const ConstView& x, const View& y) {
+  grid::accumulate(CudaGrid(stream), x, y);
+}
+
+void add(CudaStream& stream, const ConstView& a, const ConstView& b, const View& y) {
+  grid::add(CudaGrid(stream), a, b, y);
+}
+
+void scale(CudaStream& stream, float alpha, const ConstView& x, float beta, const View& y) {
+  grid::scale(CudaGrid(stream), alpha, x, beta, y);
+}
+
+void blend_nothing(CudaStream& stream, float beta, const View& y) {
+  if (beta == 0) {
+    fill(stream, 0, y);
+  } else if (beta != 1) {
+    scale(stream, beta, y, 0, y);
+  }
+}
+
+void relu_forward(CudaStream& stream, const ConstView& x, const View& y) {
+  grid::relu_forward(CudaGrid(stream), x, y);
+}
+
+void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
+}
+
+void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {
+  require_nchw("bias_forward", x);
+  grid::bias_forward(CudaGrid(stream), x, b, y);
+}
+
+void cast(CudaStream& stream, const ConstView& x, const View& y) {
+  grid::cast(CudaGrid(stream), x, y);
+}
+
+void dropout_forward(CudaStream& stream, const DropoutSpec& spec, const ConstView& x,
+                     const View& y) {
+  require_nchw("dropout_forward", x);
+  grid::dropout_forward(CudaGrid(stream), spec, x, y);
+}
+
+void dropout_backward(CudaStream& stream, const DropoutSpec& spec, const ConstView& dy, float beta,
+                      const View& dx) {
+  require_nchw("dropout_backward", dy);
+  grid::dropout_backward(CudaGrid(stream), spec, dy, beta, dx);
+}
+
+void gather_batch(CudaStream& stream, const GatherSpec& spec, const ConstView& images,
+                  const ConstView& labels, const ConstView& position, const View& y,
+                  const View& batch_labels) {
+  require_nchw("gather_batch", y);
+  grid::gather_batch(CudaGrid(stream), spec, images, labels, position, y, batch_labels);
+}
+
+void normalize_forward(CudaStream& stream, const Normalization& normalization, const ConstView& x,
+                       const View& y) {
+  require_nchw("normalize_forward", y);
+  grid::normalize_forward(CudaGrid(stream), normalization, x, y);
+}
+
+void avg_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
+                        const View& y) {
+  require_nchw("avg_pool2d_forward", x);
+  grid::avg_pool2d_forward(CudaGrid(stream), spec, x, y);
+}
+
+void avg_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
+                         float beta, const View& dx) {
+  require_nchw("avg_pool2d_backward", dy);
+  grid::avg_pool2d_backward(CudaGrid(stream), spec, dy, beta, dx);
+}
+
+void max_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
+                        const View& y, const View& winner) {
+  require_nchw("max_pool2d_forward", x);
+  grid::max_pool2d_forward(CudaGrid(stream), spec, x, y, winner);
+}
+
+void max_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
+                         const ConstView& winner, float beta, const View& dx) {
+  require_nchw("max_pool2d_backward", dy);
+  grid::max_pool2d_backward(CudaGrid(stream), spec, dy, winner, beta, dx);
+}
+
+void sgd_update(CudaStream& stream, const SgdSpec& spec, const ConstView& rates, const View& value,
+                const ConstView& gradient, const View& velocity) {
+  grid::sgd_update(CudaGrid(stream), spec, rates, value, gradient, velocity);
+}
+
+}  // namespace ringlet::impl

@@ -1,0 +1,53 @@
+// The launches of the hand-written kernels that sum or count. What a thread does stands in
+// kernels/grid/; the other launches are in launches.cu.
+#include "kernels/cuda/cuda_grid.cuh"
+#include "kernels/cuda/views.h"
+#include "kernels/grid/bias.h"
+#include "kernels/grid/classify.h"
+#include "kernels/grid/l2_norm.h"
+#include "kernels/grid/reduce.h"
+#include "kernels/grid/softmax_cross_entropy.h"
+
+namespace ringlet::impl {
+
+/// The arrays may lie on other GPUs whose memory this one reads and writes in place.
+void reduce(CudaStream& stream, ReduceOp op, std::span<const ConstView> xs,
+            std::span<const View> ys, const ReduceOptions& options) {
+  grid::reduce(CudaGrid(stream), op, xs, ys, options);
+}
+
+void bias_backward(CudaStream& stream, const ConstView& dy, float beta, const View& db) {
+  require_nchw("bias_backward", dy);
+  grid::bias_backward(CudaGrid(stream), dy, beta, db);
+}
+
+void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
+                                   const ConstView& labels, const View& probabilities,
+                                   const View& loss) {
+  require_nchw("softmax_cross_entropy_forward", logits);
+  grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss);
+}
+
+void softmax_cross_entropy_backward(CudaStream& stream, const ConstView& probabilities,
+                                    const ConstView& labels, const ConstView& dloss, float beta,
+                                    const View& dlogits) {
+  require_nchw("softmax_cross_entropy_backward", probabilities);
+  grid::softmax_cross_entropy_backward(CudaGrid(stream), probabilities, labels, dloss, beta,
+                                       dlogits);
+}
+
+void l2_norm(CudaStream& stream, const ConstView& x, const View& norm) {
+  grid::l2_norm(CudaGrid(stream), x, norm);
+}
+
+void argmax_count(CudaStream& stream, const ConstView& logits, const ConstView& labels,
+                  const View& count) {
+  require_nchw("argmax_count", logits);
+  grid::argmax_count(CudaGrid(stream), logits, labels, count);
+}
+
+void count_nonfinite(CudaStream& stream, const ConstView& x, const View& count) {
+  grid::count_nonfinite(CudaGrid(stream), x, count);
+}
+
+}  // namespace ringlet::impl

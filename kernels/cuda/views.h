@@ -1,0 +1,38 @@
+// What CUDA's kernels and libraries ask of a view, and what an empty batch leaves in one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "kernels/error.h"
+#include "kernels/tensor.h"
+
+namespace ringlet {
+
+class CudaStream;
+
+/// The greatest power of two that divides the address, at most `limit` (a power of two as well).
+/// Libraries choose wide loads by it. The limit keeps the number of different answers, and so of
+/// plans, small.
+inline std::int64_t alignment_of(const void* address, std::int64_t limit) {
+  const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
+  return number == 0 ? limit : std::min(limit, number & -number);
+}
+
+namespace impl {
+
+/// Throws ContractError unless the view is row-major.
+inline void require_nchw(const char* operation, const ConstView& view, At at = At::current()) {
+  if (view.layout() == Layout::nchw) return;
+  throw ContractError(std::string(operation) + ": " + describe(view) + ": the layout " +
+                          name_of(view.layout()) + " is not for GPUs; use --layout nchw",
+                      at);
+}
+
+/// y = beta * y, the gradient of an empty batch: a sum of no terms. With beta = 0, y is not read.
+void blend_nothing(CudaStream& stream, float beta, const View& y);
+
+}  // namespace impl
+
+}  // namespace ringlet

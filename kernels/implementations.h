@@ -1,0 +1,102 @@
+// The implementations of the operations: a function `impl::operation` for each operation and each
+// device. Its type is that of the public function, with the device's stream in place of any stream
+// and with views by reference:
+//
+//   kernels/relu.h       void relu_forward(Stream& stream, ConstView x, View y);
+//   kernels/cpu/         void relu_forward(CpuStream& stream, const ConstView& x, const View& y);
+//   kernels/cuda/        void relu_forward(CudaStream& stream, const ConstView& x, const View& y);
+//
+// The public function has checked the contract before it calls them. An operation that only one
+// device has does not stand here: its public function names that device's stream (dispatch.h).
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/async_copy.h"
+#include "kernels/bias.h"
+#include "kernels/cast.h"
+#include "kernels/classify.h"
+#include "kernels/conv2d.h"
+#include "kernels/dropout.h"
+#include "kernels/elementwise.h"
+#include "kernels/gather_batch.h"
+#include "kernels/host_copy.h"
+#include "kernels/l2_norm.h"
+#include "kernels/linear.h"
+#include "kernels/normalize.h"
+#include "kernels/pool2d.h"
+#include "kernels/reduce.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace ringlet {
+
+class CpuStream;
+class CudaStream;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool kIsView = std::is_same_v<T, View> || std::is_same_v<T, ConstView>;
+
+/// The type of a public function's implementation on the device of `DeviceStream`.
+template <class DeviceStream, class Public>
+struct ImplementationOf;
+template <class DeviceStream, class... Arguments>
+struct ImplementationOf<DeviceStream, void(Stream&, Arguments...)> {
+  using Type = void(DeviceStream&,
+                    std::conditional_t<kIsView<Arguments>, const Arguments&, Arguments>...);
+};
+
+}  // namespace detail
+
+namespace impl {
+
+#define RINGLET_ON_EACH_DEVICE(operation)                                            \
+  detail::ImplementationOf<CpuStream, decltype(ringlet::operation)>::Type operation; \
+  detail::ImplementationOf<CudaStream, decltype(ringlet::operation)>::Type operation
+
+RINGLET_ON_EACH_DEVICE(accumulate);
+RINGLET_ON_EACH_DEVICE(add);
+RINGLET_ON_EACH_DEVICE(argmax_count);
+RINGLET_ON_EACH_DEVICE(avg_pool2d_backward);
+RINGLET_ON_EACH_DEVICE(avg_pool2d_forward);
+RINGLET_ON_EACH_DEVICE(bias_backward);
+RINGLET_ON_EACH_DEVICE(bias_forward);
+RINGLET_ON_EACH_DEVICE(cast);
+RINGLET_ON_EACH_DEVICE(conv2d_backward_data);
+RINGLET_ON_EACH_DEVICE(conv2d_backward_filter);
+RINGLET_ON_EACH_DEVICE(conv2d_forward);
+RINGLET_ON_EACH_DEVICE(copy);
+RINGLET_ON_EACH_DEVICE(copy_from_device);
+RINGLET_ON_EACH_DEVICE(copy_from_host);
+RINGLET_ON_EACH_DEVICE(copy_to_host);
+RINGLET_ON_EACH_DEVICE(count_nonfinite);
+RINGLET_ON_EACH_DEVICE(dropout_backward);
+RINGLET_ON_EACH_DEVICE(dropout_forward);
+RINGLET_ON_EACH_DEVICE(enqueue_copy_from_host);
+RINGLET_ON_EACH_DEVICE(enqueue_copy_to_host);
+RINGLET_ON_EACH_DEVICE(fill);
+RINGLET_ON_EACH_DEVICE(gather_batch);
+RINGLET_ON_EACH_DEVICE(l2_norm);
+RINGLET_ON_EACH_DEVICE(linear_backward_data);
+RINGLET_ON_EACH_DEVICE(linear_backward_weight);
+RINGLET_ON_EACH_DEVICE(linear_forward);
+RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
+RINGLET_ON_EACH_DEVICE(max_pool2d_forward);
+RINGLET_ON_EACH_DEVICE(normalize_forward);
+RINGLET_ON_EACH_DEVICE(reduce);
+RINGLET_ON_EACH_DEVICE(relayout);
+RINGLET_ON_EACH_DEVICE(relu_backward);
+RINGLET_ON_EACH_DEVICE(relu_forward);
+RINGLET_ON_EACH_DEVICE(scale);
+RINGLET_ON_EACH_DEVICE(sgd_update);
+RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_backward);
+RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_forward);
+
+#undef RINGLET_ON_EACH_DEVICE
+
+}  // namespace impl
+
+}  // namespace ringlet

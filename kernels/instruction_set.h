@@ -1,0 +1,49 @@
+// The widest vector instructions that code on the CPU may use, and the choice among its versions.
+//
+// A version is compiled with its set's options, as cmake/RingletInstructionSets.cmake has them, and
+// takes its set's tag, so that versions are overloads:
+//
+//   FloorLoops floor_loops_of(Avx2Set);
+//   for_instruction_set(isa, [](auto set) { return floor_loops_of(set); })
+//
+// Versions include this header, so it has no function of its own: only declarations, and a template
+// that they do not call.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace ringlet {
+
+/// `automatic`: what this processor has, or less where the environment variable RINGLET_ISA
+/// (portable, avx2, avx512) says so.
+enum class InstructionSet : std::uint8_t { portable, avx2, avx512, automatic };
+
+using PortableSet = std::integral_constant<InstructionSet, InstructionSet::portable>;
+using Avx2Set = std::integral_constant<InstructionSet, InstructionSet::avx2>;
+using Avx512Set = std::integral_constant<InstructionSet, InstructionSet::avx512>;
+
+/// The widest that this processor has.
+InstructionSet widest_instruction_set();
+/// The same, or less where RINGLET_ISA says so. Throws DeviceError where that asks for more.
+InstructionSet detect_instruction_set();
+const char* name_of(InstructionSet isa);
+
+/// Whether this program is for x86-64. On other processors there are portable versions only.
+#if defined(__x86_64__)
+inline constexpr bool kX86 = true;
+#else
+inline constexpr bool kX86 = false;
+#endif
+
+/// version(tag of `isa`). Versions that are not for this kind of processor need not exist.
+template <class Version>
+decltype(auto) for_instruction_set(InstructionSet isa, Version version) {
+  if constexpr (kX86) {
+    if (isa == InstructionSet::avx512) return version(Avx512Set{});
+    if (isa == InstructionSet::avx2) return version(Avx2Set{});
+  }
+  return version(PortableSet{});
+}
+
+}  // namespace ringlet

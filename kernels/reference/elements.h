@@ -1,0 +1,70 @@
+// The operations that go over elements, said as plainly as possible: those of kernels/relu.h,
+// normalize.h, dropout.h, sgd.h and l2_norm.h. T is float or double.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/dropout.h"
+#include "kernels/normalize.h"
+#include "kernels/philox.h"
+#include "kernels/sgd.h"
+
+namespace ringlet::reference {
+
+template <class T>
+std::vector<T> relu_forward(std::vector<T> x) {
+  for (T& value : x) value = value < 0 ? 0 : value;
+  return x;
+}
+
+template <class T>
+std::vector<T> relu_backward(const std::vector<T>& y, const std::vector<T>& dy) {
+  std::vector<T> dx(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) dx[i] = y[i] > 0 ? dy[i] : 0;
+  return dx;
+}
+
+template <class T>
+std::vector<T> normalize_forward(const Normalization& normalization,
+                                 const std::vector<std::uint8_t>& x) {
+  std::vector<T> y;
+  for (const std::uint8_t value : x) {
+    y.push_back((static_cast<T>(value) / 255 - static_cast<T>(normalization.mean)) /
+                static_cast<T>(normalization.deviation));
+  }
+  return y;
+}
+
+/// x is [n, features]. Backward is forward applied to dy: the mask does not depend on x.
+template <class T>
+std::vector<T> dropout(const DropoutSpec& spec, std::int64_t features, std::vector<T> x) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint64_t n = i / features, f = i % features;
+    const PhiloxBlock words = philox(spec.key, f / 4, spec.first_sample + n);
+    const bool kept = uniform01(words[f % 4]) >= spec.probability;
+    x[i] = kept ? x[i] / (T{1} - static_cast<T>(spec.probability)) : T{0};
+  }
+  return x;
+}
+
+template <class T>
+void sgd_update(const SgdSpec& spec, T learning_rate, T momentum, std::vector<T>& value,
+                const std::vector<T>& gradient, std::vector<T>& velocity) {
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const T g = gradient[i] + static_cast<T>(spec.weight_decay) * value[i];
+    velocity[i] = momentum * velocity[i] + g;
+    value[i] -= learning_rate * (spec.nesterov ? g + momentum * velocity[i] : velocity[i]);
+  }
+}
+
+template <class T>
+T l2_norm(const std::vector<T>& x) {
+  T total = 0;
+  for (const T value : x) total += value * value;
+  return std::sqrt(total);
+}
+
+}  // namespace ringlet::reference
