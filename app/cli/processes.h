@@ -5,7 +5,8 @@
 #include <functional>
 
 #include "app/cli/flags.h"
-#include "comm/processes/process_group.h"
+#include "comm/group.h"
+#include "comm/processes/launch.h"
 #include "kernels/error.h"
 
 namespace ringlet::app {
@@ -16,25 +17,23 @@ class ToldElsewhere : public Error {
   ToldElsewhere() : Error("another process failed and says why") {}
 };
 
+/// What a command does in each process, with a rank for each device. Returns the exit code.
+using ProcessBody = std::function<int(comm::Group& group)>;
+
 /// Runs `body` as --processes asks for and returns the exit code:
-///   not given   here; `body` gets null
+///   not given   here, where all ranks are
 ///   N           in N processes of this program that are started for it, which end before the call
 ///               returns; `body` runs in them, not here
-///   alone       here, as the process that the launcher's environment says; `body` gets its group
+///   alone       here, as the process that the launcher's environment says
 /// Throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
-int run_in_processes(const RawFlags& flags,
-                     const std::function<int(comm::ProcessGroup* processes)>& body);
+int run_in_processes(const RawFlags& flags, const ProcessBody& body);
 
 /// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
-                   const std::function<int(comm::ProcessGroup* processes)>& body);
+                   const ProcessBody& body);
 
 /// Name of this process's part of a file that each process writes a part of: of "trace.json", in
-/// process 2, "trace.p2.json". `processes` may be null.
-std::filesystem::path file_of_process(const std::filesystem::path& file,
-                                      const comm::ProcessGroup* processes);
-
-/// Ranks in the whole world: one a device, in each of the processes.
-int ranks_of(const train::Execution& execution, const comm::ProcessGroup* processes);
+/// process 2, "trace.p2.json".
+std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group);
 
 }  // namespace ringlet::app

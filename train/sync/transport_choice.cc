@@ -8,6 +8,7 @@
 #include "comm/all_reduce/needs.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/error.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::train {
 
@@ -102,6 +103,14 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
   if (in_processes) return TransportChoice::shm;
   const bool possible = devices.size() > 1 && !needs_memory && why_not_nccl(devices).empty();
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;
+}
+
+Execution decided(Execution execution) {
+  execution.transport = choose_transport(execution, execution.in_processes);
+  if (execution.table.empty()) {
+    execution.table = tuned_table(execution, name_of(execution.transport));
+  }
+  return execution;
 }
 
 const char* name_of(TransportChoice choice) {

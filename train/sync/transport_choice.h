@@ -18,6 +18,11 @@ namespace ringlet::train {
 ///     `shm`, or `gloo` where the strategy is Gloo's own
 TransportChoice choose_transport(const Execution& execution, bool in_processes = false);
 
+/// `execution` with the transport chosen, and with this machine's table where the strategy is
+/// `auto`. Made once, before the replicas' threads; they and the reports read it. What is decided
+/// stays. Throws ContractError as above, FileError where the table cannot be read.
+Execution decided(Execution execution);
+
 const char* name_of(TransportChoice choice);  ///< "auto", "local", "shm", "gloo", "nccl"
 /// The names of all, in the order of the choices.
 const std::vector<std::string>& transport_names();
