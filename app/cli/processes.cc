@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "app/cli/start_processes.h"
 #include "app/cli/usage.h"
@@ -78,18 +79,20 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
   }
 }
 
-int run_in_processes(const RawFlags& flags, const ProcessBody& body) {
-  if (flags.in_processes) {
-    if (const auto place = place_of(flags)) {
-      return run_as_process(*place, resolve(flags).execution, body);
+std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body) {
+  return [flags = std::move(flags), body = std::move(body)] {
+    if (flags->in_processes) {
+      if (const auto place = place_of(*flags)) {
+        return run_as_process(*place, resolve(*flags).execution, body);
+      }
+      if (*flags->processes > 1) {
+        resolve(*flags);  // what is wrong with the flags is said here, once
+        return start_processes(*flags->processes);
+      }
     }
-    if (*flags.processes > 1) {
-      resolve(flags);  // what is wrong with the flags is said here, once
-      return start_processes(*flags.processes);
-    }
-  }
-  comm::LocalGroup group(flags.replicas_here());
-  return body(group);
+    comm::LocalGroup group(flags->replicas_here());
+    return body(group);
+  };
 }
 
 std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "app/cli/flags.h"
 #include "comm/group.h"
@@ -20,13 +21,13 @@ class ToldElsewhere : public Error {
 /// What a command does in each process, with a rank for each device. Returns the exit code.
 using ProcessBody = std::function<int(comm::Group& group)>;
 
-/// Runs `body` as --processes asks for and returns the exit code:
+/// A command's action, which runs `body` as --processes asks for:
 ///   not given   here, where all ranks are
-///   N           in N processes of this program that are started for it, which end before the call
-///               returns; `body` runs in them, not here
+///   N           in N processes of this program that are started for it, which end before the
+///               action does; `body` runs in them, not here
 ///   alone       here, as the process that the launcher's environment says
-/// Throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
-int run_in_processes(const RawFlags& flags, const ProcessBody& body);
+/// It throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
+std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body);
 
 /// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,

@@ -61,12 +61,10 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   command->callback([flags, checkpoint, &action] {
-    action = {[=] {
-                return run_in_processes(*flags, [&](comm::Group& group) {
-                  return run_evaluation(*flags, *checkpoint, group);
-                });
-              },
-              [=] { return config_of(*flags, *checkpoint); }};
+    action = {
+        in_processes(
+            flags, [=](comm::Group& group) { return run_evaluation(*flags, *checkpoint, group); }),
+        [=] { return config_of(*flags, *checkpoint); }};
   });
 }
 

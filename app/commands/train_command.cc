@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -258,12 +259,9 @@ void add_train_command(CLI::App& app, Action& action) {
   command->footer(models_in_words());
   add_file_flags(*command, flags->options);
   command->callback([flags, command, &action] {
-    action = {[=] {
-                return run_in_processes(*flags, [&](comm::Group& group) {
-                  return run_training(*flags, *command, group);
-                });
-              },
-              [=] { return values_of_run(*flags); }};
+    action = {
+        in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),
+        [=] { return values_of_run(*flags); }};
   });
 }
 
