@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "app/cli/start_processes.h"
 #include "app/cli/usage.h"
 #include "comm/processes/process_group.h"
 #include "train/failure.h"

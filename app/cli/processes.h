@@ -33,6 +33,15 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body);
 
+/// Starts this program `count` times with its own command line, each with RINGLET_PROCESS,
+/// RINGLET_PROCESS_COUNT and RINGLET_RUN set, and waits for all of them.
+///   - They die with this process, whatever kills it.
+///   - SIGINT, SIGTERM and SIGHUP are passed on to them.
+///   - After one has failed, those that do not end within seconds are killed.
+/// To be called while the process has one thread. Returns the exit code of the worst end, or 128 +
+/// n where signal n ended all. Throws CommError where no process is left to say why they ended.
+int start_processes(int count);
+
 /// Name of this process's part of a file that each process writes a part of: of "trace.json", in
 /// process 2, "trace.p2.json".
 std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group);

@@ -1,4 +1,4 @@
-#include "app/cli/start_processes.h"
+#include "app/cli/processes.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

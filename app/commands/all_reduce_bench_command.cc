@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "app/cli/processes.h"
-#include "app/cli/start_processes.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"

@@ -100,6 +100,19 @@ TEST(TransportChoice, IsSharedMemoryForProcessorsOfSeveralProcesses) {
   }
 }
 
+TEST(TransportChoice, StaysOnceItIsDecided) {
+  Execution open = execution({"cpu", "cpu"}, kAuto, "auto");
+  open.table = {{2, 0, "tree"}};
+  open.in_processes = true;
+  for (int time = 0; time < 2; ++time) {
+    open = decided(open);
+    EXPECT_EQ(open.transport, kShm);
+    EXPECT_EQ(look_up(open.table, 2, 1), "tree");
+  }
+  open.in_processes = false;
+  EXPECT_THROW(decided(open), ContractError);
+}
+
 TEST(TransportChoice, IsGlooForItsOwnSumsBetweenProcessesOfOneReplica) {
   EXPECT_EQ(choose_transport(execution({"cpu"}, kAuto, "gloo"), true), kGloo);
   EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo, "gloo"), true), kGloo);

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "kernels/error.h"
 
 namespace ringlet::comm {

@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/local/local_peer_access.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
