@@ -124,6 +124,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
+  setup.loader.max_batch = unit;
   setup.loader.layout =
       setup.replica.layout == Layout::lanes ? data::BatchLayout::lanes16 : data::BatchLayout::nchw;
   setup.options.execution = decided(std::move(setup.options.execution));

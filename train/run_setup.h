@@ -25,7 +25,7 @@ struct RunSetup {
   Schedule schedule;
   ReplicaSpec replica;
   ModelInfo model;             ///< what the saved files say of the model
-  data::LoaderOptions loader;  ///< max_batch is set by whoever makes one
+  data::LoaderOptions loader;  ///< of the training data
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps

@@ -284,8 +284,7 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
     const auto needed = transport_for(strategy, over_gloo);
     if (needed) execution.transport = *needed;
   }
-  execution.transport =
-      checked([&] { return train::choose_transport(execution, execution.in_processes); });
+  execution.transport = checked([&] { return train::choose_transport(execution); });
   return execution;
 }
 

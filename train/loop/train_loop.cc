@@ -23,12 +23,6 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
   };
 }
 
-data::LoaderOptions loader_options(const RunSetup& setup) {
-  data::LoaderOptions options = setup.loader;
-  options.max_batch = setup.replica.max_train_batch;
-  return options;
-}
-
 TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
   const Execution& execution = setup.options.execution;
   return {.sync = {.bucket_kb = execution.bucket_kb,
@@ -63,10 +57,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader, kEvaluationBatch),
       saver_(setup),
-      batches_(make_batch_source(
-          device, setup.data.train, schedule_of(setup, communicator.rank()),
-          {loader_options(setup), setup.options.recipe.seed, setup.options.recipe.shuffle,
-           setup.partition.units(communicator.rank())})),
+      batches_(
+          make_batch_source(device, setup.data.train, schedule_of(setup, communicator.rank()),
+                            {setup.loader, setup.options.recipe.seed, setup.options.recipe.shuffle,
+                             setup.partition.units(communicator.rank())})),
       graphs_(device.compute(),
               setup.options.execution.graph && communicator.size() == 1 && batches_->capturable()) {
   communicator_.set_activity("starting");

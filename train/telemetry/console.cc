@@ -71,7 +71,7 @@ std::string sync_in_words(const StartReport& report) {
   const Execution& execution = report.options.execution;
   const DType dtype = report.options.recipe.grad_dtype;
   const bool has_choice =
-      joins_processes(execution.transport) || execution.devices.front().kind == DeviceKind::cuda;
+      execution.in_processes || execution.devices.front().kind == DeviceKind::cuda;
   return fmt::format(
       "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
       wire_bytes(report.buckets) / 1024,
