@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,19 +21,14 @@
 #include "app/commands.h"
 #include "train/version.h"
 
+namespace ringlet::app {
+
 namespace {
 
-using ringlet::app::Action;
-using ringlet::app::kFailed;
-using ringlet::app::kUsage;
-using ringlet::app::print_error;
-using ringlet::app::print_warning;
-
-int run(int argc, char** argv) {
-  CLI::App app("Ringlet trains neural networks on N replicas and sums their gradients.", "ringlet");
-  app.formatter(std::make_shared<ringlet::app::HelpFormatter>());
+void describe(CLI::App& app, Action& action) {
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
-  app.set_version_flag("--version", std::string("ringlet ") + ringlet::train::kVersion,
+  app.set_version_flag("--version", std::string("ringlet ") + train::kVersion,
                        "show the version and end");
   app.require_subcommand(1);
   app.footer(
@@ -41,54 +37,65 @@ int run(int argc, char** argv) {
       "environment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). "
       "The command line counts more\n"
       "than the environment, and that more than the file.\n");
-  ringlet::app::Action action;
-  ringlet::app::add_train_command(app, action);
-  ringlet::app::add_eval_command(app, action);
-  ringlet::app::add_predict_command(app, action);
-  ringlet::app::add_export_command(app, action);
-  ringlet::app::add_report_command(app, action);
-  ringlet::app::add_bench_command(app, action);
-  ringlet::app::add_tune_command(app, action);
-  ringlet::app::add_inspect_command(app, action);
-  ringlet::app::add_devices_command(app, action);
-  ringlet::app::add_completion_command(app, action);
+  add_train_command(app, action);
+  add_eval_command(app, action);
+  add_predict_command(app, action);
+  add_export_command(app, action);
+  add_report_command(app, action);
+  add_bench_command(app, action);
+  add_tune_command(app, action);
+  add_inspect_command(app, action);
+  add_devices_command(app, action);
+  add_completion_command(app, action);
   for (CLI::App* command : app.get_subcommands(nullptr)) command->group("Commands");
-  ringlet::app::Settings settings(app);
+}
+
+/// Reads the command line. Returns the exit code where there is no action to run.
+std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action, int argc,
+                         char** argv) {
   try {
     app.parse(argc, argv);
     std::vector<std::string> warnings;
     settings.apply(warnings);
-    for (const std::string& warning : warnings) ringlet::app::print_warning(warning);
+    for (const std::string& warning : warnings) print_warning(warning);
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    ringlet::app::print_error(ringlet::app::explain(app, error));
+    print_error(explain(app, error));
     return kUsage;
   }
-  if (!settings.print_only()) return action.run();
-  fmt::print("{}",
-             ringlet::app::effective_config(*ringlet::app::chosen_command(app), action.values()));
+  if (!settings.print_only()) return {};
+  fmt::print("{}", effective_config(*chosen_command(app), action.values()));
   return 0;
 }
 
 }  // namespace
 
+}  // namespace ringlet::app
+
 int main(int argc, char** argv) {
+  using ringlet::app::print_error;
   ringlet::app::fail_writes_beyond_limit();
   try {
-    return run(argc, argv);
+    CLI::App app("Ringlet trains neural networks on N replicas and sums their gradients.",
+                 "ringlet");
+    ringlet::app::Action action;
+    ringlet::app::describe(app, action);
+    ringlet::app::Settings settings(app);
+    const auto code = ringlet::app::parse(app, settings, action, argc, argv);
+    return code ? *code : action.run();
   } catch (const ringlet::app::ToldElsewhere&) {
-    return kFailed;
+    return ringlet::app::kFailed;
   } catch (const ringlet::app::UsageError& error) {
-    ringlet::app::print_error(error.what());
-    return kUsage;
+    print_error(error.what());
+    return ringlet::app::kUsage;
   } catch (const std::bad_alloc&) {
-    ringlet::app::print_error(
+    print_error(
         "the machine's memory is used up; use a smaller batch, fewer replicas or less data");
   } catch (const std::exception& error) {
-    ringlet::app::print_error(error.what());
+    print_error(error.what());
   } catch (...) {
-    ringlet::app::print_error("an unknown error");
+    print_error("an unknown error");
   }
-  return kFailed;
+  return ringlet::app::kFailed;
 }

@@ -67,9 +67,11 @@ enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, nccl };
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
+  bool in_processes = false;                  ///< the world is processes, this one of them
   int threads = 1;                            ///< CPU threads a replica
   std::string sync = "ring";                  ///< strategy of all-reduce, by its name
   comm::Strategies strategies{};              ///< Ringlet's, and those that the program has added
+  comm::StrategyTable table{};                ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = 1024;
   std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: as the others

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "data/images/border.h"
 #include "train/files/atomic_file.h"
 #include "train/optimizers/optimizer.h"
 #include "train/sync/shard_tree.h"
+#include "train/sync/transport_choice.h"
 #include "train/version.h"
 
 namespace ringlet::train {
@@ -122,8 +124,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
+  setup.loader.max_batch = unit;
   setup.loader.layout =
       setup.replica.layout == Layout::lanes ? data::BatchLayout::lanes16 : data::BatchLayout::nchw;
+  setup.options.execution = decided(std::move(setup.options.execution));
   if (resumed) {
     setup.first_step = resumed->progress.step;
     if (resumed->data_hash != data.train->hash()) {

@@ -25,7 +25,7 @@ struct RunSetup {
   Schedule schedule;
   ReplicaSpec replica;
   ModelInfo model;             ///< what the saved files say of the model
-  data::LoaderOptions loader;  ///< max_batch is set by whoever makes one
+  data::LoaderOptions loader;  ///< of the training data
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
@@ -40,7 +40,8 @@ struct RunSetup {
 /// Samples of one evaluation pass; fixed, so that sums do not depend on the number of ranks.
 inline constexpr std::int64_t kEvaluationBatch = 250;
 
-/// Checks the options against each other and the data, and works out everything above.
+/// Checks the options against each other and the data, and works out everything above. What the
+/// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world.
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {});

@@ -1,7 +1,6 @@
 #include "train/trainer.h"
 
 #include <exception>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -12,45 +11,31 @@
 #include "train/files/state.h"
 #include "train/loop/replica_watch.h"
 #include "train/sync/transport_choice.h"
-#include "train/sync/tuning.h"
 
 namespace ringlet::train {
 
 namespace {
 
-/// This process's ranks: the whole world, or a part of a world of several processes.
-class RankGroup {
- public:
-  RankGroup(int count, comm::ProcessGroup* processes) : processes_(processes) {
-    if (processes_ == nullptr) own_.emplace(count);
-  }
-  int first_rank() const { return processes_ == nullptr ? 0 : processes_->first_rank(); }
-  int world_size() const { return processes_ == nullptr ? own_->size() : processes_->size(); }
-  comm::Transport& transport(int rank) {
-    return processes_ == nullptr ? own_->transport(rank) : processes_->transport(rank);
-  }
-  void abort(int rank, const std::string& reason) noexcept {
-    processes_ == nullptr ? own_->abort(rank, reason) : processes_->abort(rank, reason);
-  }
-
- private:
-  comm::ProcessGroup* processes_;
-  std::optional<comm::LocalGroup> own_;
-};
+comm::LocalGroup threads_of(const Execution& execution) {
+  return comm::LocalGroup(static_cast<int>(execution.devices.size()));
+}
 
 }  // namespace
 
-void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace,
-                  comm::ProcessGroup* processes) {
-  const int replicas = static_cast<int>(execution.devices.size());
-  RankGroup group(replicas, processes);
+void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
+  comm::LocalGroup group = threads_of(execution);
+  run_replicas(group, decided(execution), body, trace);
+}
+
+void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
+                  TraceWriter* trace) {
+  require(execution.transport != TransportChoice::automatic, "run_replicas",
+          "the transport of a group's ranks is decided before");
   const int first = group.first_rank();
-  const TransportChoice transport = choose_transport(execution, processes != nullptr);
-  const auto nccl = transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
+  const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,
-                                          execution.strategies,
-                                          tuned_table(execution, name_of(transport))};
-  ReplicaWatch watch(execution, first, group.world_size());
+                                          execution.strategies, execution.table};
+  ReplicaWatch watch(execution, group);
   const auto run_rank = [&](int rank) {
     try {
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
@@ -77,7 +62,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
     watch.ended(rank);
   };
   std::vector<std::thread> threads;
-  for (int rank = first; rank < first + replicas; ++rank) {
+  for (int rank = first; group.holds(rank); ++rank) {
     watch.started(rank);
     try {
       threads.emplace_back(run_rank, rank);
@@ -93,36 +78,42 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
   watch.rethrow();
 }
 
-RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners, TraceWriter* trace,
-                comm::ProcessGroup* processes) {
+RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
+                TraceWriter* trace) {
+  comm::LocalGroup group = threads_of(setup.options.execution);
+  return train(group, setup, listeners, trace);
+}
+
+RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,
+                TraceWriter* trace) {
   RunResult result;
-  run_replicas(
-      setup.options.execution,
-      [&](Device& device, comm::Communicator& communicator) {
-        const bool tells = communicator.rank() == 0;
-        TrainLoop loop(setup, device, communicator,
-                       tells ? listeners : std::span<RunListener* const>());
-        const RunResult mine = loop.run();
-        if (communicator.world().local_rank == 0) result = mine;
-      },
-      trace, processes);
+  const auto body = [&](Device& device, comm::Communicator& communicator) {
+    const bool tells = communicator.rank() == 0;
+    TrainLoop loop(setup, device, communicator,
+                   tells ? listeners : std::span<RunListener* const>());
+    const RunResult mine = loop.run();
+    if (communicator.world().local_rank == 0) result = mine;
+  };
+  run_replicas(group, setup.options.execution, body, trace);
   return result;
 }
 
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
-                    comm::ProcessGroup* processes) {
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model) {
+  comm::LocalGroup group = threads_of(setup.options.execution);
+  return evaluate(group, setup, model);
+}
+
+Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model) {
   Evaluation result;
-  run_replicas(
-      setup.options.execution,
-      [&](Device& device, comm::Communicator& communicator) {
-        Replica replica(device, setup.replica);
-        const auto state = load_model(model, replica.parameters().registry());
-        upload(device, state, replica.parameters(), {});
-        Evaluator evaluator(replica, communicator, setup.data.test, setup.loader, kEvaluationBatch);
-        const Evaluation mine = evaluator.run();
-        if (communicator.world().local_rank == 0) result = mine;
-      },
-      nullptr, processes);
+  const auto body = [&](Device& device, comm::Communicator& communicator) {
+    Replica replica(device, setup.replica);
+    const auto state = load_model(model, replica.parameters().registry());
+    upload(device, state, replica.parameters(), {});
+    Evaluator evaluator(replica, communicator, setup.data.test, setup.loader, kEvaluationBatch);
+    const Evaluation mine = evaluator.run();
+    if (communicator.world().local_rank == 0) result = mine;
+  };
+  run_replicas(group, setup.options.execution, body);
   return result;
 }
 

@@ -1,6 +1,5 @@
 // The replicas of this process as threads: started together, ended together, one error shown. They
-// are the whole world, or a part of the world of several processes
-// (comm/processes/process_group.h).
+// are the whole world, or a part of the world of several processes (comm/group.h).
 #pragma once
 
 #include <functional>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/processes/process_group.h"
+#include "comm/group.h"
 #include "kernels/device.h"
 #include "train/loop/train_loop.h"
 #include "train/options.h"
@@ -25,17 +24,21 @@ using ReplicaBody = std::function<void(Device& device, comm::Communicator& commu
 /// Opens one device a replica, runs `body` on a thread for each, and joins them. The first failure
 /// ends all, in all processes; it is thrown with the replica's name in front, or as Aborted if it
 /// was another process's. A replica that never ends can only be told to Execution::on_hang; without
-/// that it is waited for. `trace` may be null. `processes` has a rank for each device, or is null:
-/// the replicas are the world.
-void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace = nullptr,
-                  comm::ProcessGroup* processes = nullptr);
+/// that it is waited for. `trace` may be null. The replicas are the world.
+void run_replicas(const Execution& execution, const ReplicaBody& body,
+                  TraceWriter* trace = nullptr);
+/// The same with the ranks of `group`, one a device. `execution` leaves nothing open: decided().
+void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
+                  TraceWriter* trace = nullptr);
 
 /// A whole training run. `listeners` are told by rank 0, in its process. The others as above.
 RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
-                TraceWriter* trace = nullptr, comm::ProcessGroup* processes = nullptr);
+                TraceWriter* trace = nullptr);
+RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,
+                TraceWriter* trace = nullptr);
 
 /// Evaluates a model's weights file on the test data.
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
-                    comm::ProcessGroup* processes = nullptr);
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model);
+Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model);
 
 }  // namespace ringlet::train

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/usage_error.h"
+#include "app/cli/error_exit.h"
 
 namespace ringlet::app {
 

@@ -3,10 +3,18 @@
 
 #include <string>
 
+#include "kernels/error.h"
+
 namespace ringlet::app {
 
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;  ///< the command line is wrong
+
+/// Flags that are valid by themselves but not together, or not for this run: kUsage.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
 
 /// "ringlet: error: MESSAGE"
 void print_error(const std::string& message);

@@ -125,6 +125,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   options.recipe = recipe;
   train::Execution& execution = options.execution;
   execution.devices = devices_of(flags);
+  execution.in_processes = flags.in_processes && flags.processes != 1;
   execution.layout = layout_of(flags.layout);
   execution.overlap =
       flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
@@ -132,8 +133,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
   execution.transport = train::transport_named(flags.transport);
-  execution.transport =
-      checked([&] { return train::choose_transport(execution, flags.several_processes()); });
+  execution.transport = checked([&] { return train::choose_transport(execution); });
   return options;
 }
 

@@ -23,11 +23,13 @@ struct RawFlags {
   nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
   std::string device = "cpu";
   int replicas = 1;
-  bool in_processes = false;  ///< --processes was given
-  /// Whether this is one of several processes, or starts them.
-  bool several_processes() const { return in_processes && processes != 1; }
+  bool in_processes = false;     ///< --processes was given
   std::optional<int> processes;  ///< with this number
   std::vector<std::string> devices;
+  /// Replicas of this process.
+  int replicas_here() const {
+    return devices.empty() ? replicas : static_cast<int>(devices.size());
+  }
   std::string layout = "auto";
   std::string overlap = "auto";
   std::string graph = "on";

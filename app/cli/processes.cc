@@ -6,10 +6,10 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "app/cli/start_processes.h"
 #include "app/cli/usage.h"
-#include "comm/processes/launch.h"
+#include "comm/processes/process_group.h"
 #include "train/failure.h"
 #include "train/sync/transport_choice.h"
 #include "train/version.h"
@@ -55,7 +55,7 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 }  // namespace
 
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
-                   const std::function<int(comm::ProcessGroup*)>& body) {
+                   const ProcessBody& body) {
   // Gloo writes to a process that has just died. That has to be an error that is reported; by
   // default the signal would end this process first.
   std::signal(SIGPIPE, SIG_IGN);
@@ -70,7 +70,7 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
     throw ToldElsewhere();
   }
   try {
-    const int code = body(&*group);
+    const int code = body(*group);
     group->leave();
     return code;
   } catch (...) {
@@ -78,26 +78,27 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
   }
 }
 
-int run_in_processes(const RawFlags& flags,
-                     const std::function<int(comm::ProcessGroup* processes)>& body) {
-  if (!flags.in_processes) return body(nullptr);
-  if (const auto place = place_of(flags))
-    return run_as_process(*place, resolve(flags).execution, body);
-  if (*flags.processes == 1) return body(nullptr);
-  resolve(flags);  // what is wrong with the flags is said here, once
-  return start_processes(*flags.processes);
+std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body) {
+  return [flags = std::move(flags), body = std::move(body)] {
+    if (flags->in_processes) {
+      if (const auto place = place_of(*flags)) {
+        return run_as_process(*place, resolve(*flags).execution, body);
+      }
+      if (*flags->processes > 1) {
+        resolve(*flags);  // what is wrong with the flags is said here, once
+        return start_processes(*flags->processes);
+      }
+    }
+    comm::LocalGroup group(flags->replicas_here());
+    return body(group);
+  };
 }
 
-std::filesystem::path file_of_process(const std::filesystem::path& file,
-                                      const comm::ProcessGroup* processes) {
-  if (processes == nullptr || processes->process() == 0) return file;
+std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group) {
+  if (group.process() == 0) return file;
   std::filesystem::path own = file;
-  return own.replace_filename(fmt::format("{}.p{}{}", file.stem().string(), processes->process(),
-                                          file.extension().string()));
-}
-
-int ranks_of(const train::Execution& execution, const comm::ProcessGroup* processes) {
-  return processes == nullptr ? static_cast<int>(execution.devices.size()) : processes->size();
+  return own.replace_filename(
+      fmt::format("{}.p{}{}", file.stem().string(), group.process(), file.extension().string()));
 }
 
 }  // namespace ringlet::app

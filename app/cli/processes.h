@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "app/cli/flags.h"
-#include "comm/processes/process_group.h"
+#include "comm/group.h"
+#include "comm/processes/launch.h"
 #include "kernels/error.h"
 
 namespace ringlet::app {
@@ -16,25 +18,32 @@ class ToldElsewhere : public Error {
   ToldElsewhere() : Error("another process failed and says why") {}
 };
 
-/// Runs `body` as --processes asks for and returns the exit code:
-///   not given   here; `body` gets null
-///   N           in N processes of this program that are started for it, which end before the call
-///               returns; `body` runs in them, not here
-///   alone       here, as the process that the launcher's environment says; `body` gets its group
-/// Throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
-int run_in_processes(const RawFlags& flags,
-                     const std::function<int(comm::ProcessGroup* processes)>& body);
+/// What a command does in each process, with a rank for each device. Returns the exit code.
+using ProcessBody = std::function<int(comm::Group& group)>;
+
+/// A command's action, which runs `body` as --processes asks for:
+///   not given   here, where all ranks are
+///   N           in N processes of this program that are started for it, which end before the
+///               action does; `body` runs in them, not here
+///   alone       here, as the process that the launcher's environment says
+/// It throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
+std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body);
 
 /// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
-                   const std::function<int(comm::ProcessGroup* processes)>& body);
+                   const ProcessBody& body);
+
+/// Starts this program `count` times with its own command line, each with RINGLET_PROCESS,
+/// RINGLET_PROCESS_COUNT and RINGLET_RUN set, and waits for all of them.
+///   - They die with this process, whatever kills it.
+///   - SIGINT, SIGTERM and SIGHUP are passed on to them.
+///   - After one has failed, those that do not end within seconds are killed.
+/// To be called while the process has one thread. Returns the exit code of the worst end, or 128 +
+/// n where signal n ended all. Throws CommError where no process is left to say why they ended.
+int start_processes(int count);
 
 /// Name of this process's part of a file that each process writes a part of: of "trace.json", in
-/// process 2, "trace.p2.json". `processes` may be null.
-std::filesystem::path file_of_process(const std::filesystem::path& file,
-                                      const comm::ProcessGroup* processes);
-
-/// Ranks in the whole world: one a device, in each of the processes.
-int ranks_of(const train::Execution& execution, const comm::ProcessGroup* processes);
+/// process 2, "trace.p2.json".
+std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group);
 
 }  // namespace ringlet::app

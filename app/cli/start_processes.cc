@@ -1,5 +1,3 @@
-#include "app/cli/start_processes.h"
-
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,6 +17,7 @@
 #include <system_error>
 #include <vector>
 
+#include "app/cli/processes.h"
 #include "comm/errors.h"
 
 namespace ringlet::app {

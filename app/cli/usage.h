@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "app/cli/usage_error.h"
+#include "app/cli/error_exit.h"
 #include "kernels/error.h"
 
 namespace ringlet::app {

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "app/cli/processes.h"
-#include "app/cli/start_processes.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
@@ -18,8 +17,10 @@
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
+#include "comm/transport/local/local_transport.h"
 #include "train/files/atomic_file.h"
 #include "train/files/json_text.h"
+#include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
 
@@ -63,25 +64,22 @@ void print_row(const bench::Measurement& row) {
   std::fflush(stdout);
 }
 
-/// `processes` is null where the ranks are threads. Of several processes, one prints.
-void run_block(const AllReduceBlock& block, Outcome& outcome, train::TraceWriter* trace,
-               comm::ProcessGroup* processes) {
-  const bool speaks = processes == nullptr || processes->process() == 0;
-  if (!speaks) {
-    bench::measure_all_reduce(block.options, {}, trace, processes);
+/// Of several processes, one prints.
+void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome,
+               train::TraceWriter* trace) {
+  const bench::AllReduceBenchOptions& options = block.options;
+  if (group.process() != 0) {
+    bench::measure_all_reduce(group, options, {}, trace);
     return;
   }
-  const bench::AllReduceBenchOptions& options = block.options;
   const std::optional<bench::CoreDistance> before = measure_distance(outcome);
-  fmt::print("{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks,
-             processes == nullptr ? "threads" : "processes",
-             options.execution.devices.front().to_string(),
-             bench::transport_of(options, processes != nullptr),
+  fmt::print("{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks, options.ranks_as(),
+             options.execution.devices.front().to_string(), name_of(options.execution.transport),
              options.in_place ? "in place" : "out of place",
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
   fmt::print("{}", bench::table_heading());
-  const auto rows = bench::measure_all_reduce(block.options, print_row, trace, processes);
+  const auto rows = bench::measure_all_reduce(group, options, print_row, trace);
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
   const std::optional<bench::CoreDistance> after = measure_distance(outcome);
   if (before && after && before->near() != after->near()) {
@@ -216,7 +214,10 @@ int run_in_threads(const AllReduceFlags& flags) {
   const std::optional<bench::MachineRecord> machine = machine_of(flags);
   const auto trace = tracer_of(flags);
   Outcome outcome;
-  for (const AllReduceBlock& block : blocks) run_block(block, outcome, trace.get(), nullptr);
+  for (const AllReduceBlock& block : blocks) {
+    comm::LocalGroup group(block.ranks);
+    run_block(group, block, outcome, trace.get());
+  }
   if (trace) trace->write(flags.trace);
   write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
@@ -235,11 +236,11 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     others = read_others(flags);
     machine = machine_of(flags);
   }
-  return run_as_process(place, block.options.execution, [&](comm::ProcessGroup* processes) {
+  return run_as_process(place, block.options.execution, [&](comm::Group& group) {
     const auto trace = tracer_of(flags);
     Outcome outcome;
-    run_block(block, outcome, trace.get(), processes);
-    if (trace) trace->write(file_of_process(flags.trace, processes));
+    run_block(group, block, outcome, trace.get());
+    if (trace) trace->write(file_of_process(flags.trace, group));
     if (place.process != 0) return 0;
     if (rows_file) {
       train::write_file_atomically(*rows_file, outcome_json(outcome).dump());

@@ -272,18 +272,19 @@ std::optional<train::TransportChoice> transport_for(const std::string& strategy,
 train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
   train::Execution execution;
   execution.devices = std::move(devices);
+  execution.in_processes = flags.processes;
   execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
   execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
   execution.transport = train::transport_named(flags.transport);
-  const bool over_gloo = flags.processes && execution.devices.front().kind == DeviceKind::cpu;
+  const bool over_gloo =
+      execution.in_processes && execution.devices.front().kind == DeviceKind::cpu;
   for (const std::string& strategy : flags.strategies) {
     if (execution.transport != train::TransportChoice::automatic) break;
     const auto needed = transport_for(strategy, over_gloo);
     if (needed) execution.transport = *needed;
   }
-  execution.transport =
-      checked([&] { return train::choose_transport(execution, flags.processes); });
+  execution.transport = checked([&] { return train::choose_transport(execution); });
   return execution;
 }
 

@@ -23,17 +23,17 @@ void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptio
   loader.deviation = info->deviation;
 }
 
-int run(const RawFlags& flags, const std::filesystem::path& named, comm::ProcessGroup* processes) {
+int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, comm::Group& group) {
   const Checkpoint checkpoint = open_checkpoint(named);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data = open_data(options);
-  const int ranks = ranks_of(options.execution, processes);
   require_fits(checkpoint, *data.test);
-  train::RunSetup setup = checked([&] { return train::make_run_setup(options, data, ranks); });
+  train::RunSetup setup =
+      checked([&] { return train::make_run_setup(options, data, group.size()); });
   normalize_as(checkpoint.info, setup.loader);
-  const train::Evaluation result = train::evaluate(setup, checkpoint.file, processes);
-  if (processes != nullptr && processes->process() != 0) return 0;
+  const train::Evaluation result = train::evaluate(group, setup, checkpoint.file);
+  if (group.process() != 0) return 0;
   fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
              data.test->description());
   train::print_evaluation(stdout, result, data.test->class_names());
@@ -61,12 +61,10 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
   command->callback([flags, checkpoint, &action] {
-    action = {[=] {
-                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
-                  return run(*flags, *checkpoint, processes);
-                });
-              },
-              [=] { return config_of(*flags, *checkpoint); }};
+    action = {
+        in_processes(
+            flags, [=](comm::Group& group) { return run_evaluation(*flags, *checkpoint, group); }),
+        [=] { return config_of(*flags, *checkpoint); }};
   });
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -155,12 +156,11 @@ void report_interruption(const train::RunResult& result, const train::Files& fil
 }
 
 /// The signal that was noted in this process or in another one.
-int stop_signal(comm::ProcessGroup* processes) {
-  if (processes == nullptr) return noted_signal();
-  constexpr const char* kKey = "stop signal";
+int stop_signal(comm::Group& group) {
   constexpr double kPatience = 5;  // seconds; all processes come here together
-  if (noted_signal() != 0) processes->rendezvous().set(kKey, std::to_string(noted_signal()));
-  return std::stoi(processes->rendezvous().get(kKey, kPatience));
+  std::optional<std::string> mine;
+  if (const int noted = noted_signal(); noted != 0) mine = std::to_string(noted);
+  return std::stoi(group.agree("stop signal", mine, kPatience));
 }
 
 /// The options of a new run; with --resume, those of the saved run, which is read into `saved`.
@@ -204,19 +204,18 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
   train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
 }
 
-int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* processes) {
+int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
   std::optional<train::SavedState> saved;
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
   check_outputs(files);
   const data::Splits data = open_data(options);
-  const int ranks = ranks_of(options.execution, processes);
   train::RunSetup setup =
-      checked([&] { return train::make_run_setup(options, data, ranks, std::move(saved)); });
+      checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   setup.stop_requested = [] { return noted_signal() != 0; };
-  note_stop_signals(processes == nullptr ? std::chrono::seconds(0) : kLaunchersGrace);
+  note_stop_signals(options.execution.in_processes ? kLaunchersGrace : std::chrono::seconds(0));
 
-  const bool speaks = processes == nullptr || processes->process() == 0;
+  const bool speaks = group.process() == 0;
   if (speaks && !files.out.empty()) write_config(command, options);
   train::Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
@@ -229,9 +228,9 @@ int run(const RawFlags& flags, const CLI::App& command, comm::ProcessGroup* proc
   std::unique_ptr<train::TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
-  const train::RunResult result = train::train(setup, listeners, trace.get(), processes);
-  if (trace) trace->write(file_of_process(files.trace, processes));
-  const int code = result.interrupted ? kInterrupted + stop_signal(processes) : 0;
+  const train::RunResult result = train::train(group, setup, listeners, trace.get());
+  if (trace) trace->write(file_of_process(files.trace, group));
+  const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (!speaks) return code;
   console.finish();
   if (result.interrupted) {
@@ -260,12 +259,9 @@ void add_train_command(CLI::App& app, Action& action) {
   command->footer(models_in_words());
   add_file_flags(*command, flags->options);
   command->callback([flags, command, &action] {
-    action = {[=] {
-                return run_in_processes(*flags, [&](comm::ProcessGroup* processes) {
-                  return run(*flags, *command, processes);
-                });
-              },
-              [=] { return values_of_run(*flags); }};
+    action = {
+        in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),
+        [=] { return values_of_run(*flags); }};
   });
 }
 

@@ -14,6 +14,7 @@
 #include "bench/all_reduce/measure.h"
 #include "comm/all_reduce/auto.h"
 #include "train/files/atomic_file.h"
+#include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 
 namespace ringlet::app {
@@ -90,7 +91,7 @@ int tune(const TuneFlags& flags) {
     const comm::StrategyTable table = fastest_of(rows);
     print_table(block.ranks, table);
     train::write_tuning(flags.file, options.execution.devices.front().kind,
-                        bench::transport_of(options, false), table, times_of(rows));
+                        name_of(options.execution.transport), table, times_of(rows));
   }
   fmt::print("kept in {}; --sync auto reads it\n", flags.file.string());
   return 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "app/report/html.h"
-#include "app/report/page_assets.h"
 
 namespace ringlet::app::report {
 

@@ -10,4 +10,7 @@ namespace ringlet::app::report {
 /// `title` is text, `body` HTML.
 std::string page_of(const std::string& title, const std::string& body);
 
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
 }  // namespace ringlet::app::report

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "bench/all_reduce/pinning.h"
 #include "bench/all_reduce/rank_barrier.h"
@@ -15,6 +16,7 @@
 #include "bench/all_reduce/sizes.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/processes/hash.h"
+#include "comm/transport/local/local_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
@@ -110,22 +112,20 @@ class RankBuffers {
   volatile std::uint64_t kept_ = 0;  // so that the result is read
 };
 
-comm::CommunicatorOptions options_of(train::Execution execution, const std::string& strategy,
-                                     const std::string& transport) {
+comm::CommunicatorOptions options_of(train::Execution execution, const std::string& strategy) {
   execution.sync = strategy;
   return {strategy, execution.comm_timeout, execution.strategies,
-          train::tuned_table(execution, transport)};
+          train::tuned_table(execution, name_of(execution.transport))};
 }
 
 /// One strategy on one size, seen from one rank.
 class StrategyBench {
  public:
   StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Transport& transport,
-                const std::string& strategy, const std::string& transport_name,
-                RankBarrier& barrier, RankBuffers& buffers)
+                const std::string& strategy, RankBarrier& barrier, RankBuffers& buffers)
       : options_(options),
         stream_(device.communication()),
-        communicator_(transport, options_of(options.execution, strategy, transport_name)),
+        communicator_(transport, options_of(options.execution, strategy)),
         barrier_(barrier),
         buffers_(buffers),
         name_(fmt::format("{} {}", communicator_.strategy(), size_text(buffers.bytes()))) {}
@@ -234,10 +234,6 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
 
 }  // namespace
 
-std::string transport_of(const AllReduceBenchOptions& options, bool in_processes) {
-  return name_of(train::choose_transport(options.execution, in_processes));
-}
-
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
   // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
   // slices.
@@ -245,40 +241,41 @@ bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
          options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
 
-std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
+std::vector<Measurement> measure_all_reduce(comm::Group& group,
+                                            const AllReduceBenchOptions& options,
                                             const MeasurementListener& listener,
-                                            train::TraceWriter* trace,
-                                            comm::ProcessGroup* processes) {
-  const bool in_processes = processes != nullptr;
-  const std::string transport = transport_of(options, in_processes);
-  RankBarrier barrier(static_cast<int>(options.execution.devices.size()), processes);
-  const int ranks =
-      in_processes ? processes->size() : static_cast<int>(options.execution.devices.size());
-  const bool pinned = pins_ranks(options, ranks);
+                                            train::TraceWriter* trace) {
+  const std::string transport = name_of(options.execution.transport);
+  RankBarrier barrier(group);
+  const bool pinned = pins_ranks(options, group.size());
   std::vector<Measurement> measurements;
-  train::run_replicas(
-      options.execution,
-      [&](Device& device, comm::Communicator& world) {
-        if (pinned) pin_rank(world.rank());
-        for (const std::int64_t bytes : options.sizes) {
-          RankBuffers buffers(options, device, world, bytes);
-          for (const std::string& strategy : options.strategies) {
-            StrategyBench bench(options, device, world.transport(), strategy, transport, barrier,
-                                buffers);
-            const std::vector<RankResult> results = bench.run();
-            if (trace != nullptr) bench.run_traced(*trace, device);
-            if (world.world().local_rank != 0) continue;
-            Measurement row = measurement_of(options, strategy, buffers, results);
-            row.transport = transport;
-            row.pinned = pinned;
-            row.ranks_as = in_processes ? "processes" : "threads";
-            measurements.push_back(row);
-            if (world.rank() == 0) listener(row);
-          }
-        }
-      },
-      nullptr, processes);
+  const auto body = [&](Device& device, comm::Communicator& world) {
+    if (pinned) pin_rank(world.rank());
+    for (const std::int64_t bytes : options.sizes) {
+      RankBuffers buffers(options, device, world, bytes);
+      for (const std::string& strategy : options.strategies) {
+        StrategyBench bench(options, device, world.transport(), strategy, barrier, buffers);
+        const std::vector<RankResult> results = bench.run();
+        if (trace != nullptr) bench.run_traced(*trace, device);
+        if (world.world().local_rank != 0) continue;
+        Measurement row = measurement_of(options, strategy, buffers, results);
+        row.transport = transport;
+        row.pinned = pinned;
+        row.ranks_as = options.ranks_as();
+        measurements.push_back(row);
+        if (world.rank() == 0) listener(row);
+      }
+    }
+  };
+  train::run_replicas(group, options.execution, body);
   return measurements;
+}
+
+std::vector<Measurement> measure_all_reduce(AllReduceBenchOptions options,
+                                            const MeasurementListener& listener) {
+  options.execution = train::decided(std::move(options.execution));
+  comm::LocalGroup group(static_cast<int>(options.execution.devices.size()));
+  return measure_all_reduce(group, options, listener);
 }
 
 }  // namespace ringlet::bench

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bench/all_reduce/measurement.h"
-#include "comm/processes/process_group.h"
+#include "comm/group.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
 #include "train/options.h"
@@ -46,10 +46,9 @@ struct AllReduceBenchOptions {
   bool check = true;   ///< compare results with the exact ones
   /// Devices of this process's ranks, transport and time-out.
   train::Execution execution{};
-};
 
-/// Name of what carries the data: "local", "shm", "gloo" or "nccl".
-std::string transport_of(const AllReduceBenchOptions& options, bool in_processes);
+  const char* ranks_as() const { return execution.in_processes ? "processes" : "threads"; }
+};
 
 /// Whether the ranks, `ranks` over all processes, are pinned.
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
@@ -58,12 +57,15 @@ bool pins_ranks(const AllReduceBenchOptions& options, int ranks);
 using MeasurementListener = std::function<void(const Measurement& measurement)>;
 
 /// Measures all sizes in order and, at each, all strategies in order, so that those which are
-/// compared run close together in time. `processes` as in run_replicas(). Every process gets all
-/// measurements; only rank 0 calls `listener`. With `trace`, kTracedCalls more calls of each are
-/// recorded there.
-std::vector<Measurement> measure_all_reduce(const AllReduceBenchOptions& options,
+/// compared run close together in time. Every process gets all measurements; only rank 0 calls
+/// `listener`. With `trace`, kTracedCalls more calls of each are recorded there. The execution
+/// leaves nothing open: train::decided().
+std::vector<Measurement> measure_all_reduce(comm::Group& group,
+                                            const AllReduceBenchOptions& options,
                                             const MeasurementListener& listener,
-                                            train::TraceWriter* trace = nullptr,
-                                            comm::ProcessGroup* processes = nullptr);
+                                            train::TraceWriter* trace = nullptr);
+/// The same with the threads of this process; decides what the execution leaves open.
+std::vector<Measurement> measure_all_reduce(AllReduceBenchOptions options,
+                                            const MeasurementListener& listener);
 
 }  // namespace ringlet::bench

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -27,11 +28,11 @@ std::string make_shared(int& descriptor, std::size_t bytes) {
 
 }  // namespace
 
-RankBarrier::RankBarrier(int ranks, comm::ProcessGroup* processes)
-    : ranks_(processes == nullptr ? ranks : processes->size()),
+RankBarrier::RankBarrier(comm::Group& group)
+    : ranks_(group.size()),
       crowded_(static_cast<unsigned>(ranks_) > std::thread::hardware_concurrency()),
       counters_(&own_) {
-  if (processes != nullptr) share(*processes);
+  if (group.processes() > 1) share(group);
 }
 
 RankBarrier::~RankBarrier() {
@@ -39,13 +40,11 @@ RankBarrier::~RankBarrier() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-void RankBarrier::share(comm::ProcessGroup& processes) {
-  constexpr const char* kKey = "where the ranks meet";
+void RankBarrier::share(comm::Group& group) {
   constexpr double kPatience = 60;  // seconds
-  if (processes.process() == 0) {
-    processes.rendezvous().set(kKey, make_shared(descriptor_, sizeof(Counters)));
-  }
-  const std::string name = processes.rendezvous().get(kKey, kPatience);
+  std::optional<std::string> mine;
+  if (group.process() == 0) mine = make_shared(descriptor_, sizeof(Counters));
+  const std::string name = group.agree("where the ranks meet", mine, kPatience);
   if (descriptor_ < 0) descriptor_ = open(name.c_str(), O_RDWR | O_CLOEXEC);
   // Zero, as new memory is, is how the counters begin.
   void* const memory =

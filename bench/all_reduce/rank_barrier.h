@@ -10,16 +10,16 @@
 #include <cstdint>
 
 #include "comm/communicator.h"
-#include "comm/processes/process_group.h"
+#include "comm/group.h"
 
 namespace ringlet::bench {
 
 /// Shared by the threads of a process. Made before them, outlives them.
 class RankBarrier {
  public:
-  /// `ranks` threads of this process; with `processes`, those of all its processes: collective over
-  /// them. Throws CommError where they cannot share memory.
-  RankBarrier(int ranks, comm::ProcessGroup* processes);
+  /// For all ranks of the group's world: collective over its processes. Throws CommError where they
+  /// cannot share memory.
+  explicit RankBarrier(comm::Group& group);
   ~RankBarrier();
   RankBarrier(const RankBarrier&) = delete;
   RankBarrier& operator=(const RankBarrier&) = delete;
@@ -35,7 +35,7 @@ class RankBarrier {
   static_assert(std::atomic<int>::is_always_lock_free &&
                 std::atomic<std::int64_t>::is_always_lock_free);
 
-  void share(comm::ProcessGroup& processes);
+  void share(comm::Group& group);
 
   int ranks_;
   bool crowded_;         // more ranks than processors

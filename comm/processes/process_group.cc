@@ -28,20 +28,21 @@ const char* name_of(ProcessTransport transport) {
 }
 
 ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
-    : place_(place),
-      replicas_(options.replicas),
-      kind_(options.transport),
-      local_(options.replicas, local_options(options)) {
+    : Group(place.process * options.replicas, options.replicas, place.processes * options.replicas),
+      local_(options.replicas, {.first_rank = first_rank(),
+                                .world_size = size(),
+                                .look_elsewhere = [this](int rank) { return remote_->of(rank); }}) {
   RendezvousOptions joining{.replicas = options.replicas,
                             .timeout_seconds = options.timeout_seconds,
                             .agreed = agreed_plan(place, options)};
   joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
   joining.status = [this] { return status_of_ranks(); };
   rendezvous_ = std::make_unique<Rendezvous>(place, joining);
-  remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas_);
+  remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas());
   try {
-    transports_ = kind_ == ProcessTransport::shm ? connect_shm(*this, options.timeout_seconds)
-                                                 : connect_gloo(*this, options.timeout_seconds);
+    transports_ = options.transport == ProcessTransport::shm
+                      ? connect_shm(*this, options.timeout_seconds)
+                      : connect_gloo(*this, options.timeout_seconds);
   } catch (const std::exception& error) {
     abort(first_rank(), error.what());
     throw_failure();
@@ -50,27 +51,23 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
 
 ProcessGroup::~ProcessGroup() { rendezvous_.reset(); }
 
-LocalGroupOptions ProcessGroup::local_options(const ProcessGroupOptions& options) {
-  LocalGroupOptions local;
-  local.first_rank = place_.process * options.replicas;
-  local.world_size = place_.processes * options.replicas;
-  local.look_elsewhere = [this](int rank) { return look_elsewhere(rank); };
-  return local;
-}
-
 Transport& ProcessGroup::transport(int rank) {
   require(holds(rank), "ProcessGroup::transport", "the rank is in another process");
   return *transports_[static_cast<std::size_t>(rank - first_rank())];
 }
 
-std::optional<RankStatus> ProcessGroup::look_elsewhere(int rank) { return remote_->of(rank); }
-
 std::string ProcessGroup::status_of_ranks() {
   std::vector<RankStatus> status;
-  for (int rank = first_rank(); rank < first_rank() + replicas_; ++rank) {
+  for (int rank = first_rank(); holds(rank); ++rank) {
     status.push_back(*local_.transport(rank).look_at(rank));
   }
   return encode(status);
+}
+
+std::string ProcessGroup::agree(const std::string& key, const std::optional<std::string>& mine,
+                                double timeout_seconds) {
+  if (mine) rendezvous_->set(key, *mine);
+  return rendezvous_->get(key, timeout_seconds);
 }
 
 bool ProcessGroup::abort(int rank, const std::string& message) noexcept {

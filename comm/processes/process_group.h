@@ -1,8 +1,7 @@
 // ProcessGroup: this process's ranks in a world of several processes of one machine.
 //
-// rank = process * replicas + local rank, size = processes * replicas. Each process makes one
-// group, before its replicas' threads. It joins the others (rendezvous.h), then gives each of its
-// ranks a transport that reaches the whole world: through memory that the processes share
+// Each process makes one. It joins the others (rendezvous.h), then gives each of its ranks a
+// transport that reaches the whole world: through memory that the processes share
 // (shm_transport.h), or within the process through a LocalGroup and to other processes through Gloo
 // (gloo_transport.h).
 //
@@ -18,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/group.h"
 #include "comm/processes/launch.h"
 #include "comm/processes/remote_status.h"
 #include "comm/processes/rendezvous.h"
@@ -38,35 +38,22 @@ struct ProcessGroupOptions {
   ProcessTransport transport = ProcessTransport::shm;
 };
 
-class ProcessGroup {
+class ProcessGroup final : public Group {
  public:
   /// Collective over the processes. Throws CommError where this process shall tell the user why
   /// they do not come together, Aborted where another one does.
   ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
-  ~ProcessGroup();
-  ProcessGroup(const ProcessGroup&) = delete;
-  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  ~ProcessGroup() override;
 
-  int process() const { return place_.process; }
-  int processes() const { return place_.processes; }
-  int replicas() const { return replicas_; }
-  int first_rank() const { return place_.process * replicas_; }
-  int size() const { return place_.processes * replicas_; }
-  bool holds(int rank) const { return local_.holds(rank); }
-  int process_of(int rank) const { return rank / replicas_; }
-  ProcessTransport kind() const { return kind_; }
-
-  /// The transport of a rank of this process. Ranks are numbered as in the world.
-  Transport& transport(int rank);
+  Transport& transport(int rank) override;
   /// The group of this process's ranks, on which their transports stand.
   LocalGroup& local() { return local_; }
   /// The control plane: small values for all processes.
   Rendezvous& rendezvous() { return *rendezvous_; }
-  /// What a rank of another process did last, if its process answers soon.
-  std::optional<RankStatus> look_elsewhere(int rank);
+  std::string agree(const std::string& key, const std::optional<std::string>& mine,
+                    double timeout_seconds) override;
 
-  /// As Transport::abort, for the whole world. True for the first in this process.
-  bool abort(int rank, const std::string& message) noexcept;
+  bool abort(int rank, const std::string& message) noexcept override;
   bool aborted() const { return local_.aborted(); }
   std::optional<RootCause> root_cause() const { return local_.root_cause(); }
   /// `wake` gets this process's threads out of waits that know nothing of the group. Called on any
@@ -86,14 +73,10 @@ class ProcessGroup {
   void leave() { rendezvous_->leave(); }
 
  private:
-  LocalGroupOptions local_options(const ProcessGroupOptions& options);
   std::string status_of_ranks();
   void stop_ranks(const RootCause& cause) noexcept;
   void wake_all() noexcept;
 
-  ProcessPlace place_;
-  int replicas_;
-  ProcessTransport kind_;
   LocalGroup local_;
   std::mutex wakers_mutex_;
   std::vector<std::function<void()>> wakers_;

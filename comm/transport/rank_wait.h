@@ -7,7 +7,7 @@
 #include <string>
 
 #include "comm/errors.h"
-#include "comm/report/timeout_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport.h"
 #include "comm/transport/doorbell.h"
 

@@ -24,6 +24,10 @@ TEST(LocalTransport, KnowsItsWorld) {
   for (int rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(group.transport(rank).world(), (World{rank, 3, rank, 3}));
   }
+  EXPECT_EQ(group.replicas(), 3);
+  EXPECT_EQ(group.process(), 0);
+  EXPECT_EQ(group.processes(), 1);
+  EXPECT_EQ(group.agree("key", "its own", 1), "its own");
   EXPECT_THROW(group.transport(3), ContractError);
   EXPECT_THROW(LocalGroup(0), ContractError);
 }

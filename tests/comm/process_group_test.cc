@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -280,6 +281,21 @@ TEST_P(ProcessesTest, AnAbortOutsideOfACollectiveReachesThoseWhoWait) {
   }
   EXPECT_THROW(world.group(1).throw_failure(), CommError) << "its process tells the user";
   EXPECT_THROW(world.group(0).throw_failure(), Aborted);
+}
+
+TEST_P(ProcessesTest, AgreeOnWhatOneOfThemBrings) {
+  Processes world({3, 2, GetParam()});
+  std::vector<std::string> agreed(3);
+  run_ranks(3, [&](int process) {
+    Group& group = world.group(process);
+    std::optional<std::string> mine;
+    if (process == 1) mine = "from process 1";
+    agreed[static_cast<std::size_t>(process)] = group.agree("key", mine, 20);
+    EXPECT_EQ(group.process(), process);
+    EXPECT_EQ(group.processes(), 3);
+    EXPECT_EQ(group.first_rank(), 2 * process);
+  });
+  EXPECT_EQ(agreed, std::vector<std::string>(3, "from process 1"));
 }
 
 TEST_P(ProcessesTest, MustHaveTheSameNumberOfReplicas) {

@@ -21,9 +21,17 @@ Execution execution(const std::vector<std::string>& devices, TransportChoice tra
   return result;
 }
 
-std::string refusal(const Execution& refused, bool in_processes = false) {
+/// The same as one of several processes.
+Execution in_processes(const std::vector<std::string>& devices, TransportChoice transport,
+                       const std::string& sync = "ring") {
+  Execution result = execution(devices, transport, sync);
+  result.in_processes = true;
+  return result;
+}
+
+std::string refusal(const Execution& refused) {
   try {
-    return std::string("took ") + name_of(choose_transport(refused, in_processes));
+    return std::string("took ") + name_of(choose_transport(refused));
   } catch (const ContractError& error) {
     return error.what();
   }
@@ -62,9 +70,9 @@ TEST(TransportChoice, IsLocalForWhatReachesOtherReplicasMemory) {
                             "process with --transport local, or processes on processors with "
                             "--transport shm; choose another --sync, ring say";
     EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kNccl, sync)), why);
-    EXPECT_EQ(refusal(execution({"cuda:0"}, kAuto, sync), true), why);
-    EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kGloo, sync), true), why);
-    EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto, sync), true), kShm);
+    EXPECT_EQ(refusal(in_processes({"cuda:0"}, kAuto, sync)), why);
+    EXPECT_EQ(refusal(in_processes({"cpu", "cpu"}, kGloo, sync)), why);
+    EXPECT_EQ(choose_transport(in_processes({"cpu", "cpu"}, kAuto, sync)), kShm);
   }
 }
 
@@ -76,16 +84,16 @@ TEST(TransportChoice, FollowsTheStrategy) {
 }
 
 TEST(TransportChoice, IsNcclForGpusOfSeveralProcesses) {
-  EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto), true), kNccl);
-  EXPECT_THROW(choose_transport(execution({"cuda:0"}, kLocal), true), ContractError);
-  EXPECT_THROW(choose_transport(execution({"cuda:0", "cuda:0"}, kAuto), true), ContractError);
+  EXPECT_EQ(choose_transport(in_processes({"cuda:0"}, kAuto)), kNccl);
+  EXPECT_THROW(choose_transport(in_processes({"cuda:0"}, kLocal)), ContractError);
+  EXPECT_THROW(choose_transport(in_processes({"cuda:0", "cuda:0"}, kAuto)), ContractError);
 }
 
 TEST(TransportChoice, IsSharedMemoryForProcessorsOfSeveralProcesses) {
-  EXPECT_EQ(choose_transport(execution({"cpu", "cpu"}, kAuto), true), kShm);
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kShm), true), kShm);
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo), true), kGloo);
-  EXPECT_EQ(refusal(execution({"cpu"}, kLocal), true),
+  EXPECT_EQ(choose_transport(in_processes({"cpu", "cpu"}, kAuto)), kShm);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kShm)), kShm);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kGloo)), kGloo);
+  EXPECT_EQ(refusal(in_processes({"cpu"}, kLocal)),
             "--transport local joins the replicas of one process; several processes need "
             "--transport shm, or nccl for GPUs");
   for (const auto transport : {kShm, kGloo}) {
@@ -93,27 +101,40 @@ TEST(TransportChoice, IsSharedMemoryForProcessorsOfSeveralProcesses) {
                             " joins several processes, with --processes, on processors; use "
                             "--transport auto";
     EXPECT_EQ(refusal(execution({"cpu", "cpu"}, transport)), why);
-    EXPECT_EQ(refusal(execution({"cuda:0"}, transport), true), why);
+    EXPECT_EQ(refusal(in_processes({"cuda:0"}, transport)), why);
     EXPECT_EQ(process_transport(transport),
               transport == kShm ? comm::ProcessTransport::shm : comm::ProcessTransport::gloo);
     EXPECT_EQ(transport_named(name_of(transport)), transport);
   }
 }
 
+TEST(TransportChoice, StaysOnceItIsDecided) {
+  Execution open = execution({"cpu", "cpu"}, kAuto, "auto");
+  open.table = {{2, 0, "tree"}};
+  open.in_processes = true;
+  for (int time = 0; time < 2; ++time) {
+    open = decided(open);
+    EXPECT_EQ(open.transport, kShm);
+    EXPECT_EQ(look_up(open.table, 2, 1), "tree");
+  }
+  open.in_processes = false;
+  EXPECT_THROW(decided(open), ContractError);
+}
+
 TEST(TransportChoice, IsGlooForItsOwnSumsBetweenProcessesOfOneReplica) {
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kAuto, "gloo"), true), kGloo);
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo, "gloo"), true), kGloo);
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kGloo, "library"), true), kGloo);
-  EXPECT_EQ(choose_transport(execution({"cpu"}, kAuto, "library"), true), kGloo);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kAuto, "gloo")), kGloo);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kGloo, "gloo")), kGloo);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kGloo, "library")), kGloo);
+  EXPECT_EQ(choose_transport(in_processes({"cpu"}, kAuto, "library")), kGloo);
   const std::string why = "--sync gloo needs --transport gloo with one replica in each process";
   EXPECT_EQ(refusal(execution({"cpu"}, kAuto, "gloo")), why);
-  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, "gloo"), true), why);
-  EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kGloo, "gloo"), true), why);
-  EXPECT_EQ(refusal(execution({"cpu"}, kShm, "gloo"), true), why);
+  EXPECT_EQ(refusal(in_processes({"cpu", "cpu"}, kAuto, "gloo")), why);
+  EXPECT_EQ(refusal(in_processes({"cpu", "cpu"}, kGloo, "gloo")), why);
+  EXPECT_EQ(refusal(in_processes({"cpu"}, kShm, "gloo")), why);
   EXPECT_EQ(refusal(execution({"cpu"}, kLocal, "gloo")), why);
-  EXPECT_EQ(refusal(execution({"cuda:0"}, kNccl, "gloo"), true), why);
-  EXPECT_EQ(refusal(execution({"cuda:0"}, kAuto, "gloo"), true), why);
-  EXPECT_EQ(refusal(execution({"cpu"}, kGloo, "nccl"), true), "--sync nccl needs --transport nccl");
+  EXPECT_EQ(refusal(in_processes({"cuda:0"}, kNccl, "gloo")), why);
+  EXPECT_EQ(refusal(in_processes({"cuda:0"}, kAuto, "gloo")), why);
+  EXPECT_EQ(refusal(in_processes({"cpu"}, kGloo, "nccl")), "--sync nccl needs --transport nccl");
 }
 
 TEST(TransportChoice, SaysInOneLineWhatCannotBe) {

@@ -46,7 +46,6 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
                                  std::int64_t step) {
   std::string first = in_parameters(replica);
   data::LoaderOptions options = setup.loader;
-  options.max_batch = setup.replica.max_train_batch;
   options.depth = 0;
   const Recipe& recipe = setup.options.recipe;
   const auto schedule = [&](std::int64_t k) -> std::optional<data::BatchRequest> {

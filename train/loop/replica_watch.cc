@@ -63,7 +63,7 @@ void ReplicaWatch::wait() {
 void ReplicaWatch::rethrow() const {
   const Failure& failure = shown();
   if (!failure.error) return;
-  const std::string name = world_size_ > 1 ? name_of(failure.rank) + ": " : std::string();
+  const std::string name = group_.size() > 1 ? name_of(failure.rank) + ": " : std::string();
   try {
     std::rethrow_exception(failure.error);
   } catch (const comm::CommError&) {
@@ -78,8 +78,9 @@ void ReplicaWatch::rethrow() const {
 }
 
 std::string ReplicaWatch::name_of(int rank) const {
-  return fmt::format("replica {} ({})", rank,
-                     execution_.devices[static_cast<std::size_t>(rank - first_rank_)].to_string());
+  return fmt::format(
+      "replica {} ({})", rank,
+      execution_.devices[static_cast<std::size_t>(rank - group_.first_rank())].to_string());
 }
 
 std::string ReplicaWatch::explain_hang() const {

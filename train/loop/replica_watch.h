@@ -12,16 +12,16 @@
 #include <set>
 #include <string>
 
+#include "comm/group.h"
 #include "train/options.h"
 
 namespace ringlet::train {
 
 class ReplicaWatch {
  public:
-  /// The replicas' ranks begin with `first_rank`, in a world of `world_size`. `execution` outlives
-  /// the watch. Nobody runs at first.
-  ReplicaWatch(const Execution& execution, int first_rank, int world_size)
-      : execution_(execution), first_rank_(first_rank), world_size_(world_size) {}
+  /// Both outlive the watch. Nobody runs at first.
+  ReplicaWatch(const Execution& execution, const comm::Group& group)
+      : execution_(execution), group_(group) {}
 
   /// To be called before the replica's thread is started.
   void started(int rank);
@@ -46,8 +46,7 @@ class ReplicaWatch {
   std::string explain_hang() const;
 
   const Execution& execution_;
-  int first_rank_;
-  int world_size_;
+  const comm::Group& group_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> running_;

@@ -23,12 +23,6 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
   };
 }
 
-data::LoaderOptions loader_options(const RunSetup& setup) {
-  data::LoaderOptions options = setup.loader;
-  options.max_batch = setup.replica.max_train_batch;
-  return options;
-}
-
 TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
   const Execution& execution = setup.options.execution;
   return {.sync = {.bucket_kb = execution.bucket_kb,
@@ -63,10 +57,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader, kEvaluationBatch),
       saver_(setup),
-      batches_(make_batch_source(
-          device, setup.data.train, schedule_of(setup, communicator.rank()),
-          {loader_options(setup), setup.options.recipe.seed, setup.options.recipe.shuffle,
-           setup.partition.units(communicator.rank())})),
+      batches_(
+          make_batch_source(device, setup.data.train, schedule_of(setup, communicator.rank()),
+                            {setup.loader, setup.options.recipe.seed, setup.options.recipe.shuffle,
+                             setup.partition.units(communicator.rank())})),
       graphs_(device.compute(),
               setup.options.execution.graph && communicator.size() == 1 && batches_->capturable()) {
   communicator_.set_activity("starting");
@@ -119,7 +113,26 @@ RunResult TrainLoop::run() {
 
 bool TrainLoop::step() {
   try {
-    run_step();
+    const std::int64_t samples = setup_.partition.step_range(progress_.step).size();
+    const Rates rates = setup_.schedule.at(progress_.step);
+    begin_step(samples, rates);
+    if (setup_.steps_in_flight == 0) {  // a broken loss is found before the update
+      compute_gradients();
+      send_sums(samples, rates.lr);
+      take_sums(0);
+      step_.update();
+    } else {
+      graphs_.run(
+          samples,
+          [this] {
+            compute_gradients();
+            step_.update();
+          },
+          [this] { return step_.replica().tape().repeatable(); });
+      send_sums(samples, rates.lr);
+    }
+    take_sums(static_cast<std::size_t>(setup_.steps_in_flight));
+    report_settled();
     after_step();
     return !result_.interrupted;
   } catch (...) {
@@ -128,31 +141,12 @@ bool TrainLoop::step() {
   }
 }
 
-void TrainLoop::run_step() {
-  const std::int64_t samples = setup_.partition.step_range(progress_.step).size();
-  const Rates rates = setup_.schedule.at(progress_.step);
+void TrainLoop::begin_step(std::int64_t samples, const Rates& rates) {
+  const int rank = communicator_.rank();
   reporter_.step_begins(samples, pending_.empty());
-  step_.begin(rates, samples,
-              setup_.partition.rank_range(progress_.step, communicator_.rank()).size(),
+  step_.begin(rates, samples, setup_.partition.rank_range(progress_.step, rank).size(),
               setup_.stop_requested());
-  batches_->begin_step(setup_.partition.units(communicator_.rank()));
-  if (setup_.steps_in_flight == 0) {  // a broken loss is found before the update
-    compute_gradients();
-    send_sums(samples, rates.lr);
-    take_sums(0);
-    step_.update();
-  } else {
-    graphs_.run(
-        samples,
-        [this] {
-          compute_gradients();
-          step_.update();
-        },
-        [this] { return step_.replica().tape().repeatable(); });
-    send_sums(samples, rates.lr);
-  }
-  take_sums(static_cast<std::size_t>(setup_.steps_in_flight));
-  report_settled();
+  batches_->begin_step(setup_.partition.units(rank));
 }
 
 void TrainLoop::compute_gradients() {

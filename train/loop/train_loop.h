@@ -61,7 +61,7 @@ class TrainLoop {
 
   void check_plan();
   void load_start();
-  void run_step();
+  void begin_step(std::int64_t samples, const Rates& rates);
   void compute_gradients();
   const data::Batch& next_batch();
   void send_sums(std::int64_t samples, double lr);

@@ -92,12 +92,9 @@ SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Buc
 SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Bucket>& buckets,
                    const Execution& execution) {
   const DeviceKind device = execution.devices.front().kind;
-  const comm::World& world = communicator.world();
-  // One process may be all of a launcher's.
-  const bool in_processes = world.local_size != world.size || joins_processes(execution.transport);
   std::vector<MeasuredTime> times;
   try {
-    times = read_times(tuning_file(), device, name_of(choose_transport(execution, in_processes)));
+    times = read_times(tuning_file(), device, name_of(execution.transport));
   } catch (const FileError&) {  // a prediction is not worth a run
   }
   return plan_sync(communicator, buckets, device, times);

@@ -8,6 +8,7 @@
 #include "comm/all_reduce/needs.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/error.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::train {
 
@@ -40,7 +41,8 @@ TransportChoice require_nccl(const std::vector<DeviceId>& devices, const std::st
 
 }  // namespace
 
-TransportChoice choose_transport(const Execution& execution, bool in_processes) {
+TransportChoice choose_transport(const Execution& execution) {
+  const bool in_processes = execution.in_processes;
   const std::vector<DeviceId>& devices = execution.devices;
   require_one_kind(devices);
   const comm::Needs needs = execution.strategies.needs_of(execution.sync);
@@ -104,6 +106,14 @@ TransportChoice choose_transport(const Execution& execution, bool in_processes) 
   return possible && !comm::nccl_version().empty() ? TransportChoice::nccl : TransportChoice::local;
 }
 
+Execution decided(Execution execution) {
+  execution.transport = choose_transport(execution);
+  if (execution.table.empty()) {
+    execution.table = tuned_table(execution, name_of(execution.transport));
+  }
+  return execution;
+}
+
 const char* name_of(TransportChoice choice) {
   return transport_names()[static_cast<std::size_t>(choice)].c_str();
 }
@@ -118,10 +128,6 @@ TransportChoice transport_named(std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   require(found != names.end(), "transport_named", "the name is one of transport_names()");
   return static_cast<TransportChoice>(found - names.begin());
-}
-
-bool joins_processes(TransportChoice choice) {
-  return choice == TransportChoice::shm || choice == TransportChoice::gloo;
 }
 
 comm::ProcessTransport process_transport(TransportChoice choice) {

@@ -14,18 +14,20 @@ namespace ringlet::train {
 /// flags, where that is not possible. `automatic` becomes
 ///   - NCCL, where it can be opened and several replicas have a GPU each, or where the strategy is
 ///     NCCL's own; else `local`
-///   - with `in_processes`, where other processes hold more ranks: NCCL for GPUs; for processors
-///     `shm`, or `gloo` where the strategy is Gloo's own
-TransportChoice choose_transport(const Execution& execution, bool in_processes = false);
+///   - between processes: NCCL for GPUs; for processors `shm`, or `gloo` where the strategy is
+///     Gloo's own
+TransportChoice choose_transport(const Execution& execution);
+
+/// `execution` with the transport chosen, and with this machine's table where the strategy is
+/// `auto`. Made once, before the replicas' threads; they and the reports read it. What is decided
+/// stays. Throws ContractError as above, FileError where the table cannot be read.
+Execution decided(Execution execution);
 
 const char* name_of(TransportChoice choice);  ///< "auto", "local", "shm", "gloo", "nccl"
 /// The names of all, in the order of the choices.
 const std::vector<std::string>& transport_names();
 /// The transport that a name of transport_names() stands for.
 TransportChoice transport_named(std::string_view name);
-
-/// Whether the transport is for processes only.
-bool joins_processes(TransportChoice choice);
 
 /// What carries host memory between processes, where there are several.
 comm::ProcessTransport process_transport(TransportChoice choice);

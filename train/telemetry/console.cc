@@ -70,8 +70,8 @@ std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
   const Execution& execution = report.options.execution;
   const DType dtype = report.options.recipe.grad_dtype;
-  const bool in_processes = joins_processes(execution.transport);
-  const bool has_choice = in_processes || execution.devices.front().kind == DeviceKind::cuda;
+  const bool has_choice =
+      execution.in_processes || execution.devices.front().kind == DeviceKind::cuda;
   return fmt::format(
       "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
       wire_bytes(report.buckets) / 1024,
@@ -80,8 +80,7 @@ std::string sync_in_words(const StartReport& report) {
                             [](const Bucket& bucket) { return bucket.parameters > 0; }),
               "bucket"),
       execution.overlap ? "on" : "off",
-      has_choice ? fmt::format(", transport {}", name_of(choose_transport(execution, in_processes)))
-                 : "");
+      has_choice ? fmt::format(", transport {}", name_of(execution.transport)) : "");
 }
 
 constexpr std::size_t kBucketsShown = 16;

@@ -15,8 +15,7 @@
 #include <type_traits>
 
 #include "comm/processes/process_group.h"
-#include "comm/report/mismatch_report.h"
-#include "comm/report/timeout_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"
 #include "comm/transport/peer_memory.h"

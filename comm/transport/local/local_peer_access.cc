@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "kernels/error.h"
 
 namespace ringlet::comm {
@@ -19,7 +19,7 @@ LocalPeerAccess::LocalPeerAccess(LocalGroup& group, Transport& transport)
 
 void LocalPeerAccess::open(Stream& stream, const View& mine) {
   meet_and_show(stream, mine);
-  for (int rank = 0; rank < group_.size(); ++rank) {
+  for (int rank = 0; rank < group_.replicas(); ++rank) {
     set_range(rank, View(shown_by(rank).data, mine.shape(), mine.dtype()));
   }
 }
@@ -48,7 +48,7 @@ void LocalPeerAccess::abandon(Stream& stream, const char* reason) noexcept {
 /// to that session and has not finished with it. After an abort it may never have come. Then it is
 /// enough that it is in no session, since a rank that comes now sees the abort before it reads.
 void LocalPeerAccess::settle() noexcept {
-  for (int rank = 0; rank < group_.size(); ++rank) {
+  for (int rank = 0; rank < group_.replicas(); ++rank) {
     PeerBoard& board = group_.board(rank);
     const auto has_settled = [this, &board] {
       const std::uint64_t progress = board.progress.load();
@@ -76,8 +76,8 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
     shown.device = stream.device().id();
     if (!stream.in_order_with_host()) board.arrived[session_ % 2].record(stream);
     shown.session.store(session_);
-    for (int peer = 0; peer < group_.size(); ++peer) group_.doorbell(peer).ring();
-    for (int peer = 0; peer < group_.size(); ++peer) await(stream, peer, mine);
+    for (int peer = 0; peer < group_.replicas(); ++peer) group_.doorbell(peer).ring();
+    for (int peer = 0; peer < group_.replicas(); ++peer) await(stream, peer, mine);
   } catch (...) {
     board.progress.store(2 * session_);
     throw;

@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/local/local_peer_access.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
@@ -54,7 +54,7 @@ class LocalTransport final : public Transport {
     return RankStatus{recorder.latest(), recorder.activity()};
   }
   CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
-  PeerAccess* peer_access() override { return group_.size() == size() ? &peers_ : nullptr; }
+  PeerAccess* peer_access() override { return group_.replicas() == size() ? &peers_ : nullptr; }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -195,22 +195,20 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
                                                 bytes, recorder_.latest()));
 }
 
-LocalGroup::LocalGroup(int size, const LocalGroupOptions& options)
-    : size_(size),
-      first_(options.first_rank),
+LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
+    : Group(options.first_rank, replicas, std::max(replicas, options.world_size)),
       look_elsewhere_(options.look_elsewhere),
-      spin_(chosen_spin(std::max(size, options.world_size), options)),
+      spin_(chosen_spin(size(), options)),
       stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
-  require(size >= 1, "LocalGroup", "a group has at least one rank");
-  const int world_size = std::max(size, options.world_size);
-  const auto count = static_cast<std::size_t>(size);
+  require(replicas >= 1, "LocalGroup", "a group has at least one rank");
+  const auto count = static_cast<std::size_t>(replicas);
   mailboxes_ = std::make_unique<Mailbox[]>(count * count);
   doorbells_ = std::make_unique<Doorbell[]>(count);
   boards_ = std::make_unique<PeerBoard[]>(count);
-  for (int i = 0; i < size; ++i) {
+  for (int i = 0; i < replicas; ++i) {
     transports_.push_back(
-        std::make_unique<LocalTransport>(*this, World{first_ + i, world_size, i, size}));
+        std::make_unique<LocalTransport>(*this, World{first_rank() + i, size(), i, replicas}));
   }
 }
 
@@ -232,7 +230,7 @@ bool LocalGroup::abort(int rank, const std::string& message) noexcept {
     }
     aborted_.store(true);  // with the cause: whoever sees the one finds the other
   }
-  for (int i = 0; i < size_; ++i) doorbells_[static_cast<std::size_t>(i)].ring();
+  for (int i = 0; i < replicas(); ++i) doorbells_[static_cast<std::size_t>(i)].ring();
   return true;
 }
 

@@ -42,6 +42,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/group.h"
 #include "comm/transport.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/lazy_event.h"
@@ -104,42 +105,38 @@ struct PeerBoard {
   LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more
 };
 
-/// Shared by the threads of a process. Made before them, outlives them and the transports' users.
-class LocalGroup {
+/// Shared by the threads of a process.
+class LocalGroup final : public Group {
  public:
-  explicit LocalGroup(int size, const LocalGroupOptions& options = {});
-  ~LocalGroup();
-  LocalGroup(const LocalGroup&) = delete;
-  LocalGroup& operator=(const LocalGroup&) = delete;
+  explicit LocalGroup(int replicas, const LocalGroupOptions& options = {});
+  ~LocalGroup() override;
 
-  int size() const { return size_; }
-  bool holds(int rank) const { return first_ <= rank && rank < first_ + size_; }
-  Transport& transport(int rank);
-
-  /// Any thread; the first call counts, as said at Transport::abort. True for the first.
-  bool abort(int rank, const std::string& message) noexcept;
+  Transport& transport(int rank) override;
+  bool abort(int rank, const std::string& message) noexcept override;
+  std::string agree(const std::string& /*key*/, const std::optional<std::string>& mine,
+                    double /*timeout_seconds*/) override {
+    return mine.value();
+  }
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
 
  private:
   friend class LocalPeerAccess;
   friend class LocalTransport;
-  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_); }
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_rank()); }
   Mailbox& mailbox(int from, int to) {
-    return mailboxes_[place(from) * static_cast<std::size_t>(size_) + place(to)];
+    return mailboxes_[place(from) * static_cast<std::size_t>(replicas()) + place(to)];
   }
   Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
   PeerBoard& board(int rank) { return boards_[place(rank)]; }
 
-  int size_;
-  int first_;
   std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
   std::chrono::nanoseconds spin_;
   std::int64_t stream_from_;
   const MemoryOperations kernels_{};
   const MemoryOperations* operations_;
   std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place
-  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * size + to], places
+  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * replicas + to], places
   std::unique_ptr<Doorbell[]> doorbells_;                    // by place
   std::unique_ptr<PeerBoard[]> boards_;                      // by place
   std::atomic<bool> aborted_{false};

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "comm/collectives.h"
-#include "comm/report/timeout_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/call_gate.h"
 #include "comm/transport/nccl/nccl_communicator.h"
 #include "comm/transport/nccl/nccl_library.h"

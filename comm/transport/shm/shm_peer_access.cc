@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "comm/processes/process_group.h"
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
 #include "kernels/error.h"
 

@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "comm/processes/process_group.h"
-#include "comm/report/mismatch_report.h"
+#include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "comm/transport/shm/shm_heap.h"

@@ -1,4 +1,4 @@
-#include "comm/report/timeout_report.h"
+#include "comm/report/exchange_report.h"
 
 #include <fmt/format.h>
 
@@ -97,6 +97,12 @@ std::string explain_collective(Transport& transport, const CollectiveRecord& min
   return text;
 }
 
+/// Where a side of an exchange stands.
+std::string place(const std::optional<CollectiveRecord>& latest) {
+  if (!latest || !latest->inside()) return "an exchange outside of a collective";
+  return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
+}
+
 }  // namespace
 
 std::string explain_timeout(Transport& transport, int peer) {
@@ -112,6 +118,16 @@ std::string explain_unfinished(Transport& transport) {
                                        transport.timeout_seconds());
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
   return (mine ? explain_collective(transport, *mine, lead) : lead) + kRemedy;
+}
+
+std::string explain_mismatch(int from, std::int64_t sent_bytes,
+                             const std::optional<CollectiveRecord>& sender, int to,
+                             std::int64_t expected_bytes,
+                             const std::optional<CollectiveRecord>& receiver) {
+  return fmt::format(
+      "rank {} sends {} bytes in {}, but rank {} expects {} bytes in {}; all ranks must start the "
+      "same collectives in the same order",
+      from, sent_bytes, place(sender), to, expected_bytes, place(receiver));
 }
 
 }  // namespace ringlet::comm

@@ -1,0 +1,49 @@
+// Group: the ranks of this process, and what joins them to those of other processes.
+//
+// rank = process * replicas + local rank, size = processes * replicas. The threads of one process
+// are a LocalGroup (transport/local/local_transport.h), and that is the world; of several processes
+// each has a ProcessGroup (processes/process_group.h). Who holds a Group need not know which. It is
+// made before the ranks' threads and outlives them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+class Group {
+ public:
+  virtual ~Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int replicas() const { return replicas_; }      ///< ranks of this process; as many in each
+  int first_rank() const { return first_rank_; }  ///< of this process
+  int size() const { return size_; }              ///< ranks of the world
+  int process() const { return process_of(first_rank_); }
+  int processes() const { return process_of(size_); }
+  int process_of(int rank) const { return rank / replicas_; }
+  bool holds(int rank) const { return first_rank_ <= rank && rank < first_rank_ + replicas_; }
+
+  /// The transport of a rank of this process. Ranks are numbered as in the world.
+  virtual Transport& transport(int rank) = 0;
+  /// As Transport::abort, for the whole world. Any thread. True for the first in this process.
+  virtual bool abort(int rank, const std::string& message) noexcept = 0;
+  /// Gives all processes one value under `key`: the first of those that they bring. At least one
+  /// brings `mine`; all call this. Throws TimeoutError naming the key, or Aborted.
+  virtual std::string agree(const std::string& key, const std::optional<std::string>& mine,
+                            double timeout_seconds) = 0;
+
+ protected:
+  Group(int first_rank, int replicas, int size)
+      : first_rank_(first_rank), replicas_(replicas), size_(size) {}
+
+ private:
+  int first_rank_;
+  int replicas_;
+  int size_;
+};
+
+}  // namespace ringlet::comm

@@ -1,0 +1,31 @@
+// What to tell the user when an exchange does not come about. When a rank has waited too long: not
+// that it waited, but who is missing. When the two sides do not match: what each has.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/report/flight_recorder.h"
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+/// One line, for the rank of `transport`, which waited for `peer` in the collective that its
+/// recorder names, or in an exchange outside of one:
+///   rank 2 never entered #812 all_reduce bucket 3 (fc1.weight), 516272 bytes;
+///     rank 2 was last seen in "data loading" 12.1 s ago, after #811 all_reduce bucket 2;
+///     ranks 0, 1 and 3 wait in #812
+std::string explain_timeout(Transport& transport, int peer);
+
+/// The same for work that the rank has launched and its device has not finished.
+std::string explain_unfinished(Transport& transport);
+
+/// "rank 0 sends 20 bytes in #3 all_reduce loss, 20 bytes, but rank 1 expects 12 bytes in ...".
+/// Each side comes with the bytes of its message and the collective that it entered last.
+std::string explain_mismatch(int from, std::int64_t sent_bytes,
+                             const std::optional<CollectiveRecord>& sender, int to,
+                             std::int64_t expected_bytes,
+                             const std::optional<CollectiveRecord>& receiver);
+
+}  // namespace ringlet::comm
