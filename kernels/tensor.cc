@@ -38,8 +38,6 @@ const char* name_of(Layout layout) {
   switch (layout) {
     case Layout::nchw:
       return "nchw";
-    case Layout::nhwc:
-      return "nhwc";
     case Layout::lanes:
       return "lanes";
   }

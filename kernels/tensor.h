@@ -4,7 +4,6 @@
 // Layouts of a tensor with shape [N, C, H, W]:
 //
 //   nchw   [N][C][H][W]                row-major, the last extent fastest
-//   nhwc   [N][H][W][C]                what Hopper's tensor cores want
 //   lanes  [ceil(N/16)][C][H][W][16]   sixteen samples side by side in one vector register
 //
 // Weights and all tensors of rank 0, 1 and 3 are nchw. Of a tensor with shape [N, F], nchw is
@@ -24,7 +23,7 @@
 namespace ringlet {
 
 enum class DType : std::uint8_t { f32, bf16, f16, u8, i32 };
-enum class Layout : std::uint8_t { nchw, nhwc, lanes };
+enum class Layout : std::uint8_t { nchw, lanes };
 
 /// Samples in one block of the lanes layout.
 inline constexpr std::int64_t kLanes = 16;

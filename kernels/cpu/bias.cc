@@ -21,7 +21,7 @@ float sum(const float* values, std::int64_t n) {
 
 void bias_forward(CpuStream& stream, const ConstView& x_view, const ConstView& b_view,
                   const View& y_view) {
-  if (in_lanes("bias_forward", x_view)) return lanes::bias_forward(stream, x_view, b_view, y_view);
+  if (in_lanes(x_view)) return lanes::bias_forward(stream, x_view, b_view, y_view);
   const std::int64_t channels = x_view.shape()[1], pixels = pixels_of(x_view.shape());
   const float* x = x_view.f32();
   const float* b = b_view.f32();
@@ -33,7 +33,7 @@ void bias_forward(CpuStream& stream, const ConstView& x_view, const ConstView& b
 }
 
 void bias_backward(CpuStream& stream, const ConstView& dy_view, float beta, const View& db_view) {
-  if (in_lanes("bias_backward", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::bias_backward(stream, dy_view, beta, db_view);
   }
   const std::int64_t samples = dy_view.shape()[0], channels = dy_view.shape()[1];

@@ -132,7 +132,7 @@ void for_each_run(CpuStream& stream, const Plan& plan, F f) {
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, const ConstView& x_view,
                     const ConstView& w_view, const ConstView& bias_view, Activation activation,
                     const View& y_view) {
-  if (in_lanes("conv2d_forward", x_view)) {
+  if (in_lanes(x_view)) {
     return lanes::conv2d_forward(stream, spec, x_view, w_view, bias_view, activation, y_view);
   }
   const Plan plan = make_plan(spec, x_view.shape(), w_view.shape(), y_view.shape());
@@ -155,7 +155,7 @@ void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, const ConstView& 
 
 void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, const ConstView& w_view,
                           const ConstView& dy_view, float beta, const View& dx_view) {
-  if (in_lanes("conv2d_backward_data", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::conv2d_backward_data(stream, spec, w_view, dy_view, beta, dx_view);
   }
   const Plan plan = make_plan(spec, dx_view.shape(), w_view.shape(), dy_view.shape());
@@ -198,7 +198,7 @@ void filter_gradient_of_runs(const Plan& plan, const float* x, const float* dy, 
 
 void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, const ConstView& x_view,
                             const ConstView& dy_view, float beta, const View& dw_view) {
-  if (in_lanes("conv2d_backward_filter", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::conv2d_backward_filter(stream, spec, x_view, dy_view, beta, dw_view);
   }
   const Plan plan = make_plan(spec, x_view.shape(), dw_view.shape(), dy_view.shape());

@@ -74,11 +74,11 @@ class Dropout {
   float* out_;
 };
 
-void run(CpuStream& stream, const char* operation, const DropoutSpec& spec, const ConstView& in,
-         float beta, const View& out) {
+void run(CpuStream& stream, const DropoutSpec& spec, const ConstView& in, float beta,
+         const View& out) {
   const Dropout dropout(spec, in, beta, out);
   const std::int64_t samples = in.shape()[0];
-  if (in_lanes(operation, in)) {
+  if (in_lanes(in)) {
     for_each_item(stream, lane_blocks(samples), [&](std::int64_t b) { dropout.lane_block(b); });
   } else {
     for_each_item(stream, samples, [&](std::int64_t n) { dropout.sample(n); });
@@ -89,12 +89,12 @@ void run(CpuStream& stream, const char* operation, const DropoutSpec& spec, cons
 
 void dropout_forward(CpuStream& stream, const DropoutSpec& spec, const ConstView& x,
                      const View& y) {
-  run(stream, "dropout_forward", spec, x, 0, y);
+  run(stream, spec, x, 0, y);
 }
 
 void dropout_backward(CpuStream& stream, const DropoutSpec& spec, const ConstView& dy, float beta,
                       const View& dx) {
-  run(stream, "dropout_backward", spec, dy, beta, dx);
+  run(stream, spec, dy, beta, dx);
 }
 
 }  // namespace ringlet::impl

@@ -26,7 +26,7 @@ void for_each_block(CpuStream& stream, std::int64_t n, F f) {
 
 void linear_forward(CpuStream& stream, const ConstView& x_view, const ConstView& w_view,
                     const ConstView& bias_view, Activation activation, const View& y_view) {
-  if (in_lanes("linear_forward", x_view)) {
+  if (in_lanes(x_view)) {
     return lanes::linear_forward(stream, x_view, w_view, bias_view, activation, y_view);
   }
   const std::int64_t samples = x_view.shape()[0], inputs = x_view.shape()[1];
@@ -47,7 +47,7 @@ void linear_forward(CpuStream& stream, const ConstView& x_view, const ConstView&
 
 void linear_backward_data(CpuStream& stream, const ConstView& w_view, const ConstView& dy_view,
                           float beta, const View& dx_view) {
-  if (in_lanes("linear_backward_data", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::linear_backward_data(stream, w_view, dy_view, beta, dx_view);
   }
   const std::int64_t samples = dx_view.shape()[0], inputs = dx_view.shape()[1];
@@ -63,7 +63,7 @@ void linear_backward_data(CpuStream& stream, const ConstView& w_view, const Cons
 
 void linear_backward_weight(CpuStream& stream, const ConstView& x_view, const ConstView& dy_view,
                             float beta, const View& dw_view) {
-  if (in_lanes("linear_backward_weight", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::linear_backward_weight(stream, x_view, dy_view, beta, dw_view);
   }
   const std::int64_t samples = x_view.shape()[0], inputs = x_view.shape()[1];

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "kernels/cpu/cpu_device.h"
-#include "kernels/error.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::impl {
@@ -43,13 +41,6 @@ void for_each_item(CpuStream& stream, std::int64_t n, F f) {
   });
 }
 
-/// True for lanes, false for nchw; throws ContractError for a layout without CPU implementation.
-inline bool in_lanes(const char* operation, const ConstView& view) {
-  if (view.layout() == Layout::nhwc) {
-    throw ContractError(std::string(operation) + ": " + describe(view) +
-                        ": the CPU takes the layouts nchw and lanes");
-  }
-  return view.layout() == Layout::lanes;
-}
+inline bool in_lanes(const ConstView& view) { return view.layout() == Layout::lanes; }
 
 }  // namespace ringlet::impl

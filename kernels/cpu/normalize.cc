@@ -65,7 +65,7 @@ void normalize_forward(CpuStream& stream, const Normalization& normalization,
   const auto convert = [normalization](std::uint8_t value) {
     return element::normalize(value, normalization.mean, normalization.deviation);
   };
-  if (in_lanes("normalize_forward", y_view)) {
+  if (in_lanes(y_view)) {
     into_lanes(stream, x_view.shape(), x, convert, y);
   } else {
     for_each_element(stream, x_view.count(), [=](std::int64_t i) { y[i] = convert(x[i]); });
@@ -73,10 +73,9 @@ void normalize_forward(CpuStream& stream, const Normalization& normalization,
 }
 
 void relayout(CpuStream& stream, const ConstView& x_view, const View& y_view) {
-  constexpr const char* kName = "relayout";
   const float* x = x_view.f32();
   float* y = y_view.f32();
-  const bool from_lanes = in_lanes(kName, x_view), to_lanes = in_lanes(kName, y_view);
+  const bool from_lanes = in_lanes(x_view), to_lanes = in_lanes(y_view);
   if (from_lanes && to_lanes) {
     lanes_to_lanes(stream, x_view.shape(), x, y);
   } else if (from_lanes) {
@@ -93,7 +92,7 @@ void gather_batch(CpuStream& stream, const GatherSpec& spec, const ConstView& im
                   const ConstView& labels_view, const ConstView& position_view, const View& y_view,
                   const View& batch_labels_view) {
   constexpr const char* kName = "gather_batch";
-  const bool lanes = in_lanes(kName, y_view);
+  const bool lanes = in_lanes(y_view);
   const BatchPosition position = *position_of(position_view);
   const std::int64_t samples = y_view.shape()[0], pixels = y_view.shape().count_per_sample();
   check_position(kName, position, samples, spec.sampler.size());

@@ -149,7 +149,7 @@ void scale_plane(const Geometry& g, float beta, float* dx) {
 
 void avg_pool2d_forward(CpuStream& stream, const Pool2dSpec& spec, const ConstView& x_view,
                         const View& y_view) {
-  if (in_lanes("avg_pool2d_forward", x_view)) {
+  if (in_lanes(x_view)) {
     return lanes::avg_pool2d_forward(stream, spec, x_view, y_view);
   }
   const Geometry g(spec, x_view.shape(), y_view.shape());
@@ -163,7 +163,7 @@ void avg_pool2d_forward(CpuStream& stream, const Pool2dSpec& spec, const ConstVi
 
 void avg_pool2d_backward(CpuStream& stream, const Pool2dSpec& spec, const ConstView& dy_view,
                          float beta, const View& dx_view) {
-  if (in_lanes("avg_pool2d_backward", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::avg_pool2d_backward(stream, spec, dy_view, beta, dx_view);
   }
   const Geometry g(spec, dx_view.shape(), dy_view.shape());
@@ -179,7 +179,7 @@ void avg_pool2d_backward(CpuStream& stream, const Pool2dSpec& spec, const ConstV
 
 void max_pool2d_forward(CpuStream& stream, const Pool2dSpec& spec, const ConstView& x_view,
                         const View& y_view, const View& winner_view) {
-  if (in_lanes("max_pool2d_forward", x_view)) {
+  if (in_lanes(x_view)) {
     return lanes::max_pool2d_forward(stream, spec, x_view, y_view, winner_view);
   }
   const Geometry g(spec, x_view.shape(), y_view.shape());
@@ -194,7 +194,7 @@ void max_pool2d_forward(CpuStream& stream, const Pool2dSpec& spec, const ConstVi
 
 void max_pool2d_backward(CpuStream& stream, const Pool2dSpec& spec, const ConstView& dy_view,
                          const ConstView& winner_view, float beta, const View& dx_view) {
-  if (in_lanes("max_pool2d_backward", dy_view)) {
+  if (in_lanes(dy_view)) {
     return lanes::max_pool2d_backward(stream, spec, dy_view, winner_view, beta, dx_view);
   }
   const Geometry g(spec, dx_view.shape(), dy_view.shape());

@@ -105,7 +105,7 @@ void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm) {
 void argmax_count(CpuStream&, const ConstView& logits_view, const ConstView& labels_view,
                   const View& count_view) {
   constexpr const char* kName = "argmax_count";
-  const bool lanes = in_lanes(kName, logits_view);
+  const bool lanes = in_lanes(logits_view);
   const float* logits = logits_view.f32();
   const auto* labels = labels_view.as<std::int32_t>();
   auto* count = count_view.as<std::int32_t>();

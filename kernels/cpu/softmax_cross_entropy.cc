@@ -22,8 +22,8 @@ struct LogitRows {
   }
 };
 
-LogitRows rows_of(const char* operation, const ConstView& view) {
-  return {view.shape()[0], view.shape()[1], in_lanes(operation, view)};
+LogitRows rows_of(const ConstView& view) {
+  return {view.shape()[0], view.shape()[1], in_lanes(view)};
 }
 
 void check_labels(const char* operation, const std::int32_t* labels, const LogitRows& rows) {
@@ -69,7 +69,7 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
                                    const ConstView& labels_view, const View& probabilities_view,
                                    const View& loss) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
-  const LogitRows rows = rows_of(kName, logits_view);
+  const LogitRows rows = rows_of(logits_view);
   const auto* labels = labels_view.as<std::int32_t>();
   check_labels(kName, labels, rows);
   const float* logits = logits_view.f32();
@@ -89,7 +89,7 @@ void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabil
                                     const ConstView& labels_view, const ConstView& dloss_view,
                                     float beta, const View& dlogits_view) {
   constexpr const char* kName = "softmax_cross_entropy_backward";
-  const LogitRows rows = rows_of(kName, probabilities_view);
+  const LogitRows rows = rows_of(probabilities_view);
   const auto* labels = labels_view.as<std::int32_t>();
   const float* probabilities = probabilities_view.f32();
   const float dloss = *dloss_view.f32();

@@ -301,17 +301,6 @@ INSTANTIATE_TEST_SUITE_P(Devices, Contract, testing::Values(DeviceKind::cpu, Dev
                            return std::string(tested.param == DeviceKind::cpu ? "cpu" : "meta");
                          });
 
-TEST(ContractOnTheCpu, NamesTheLayoutWithoutImplementation) {
-  Fixture f(DeviceKind::cpu);
-  const Tensor x = f.f32({2, 3, 4, 4}, Layout::nhwc), y = f.f32({2, 3, 2, 2}, Layout::nhwc);
-  try {
-    avg_pool2d_forward(f.stream(), {}, x, y);
-    FAIL() << "nhwc was taken";
-  } catch (const ContractError& error) {
-    EXPECT_NE(std::string(error.what()).find("nhwc"), std::string::npos) << error.what();
-  }
-}
-
 TEST(ContractOnCuda, NamesTheLayoutAndTheRemedy) {
   const float value = 0;
   const Shape shape{16, 3, 4, 4};
