@@ -81,16 +81,17 @@ std::vector<std::string> fixed_parts(const std::string& text, const char* variab
   return parts;
 }
 
-/// Every source of the rooms, by its path, without comments.
+/// Every source that the program is made of, by its path, without comments.
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> codes;
   const fs::path root = RINGLET_SOURCES;
-  for (const char* room :
-       {"kernels", "nn", "comm", "data", "train", "bench/all_reduce", "bench/training", "app"}) {
+  for (const char* room : {"kernels", "nn", "comm", "data", "train", "bench", "app"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string kind = entry.path().extension();
       if (kind != ".cc" && kind != ".h" && kind != ".cu") continue;
-      codes[fs::relative(entry.path(), root)] = without_comments(read_file(entry.path()));
+      const std::string path = fs::relative(entry.path(), root);
+      if (path.starts_with("bench/kernels/") || path.starts_with("bench/peers/")) continue;
+      codes[path] = without_comments(read_file(entry.path()));
     }
   }
   return codes;
