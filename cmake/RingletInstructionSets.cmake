@@ -2,7 +2,9 @@
 # the tag in kernels/instruction_set.h.
 set(RINGLET_X86 FALSE)
 set(RINGLET_INSTRUCTION_SETS portable)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+include(CheckCXXSourceCompiles)  # what the compiler says, as kX86 in that header
+check_cxx_source_compiles("#ifndef __x86_64__\n#error\n#endif\nint main() {}" RINGLET_COMPILES_FOR_X86)
+if(RINGLET_COMPILES_FOR_X86)
   set(RINGLET_X86 TRUE)
   list(APPEND RINGLET_INSTRUCTION_SETS avx2 avx512)
 endif()

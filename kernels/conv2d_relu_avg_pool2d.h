@@ -32,7 +32,8 @@ Shape conv2d_relu_avg_pool2d_output_shape(const Conv2dSpec& spec, const Shape& x
 /// a[16 b + l, o, 2i+r, 2j+s] > 0.
 Shape conv2d_relu_avg_pool2d_mask_shape(const Shape& y);
 
-/// x [N, C, H, W], w [O, C/groups, KH, KW], bias [O] or absent, y and mask as above.
+/// x [N, C, H, W], w [O, C/groups, KH, KW], bias [O] or absent, y and mask as above. This and the
+/// two below throw DeviceError on a device without the operation.
 void conv2d_relu_avg_pool2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x,
                                     ConstView w, ConstView bias, View y, View mask);
 

@@ -6,8 +6,10 @@
 //   kernels/cpu/         void relu_forward(CpuStream& stream, const ConstView& x, const View& y);
 //   kernels/cuda/        void relu_forward(CudaStream& stream, const ConstView& x, const View& y);
 //
-// The public function has checked the contract before it calls them. An operation that only one
-// device has does not stand here: its public function names that device's stream (dispatch.h).
+// The public function has checked the contract before it calls them, except what lies in the
+// device's memory (labels, positions, rates) and layouts that a device lacks: the implementation
+// checks these. An operation that only one device has does not stand here: its public function
+// names that device's stream (dispatch.h).
 #pragma once
 
 #include <type_traits>

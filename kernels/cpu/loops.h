@@ -1,4 +1,4 @@
-// Splits the CPU's plain loops over threads, and tells which layouts they take.
+// Splits the CPU's plain loops over threads, and tells lanes from nchw.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The launches of the hand-written kernels whose threads each make a result of their own. What a
+// The launches of the hand-written kernels that copy or compute element by element. What a
 // thread does stands in kernels/grid/. Those that sum are in reductions.cu. Most of the time to
 // compile a .cu file goes into CUDA's headers, so there are two files of about equal cost.
 #include "kernels/cuda/cuda_grid.cuh"
