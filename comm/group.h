@@ -3,7 +3,8 @@
 // rank = process * replicas + local rank, size = processes * replicas. The threads of one process
 // are a LocalGroup (transport/local/local_transport.h), and that is the world; of several processes
 // each has a ProcessGroup (processes/process_group.h). Who holds a Group need not know which. It is
-// made before the ranks' threads and outlives them.
+// made before the ranks' threads and outlives them. After an abort it is spent: no rank exchanges
+// anything over it again.
 #pragma once
 
 #include <optional>
@@ -32,7 +33,8 @@ class Group {
   /// As Transport::abort, for the whole world. Any thread. True for the first in this process.
   virtual bool abort(int rank, const std::string& message) noexcept = 0;
   /// Gives all processes one value under `key`: the first of those that they bring. At least one
-  /// brings `mine`; all call this. Throws TimeoutError naming the key, or Aborted.
+  /// brings `mine`; all call this, each on one thread at a time. A process's second call with a key
+  /// is about a second value. Throws TimeoutError naming the key, or Aborted.
   virtual std::string agree(const std::string& key, const std::optional<std::string>& mine,
                             double timeout_seconds) = 0;
 

@@ -5,7 +5,6 @@
 #include <system_error>
 #include <thread>
 
-#include "comm/transport/local/local_transport.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "train/failure.h"
 #include "train/files/state.h"
@@ -16,11 +15,25 @@ namespace ringlet::train {
 
 namespace {
 
-comm::LocalGroup threads_of(const Execution& execution) {
-  return comm::LocalGroup(static_cast<int>(execution.devices.size()));
+/// Refuses an execution that was meant for another group.
+void require_meant_for(const comm::Group& group, const Execution& execution) {
+  const char* what = "run_replicas";
+  require(execution.transport != TransportChoice::automatic, what,
+          "the transport of a group's ranks is decided before");
+  require(static_cast<int>(execution.devices.size()) == group.replicas(), what,
+          "there is a device for each of the group's ranks");
+  if (group.processes() == 1) return;
+  require(execution.in_processes, what, "Execution::in_processes says that there are several");
+  require(execution.transport != TransportChoice::local, what,
+          "the transport `local` joins the ranks of one process");
 }
 
 }  // namespace
+
+comm::LocalGroup threads_of(const Execution& execution) {
+  require(!execution.in_processes, "threads_of", "ranks of several processes have a ProcessGroup");
+  return comm::LocalGroup(static_cast<int>(execution.devices.size()));
+}
 
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {
   comm::LocalGroup group = threads_of(execution);
@@ -29,8 +42,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
 
 void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace) {
-  require(execution.transport != TransportChoice::automatic, "run_replicas",
-          "the transport of a group's ranks is decided before");
+  require_meant_for(group, execution);
   const int first = group.first_rank();
   const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,

@@ -9,6 +9,7 @@
 
 #include "comm/communicator.h"
 #include "comm/group.h"
+#include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
 #include "train/loop/train_loop.h"
 #include "train/options.h"
@@ -21,13 +22,18 @@ namespace ringlet::train {
 /// What one replica's thread runs.
 using ReplicaBody = std::function<void(Device& device, comm::Communicator& communicator)>;
 
+/// The group of replicas that are the world: a rank for each device. Throws ContractError where
+/// `execution` is of several processes.
+comm::LocalGroup threads_of(const Execution& execution);
+
 /// Opens one device a replica, runs `body` on a thread for each, and joins them. The first failure
 /// ends all, in all processes; it is thrown with the replica's name in front, or as Aborted if it
 /// was another process's. A replica that never ends can only be told to Execution::on_hang; without
 /// that it is waited for. `trace` may be null. The replicas are the world.
 void run_replicas(const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace = nullptr);
-/// The same with the ranks of `group`, one a device. `execution` leaves nothing open: decided().
+/// The same with the ranks of `group`, one a device. `execution` leaves nothing open: decided(). It
+/// throws ContractError where the two do not fit each other.
 void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace = nullptr);
 

@@ -26,10 +26,6 @@ struct RawFlags {
   bool in_processes = false;     ///< --processes was given
   std::optional<int> processes;  ///< with this number
   std::vector<std::string> devices;
-  /// Replicas of this process.
-  int replicas_here() const {
-    return devices.empty() ? replicas : static_cast<int>(devices.size());
-  }
   std::string layout = "auto";
   std::string overlap = "auto";
   std::string graph = "on";

@@ -12,6 +12,7 @@
 #include "comm/processes/process_group.h"
 #include "train/failure.h"
 #include "train/sync/transport_choice.h"
+#include "train/trainer.h"
 #include "train/version.h"
 
 namespace ringlet::app {
@@ -80,16 +81,14 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
 
 std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body) {
   return [flags = std::move(flags), body = std::move(body)] {
-    if (flags->in_processes) {
-      if (const auto place = place_of(*flags)) {
-        return run_as_process(*place, resolve(*flags).execution, body);
-      }
-      if (*flags->processes > 1) {
-        resolve(*flags);  // what is wrong with the flags is said here, once
-        return start_processes(*flags->processes);
-      }
-    }
-    comm::LocalGroup group(flags->replicas_here());
+    const auto place = flags->in_processes ? place_of(*flags) : std::nullopt;
+    // What is wrong with the flags is said here, once. `body` resolves them again, with a resumed
+    // run's recipe, and must come to the transport of this group. It does: the recipe reaches the
+    // transport only by --sync's default, ring or doubling, which all transports carry.
+    const train::Execution execution = resolve(*flags).execution;
+    if (place) return run_as_process(*place, execution, body);
+    if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
+    comm::LocalGroup group = train::threads_of(execution);
     return body(group);
   };
 }

@@ -15,12 +15,11 @@
 #include "bench/all_reduce/read_all.h"
 #include "bench/all_reduce/sizes.h"
 #include "bench/all_reduce/test_pattern.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/processes/hash.h"
-#include "comm/transport/local/local_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
-#include "train/sync/tuning.h"
 #include "train/trainer.h"
 
 namespace ringlet::bench {
@@ -112,10 +111,18 @@ class RankBuffers {
   volatile std::uint64_t kept_ = 0;  // so that the result is read
 };
 
-comm::CommunicatorOptions options_of(train::Execution execution, const std::string& strategy) {
-  execution.sync = strategy;
-  return {strategy, execution.comm_timeout, execution.strategies,
-          train::tuned_table(execution, name_of(execution.transport))};
+/// What `auto` picks from, where it is measured.
+comm::StrategyTable table_for(const AllReduceBenchOptions& options) {
+  train::Execution execution = options.execution;
+  execution.sync = comm::AutoAllReduce::kName;
+  const auto& measured = options.strategies;
+  const bool needed = std::find(measured.begin(), measured.end(), execution.sync) != measured.end();
+  return needed ? train::decided(execution).table : comm::StrategyTable();
+}
+
+comm::CommunicatorOptions options_of(const train::Execution& execution,
+                                     const std::string& strategy) {
+  return {strategy, execution.comm_timeout, execution.strategies, execution.table};
 }
 
 /// One strategy on one size, seen from one rank.
@@ -241,10 +248,10 @@ bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
          options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
 
-std::vector<Measurement> measure_all_reduce(comm::Group& group,
-                                            const AllReduceBenchOptions& options,
+std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace) {
+  options.execution.table = table_for(options);  // once: the ranks must not read two
   const std::string transport = name_of(options.execution.transport);
   RankBarrier barrier(group);
   const bool pinned = pins_ranks(options, group.size());
@@ -274,8 +281,8 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group,
 std::vector<Measurement> measure_all_reduce(AllReduceBenchOptions options,
                                             const MeasurementListener& listener) {
   options.execution = train::decided(std::move(options.execution));
-  comm::LocalGroup group(static_cast<int>(options.execution.devices.size()));
-  return measure_all_reduce(group, options, listener);
+  comm::LocalGroup group = train::threads_of(options.execution);
+  return measure_all_reduce(group, std::move(options), listener);
 }
 
 }  // namespace ringlet::bench

@@ -44,7 +44,7 @@ struct AllReduceBenchOptions {
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
   bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
-  /// Devices of this process's ranks, transport and time-out.
+  /// Devices of this process's ranks, transport, time-out, and the table of `auto`.
   train::Execution execution{};
 
   const char* ranks_as() const { return execution.in_processes ? "processes" : "threads"; }
@@ -60,8 +60,7 @@ using MeasurementListener = std::function<void(const Measurement& measurement)>;
 /// compared run close together in time. Every process gets all measurements; only rank 0 calls
 /// `listener`. With `trace`, kTracedCalls more calls of each are recorded there. The execution
 /// leaves nothing open: train::decided().
-std::vector<Measurement> measure_all_reduce(comm::Group& group,
-                                            const AllReduceBenchOptions& options,
+std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace = nullptr);
 /// The same with the threads of this process; decides what the execution leaves open.

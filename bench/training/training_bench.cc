@@ -44,9 +44,9 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   speed.steps = steps;
   StepTimes times;
   train::RunListener* const listener = &times;
+  comm::LocalGroup group = train::threads_of(setup.options.execution);
   train::run_replicas(
-      setup.options.execution,
-      [&](Device& device, comm::Communicator& communicator) {
+      group, setup.options.execution, [&](Device& device, comm::Communicator& communicator) {
         const bool first = communicator.rank() == 0;
         train::TrainLoop loop(
             setup, device, communicator,
@@ -59,8 +59,7 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
         if (first) {
           speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
         }
-      },
-      nullptr);
+      });
   // The last ones in flight come all at once: they say nothing of a step.
   const std::int64_t in_flight = std::min<std::int64_t>(setup.steps_in_flight, steps - 1);
   std::vector<double> measured(times.seconds.end() - steps, times.seconds.end() - in_flight);

@@ -1,5 +1,7 @@
 #include "comm/processes/process_group.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -66,8 +68,10 @@ std::string ProcessGroup::status_of_ranks() {
 
 std::string ProcessGroup::agree(const std::string& key, const std::optional<std::string>& mine,
                                 double timeout_seconds) {
-  if (mine) rendezvous_->set(key, *mine);
-  return rendezvous_->get(key, timeout_seconds);
+  const int times = ++agreed_[key];
+  const std::string numbered = times == 1 ? key : fmt::format("{} ({})", key, times);
+  if (mine) rendezvous_->set(numbered, *mine);
+  return rendezvous_->get(numbered, timeout_seconds);
 }
 
 bool ProcessGroup::abort(int rank, const std::string& message) noexcept {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,6 +79,7 @@ class ProcessGroup final : public Group {
   void wake_all() noexcept;
 
   LocalGroup local_;
+  std::map<std::string, int> agreed_;  // how often under each key: the rendezvous keeps the first
   std::mutex wakers_mutex_;
   std::vector<std::function<void()>> wakers_;
   std::vector<std::unique_ptr<Transport>> transports_;  // by local rank

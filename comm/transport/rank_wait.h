@@ -21,13 +21,14 @@ inline std::chrono::nanoseconds spin_time(int ranks, int processors) {
   return ranks > processors ? std::chrono::microseconds(0) : kSpin;
 }
 
-/// `Group` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up, and
-/// gives them up. Whoever does that rings `doorbell`.
-template <class Group>
+/// `RanksGroup` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up,
+/// and gives them up. Whoever does that rings `doorbell`.
+template <class RanksGroup>
 class RankWait {
  public:
   /// For the rank of `transport`. All of them outlive this.
-  RankWait(Group& group, Transport& transport, Doorbell& doorbell, std::chrono::nanoseconds spin)
+  RankWait(RanksGroup& group, Transport& transport, Doorbell& doorbell,
+           std::chrono::nanoseconds spin)
       : group_(group), transport_(transport), doorbell_(doorbell), spin_(spin) {}
 
   /// Returns when ready() holds, which reads atomics sequentially consistently. Throws Aborted when
@@ -60,7 +61,7 @@ class RankWait {
   }
 
  private:
-  Group& group_;
+  RanksGroup& group_;
   Transport& transport_;
   Doorbell& doorbell_;
   std::chrono::nanoseconds spin_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -244,14 +245,20 @@ class RingAndMore : public comm::AllReduce {
   More more_;
 };
 
+/// Ringlet's strategies and RingAndMore.
+comm::Strategies with(const RingAndMore::More& more) {
+  comm::Strategies strategies;
+  strategies.add({"ring and more", comm::Needs::nothing, comm::RingAllReduce::path_cost,
+                  [&more](comm::Transport& transport) {
+                    return std::make_unique<RingAndMore>(transport, more);
+                  }});
+  return strategies;
+}
+
 std::vector<Measurement> measure_with(AllReduceBenchOptions options,
                                       const RingAndMore::More& more) {
   options.strategies = {"ring and more"};
-  options.execution.strategies.add({"ring and more", comm::Needs::nothing,
-                                    comm::RingAllReduce::path_cost,
-                                    [&more](comm::Transport& transport) {
-                                      return std::make_unique<RingAndMore>(transport, more);
-                                    }});
+  options.execution.strategies = with(more);
   return measure_all_reduce(options, [](const Measurement&) {});
 }
 
@@ -311,6 +318,19 @@ TEST(MeasureAllReduce, PinsRanksToAProcessorEachWhereThereAreEnough) {
     }
   }
   EXPECT_FALSE(can_pin(CPU_SETSIZE + 1));
+}
+
+TEST(MeasureAllReduce, LetsAutoPickFromTheTableOfTheExecution) {
+  std::atomic<int> calls{0};
+  const RingAndMore::More count = [&calls](int, View) { ++calls; };
+  AllReduceBenchOptions options = quick_options(2);
+  options.execution.strategies = with(count);
+  options.execution.table = {{2, 0, "ring and more"}};
+  options.strategies = {"auto"};
+  for (const Measurement& row : measure_all_reduce(options, [](const Measurement&) {})) {
+    EXPECT_TRUE(row.right());
+  }
+  EXPECT_EQ(calls, 2 * 2 * (1 + 3)) << "ranks, sizes, calls";
 }
 
 TEST(MeasureAllReduce, ChoosesHowOften) {

@@ -28,6 +28,7 @@ TEST(LocalTransport, KnowsItsWorld) {
   EXPECT_EQ(group.process(), 0);
   EXPECT_EQ(group.processes(), 1);
   EXPECT_EQ(group.agree("key", "its own", 1), "its own");
+  EXPECT_THROW(group.agree("key", std::nullopt, 1), ContractError);
   EXPECT_THROW(group.transport(3), ContractError);
   EXPECT_THROW(LocalGroup(0), ContractError);
 }

@@ -291,6 +291,8 @@ TEST_P(ProcessesTest, AgreeOnWhatOneOfThemBrings) {
     std::optional<std::string> mine;
     if (process == 1) mine = "from process 1";
     agreed[static_cast<std::size_t>(process)] = group.agree("key", mine, 20);
+    if (process == 1) mine = "its second value";
+    EXPECT_EQ(group.agree("key", mine, 20), "its second value");
     EXPECT_EQ(group.process(), process);
     EXPECT_EQ(group.processes(), 3);
     EXPECT_EQ(group.first_rank(), 2 * process);

@@ -24,8 +24,9 @@
 // in place is sent from a copy in the stream's workspace. Memory of a GPU that the receiver's
 // cannot read in place is first copied into the receiver's workspace.
 //
-// The group may be a part of a larger world: the ranks [first, first + size) of one process among
-// several (process_group.h). Ranks are the world's everywhere; exchanges reach those of the group.
+// The group may be a part of a larger world: the ranks [first_rank, first_rank + replicas) of
+// one process among several (process_group.h). Ranks are the world's everywhere; exchanges reach
+// those of the group.
 //
 // Waiting spins for a few microseconds (only where every rank can have a processor), then sleeps on
 // the rank's own doorbell, which its peers ring only if somebody sleeps there.
@@ -47,6 +48,7 @@
 #include "comm/transport/doorbell.h"
 #include "comm/transport/lazy_event.h"
 #include "comm/transport/memory_operations.h"
+#include "kernels/error.h"
 
 namespace ringlet::comm {
 
@@ -115,7 +117,8 @@ class LocalGroup final : public Group {
   bool abort(int rank, const std::string& message) noexcept override;
   std::string agree(const std::string& /*key*/, const std::optional<std::string>& mine,
                     double /*timeout_seconds*/) override {
-    return mine.value();
+    require(mine.has_value(), "Group::agree", "at least one process brings the value");
+    return *mine;
   }
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
