@@ -88,7 +88,6 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
 void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabilities_view,
                                     const ConstView& labels_view, const ConstView& dloss_view,
                                     float beta, const View& dlogits_view) {
-  constexpr const char* kName = "softmax_cross_entropy_backward";
   const LogitRows rows = rows_of(probabilities_view);
   const auto* labels = labels_view.as<std::int32_t>();
   const float* probabilities = probabilities_view.f32();

@@ -1,5 +1,5 @@
-// All forms are replaced, since with a sanitizer its own array and nothrow forms would not call ours.
-// They are not inlined: a compiler that sees malloc behind new may leave both out.
+// All forms are replaced: a sanitizer's own array and nothrow forms would not call ours. They are
+// not inlined: a compiler that sees malloc behind new may leave both out.
 #include "tests/support/counting_new.h"
 
 #include <atomic>
