@@ -189,8 +189,7 @@ void require_right(const std::vector<bench::Measurement>& rows) {
 /// Fails before the measurement where its results could not be written after it.
 void check_output_folders(const AllReduceFlags& flags) {
   for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
-    if (file.empty()) continue;
-    train::require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
+    if (!file.empty()) train::require_writable_file(file);
   }
   if (flags.processes && flags.ranks.size() > 1 && !flags.trace.empty()) {
     throw UsageError("--trace with --processes takes one number of --ranks");

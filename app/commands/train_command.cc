@@ -99,9 +99,7 @@ fs::path run_of(const fs::path& state) {
 
 /// Fails before the training where its results could not be written after it.
 void check_outputs(const train::Files& files) {
-  if (!files.trace.empty())
-    train::require_writable_directory(
-        files.trace.parent_path().empty() ? fs::path(".") : files.trace.parent_path());
+  if (!files.trace.empty()) train::require_writable_file(files.trace);
   if (files.out.empty()) {
     if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
     return;

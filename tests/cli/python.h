@@ -1,5 +1,5 @@
 // Python scripts that look at what Ringlet wrote. A script ends with 77 where a module that it
-// needs is not installed; the test is then skipped.
+// needs is not installed, and the shell with 127 where Python is not; the test is then skipped.
 #pragma once
 
 #include <sys/wait.h>
@@ -17,7 +17,7 @@ namespace ringlet::testing {
 struct PythonOutcome {
   int code = -1;
   std::string output;  ///< stdout and stderr
-  bool lacks_a_module() const { return code == 77; }
+  bool lacks_a_module() const { return code == 77 || code == 127; }
 };
 
 /// The interpreter with the packages of scripts/setup --dev, or the system's where there is none.

@@ -1,17 +1,12 @@
 // PyTorch loads the weights that Ringlet wrote, and finds the same loss and accuracy.
-#include <sys/wait.h>
-
-#include <array>
 #include <cstdio>
 #include <random>
 
-#include "tests/cli/program.h"
+#include "tests/cli/python.h"
 #include "tests/data/idx_files.h"
 
 namespace ringlet::testing {
 namespace {
-
-constexpr int kNotInstalled = 77;
 
 /// `count` images of noise with labels.
 void write_noise(const std::filesystem::path& folder, const std::string& split, int count) {
@@ -35,20 +30,15 @@ TEST(PyTorch, AgreesWithEval) {
   const Outcome ours = ringlet({"eval", "--no-normalize", "--data", data, "--checkpoint", out});
   ASSERT_TRUE(succeeds(ours));
 
-  const std::string command = "/usr/bin/python3 " RINGLET_CLI_TESTS "/torch_eval.py " + out +
-                              "/model.safetensors " + data + " 2>&1";
-  std::FILE* python = popen(command.c_str(), "r");
-  ASSERT_NE(python, nullptr);
-  std::array<char, 4096> buffer{};
-  std::string theirs;
-  while (std::fgets(buffer.data(), buffer.size(), python) != nullptr) theirs += buffer.data();
-  const int status = pclose(python);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotInstalled) GTEST_SKIP() << theirs;
-  ASSERT_EQ(status, 0) << theirs;
+  const PythonOutcome theirs =
+      run_python("/usr/bin/python3", "torch_eval.py", {out + "/model.safetensors", data});
+  if (theirs.lacks_a_module()) GTEST_SKIP() << theirs.output;
+  ASSERT_EQ(theirs.code, 0) << theirs.output;
 
   int right = 0;
   double loss = 0;
-  ASSERT_EQ(std::sscanf(theirs.c_str(), "right %d loss %lf", &right, &loss), 2) << theirs;
+  ASSERT_EQ(std::sscanf(theirs.output.c_str(), "right %d loss %lf", &right, &loss), 2)
+      << theirs.output;
   int our_right = -1;
   int samples = 0;
   double accuracy = 0;

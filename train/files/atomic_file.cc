@@ -13,15 +13,22 @@ namespace ringlet::train {
 
 namespace fs = std::filesystem;
 
-AtomicFile::AtomicFile(const fs::path& target)
-    : target_(target), aside_(posix::aside_of(target, "tmp")) {
-  // The rename at the end would put a plain file in a device's place.
-  const auto kind = fs::status(target_).type();
+namespace {
+
+/// The rename at the end would put a plain file in a device's place.
+void refuse_device(const fs::path& target) {
+  const auto kind = fs::status(target).type();
   if (kind != fs::file_type::regular && kind != fs::file_type::not_found &&
       kind != fs::file_type::directory) {
-    throw FileError("cannot write " + target_.string() +
-                    ": it is no plain file; name another path");
+    throw FileError("cannot write " + target.string() + ": it is no plain file; name another path");
   }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& target)
+    : target_(target), aside_(posix::aside_of(target, "tmp")) {
+  refuse_device(target_);
   posix::remove_abandoned(target_, "tmp");
   ::unlink(aside_.c_str());  // of a former process with the same number
   constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
@@ -65,6 +72,11 @@ void require_writable_directory(const fs::path& directory) {
   if (descriptor < 0) throw posix::file_error("write into", directory, errno);
   ::close(descriptor);
   ::unlink(probe.c_str());
+}
+
+void require_writable_file(const fs::path& file) {
+  refuse_device(file);
+  require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
 }
 
 }  // namespace ringlet::train

@@ -83,4 +83,7 @@ class AtomicDirectory {
 /// found out before the training, not at its end.
 void require_writable_directory(const std::filesystem::path& directory);
 
+/// The same of the folder of `file`, and of a device or pipe that has its name.
+void require_writable_file(const std::filesystem::path& file);
+
 }  // namespace ringlet::train
