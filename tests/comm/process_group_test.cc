@@ -300,6 +300,16 @@ TEST_P(ProcessesTest, AgreeOnWhatOneOfThemBrings) {
   EXPECT_EQ(agreed, std::vector<std::string>(3, "from process 1"));
 }
 
+TEST(GlooProcesses, TellTheirAddressesInOneValueEach) {
+  skip_without(kGloo);
+  if (!has_gloo()) return;
+  Processes world({4, 1, kGloo});
+  for (const int process : {0, 3}) {
+    const std::string key = "gloo's addresses of process " + std::to_string(process);
+    EXPECT_EQ(world.group(1).rendezvous().get(key, 1).size() % 3, 0U);
+  }
+}
+
 TEST_P(ProcessesTest, MustHaveTheSameNumberOfReplicas) {
   const std::string run = new_run();
   const auto messages = messages_of_ranks(2, [&](int process) {

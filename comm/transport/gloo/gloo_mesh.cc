@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace ringlet::comm {
 
 namespace {
 
-std::string key_of(int from, int to) { return fmt::format("gloo {} to {}", from, to); }
+std::string key_of(int process) { return fmt::format("gloo's addresses of process {}", process); }
 
 /// What makes Gloo wait for `seconds` until a pair is connected.
 std::chrono::milliseconds connect_timeout(double seconds) {
@@ -37,15 +38,22 @@ GlooMesh::GlooMesh(const ProcessPlace& place, double timeout_seconds)
   }
 }
 
+/// Each process gives one value, its addresses for all others in their order; all are equally long.
+/// A value goes to everybody: one for each pair would make processes to the power of three of them.
 void GlooMesh::connect(Rendezvous& rendezvous, double timeout_seconds) {
+  std::string own;
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
     const std::vector<char> address = getPair(peer)->address().bytes();
-    rendezvous.set(key_of(rank, peer), {address.begin(), address.end()});
+    own.append(address.begin(), address.end());
   }
+  rendezvous.set(key_of(rank), own);
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
-    const std::string address = rendezvous.get(key_of(peer, rank), timeout_seconds);
+    const std::string all = rendezvous.get(key_of(peer), timeout_seconds);
+    const std::size_t length = all.size() / static_cast<std::size_t>(size - 1);
+    const auto place = static_cast<std::size_t>(rank < peer ? rank : rank - 1);
+    const std::string address = all.substr(place * length, length);
     getPair(peer)->connect({address.begin(), address.end()});
   }
 }
