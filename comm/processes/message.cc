@@ -1,8 +1,29 @@
 #include "comm/processes/message.h"
 
 #include <cstring>
+#include <utility>
 
 namespace ringlet::comm {
+
+namespace {
+
+/// At most `longest` bytes of a text, none of its letters in part (UTF-8).
+std::string shortened(const std::string& text, std::size_t longest) {
+  constexpr std::string_view kMore = " ...";
+  if (text.size() <= longest) return text;
+  std::size_t end = longest - kMore.size();
+  const auto inside_letter = [&] { return (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80; };
+  while (end > 0 && inside_letter()) --end;
+  return text.substr(0, end).append(kMore);
+}
+
+}  // namespace
+
+Message abort_message(const RootCause& cause, int process) {
+  std::string key = std::to_string(process);
+  std::string value = shortened(cause.message, Message::kLongest - key.size());
+  return {Message::Kind::abort, cause.rank, std::move(key), std::move(value)};
+}
 
 MessageHeader header_of(const Message& message) {
   return {message.kind, {}, message.number, static_cast<std::uint32_t>(message.key.size())};

@@ -5,15 +5,21 @@
 // Both ends run the same program on the same machine, so numbers are the machine's own.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "comm/errors.h"
+
 namespace ringlet::comm {
 
 /// rendezvous.h says what the kinds mean.
 struct Message {
+  /// Longest key and value together, in bytes.
+  static constexpr std::size_t kLongest = 60'000;
+
   enum class Kind : std::uint8_t {
     hello,
     welcome,
@@ -36,6 +42,10 @@ struct MessageHeader {
   std::int32_t number;
   std::uint32_t key_bytes;
 };
+
+/// The abort that `process` speaks of. A cause that is too long for a message is cut here, the key
+/// counted: wherever it goes from here, it fits.
+Message abort_message(const RootCause& cause, int process);
 
 /// The header of `message`.
 MessageHeader header_of(const Message& message);

@@ -32,26 +32,27 @@ Address abstract_address(const std::string& name) {
   return address;
 }
 
-[[noreturn]] void fail(const char* call) {
-  throw CommError(fmt::format(
-      "the socket between the processes failed: {}: {}; look at this machine's limits (ulimit -a)",
-      call, std::generic_category().message(errno)));
-}
-
-MessageSocket make_socket() {
-  const int descriptor = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (descriptor < 0) fail("socket");
+MessageSocket make_socket(int flags = 0) {
+  const int descriptor = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
+  if (descriptor < 0) throw_socket_error("socket");
   return MessageSocket(descriptor);
 }
 
 ucred peer_of(int descriptor) {
   ucred peer{};
   socklen_t length = sizeof peer;
-  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) fail("SO_PEERCRED");
+  if (::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    throw_socket_error("SO_PEERCRED");
   return peer;
 }
 
 }  // namespace
+
+void throw_socket_error(const char* call) {
+  throw CommError(fmt::format(
+      "the socket between the processes failed: {}: {}; look at this machine's limits (ulimit -a)",
+      call, std::generic_category().message(errno)));
+}
 
 MessageSocket::~MessageSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -67,13 +68,13 @@ MessageSocket& MessageSocket::operator=(MessageSocket&& other) noexcept {
 
 MessageSocket MessageSocket::listen(const std::string& name) {
   const Address address = abstract_address(name);
-  MessageSocket socket = make_socket();
+  MessageSocket socket = make_socket(SOCK_NONBLOCK);
   const auto* where = reinterpret_cast<const sockaddr*>(&address.socket);
   if (::bind(socket.descriptor_, where, address.length) != 0) {
     if (errno == EADDRINUSE) return {};
-    fail("bind");
+    throw_socket_error("bind");
   }
-  if (::listen(socket.descriptor_, SOMAXCONN) != 0) fail("listen");
+  if (::listen(socket.descriptor_, SOMAXCONN) != 0) throw_socket_error("listen");
   return socket;
 }
 
@@ -83,7 +84,7 @@ MessageSocket MessageSocket::connect(const std::string& name) {
   const auto* where = reinterpret_cast<const sockaddr*>(&address.socket);
   if (::connect(socket.descriptor_, where, address.length) != 0) {
     if (errno == ECONNREFUSED || errno == EINTR) return {};
-    fail("connect");
+    throw_socket_error("connect");
   }
   if (peer_of(socket.descriptor_).uid != ::getuid()) {
     throw CommError("the run's name is held by another user's process; choose another MASTER_PORT");
@@ -93,23 +94,24 @@ MessageSocket MessageSocket::connect(const std::string& name) {
 
 std::pair<MessageSocket, MessageSocket> MessageSocket::make_pair() {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("socketpair");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    throw_socket_error("socketpair");
   return {MessageSocket(ends[0]), MessageSocket(ends[1])};
 }
 
 MessageSocket MessageSocket::accept() const {
   MessageSocket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.open() || peer_of(socket.descriptor_).uid != ::getuid()) return {};
+  if (!socket.open()) {
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) throw_socket_error("accept");
+    return {};
+  }
+  if (peer_of(socket.descriptor_).uid != ::getuid()) return {};
   return socket;
 }
 
 pid_t MessageSocket::peer_process() const { return peer_of(descriptor_).pid; }
 
-bool MessageSocket::send(const Message& message) const {
-  if (message.key.size() + message.value.size() > kLongest) {
-    throw CommError(fmt::format("a message of {} bytes between the processes is longer than {}",
-                                message.key.size() + message.value.size(), kLongest));
-  }
+MessageSocket::Sent MessageSocket::send(const Message& message) const {
   MessageHeader header = header_of(message);
   std::array<iovec, 3> parts{{{&header, sizeof header},
                               {const_cast<char*>(message.key.data()), message.key.size()},
@@ -121,15 +123,18 @@ bool MessageSocket::send(const Message& message) const {
   do {
     sent = ::sendmsg(descriptor_, &all, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
-  return sent >= 0;
+  if (sent >= 0) return Sent::all;
+  return errno == EAGAIN || errno == ENOBUFS ? Sent::nothing_yet : Sent::never;
 }
 
 std::optional<Message> MessageSocket::receive() const {
-  std::string bytes(sizeof(MessageHeader) + kLongest, '\0');
+  std::string bytes(sizeof(MessageHeader) + Message::kLongest, '\0');
   ssize_t got = 0;
   do {
     got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
-  } while (got < 0 && errno == EINTR);
+    // Who closes a socket with unread messages in it resets the connection. The kernel tells of
+    // that once, before it gives what came from there, which may be the reason.
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   return parse_message({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
 }
 

@@ -19,10 +19,16 @@
 
 namespace ringlet::comm {
 
+/// Throws CommError for a `call` about sockets that has failed; errno says why.
+[[noreturn]] void throw_socket_error(const char* call);
+
 class MessageSocket {
  public:
-  /// Longest key and value together, in bytes; longer ones throw CommError.
-  static constexpr std::size_t kLongest = 60'000;
+  enum class Sent : std::uint8_t {
+    all,
+    nothing_yet,  ///< the socket is full: the other side has much to read
+    never,        ///< the other side has gone
+  };
 
   MessageSocket() = default;
   explicit MessageSocket(int descriptor) : descriptor_(descriptor) {}
@@ -36,8 +42,8 @@ class MessageSocket {
   static MessageSocket connect(const std::string& name);
   /// Two that are connected with each other.
   static std::pair<MessageSocket, MessageSocket> make_pair();
-  /// The next connection, of this user's processes only; an empty socket if there is none after
-  /// all.
+  /// The next connection, of this user's processes only; an empty socket if there is none just now.
+  /// Never blocks. Throws CommError where the machine's limits permit no more.
   MessageSocket accept() const;
 
   bool open() const { return descriptor_ >= 0; }
@@ -45,11 +51,11 @@ class MessageSocket {
   /// The number of the process on the other side.
   pid_t peer_process() const;
 
-  /// False when the other side has gone, or reads so slowly that the socket is full. Never blocks.
-  /// May be called from several threads at once.
-  bool send(const Message& message) const;
+  /// Sends the whole message, of Message::kLongest bytes at most, or nothing of it. Never blocks.
+  Sent send(const Message& message) const;
   /// Blocks until there is a message. Nothing at the end of the connection, and for bytes that are
-  /// no message: the other side does not speak this protocol.
+  /// no message: the other side does not speak this protocol. What the other side has sent before
+  /// it went is read first, also where it went without reading everything.
   std::optional<Message> receive() const;
   /// Ends the connection: a thread that is in receive() here gets its end.
   void shut_down() const noexcept;

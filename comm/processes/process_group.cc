@@ -39,6 +39,7 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
                             .agreed = agreed_plan(place, options)};
   joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
   joining.status = [this] { return status_of_ranks(); };
+  joining.remind = options.warn;
   rendezvous_ = std::make_unique<Rendezvous>(place, joining);
   remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas());
   try {

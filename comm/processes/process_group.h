@@ -37,6 +37,8 @@ struct ProcessGroupOptions {
   double timeout_seconds = Transport::kDefaultTimeoutSeconds;  ///< for joining
   Plan agreed{};  ///< what else must be equal in all processes for them to be one run
   ProcessTransport transport = ProcessTransport::shm;
+  /// Takes what the user should know of a run that goes on; in one process.
+  std::function<void(const std::string& message)> warn = [](const std::string&) {};
 };
 
 class ProcessGroup final : public Group {

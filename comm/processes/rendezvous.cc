@@ -9,6 +9,7 @@
 
 #include "comm/processes/hash.h"
 #include "comm/processes/rendezvous_server.h"
+#include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
 
@@ -16,9 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kVerdictSeconds = 2;    // that the server may take to decide who tells the user
-constexpr double kLastWordsSeconds = 1;  // after which all have noticed that process 0 is gone
-constexpr double kServerSlack = 1;       // seconds more, so that the server explains a time-out
+constexpr double kVerdictSeconds = 2;       // that the server may take to decide who tells the user
+constexpr double kLastWordsSeconds = 1;     // after which all have noticed that process 0 is gone
+constexpr double kFirstWordsSeconds = 0.5;  // that process 0 may take to say why it cannot begin
+constexpr double kServerSlack = 1;          // seconds more, so that the server explains a time-out
 
 std::chrono::nanoseconds nanoseconds_of(double seconds) {
   constexpr double kLongest = 1e8;  // seconds, some three years
@@ -35,43 +37,47 @@ std::string socket_name(const std::string& run) {
 
 Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& options)
     : place_(place), options_(options), name_(socket_name(place.run)) {
-  if (place_.process == 0) {
-    MessageSocket listener = MessageSocket::listen(name_);
-    if (!listener.open()) {
-      throw CommError(
-          fmt::format("another process 0 is waiting for the others of this run ({}); "
-                      "give each process a RANK of its own, and each run a MASTER_PORT",
-                      place_.run));
-    }
-    auto [own, servers] = MessageSocket::make_pair();
-    server_ = std::make_unique<RendezvousServer>(std::move(servers), std::move(listener),
-                                                 place_.processes,
-                                                 nanoseconds_of(options_.timeout_seconds));
-    hub_ = std::move(own);
-  } else {
-    hub_ = find_hub(name_);
-  }
-  (void)hub_.send({.kind = Message::Kind::hello,
-                   .number = place_.process,
-                   .key = std::to_string(options_.replicas),
-                   .value = to_text(options_.agreed)});
+  hub_.connect(place_.process == 0 ? serve() : find_hub(name_));
+  hub_.send({.kind = Message::Kind::hello,
+             .number = place_.process,
+             .key = std::to_string(options_.replicas),
+             .value = to_text(options_.agreed)});
   thread_ = std::thread([this] { listen_to_hub(); });
   try {
     join();
   } catch (...) {
-    hub_.shut_down();
-    thread_.join();
+    part();
     throw;
   }
 }
 
-Rendezvous::~Rendezvous() {
+/// Starts the server. Returns this process's own connection to it.
+MessageSocket Rendezvous::serve() {
+  auto [own, servers] = MessageSocket::make_pair();
+  MessageSocket listener = MessageSocket::listen(name_);
+  if (!listener.open()) {
+    throw CommError(
+        fmt::format("another process 0 is waiting for the others of this run ({}); "
+                    "give each process a RANK of its own, and each run a MASTER_PORT",
+                    place_.run));
+  }
+  server_ =
+      std::make_unique<RendezvousServer>(std::move(servers), std::move(listener), place_.processes,
+                                         nanoseconds_of(options_.timeout_seconds));
+  return std::move(own);
+}
+
+void Rendezvous::part() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
   }
   hub_.shut_down();
   thread_.join();
+}
+
+Rendezvous::~Rendezvous() {
+  part();
   // The others may be slower to find out: the name stays taken until they must have tried it.
   if (last_words_.open()) std::this_thread::sleep_for(nanoseconds_of(kLastWordsSeconds));
 }
@@ -104,13 +110,36 @@ void Rendezvous::join() {
   throw Aborted(*cause);
 }
 
-void Rendezvous::listen_to_hub() {
-  while (const std::optional<Message> message = hub_.receive()) handle(*message);
+/// Runs until the connection ends. What fails here is a failure of this process's first rank.
+void Rendezvous::listen_to_hub() noexcept {
+  try {
+    while (const std::optional<Message> message = hub_.receive()) answer(*message);
+    note_end_of_hub();
+  } catch (const std::exception& error) {  // nobody hears the hub's verdict any more
+    const RootCause cause{place_.process * options_.replicas, error.what()};
+    abort(cause);
+    note_abort(cause, true);
+  }
+}
+
+void Rendezvous::answer(const Message& message) {
+  try {
+    handle(message);
+  } catch (const std::exception& error) {
+    abort({place_.process * options_.replicas, error.what()});
+  }
+}
+
+void Rendezvous::note_end_of_hub() {
+  bool joining = false;
   {
     const std::lock_guard lock(mutex_);
     if (closing_ || farewell_ || cause_) return;
+    joining = !welcome_;
   }
-  const RootCause cause{0, obituary(0, hub_.peer_process(), options_.replicas)};
+  // A process 0 that cannot even begin says why by itself, if it lives.
+  if (joining) std::this_thread::sleep_for(nanoseconds_of(kFirstWordsSeconds));
+  const RootCause cause{0, obituary(0, hub_.hubs_process(), options_.replicas)};
   note_abort(cause, claim_last_words());
 }
 
@@ -128,6 +157,7 @@ void Rendezvous::handle(const Message& message) {
   {
     const std::lock_guard lock(mutex_);
     if (message.kind == Message::Kind::set) values_.emplace(message.key, message.value);
+    if (message.kind == Message::Kind::goodbye) at_the_end_.insert(message.number);
     if (message.kind == Message::Kind::welcome) welcome_ = true;
     if (message.kind == Message::Kind::farewell) farewell_ = true;
   }
@@ -145,19 +175,21 @@ void Rendezvous::note_abort(const RootCause& cause, bool tells_user) {
   options_.on_abort(cause);
 }
 
-/// Process 0 decides which process tells the user. If it has died itself, the first process does
-/// that takes a name which the kernel gives to one only.
+/// Process 0 decides which process tells the user. If it has died itself, or hangs, the first
+/// process does that takes a name which the kernel gives to one only.
 bool Rendezvous::claim_last_words() noexcept {
   try {
-    last_words_ = MessageSocket::listen(name_ + "/last words");
+    MessageSocket name = MessageSocket::listen(name_ + "/last words");
+    const std::lock_guard lock(mutex_);
+    if (name.open()) last_words_ = std::move(name);
+    return last_words_.open();
   } catch (const std::exception&) {  // then rather twice than never
     return true;
   }
-  return last_words_.open();
 }
 
 void Rendezvous::set(const std::string& key, const std::string& value) {
-  (void)hub_.send({.kind = Message::Kind::set, .key = key, .value = value});
+  hub_.send({.kind = Message::Kind::set, .key = key, .value = value});
 }
 
 std::string Rendezvous::get(const std::string& key, double timeout_seconds) {
@@ -178,7 +210,7 @@ std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
     const std::lock_guard lock(mutex_);
     question = fmt::format("status {} of process {}", ++questions_, place_.process);
   }
-  (void)hub_.send({.kind = Message::Kind::ask_status, .key = question});
+  hub_.send({.kind = Message::Kind::ask_status, .key = question});
   const Clock::time_point deadline = Clock::now() + nanoseconds_of(timeout_seconds);
   std::vector<std::string> answers;
   std::unique_lock lock(mutex_);
@@ -195,13 +227,11 @@ void Rendezvous::abort(const RootCause& cause) noexcept {
   try {
     {
       const std::lock_guard lock(mutex_);
-      if (cause_ || std::exchange(abort_sent_, true)) return;
+      if (cause_ || reported_) return;
+      reported_ = cause;
     }
-    RootCause shown = cause;
-    shown.message.resize(std::min(shown.message.size(), MessageSocket::kLongest));
-    const bool sent =
-        hub_.send({.kind = Message::Kind::abort, .number = shown.rank, .value = shown.message});
-    if (!sent) note_abort(shown, true);
+    // Where process 0 has gone, what it said before, or its end, is on its way to listen_to_hub().
+    hub_.send(abort_message(cause, place_.process));
   } catch (const std::exception&) {  // out of memory: the end of our connection tells the others
   }
 }
@@ -213,16 +243,42 @@ std::optional<RootCause> Rendezvous::root_cause() const {
 
 bool Rendezvous::tells_user() {
   std::unique_lock lock(mutex_);
-  const bool decided = wait(lock, kVerdictSeconds, [this] { return cause_.has_value(); });
-  return !decided || tells_user_;
+  if (!wait(lock, kVerdictSeconds, [this] { return cause_.has_value(); })) {
+    const RootCause own = reported_.value_or(RootCause{place_.process * options_.replicas, ""});
+    lock.unlock();
+    note_abort(own, claim_last_words());
+    lock.lock();
+  }
+  return tells_user_;
 }
 
 void Rendezvous::leave() {
-  (void)hub_.send({.kind = Message::Kind::goodbye});
+  hub_.send({.kind = Message::Kind::goodbye});
+  const auto is_over = [this] { return cause_ || farewell_; };
   std::unique_lock lock(mutex_);
   // Without a limit: whoever has died is known at once, and process 0 may be writing a large state.
-  changed_.wait(lock, [this] { return cause_ || farewell_; });
+  for (int times = 1; !wait(lock, options_.remind_seconds, is_over); ++times) {
+    lock.unlock();
+    remind_of_missing(times * options_.remind_seconds);
+    lock.lock();
+  }
   if (cause_) throw Aborted(*cause_);
+}
+
+/// The first process that has come to the end names those that have not. Where process 0 hangs,
+/// none is known to have come.
+void Rendezvous::remind_of_missing(double seconds) {
+  std::vector<int> missing;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!at_the_end_.empty() && *at_the_end_.begin() != place_.process) return;
+    for (int process = 0; process < place_.processes; ++process) {
+      if (process != place_.process && !at_the_end_.contains(process)) missing.push_back(process);
+    }
+  }
+  options_.remind(
+      fmt::format("waited {:g} s for {} to come to the end of the run; look for what keeps it",
+                  seconds, text_of_processes(missing)));
 }
 
 template <class Ready>

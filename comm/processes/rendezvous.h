@@ -7,11 +7,16 @@
 //   set         key, value                                 ->   everybody has it
 //   ask_status                                             ->   everybody sets its ranks' status
 //   abort       rank, message                              ->   everybody stops; the first counts
-//   goodbye                                                ->   farewell, once all have said it
+//   goodbye                                                ->   everybody knows who is at the end;
+//                                                               farewell, once all are
+//
+// Nobody waits to send (outbox.h): neither the server for a process that does not read, nor a
+// process for a server that does not. An abort goes before what waits.
 //
 // The end of a connection without goodbye means that the process has died: the server aborts the
 // others in its name. If process 0 dies, every other one sees its own connection end and knows.
-// So a death is known within milliseconds, and nobody has to wait for a time-out.
+// So a death is known within milliseconds, and nobody has to wait for a time-out. A connection that
+// has said no hello may be anybody's, and its end means nothing.
 //
 // Several processes may report a cause at the same time. The server takes the first and says which
 // process shall tell the user: the one that had the failure, or process 0 for one that has died. So
@@ -25,11 +30,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/errors.h"
+#include "comm/processes/hub_line.h"
 #include "comm/processes/launch.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/plan_check.h"
@@ -46,6 +53,9 @@ struct RendezvousOptions {
   std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
   /// This process's answer to ask_status(), called on the rendezvous's own thread.
   std::function<std::string()> status = [] { return std::string(); };
+  /// Called in leave(), in one process, every `remind_seconds` that others keep it waiting.
+  std::function<void(const std::string& message)> remind = [](const std::string&) {};
+  double remind_seconds = 60;
 };
 
 class Rendezvous {
@@ -59,8 +69,8 @@ class Rendezvous {
 
   const ProcessPlace& place() const { return place_; }
 
-  /// Gives all processes a value of at most MessageSocket::kLongest bytes; the first under a key
-  /// stays. Any thread.
+  /// Gives all processes a value; the first under a key stays. Throws CommError if both are longer
+  /// than Message::kLongest. Any thread.
   void set(const std::string& key, const std::string& value);
   /// Waits for the value. Throws TimeoutError naming the key, or Aborted. Any thread but the
   /// handlers'.
@@ -79,12 +89,17 @@ class Rendezvous {
   void leave();
 
  private:
-  void join();
+  MessageSocket serve();
   MessageSocket find_hub(const std::string& name);
-  void listen_to_hub();
+  void join();
+  void listen_to_hub() noexcept;
+  void answer(const Message& message);
   void handle(const Message& message);
+  void note_end_of_hub();
   void note_abort(const RootCause& cause, bool tells_user);
   bool claim_last_words() noexcept;
+  void remind_of_missing(double seconds);
+  void part();
   template <class Ready>
   bool wait(std::unique_lock<std::mutex>& lock, double seconds, Ready ready);
 
@@ -92,15 +107,16 @@ class Rendezvous {
   RendezvousOptions options_;
   std::string name_;
   std::unique_ptr<RendezvousServer> server_;  // in process 0; ends with its connection to itself
-  MessageSocket hub_;
-  MessageSocket last_words_;  // held by the process that tells of process 0's death
+  HubLine hub_;
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
+  MessageSocket last_words_;  // held by the process that speaks where process 0 does not
   std::map<std::string, std::string> values_;
+  std::set<int> at_the_end_;           // processes that have said goodbye
+  std::optional<RootCause> reported_;  // by this process, to the hub
   std::optional<RootCause> cause_;
   bool tells_user_ = false;
-  bool abort_sent_ = false;
   bool welcome_ = false;
   bool farewell_ = false;
   bool closing_ = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <utility>
 
 #include "comm/processes/plan_check.h"
@@ -41,6 +42,7 @@ std::string obituary(int process, pid_t pid, int replicas) {
 RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener, int processes,
                                    std::chrono::nanoseconds patience)
     : listener_(std::move(listener)),
+      spare_(MessageSocket::make_pair().first),
       processes_(processes),
       deadline_(Clock::now() + patience),
       patience_(patience) {
@@ -51,35 +53,79 @@ RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener, in
 
 RendezvousServer::~RendezvousServer() { thread_.join(); }
 
-void RendezvousServer::serve() {
-  while (!over_) wait_for_events();
+void RendezvousServer::serve() noexcept {
+  try {
+    while (!is_done()) wait_for_events();
+  } catch (const std::exception& error) {
+    try {
+      abort_all({0, fmt::format("process 0 cannot serve the others: {}", error.what())}, kHub);
+      send_and_part();
+    } catch (const std::exception&) {  // no memory for words: the end of the connections has to do
+    }
+  }
+  guests_.clear();  // also process 0 itself learns by that that nobody serves any more
+}
+
+/// What has been decided still goes to those who read it, when process 0 has left already.
+bool RendezvousServer::is_done() const {
+  constexpr std::chrono::seconds kLastCall(1);
+  if (!over_) return false;
+  const bool unread = std::any_of(guests_.begin(), guests_.end(),
+                                  [](const Guest& guest) { return !guest.outbox.empty(); });
+  return !unread || Clock::now() - *over_ > kLastCall;
 }
 
 void RendezvousServer::wait_for_events() {
   std::vector<pollfd> waiting;
-  for (const Guest& guest : guests_) waiting.push_back({guest.socket.descriptor(), POLLIN, 0});
-  if (joining_) waiting.push_back({listener_.descriptor(), POLLIN, 0});
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-  const auto longest = std::clamp<std::int64_t>(left.count(), 0, 1'000'000);
-  ::poll(waiting.data(), waiting.size(), joining_ ? static_cast<int>(longest) : -1);
+  for (const Guest& guest : guests_) {
+    const int events = guest.outbox.empty() ? POLLIN : POLLIN | POLLOUT;
+    waiting.push_back({guest.socket.descriptor(), static_cast<short>(events), 0});
+  }
+  waiting.push_back({listener_.descriptor(), POLLIN, 0});  // poll leaves out one that is closed
+  poll_all(waiting);
 
   const std::size_t known = guests_.size();
   for (std::size_t i = 0; i < known; ++i) {
-    if (waiting[i].revents != 0) read_from(guests_[i]);
+    const bool reads = (waiting[i].revents & ~POLLOUT) != 0;
+    if (reads && guests_[i].socket.open()) read_from(guests_[i]);
   }
-  if (joining_ && waiting.size() > known && waiting[known].revents != 0) {
-    if (MessageSocket socket = listener_.accept(); socket.open()) {
-      const pid_t pid = socket.peer_process();
-      guests_.push_back({std::move(socket), pid});
-    }
-  }
-  std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.open(); });
+  if (waiting[known].revents != 0) admit();
+  drop_strays();
+  end_if_all_have_left();
   if (joining_ && Clock::now() >= deadline_) give_up_on_missing();
+  send_and_part();
+}
+
+/// Returns when something has happened, or when it is time to look who has not come.
+void RendezvousServer::poll_all(std::vector<pollfd>& waiting) const {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kNow(0), kLook(200);
+  const auto left = joining_ ? std::chrono::ceil<milliseconds>(deadline_ - Clock::now()) : kLook;
+  const auto longest = std::clamp<milliseconds>(left, kNow, kLook).count();
+  ::poll(waiting.data(), waiting.size(), joining_ || over_ ? static_cast<int>(longest) : -1);
+}
+
+/// Takes in who waits at the door. After an abort they are told of it and no more.
+void RendezvousServer::admit() {
+  try {
+    for (MessageSocket socket = listener_.accept(); socket.open(); socket = listener_.accept()) {
+      const pid_t pid = socket.peer_process();
+      guests_.push_back({.socket = std::move(socket), .pid = pid, .came = Clock::now()});
+      if (!verdict_) continue;
+      guests_.back().outbox.push(*verdict_);
+      send_and_part();
+    }
+  } catch (const CommError& error) {
+    spare_ = MessageSocket();
+    abort_all({0, error.what()}, kHub);
+  }
 }
 
 void RendezvousServer::read_from(Guest& guest) {
   const std::optional<Message> message = guest.socket.receive();
-  if (!message) {
+  const bool is_hello = message && message->kind == Message::Kind::hello;
+  const bool is_stranger = guest.process < 0;
+  if (!message || is_hello != is_stranger) {  // who speaks before its hello is none of ours
     note_end(guest);
     guest.socket = MessageSocket();
     return;
@@ -93,10 +139,7 @@ void RendezvousServer::read_from(Guest& guest) {
       break;
     case Message::Kind::goodbye:
       guest.has_left = true;
-      if (!verdict_ &&
-          std::all_of(guests_.begin(), guests_.end(), [](const Guest& g) { return g.has_left; })) {
-        tell_everybody({.kind = Message::Kind::farewell});
-      }
+      tell_everybody({.kind = Message::Kind::goodbye, .number = guest.process});
       break;
     case Message::Kind::set:
     case Message::Kind::ask_status:
@@ -113,10 +156,6 @@ void RendezvousServer::greet(Guest& guest, const Message& hello) {
   constexpr int kMostReplicas = 4096;  // whatever the other side says
   guest.replicas = std::clamp(std::atoi(hello.key.c_str()), 0, kMostReplicas);
   guest.agreed = hello.value;
-  if (verdict_) {
-    (void)guest.socket.send(*verdict_);
-    return;
-  }
   for (const Guest& other : guests_) {
     if (&other != &guest && other.process >= 0) compare(other, guest);
   }
@@ -141,11 +180,20 @@ void RendezvousServer::compare(const Guest& known, const Guest& comer) {
 void RendezvousServer::welcome_all() {
   joining_ = false;
   listener_ = MessageSocket();
+  drop_strays();
   tell_everybody({.kind = Message::Kind::welcome});
 }
 
+/// Looked at whenever anything has happened: who has not said goodbye may have gone without it.
+void RendezvousServer::end_if_all_have_left() {
+  const bool all_left = std::all_of(guests_.begin(), guests_.end(),
+                                    [](const Guest& guest) { return guest.has_left; });
+  if (joining_ || verdict_ || !all_left || std::exchange(said_farewell_, true)) return;
+  tell_everybody({.kind = Message::Kind::farewell});
+}
+
 void RendezvousServer::note_end(const Guest& guest) {
-  over_ = over_ || guest.is_own;  // the others see their own connections end
+  if (guest.is_own) over_ = Clock::now();  // the others see their own connections end
   if (guest.process <= kHub || guest.has_left || verdict_) return;
   abort_all({guest.process * guest.replicas, obituary(guest.process, guest.pid, guest.replicas)},
             kHub);
@@ -158,22 +206,38 @@ void RendezvousServer::give_up_on_missing() {
             kHub);
 }
 
+/// Ends connections that have said no hello: of those that never do, and once all have come.
+void RendezvousServer::drop_strays() {
+  constexpr std::chrono::seconds kLongest(5);
+  const Clock::time_point now = Clock::now();
+  for (Guest& guest : guests_) {
+    const bool silent = guest.process < 0 && !guest.is_own;
+    if (silent && !verdict_ && (!joining_ || now - guest.came > kLongest)) {
+      guest.socket = MessageSocket();
+    }
+  }
+}
+
+/// Sends what waits, and lets those go that have gone or know of the abort: no more is to be said.
+void RendezvousServer::send_and_part() {
+  for (Guest& guest : guests_) {
+    if (guest.socket.open()) guest.outbox.send_to(guest.socket);
+    if (verdict_ && !guest.is_own && guest.outbox.empty()) guest.socket = MessageSocket();
+  }
+  std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.open(); });
+}
+
 void RendezvousServer::tell_everybody(const Message& message) {
-  for (const Guest& guest : guests_) {
-    // Who has gone, or does not read, is noticed as the end of its connection or by a time-out.
-    if (guest.process >= 0 && guest.socket.open()) (void)guest.socket.send(message);
+  for (Guest& guest : guests_) {
+    if (guest.process >= 0) guest.outbox.push(message);
   }
 }
 
 void RendezvousServer::abort_all(const RootCause& cause, int speaker) {
   if (verdict_) return;
-  verdict_ = Message{.kind = Message::Kind::abort,
-                     .number = cause.rank,
-                     .key = std::to_string(speaker),
-                     .value = cause.message};
+  verdict_ = abort_message(cause, speaker);
   joining_ = false;
-  listener_ = MessageSocket();
-  tell_everybody(*verdict_);
+  for (Guest& guest : guests_) guest.outbox.push(*verdict_);
 }
 
 std::string RendezvousServer::missing() const {

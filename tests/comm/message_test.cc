@@ -28,6 +28,23 @@ TEST(Message, ComesBackAsItWasSent) {
   EXPECT_EQ(got->value, sent.value);
 }
 
+TEST(Message, OfAnAbortCutsNoLetterInTwo) {
+  for (const int process : {0, 12}) {
+    for (std::size_t begin = 0; begin < 3; ++begin) {
+      std::string text(begin, 'x');
+      while (text.size() < Message::kLongest + 3) text += "\u2026";  // three bytes
+      const Message message = abort_message({.rank = 7, .message = text}, process);
+      const std::size_t bytes = message.key.size() + message.value.size();
+      EXPECT_LE(bytes, Message::kLongest);
+      EXPECT_GT(bytes, Message::kLongest - 3);
+      ASSERT_TRUE(message.value.ends_with(" ..."));
+      EXPECT_EQ((message.value.size() - 4 - begin) % 3, 0U);
+      EXPECT_EQ(message.number, 7);
+    }
+  }
+  EXPECT_EQ(abort_message({.rank = 7, .message = "short"}, 3).value, "short");
+}
+
 TEST(Message, IsNothingWhereItsHeaderOrKeyIsCut) {
   const std::string whole = bytes_of({.kind = Message::Kind::hello, .key = "key", .value = "v"});
   for (std::size_t size = 0; size < whole.size() - 1; ++size) {

@@ -1,13 +1,21 @@
 // The control plane: coming together, values, aborts, deaths, and the good end.
 #include "comm/processes/rendezvous.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "comm/processes/hash.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {
@@ -22,20 +30,82 @@ RendezvousOptions quick_options() {
   return options;
 }
 
-/// `processes` connections to one rendezvous.
-std::vector<std::unique_ptr<Rendezvous>> joined(int processes, const RendezvousOptions& options) {
+using Rendezvouses = std::vector<std::unique_ptr<Rendezvous>>;
+
+/// `processes` connections to one rendezvous, each with options_of(process).
+template <class OptionsOf>
+Rendezvouses joined_with(int processes, OptionsOf options_of) {
   const std::string run = new_run();
-  std::vector<std::unique_ptr<Rendezvous>> all(static_cast<std::size_t>(processes));
+  Rendezvouses all(static_cast<std::size_t>(processes));
   run_ranks(processes, [&](int process) {
-    all[static_cast<std::size_t>(process)] =
-        std::make_unique<Rendezvous>(ProcessPlace{process, processes, run, "test"}, options);
+    all[static_cast<std::size_t>(process)] = std::make_unique<Rendezvous>(
+        ProcessPlace{process, processes, run, "test"}, options_of(process));
   });
   return all;
+}
+
+Rendezvouses joined(int processes, const RendezvousOptions& options) {
+  return joined_with(processes, [&options](int) { return options; });
 }
 
 double seconds_since(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
 }
+
+/// All say goodbye and get the farewell. False, and an abort to get out, if that takes long.
+bool end_together(const Rendezvouses& all) {
+  std::atomic<std::size_t> ended{0};
+  std::vector<std::thread> threads;
+  for (const auto& one : all) {
+    threads.emplace_back([&ended, &one] {
+      try {
+        one->leave();
+        ++ended;
+      } catch (const Aborted&) {
+      }
+    });
+  }
+  const auto begin = steady_clock::now();
+  while (ended < all.size() && seconds_since(begin) < 10) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  const bool in_time = ended == all.size();
+  if (!in_time) all.front()->abort({0, "the end did not come"});
+  for (std::thread& thread : threads) thread.join();
+  return in_time;
+}
+
+/// A connection of this user's to the run's process 0, which has to wait for others.
+MessageSocket connect_as_stranger(const std::string& run) {
+  const std::uint64_t hash = hash_bytes(run.data(), static_cast<std::int64_t>(run.size()));
+  const std::string name = fmt::format("ringlet/{}/{:016x}", ::getuid(), hash);
+  while (true) {
+    if (MessageSocket socket = MessageSocket::connect(name); socket.open()) return socket;
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+/// Lets the thread that answers a process's messages wait in options.status().
+class Gate {
+ public:
+  RendezvousOptions options() {
+    RendezvousOptions options = quick_options();
+    options.status = [this] {
+      ++inside_;
+      while (!open_) std::this_thread::sleep_for(milliseconds(1));
+      return std::string("at last");
+    };
+    return options;
+  }
+  void await(int threads) const {
+    while (inside_ < threads) std::this_thread::sleep_for(milliseconds(1));
+  }
+  void open() { open_ = true; }
+
+ private:
+  std::atomic<int> inside_{0};
+  std::atomic<bool> open_{false};
+};
 
 std::optional<RootCause> cause_within_a_second(const Rendezvous& rendezvous) {
   const auto begin = steady_clock::now();
@@ -153,6 +223,150 @@ TEST(Rendezvous, OfProcess0sDeathOneOfTheOthersTells) {
     tellers += all[i]->tells_user() ? 1 : 0;
   }
   EXPECT_EQ(tellers, 1);
+}
+
+TEST(Rendezvous, WhatProcess0DecidedIsReadAfterItHasGone) {
+  Gate gate;
+  auto all = joined_with(
+      3, [&gate](int process) { return process == 2 ? gate.options() : quick_options(); });
+  (void)all[1]->ask_status(0.01);
+  gate.await(1);  // process 2 reads nothing now
+  all[1]->abort({1, "out of paper"});
+  ASSERT_TRUE(cause_within_a_second(*all[0]));
+  all[0].reset();
+  all[2]->abort({2, "its memory is gone"});
+  gate.open();
+  ASSERT_TRUE(cause_within_a_second(*all[2]));
+  EXPECT_EQ(all[2]->root_cause()->message, "out of paper");
+  EXPECT_FALSE(all[2]->tells_user());
+  EXPECT_TRUE(all[1]->tells_user());
+}
+
+TEST(MessageSocket, GivesWhatWasSentByWhoWentWithoutReading) {
+  auto [gone, here] = MessageSocket::make_pair();
+  ASSERT_EQ(gone.send({.kind = Message::Kind::abort, .value = "why"}), MessageSocket::Sent::all);
+  ASSERT_EQ(here.send({.kind = Message::Kind::goodbye}), MessageSocket::Sent::all);
+  gone = MessageSocket();
+  const auto last = here.receive();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->value, "why");
+  EXPECT_FALSE(here.receive());
+  EXPECT_EQ(here.send({.kind = Message::Kind::goodbye}), MessageSocket::Sent::never);
+}
+
+TEST(Rendezvous, LosesNothingThatASocketDoesNotTakeAtOnce) {
+  constexpr int kValues = 30;  // far more than a socket holds
+  Gate gate;
+  const auto all = joined(3, gate.options());
+  (void)all[1]->ask_status(0.01);
+  gate.await(3);
+  for (int i = 0; i < kValues; ++i) all[0]->set(std::to_string(i), std::string(50'000, 'x'));
+  gate.open();
+  for (const auto& one : all) {
+    for (int i = 0; i < kValues; ++i) EXPECT_EQ(one->get(std::to_string(i), 5).size(), 50'000U);
+  }
+}
+
+TEST(Rendezvous, AbortGoesBeforeWhatWaits) {
+  Gate gate;
+  const auto all = joined(3, gate.options());
+  (void)all[1]->ask_status(0.01);
+  gate.await(3);
+  for (int i = 0; i < 30; ++i) all[0]->set(std::to_string(i), std::string(50'000, 'x'));
+  all[2]->abort({2, "out of paper"});
+  gate.open();
+  for (const auto& one : all) {
+    ASSERT_TRUE(cause_within_a_second(*one));
+    EXPECT_EQ(one->root_cause()->message, "out of paper");
+    EXPECT_THROW((void)one->get("29", 5), Aborted);
+  }
+}
+
+TEST(Rendezvous, CutsACauseThatIsTooLong) {
+  const auto all = joined(12, quick_options());  // the number of a process is a part of the message
+  all[11]->abort({11, std::string(Message::kLongest, 'x')});
+  for (const auto& one : all) {
+    ASSERT_TRUE(cause_within_a_second(*one));
+    EXPECT_EQ(one->root_cause()->message, std::string(Message::kLongest - 6, 'x') + " ...");
+  }
+}
+
+TEST(Rendezvous, AFailureWhileAnsweringIsAnAbort) {
+  RendezvousOptions options = quick_options();
+  options.replicas = 2;
+  const auto all = joined_with(2, [&options](int process) {
+    RendezvousOptions own = options;
+    if (process == 1) own.status = []() -> std::string { throw std::runtime_error("no words"); };
+    return own;
+  });
+  (void)all[0]->ask_status(5);
+  for (const auto& one : all) {
+    const auto cause = cause_within_a_second(*one);
+    ASSERT_TRUE(cause);
+    EXPECT_EQ(cause->rank, 2);
+    EXPECT_EQ(cause->message, "no words");
+    EXPECT_EQ(one->tells_user(), one == all[1]);
+  }
+}
+
+TEST(Rendezvous, EndsBesideAStrangerThatStaysOrGoes) {
+  for (const bool stays : {true, false}) {
+    const std::string run = new_run();
+    Rendezvouses all(2);
+    const auto join = [&](int process) {
+      all[static_cast<std::size_t>(process)] =
+          std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
+    };
+    std::thread first(join, 0);
+    MessageSocket stranger = connect_as_stranger(run);
+    join(1);
+    first.join();
+    if (!stays) stranger = MessageSocket();
+    EXPECT_TRUE(end_together(all)) << stays;
+  }
+}
+
+TEST(Rendezvous, HearsNobodyThatDoesNotIntroduceItself) {
+  const std::string run = new_run();
+  Rendezvouses all(2);
+  const auto join = [&](int process) {
+    all[static_cast<std::size_t>(process)] =
+        std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
+  };
+  std::thread first(join, 0);
+  const MessageSocket silent = connect_as_stranger(run), rude = connect_as_stranger(run);
+  (void)rude.send({.kind = Message::Kind::abort, .number = 1, .value = "stop"});
+  EXPECT_FALSE(rude.receive()) << "dropped at once";
+  EXPECT_FALSE(silent.receive()) << "dropped after some seconds";
+  join(1);
+  first.join();
+  EXPECT_TRUE(end_together(all));
+}
+
+TEST(Rendezvous, NamesThoseThatKeepTheOthersWaitingAtTheEnd) {
+  std::mutex mutex;
+  std::map<int, std::string> reminders;
+  const auto all = joined_with(4, [&](int process) {
+    RendezvousOptions options = quick_options();
+    options.remind_seconds = 0.3;
+    options.remind = [&, process](const std::string& text) {
+      const std::lock_guard lock(mutex);
+      reminders.emplace(process, text);
+    };
+    return options;
+  });
+  std::thread early([&] { all[1]->leave(); }), also_early([&] { all[3]->leave(); });
+  const auto first = [&] {
+    const std::lock_guard lock(mutex);
+    return reminders.contains(1) ? reminders.at(1) : std::string();
+  };
+  while (first().empty()) std::this_thread::sleep_for(milliseconds(1));
+  std::thread last([&] { all[2]->leave(); });
+  all[0]->leave();
+  for (std::thread* thread : {&early, &also_early, &last}) thread->join();
+  EXPECT_EQ(reminders.count(2), 0U);
+  EXPECT_TRUE(contains(first(), "s for processes 0 and 2 to come to the end of the run"))
+      << first();
 }
 
 TEST(Rendezvous, SaysWhoNeverCame) {

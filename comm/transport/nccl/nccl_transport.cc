@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -106,7 +107,8 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   void throw_if_aborted() const;
   template <class Calls>
   void enqueue(const char* what, Stream& stream, Calls calls);
-  void watch();
+  void watch() noexcept;
+  void watch_stream();
   bool has_stalled();
 
   Transport& host_;
@@ -191,7 +193,15 @@ void NcclTransport::reduce_and_broadcast(Stream& stream, View data, ReduceOp op)
 }
 
 /// Runs until the transport ends or the world is aborted.
-void NcclTransport::watch() {
+void NcclTransport::watch() noexcept {
+  try {
+    watch_stream();
+  } catch (const std::exception& error) {  // then nobody watches: the world cannot go on
+    abort(error.what());
+  }
+}
+
+void NcclTransport::watch_stream() {
   constexpr std::chrono::milliseconds kLook(5);
   cuda_stream_of(stream_);  // makes its GPU this thread's
   std::unique_lock lock(mutex_);
