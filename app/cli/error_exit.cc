@@ -5,9 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "app/cli/family_board.h"
+
 namespace ringlet::app {
 
 void print_error(const std::string& message) {
+  if (!may_tell_error()) return;
   std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
 }
 

@@ -16,7 +16,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// "ringlet: error: MESSAGE"
+/// "ringlet: error: MESSAGE"; nothing where another process of `--processes N` has told of one.
 void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "app/cli/error_exit.h"
+#include "app/cli/family_board.h"
 #include "app/cli/usage.h"
 #include "comm/processes/process_group.h"
 #include "train/failure.h"
@@ -57,19 +59,22 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body) {
+  FamilyBoard* const board = FamilyBoard::inherited();
   // Gloo writes to a process that has just died. That has to be an error that is reported; by
   // default the signal would end this process first.
   std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(place, comm::ProcessGroupOptions{
-                             .replicas = static_cast<int>(execution.devices.size()),
-                             .timeout_seconds = execution.comm_timeout,
-                             .agreed = {{"ringlet's version", train::kVersion}},
-                             .transport = train::process_transport(execution.transport)});
+    group.emplace(
+        place, comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
+                                         .timeout_seconds = execution.comm_timeout,
+                                         .agreed = {{"ringlet's version", train::kVersion}},
+                                         .transport = train::process_transport(execution.transport),
+                                         .warn = print_warning});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
+  if (board != nullptr) board->note_all_came();
   try {
     const int code = body(*group);
     group->leave();

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <vector>
 
+#include "app/cli/error_exit.h"
+#include "app/cli/family_board.h"
 #include "app/cli/processes.h"
 #include "comm/errors.h"
 
@@ -26,16 +28,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kNotStarted = 127;            // what shells say of a program that is not there
-constexpr std::chrono::seconds kGrace(15);  // for the others to end after a failure
+constexpr int kNotStarted = 127;                  // what shells say of a program that is not there
+constexpr std::chrono::seconds kGrace(15);        // for the others to end after a failure
+constexpr std::chrono::seconds kGraceAtStart(1);  // as long as they have not begun
 constexpr std::array kPassedOn{SIGINT, SIGTERM, SIGHUP};
 
 struct Child {
   pid_t pid = -1;
   bool running = true;
+  bool stopped = false;  // it runs, but not just now (SIGSTOP)
+  bool ended_by_us = false;
   int code = 0;    // if it exited
   int signal = 0;  // if one ended it
-  bool failed() const { return !running && (signal != 0 || (code != 0 && code < 128)); }
+  bool failed() const {
+    return !running && !ended_by_us && (signal != 0 || (code != 0 && code < 128));
+  }
 };
 
 /// This process's own command line.
@@ -69,7 +76,7 @@ class Family {
   /// Blocks the signals that wait() takes; the children get the mask that was there before.
   Family() : watched_(watched_signals()) { pthread_sigmask(SIG_BLOCK, &watched_, &before_); }
   ~Family() {
-    tell_all(SIGKILL);
+    end_all();
     for (Child& child : children_) {
       if (child.running) ::waitpid(child.pid, nullptr, 0);
     }
@@ -82,13 +89,19 @@ class Family {
              const std::vector<std::string>& command);
   /// Waits until all have ended.
   void wait();
-  int exit_code() const;
+  /// Throws CommError where none of them has told the user of a failure.
+  int exit_code();
 
  private:
   [[noreturn]] void become_child(pid_t parent, int process, int processes, const std::string& run,
                                  std::vector<std::string> command);
   void reap();
+  void note_status(Child& child, int status);
+  void end_the_rest();
+  static void end(Child& child);
+  void end_all();
   void tell_all(int signal);
+  std::string obituary(const Child& child) const;
   bool any_running() const {
     return std::any_of(children_.begin(), children_.end(), [](auto& c) { return c.running; });
   }
@@ -96,8 +109,11 @@ class Family {
   sigset_t watched_;
   sigset_t before_{};
   std::vector<Child> children_;
+  FamilyBoard board_;
   int passed_on_ = 0;
   std::optional<Clock::time_point> failed_at_;
+  std::optional<std::size_t> failed_{};  // the child that we would name
+  bool we_tell_ = false;
 };
 
 void Family::start(int process, int processes, const std::string& run,
@@ -121,6 +137,7 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
   ::setenv("RINGLET_PROCESS_COUNT", std::to_string(processes).c_str(), 1);
   ::setenv("RINGLET_RUN", run.c_str(), 1);
   // NOLINTEND(concurrency-mt-unsafe)
+  board_.hand_down();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
@@ -138,18 +155,50 @@ void Family::wait() {
       tell_all(signal);
     }
     reap();
-    if (failed_at_ && Clock::now() - *failed_at_ > kGrace) tell_all(SIGKILL);
+    if (failed_at_ && passed_on_ == 0) end_the_rest();
+    if (failed_at_ && Clock::now() - *failed_at_ > kGrace) end_all();
   }
 }
 
 void Family::reap() {
   for (Child& child : children_) {
     int status = 0;
-    if (!child.running || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
-    child.running = false;
-    if (WIFEXITED(status)) child.code = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) child.signal = WTERMSIG(status);
-    if (child.failed() && !failed_at_) failed_at_ = Clock::now();
+    while (child.running && ::waitpid(child.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) > 0) {
+      note_status(child, status);
+    }
+  }
+}
+
+void Family::note_status(Child& child, int status) {
+  child.stopped = WIFSTOPPED(status);
+  child.running = !WIFEXITED(status) && !WIFSIGNALED(status);
+  if (WIFEXITED(status)) child.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) child.signal = WTERMSIG(status);
+  if (!child.failed()) return;
+  if (!failed_at_) failed_at_ = Clock::now();
+  // Who was killed says more than who ends because of that.
+  const bool is_first = !failed_ || (child.signal != 0 && children_[*failed_].signal == 0);
+  if (is_first) failed_ = static_cast<std::size_t>(&child - children_.data());
+}
+
+/// After the first failure. Those that work together learn of it by themselves, and end. Before
+/// that nothing is lost, and who was killed cannot be named by the others: we do.
+void Family::end_the_rest() {
+  if (!board_.all_came()) {
+    const bool was_killed = children_[*failed_].signal != 0;
+    we_tell_ = we_tell_ || (was_killed && board_.claim_error());
+    if (we_tell_ || Clock::now() - *failed_at_ > kGraceAtStart) return end_all();
+  }
+  for (Child& child : children_) {  // who is stopped cannot end
+    if (child.running && child.stopped) end(child);
+  }
+}
+
+void Family::end(Child& child) { child.ended_by_us = ::kill(child.pid, SIGKILL) == 0; }
+
+void Family::end_all() {
+  for (Child& child : children_) {
+    if (child.running) end(child);
   }
 }
 
@@ -159,21 +208,32 @@ void Family::tell_all(int signal) {
   }
 }
 
-int Family::exit_code() const {
+std::string Family::obituary(const Child& child) const {
+  const auto process = &child - children_.data();
+  if (child.signal == 0) {
+    return fmt::format(
+        "process {} (pid {}) ended with code {} and said nothing; without --processes it may say "
+        "more",
+        process, child.pid, child.code);
+  }
+  return fmt::format(
+      "process {} (pid {}) was ended by signal {} ({}); the system's log may say why (dmesg)",
+      process, child.pid, child.signal, name_of(child.signal));
+}
+
+int Family::exit_code() {
   constexpr int kSignalled = 128;
   int failed = 0, interrupted = 0;
-  const Child* killed = nullptr;
   for (const Child& child : children_) {
-    if (child.signal != 0 && killed == nullptr) killed = &child;
     int& kind = child.code < kSignalled ? failed : interrupted;
     kind = std::max(kind, child.code);  // 2, a wrong command line, says more than 1
   }
-  if (failed != 0) return failed;  // who exits with a code has told why
-  if (killed == nullptr) return interrupted;
-  if (killed->signal == passed_on_) return kSignalled + passed_on_;
-  throw comm::CommError(fmt::format(
-      "process {} (pid {}) was ended by signal {} ({}); the system's log may say why (dmesg)",
-      killed - children_.data(), killed->pid, killed->signal, name_of(killed->signal)));
+  if (!failed_) return interrupted;
+  const Child& first = children_[*failed_];
+  const bool interrupted_early = passed_on_ != 0 && first.signal == passed_on_;
+  if (failed == 0 && interrupted_early) return kSignalled + passed_on_;
+  if (we_tell_ || board_.claim_error()) throw comm::CommError(obituary(first));
+  return std::max(failed, kFailed);
 }
 
 }  // namespace

@@ -176,6 +176,77 @@ TEST_P(KilledRun, NamesTheVictimAndLeavesNobody) {
 
 INSTANTIATE_TEST_SUITE_P(Victims, KilledRun, ::testing::Values(0, 1, 2));
 
+double seconds_since(steady_clock::time_point begin) {
+  return duration<double>(steady_clock::now() - begin).count();
+}
+
+/// The three processes of `program`, as soon as they are there.
+std::vector<pid_t> three_children_of(const Program& program) {
+  const auto begin = steady_clock::now();
+  std::vector<pid_t> children;
+  while (children.size() < 3 && seconds_since(begin) < 10) children = children_of(program.pid());
+  return children;
+}
+
+class FirstMoments : public ::testing::TestWithParam<int> {};
+
+TEST_P(FirstMoments, AreNoWorseToDieIn) {
+  for (const int after : {0, 5, 15, 30, 50, 80}) {
+    Program program(long_train({"--processes", "3"}));
+    const std::vector<pid_t> children = three_children_of(program);
+    ASSERT_EQ(children.size(), 3U);
+    std::this_thread::sleep_for(milliseconds(after));
+    const auto victim = static_cast<std::size_t>(GetParam());
+    const auto begin = steady_clock::now();
+    ::kill(children[victim], SIGKILL);
+    EXPECT_TRUE(fails_with(
+        1, program.wait(),
+        {"process " + std::to_string(victim) + " (pid " + std::to_string(children[victim])}))
+        << after;
+    EXPECT_LT(seconds_since(begin), 5) << after;  // on a busy machine too
+    EXPECT_TRUE(all_end(children));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Victims, FirstMoments, ::testing::Values(0, 1, 2));
+
+class StoppedRun : public ::testing::TestWithParam<int> {};
+
+TEST_P(StoppedRun, EndsSoonAfterItsTimeOut) {
+  Program program(long_train({"--processes", "3", "--comm-timeout", "2"}));
+  ASSERT_TRUE(program.wait_for("epoch   train loss"));
+  const std::vector<pid_t> children = children_of(program.pid());
+  ASSERT_EQ(children.size(), 3U);
+  const auto begin = steady_clock::now();
+  ::kill(children[static_cast<std::size_t>(GetParam())], SIGSTOP);
+  EXPECT_TRUE(fails_with(1, program.wait(), {"rank " + std::to_string(GetParam())}));
+  EXPECT_LT(seconds_since(begin), 10);
+  EXPECT_TRUE(all_end(children));
+}
+
+INSTANTIATE_TEST_SUITE_P(Victims, StoppedRun, ::testing::Values(0, 1, 2));
+
+TEST(ProcessesRun, StoppedBeforeAllHaveComeIsMissed) {
+  Program program(long_train({"--processes", "3", "--comm-timeout", "2"}));
+  const std::vector<pid_t> children = three_children_of(program);
+  ASSERT_EQ(children.size(), 3U);
+  const auto begin = steady_clock::now();
+  ::kill(children[1], SIGSTOP);
+  // "process 1 never came", or "rank 1 ..." where it had.
+  EXPECT_TRUE(fails_with(1, program.wait(), {" 1 "}));
+  EXPECT_LT(seconds_since(begin), 10);
+}
+
+TEST(ProcessesRun, TellOnceThatDescriptorsAreUsedUp) {
+  for (const int descriptors : {6, 7, 8, 9}) {
+    std::string line = "ulimit -n " + std::to_string(descriptors) + "; exec " RINGLET_PROGRAM;
+    for (const std::string& word : quick_train({"--processes", "3"})) line += " " + word;
+    const auto begin = steady_clock::now();
+    EXPECT_TRUE(fails_with(1, Program(ShellLine{line}).wait(), {"Too many open files", "ulimit"}));
+    EXPECT_LT(seconds_since(begin), 10) << descriptors;
+  }
+}
+
 /// Whether a process has opened a socket.
 bool has_socket(pid_t process) {
   std::error_code gone;

@@ -1,0 +1,87 @@
+#include "app/cli/family_board.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "comm/errors.h"
+#include "comm/processes/launch.h"
+
+namespace ringlet::app {
+
+namespace {
+
+constexpr const char* kVariable = "RINGLET_BOARD";  // its descriptor
+
+[[noreturn]] void fail() {
+  throw comm::CommError(
+      fmt::format("the processes cannot be started: {}; look at this machine's limits (ulimit -a)",
+                  std::generic_category().message(errno)));
+}
+
+/// Null if that fails.
+void* map(int descriptor, std::size_t bytes) {
+  void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return address == MAP_FAILED ? nullptr : address;
+}
+
+/// The descriptor that the variable names, or -1.
+int inherited_descriptor() {
+  const std::string text = comm::environment_variable(kVariable).value_or("");
+  int descriptor = -1;
+  std::from_chars(text.data(), text.data() + text.size(), descriptor);
+  return descriptor;
+}
+
+}  // namespace
+
+FamilyBoard::FamilyBoard() : descriptor_(::memfd_create("ringlet board", MFD_CLOEXEC)) {
+  if (descriptor_ < 0 || ::ftruncate(descriptor_, sizeof(Page)) != 0) fail();
+  page_ = static_cast<Page*>(map(descriptor_, sizeof(Page)));
+  if (page_ == nullptr) fail();
+}
+
+FamilyBoard::~FamilyBoard() {
+  ::munmap(page_, sizeof(Page));
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+FamilyBoard* FamilyBoard::inherited() {
+  static const std::unique_ptr<FamilyBoard> board = []() -> std::unique_ptr<FamilyBoard> {
+    const int descriptor = inherited_descriptor();
+    struct stat status {};
+    // The variable may be a stranger's: only memory of this size that has no file is a board.
+    if (::fcntl(descriptor, F_GET_SEALS) < 0 || ::fstat(descriptor, &status) != 0 ||
+        status.st_size != sizeof(Page)) {
+      return nullptr;
+    }
+    void* page = map(descriptor, sizeof(Page));
+    ::close(descriptor);
+    if (page == nullptr) return nullptr;
+    return std::unique_ptr<FamilyBoard>(new FamilyBoard(static_cast<Page*>(page)));
+  }();
+  return board.get();
+}
+
+void FamilyBoard::hand_down() const {
+  ::fcntl(descriptor_, F_SETFD, 0);  // stays open in the program
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): behind fork() there is one thread
+  ::setenv(kVariable, std::to_string(descriptor_).c_str(), 1);
+}
+
+bool may_tell_error() {
+  FamilyBoard* board = FamilyBoard::inherited();
+  return board == nullptr || board->claim_error();
+}
+
+}  // namespace ringlet::app
