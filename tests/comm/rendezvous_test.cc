@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm/processes/hash.h"
+#include "comm/processes/outbox.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {
@@ -267,7 +268,27 @@ TEST(Rendezvous, LosesNothingThatASocketDoesNotTakeAtOnce) {
   }
 }
 
-TEST(Rendezvous, AbortGoesBeforeWhatWaits) {
+TEST(Outbox, LetsAnAbortGoBeforeWhatWaits) {
+  constexpr int kValues = 30;
+  auto [here, there] = MessageSocket::make_pair();
+  Outbox outbox;
+  for (int i = 0; i < kValues; ++i) {
+    outbox.push({.kind = Message::Kind::set, .value = std::string(50'000, 'x')});
+  }
+  outbox.send_to(here);
+  EXPECT_FALSE(outbox.empty()) << "the socket took all";
+  outbox.push({.kind = Message::Kind::abort});
+  int before = 0;
+  for (; before < kValues; ++before) {
+    outbox.send_to(here);
+    if (there.receive()->kind == Message::Kind::abort) break;
+  }
+  EXPECT_LT(before, kValues / 2);
+  EXPECT_TRUE(outbox.empty());
+  EXPECT_THROW(outbox.push({.value = std::string(Message::kLongest + 1, 'x')}), CommError);
+}
+
+TEST(Rendezvous, AnAbortReachesThoseThatHaveMuchToRead) {
   Gate gate;
   const auto all = joined(3, gate.options());
   (void)all[1]->ask_status(0.01);
@@ -360,7 +381,10 @@ TEST(Rendezvous, NamesThoseThatKeepTheOthersWaitingAtTheEnd) {
     const std::lock_guard lock(mutex);
     return reminders.contains(1) ? reminders.at(1) : std::string();
   };
-  while (first().empty()) std::this_thread::sleep_for(milliseconds(1));
+  const auto begin = steady_clock::now();
+  while (first().empty() && seconds_since(begin) < 10) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
   std::thread last([&] { all[2]->leave(); });
   all[0]->leave();
   for (std::thread* thread : {&early, &also_early, &last}) thread->join();
