@@ -12,6 +12,7 @@
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "kernels/error.h"
+#include "kernels/processors.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -29,7 +30,7 @@ void take(Stream& stream, const void* arriving, const View& in, Combine combine)
 
 std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options) {
   if (options.spin_microseconds < 0) {
-    return spin_time(size, static_cast<int>(std::thread::hardware_concurrency()));
+    return spin_time(size, usable_processors());
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
 }
