@@ -121,6 +121,8 @@ class LocalGroup final : public Group {
     require(mine.has_value(), "Group::agree", "at least one process brings the value");
     return *mine;
   }
+  std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
+                              double timeout_seconds) override;
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
   /// How long its ranks spin before they sleep.
