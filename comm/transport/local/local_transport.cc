@@ -14,6 +14,7 @@
 #include "kernels/error.h"
 #include "kernels/processors.h"
 #include "kernels/reduce.h"
+#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -52,7 +53,7 @@ class LocalTransport final : public Transport {
   std::optional<RankStatus> look_at(int other) const override {
     if (!group_.holds(other)) return group_.look_elsewhere_(other);
     const FlightRecorder& recorder = group_.transport(other).recorder();
-    return RankStatus{recorder.latest(), recorder.activity()};
+    return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(), now_ns()};
   }
   CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return group_.replicas() == size() ? &peers_ : nullptr; }
