@@ -7,6 +7,8 @@
 // anything over it again.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -37,6 +39,10 @@ class Group {
   /// is about a second value. Throws TimeoutError naming the key, or Aborted.
   virtual std::string agree(const std::string& key, const std::optional<std::string>& mine,
                             double timeout_seconds) = 0;
+  /// Memory of zeros that all processes map, at the beginning of a cache line. All call this, with
+  /// the same key, as for agree(). Throws CommError, Aborted.
+  virtual std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
+                                      double timeout_seconds) = 0;
 
  protected:
   Group(int first_rank, int replicas, int size)

@@ -52,7 +52,11 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
                       .out_at = to == kNobody ? -1 : place_of(out),
                       .in_at = from == kNobody ? -1 : place_of(in)});
   }
-  do_exchange(stream, to, out, from, in, combine);
+  {
+    const FlightRecorder::Exchanging exchanging(
+        recorder(), {to, from, bytes, from == kNobody ? 0 : in.bytes()});
+    do_exchange(stream, to, out, from, in, combine);
+  }
   bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
 }
 

@@ -59,7 +59,9 @@ ReduceOp operation_of(Combine combine);
 /// What is known of a rank from outside.
 struct RankStatus {
   std::optional<CollectiveRecord> latest;  ///< the latest collective that it entered
-  Activity activity;
+  Activity activity{};
+  std::optional<ExchangeRecord> exchange{};  ///< that it is in
+  std::int64_t seen_ns = 0;                  ///< when this was so
 };
 
 /// Collectives that the transport's library has itself (NCCL, Gloo). Called like

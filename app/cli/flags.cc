@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "app/cli/checks.h"
@@ -12,6 +11,7 @@
 #include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
 #include "data/open_dataset.h"
+#include "kernels/processors.h"
 #include "train/files/recipe_json.h"
 #include "train/models.h"
 #include "train/sync/transport_choice.h"
@@ -117,7 +117,7 @@ bool has_room_to_overlap(const RawFlags& flags, const train::Execution& executio
   if (execution.devices.front().kind == DeviceKind::cuda) return true;
   const auto busy =
       static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
-  return busy < std::thread::hardware_concurrency();
+  return busy < static_cast<std::size_t>(usable_processors());
 }
 
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "data/open_dataset.h"
+#include "kernels/processors.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/predictor.h"
 
@@ -46,8 +45,7 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir) {
     throw train::FileError(run.path.string() + " holds neither model.safetensors nor a state");
   }
   const data::Splits splits = data_of(run, data_dir);
-  const int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const auto device = open_device({}, {.threads = threads});
+  const auto device = open_device({}, {.threads = usable_processors()});
   train::Predictor predictor(*device, *run.weights);
   return tally(splits.test, predictor.logits(splits.test), kShownMistakes);
 }

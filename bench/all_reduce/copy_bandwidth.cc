@@ -15,6 +15,7 @@
 #include "bench/all_reduce/streaming_copy.h"
 #include "kernels/device.h"
 #include "kernels/memory.h"
+#include "kernels/processors.h"
 #include "kernels/trace.h"
 
 namespace ringlet::bench {
@@ -91,9 +92,7 @@ std::int64_t largest_cache_bytes() {
 
 CopyBandwidth measure_copy_bandwidth() {
   const auto device = open_device({}, {.threads = 1, .overlap = false});
-  CopyBandwidth bandwidth{
-      .buffer_bytes = buffer_bytes(),
-      .threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
+  CopyBandwidth bandwidth{.buffer_bytes = buffer_bytes(), .threads = usable_processors()};
   const Buffer from(*device, bandwidth.buffer_bytes), to(*device, bandwidth.buffer_bytes);
   std::memset(from.data(), 1, static_cast<std::size_t>(from.bytes()));
   std::memset(to.data(), 2, static_cast<std::size_t>(to.bytes()));

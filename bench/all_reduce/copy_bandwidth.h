@@ -15,7 +15,7 @@ struct CopyRate {
 
 struct CopyBandwidth {
   std::int64_t buffer_bytes = 0;  ///< copied in a pass, by all threads together
-  int threads = 1;                ///< of `all`: as many as processors
+  int threads = 1;                ///< of `all`: as many as processors that may be used
   CopyRate one{};                 ///< one thread alone
   CopyRate all{};
 };

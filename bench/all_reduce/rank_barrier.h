@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "comm/communicator.h"
 #include "comm/group.h"
@@ -18,11 +19,8 @@ namespace ringlet::bench {
 class RankBarrier {
  public:
   /// For all ranks of the group's world: collective over its processes. Throws CommError where they
-  /// cannot share memory.
+  /// cannot share memory, Aborted.
   explicit RankBarrier(comm::Group& group);
-  ~RankBarrier();
-  RankBarrier(const RankBarrier&) = delete;
-  RankBarrier& operator=(const RankBarrier&) = delete;
 
   /// Returns when every rank has come. Throws Aborted where one of them has failed.
   void meet(const comm::Communicator& communicator);
@@ -35,13 +33,10 @@ class RankBarrier {
   static_assert(std::atomic<int>::is_always_lock_free &&
                 std::atomic<std::int64_t>::is_always_lock_free);
 
-  void share(comm::Group& group);
-
   int ranks_;
-  bool crowded_;         // more ranks than processors
-  Counters own_;         // of threads
-  int descriptor_ = -1;  // of the shared memory
-  Counters* counters_;   // own_, or in shared memory
+  bool crowded_;  // more ranks than processors
+  std::shared_ptr<void> shared_;
+  Counters* counters_;
 };
 
 }  // namespace ringlet::bench

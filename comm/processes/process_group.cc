@@ -2,13 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <set>
+#include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "comm/transport/gloo/gloo_transport.h"
+#include "comm/transport/sealed_memory.h"
 #include "comm/transport/shm/shm_transport.h"
+#include "kernels/processors.h"
 
 namespace ringlet::comm {
 
@@ -21,6 +27,29 @@ Plan agreed_plan(const ProcessPlace& place, const ProcessGroupOptions& options) 
             {"the transport", name_of(options.transport)}};
   plan.insert(plan.end(), options.agreed.begin(), options.agreed.end());
   return plan;
+}
+
+SealedMemory make_shared_memory(std::int64_t bytes) {
+  try {
+    return SealedMemory::make("ringlet", bytes);
+  } catch (const std::exception& error) {
+    throw CommError(
+        fmt::format("memory for several processes cannot be made: {}; use --transport gloo, or "
+                    "--replicas in one process",
+                    error.what()));
+  }
+}
+
+SealedMemory map_shared_memory(const std::optional<HandedMemory>& handed, std::int64_t bytes) {
+  try {
+    if (!handed) throw std::runtime_error("it has not come");
+    return SealedMemory::map(handed->file, bytes, SealedMemory::Pages::touched);
+  } catch (const std::exception& error) {
+    throw CommError(
+        fmt::format("the memory that process 0 shares cannot be used: {}; start all processes with "
+                    "the same program, or use --replicas in one process",
+                    error.what()));
+  }
 }
 
 }  // namespace
@@ -73,6 +102,39 @@ std::string ProcessGroup::agree(const std::string& key, const std::optional<std:
   const std::string numbered = times == 1 ? key : fmt::format("{} ({})", key, times);
   if (mine) rendezvous_->set(numbered, *mine);
   return rendezvous_->get(numbered, timeout_seconds);
+}
+
+std::shared_ptr<void> ProcessGroup::share(const std::string& key, std::int64_t bytes,
+                                          double timeout_seconds) {
+  if (!mesh_) mesh_ = std::make_unique<MemoryMesh>(*rendezvous_, timeout_seconds);
+  if (process() == 0) {
+    const auto made = std::make_shared<SealedMemory>(make_shared_memory(bytes));
+    for (int other = 1; other < processes(); ++other) {
+      mesh_->hand_over(other, {.bytes = bytes}, made->descriptor());
+    }
+    agree(key, "handed over", timeout_seconds);
+    return {made, made->data()};
+  }
+  agree(key, std::nullopt, timeout_seconds);
+  const std::optional<HandedMemory> handed = mesh_->take(0);
+  if (!handed && await_explanation()) throw Aborted(*root_cause());
+  const auto mapped = std::make_shared<SealedMemory>(map_shared_memory(handed, bytes));
+  return {mapped, mapped->data()};
+}
+
+int ProcessGroup::processors(double timeout_seconds) {
+  std::ostringstream mine;
+  for (const int processor : allowed_processors()) mine << processor << ' ';
+  const auto key = [times = ++asked_for_processors_](int of) {
+    return fmt::format("processors of process {} ({})", of, times);
+  };
+  rendezvous_->set(key(process()), mine.str());
+  std::set<int> all;
+  for (int other = 0; other < processes(); ++other) {
+    std::istringstream theirs(rendezvous_->get(key(other), timeout_seconds));
+    for (int processor = 0; theirs >> processor;) all.insert(processor);
+  }
+  return std::min(static_cast<int>(all.size()), processor_quota());
 }
 
 bool ProcessGroup::abort(int rank, const std::string& message) noexcept {

@@ -20,6 +20,7 @@
 
 #include "comm/group.h"
 #include "comm/processes/launch.h"
+#include "comm/processes/memory_mesh.h"
 #include "comm/processes/remote_status.h"
 #include "comm/processes/rendezvous.h"
 #include "comm/transport.h"
@@ -55,6 +56,13 @@ class ProcessGroup final : public Group {
   Rendezvous& rendezvous() { return *rendezvous_; }
   std::string agree(const std::string& key, const std::optional<std::string>& mine,
                     double timeout_seconds) override;
+  std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
+                              double timeout_seconds) override;
+  /// What the processes hand each other memory over. It is there once they have shared some.
+  const MemoryMesh& mesh() const { return *mesh_; }
+  /// How many processors the processes may use together, as of now. Launchers bind either each to
+  /// its own ones or all to the same. Collective over the processes. Throws CommError, Aborted.
+  int processors(double timeout_seconds);
 
   bool abort(int rank, const std::string& message) noexcept override;
   bool aborted() const { return local_.aborted(); }
@@ -82,8 +90,10 @@ class ProcessGroup final : public Group {
 
   LocalGroup local_;
   std::map<std::string, int> agreed_;  // how often under each key: the rendezvous keeps the first
+  int asked_for_processors_ = 0;       // how often
   std::mutex wakers_mutex_;
   std::vector<std::function<void()>> wakers_;
+  std::unique_ptr<MemoryMesh> mesh_;
   std::vector<std::unique_ptr<Transport>> transports_;  // by local rank
   std::unique_ptr<Rendezvous> rendezvous_;              // its thread uses all of the above
   std::unique_ptr<RemoteStatus> remote_;

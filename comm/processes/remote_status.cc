@@ -15,6 +15,9 @@ struct Entry {
   CollectiveRecord latest;
   bool has_latest = false;
   bool has_activity = false;
+  bool has_exchange = false;
+  ExchangeRecord exchange;
+  std::int64_t seen_ns = 0;
   std::int64_t since_ns = 0;
   std::uint32_t name_bytes = 0;
 };
@@ -30,6 +33,9 @@ std::string encode(const std::vector<RankStatus>& status) {
     entry.has_latest = rank.latest.has_value();
     if (rank.latest) entry.latest = *rank.latest;
     entry.has_activity = rank.activity.what != nullptr;
+    entry.has_exchange = rank.exchange.has_value();
+    if (rank.exchange) entry.exchange = *rank.exchange;
+    entry.seen_ns = rank.seen_ns;
     entry.since_ns = rank.activity.since_ns;
     entry.name_bytes = static_cast<std::uint32_t>(name.size());
     text.append(reinterpret_cast<const char*>(&entry), sizeof entry);
@@ -63,6 +69,8 @@ std::vector<std::optional<RankStatus>> RemoteStatus::decode(const std::string& a
     at += sizeof entry;
     RankStatus& rank = ranks.emplace_back().emplace();
     if (entry.has_latest) rank.latest = entry.latest;
+    if (entry.has_exchange) rank.exchange = entry.exchange;
+    rank.seen_ns = entry.seen_ns;
     rank.activity.since_ns = entry.since_ns;
     if (entry.has_activity) {
       rank.activity.what = activities_.insert(answer.substr(at, entry.name_bytes)).first->c_str();

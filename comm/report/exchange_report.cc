@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "comm/report/rank_text.h"
+#include "comm/report/wait_cycle.h"
 #include "kernels/trace.h"
 
 namespace ringlet::comm {
@@ -18,19 +20,20 @@ double seconds_since(std::int64_t time_ns) {
 
 constexpr const char* kRemedy =
     "; look for what keeps it, or allow more time with --comm-timeout SECONDS";
+constexpr const char* kCircleRemedy =
+    "; let one of them begin with the other side, or send and receive in one exchange";
 
 /// Where a rank is that has not come.
-std::string whereabouts(int rank, const std::optional<RankStatus>& status) {
-  if (!status) return fmt::format("nothing is known of rank {}", rank);
+std::string whereabouts(int rank, const RankStatus& status) {
   std::string text;
-  if (const Activity& activity = status->activity; activity.what != nullptr) {
+  if (const Activity& activity = status.activity; activity.what != nullptr) {
     text = fmt::format("rank {} was last seen in \"{}\" {:.1f} s ago, ", rank, activity.what,
                        seconds_since(activity.since_ns));
   } else {
     text = fmt::format("rank {} was last seen ", rank);
   }
-  if (!status->latest) return text + "before its first collective";
-  const CollectiveRecord& latest = *status->latest;
+  if (!status.latest) return text + "before its first collective";
+  const CollectiveRecord& latest = *status.latest;
   if (latest.inside()) return text + "still in " + describe(latest);
   return text + fmt::format("after {}, which it left {:.1f} s ago", describe(latest),
                             seconds_since(latest.left_ns));
@@ -42,16 +45,14 @@ struct Places {
   std::vector<int> waiting;    // is in it
   std::vector<int> elsewhere;  // is in another one with the same number
   std::vector<int> left;       // has left it
-  std::vector<int> unknown;    // nobody can say
 };
 
-Places sort_ranks(const std::vector<std::optional<RankStatus>>& status, const CollectiveTag& tag) {
+Places sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
   Places places;
   for (std::size_t i = 0; i < status.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (!status[i]) {
-      places.unknown.push_back(rank);
-    } else if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
+    if (!status[i]) continue;
+    if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
       places.missing.push_back(rank);
     } else if (status[i]->latest->tag.sequence > tag.sequence || !status[i]->latest->inside()) {
       places.left.push_back(rank);
@@ -62,17 +63,33 @@ Places sort_ranks(const std::vector<std::optional<RankStatus>>& status, const Co
   return places;
 }
 
-std::string explain_exchange(Transport& transport, int peer) {
-  return fmt::format("rank {} waited {:g} s in an exchange with rank {}, which did not come; {}",
-                     transport.rank(), transport.timeout_seconds(), peer,
-                     whereabouts(peer, transport.look_at(peer)));
+StatusOfRanks look_at_all(Transport& transport) {
+  StatusOfRanks status;
+  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
+  return status;
+}
+
+std::string explain_exchange(const Transport& transport, int peer, const StatusOfRanks& status) {
+  const auto& theirs = status[static_cast<std::size_t>(peer)];
+  std::string text = fmt::format("rank {} waited {:g} s in an exchange with rank {}",
+                                 transport.rank(), transport.timeout_seconds(), peer);
+  if (theirs && !theirs->exchange) text += ", which did not come; " + whereabouts(peer, *theirs);
+  return text;
+}
+
+/// What stands behind everything else: exchanges, the circle that ranks wait in, and what to do.
+std::string explain_exchanges(const Transport& transport, const StatusOfRanks& status) {
+  constexpr double kLongEnough = 1;  // seconds
+  const double lasted = std::min(kLongEnough, transport.timeout_seconds() / 2);
+  const std::string circle =
+      find_wait_cycle(status, transport.rank(), static_cast<std::int64_t>(lasted * 1e9));
+  if (circle.empty()) return text_of_exchanges(status) + kRemedy;
+  return "; ranks wait in a circle, " + circle + text_of_exchanges(status) + kCircleRemedy;
 }
 
 /// `lead` is what to say where every rank has come to the collective.
-std::string explain_collective(Transport& transport, const CollectiveRecord& mine,
+std::string explain_collective(const StatusOfRanks& status, const CollectiveRecord& mine,
                                const std::string& lead) {
-  std::vector<std::optional<RankStatus>> status;
-  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
   const Places places = sort_ranks(status, mine.tag);
 
   const std::string what = fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes);
@@ -80,7 +97,7 @@ std::string explain_collective(Transport& transport, const CollectiveRecord& min
                          ? fmt::format("{} in {}", lead, what)
                          : fmt::format("{} never entered {}", text_of(places.missing), what);
   for (const int rank : places.missing) {
-    text += "; " + whereabouts(rank, status[static_cast<std::size_t>(rank)]);
+    text += "; " + whereabouts(rank, *status[static_cast<std::size_t>(rank)]);
   }
   for (const int rank : places.elsewhere) {
     const CollectiveRecord& other = *status[static_cast<std::size_t>(rank)]->latest;
@@ -93,7 +110,6 @@ std::string explain_collective(Transport& transport, const CollectiveRecord& min
   if (!places.left.empty()) {
     text += fmt::format("; {} left it", text_of(places.left));
   }
-  for (const int rank : places.unknown) text += "; " + whereabouts(rank, std::nullopt);
   return text;
 }
 
@@ -107,17 +123,21 @@ std::string place(const std::optional<CollectiveRecord>& latest) {
 
 std::string explain_timeout(Transport& transport, int peer) {
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  if (!mine || !mine->inside()) return explain_exchange(transport, peer) + kRemedy;
+  const StatusOfRanks status = look_at_all(transport);
   const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
                                        transport.timeout_seconds(), peer);
-  return explain_collective(transport, *mine, lead) + kRemedy;
+  return (mine && mine->inside() ? explain_collective(status, *mine, lead)
+                                 : explain_exchange(transport, peer, status)) +
+         explain_exchanges(transport, status);
 }
 
 std::string explain_unfinished(Transport& transport) {
   const std::string lead = fmt::format("rank {} waited {:g} s for its device", transport.rank(),
                                        transport.timeout_seconds());
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  return (mine ? explain_collective(transport, *mine, lead) : lead) + kRemedy;
+  if (!mine) return lead + kRemedy;
+  const StatusOfRanks status = look_at_all(transport);
+  return explain_collective(status, *mine, lead) + explain_exchanges(transport, status);
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

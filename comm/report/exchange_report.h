@@ -15,7 +15,8 @@ namespace ringlet::comm {
 /// recorder names, or in an exchange outside of one:
 ///   rank 2 never entered #812 all_reduce bucket 3 (fc1.weight), 516272 bytes;
 ///     rank 2 was last seen in "data loading" 12.1 s ago, after #811 all_reduce bucket 2;
-///     ranks 0, 1 and 3 wait in #812
+///     ranks 0, 1 and 3 wait in #812; rank 0 sends 129068 bytes to rank 1 and ...
+/// Where ranks wait in a circle (wait_cycle.h), it says so too.
 std::string explain_timeout(Transport& transport, int peer);
 
 /// The same for work that the rank has launched and its device has not finished.

@@ -69,6 +69,25 @@ void FlightRecorder::leave() {
   current_ = {};
 }
 
+void FlightRecorder::begin_exchange(const ExchangeRecord& what) noexcept {
+  exchange_.entered_ns.store(0, std::memory_order_relaxed);
+  exchange_.to.store(what.to, std::memory_order_release);
+  exchange_.from.store(what.from, std::memory_order_release);
+  exchange_.out_bytes.store(what.out_bytes, std::memory_order_release);
+  exchange_.in_bytes.store(what.in_bytes, std::memory_order_release);
+  exchange_.entered_ns.store(coarse_now_ns(), std::memory_order_release);
+}
+
+std::optional<ExchangeRecord> FlightRecorder::exchange() const {
+  const std::int64_t entered = exchange_.entered_ns.load(std::memory_order_acquire);
+  const ExchangeRecord record{exchange_.to.load(std::memory_order_acquire),
+                              exchange_.from.load(std::memory_order_acquire),
+                              exchange_.out_bytes.load(std::memory_order_acquire),
+                              exchange_.in_bytes.load(std::memory_order_acquire), entered};
+  const bool changed = exchange_.entered_ns.load(std::memory_order_relaxed) != entered;
+  return changed || entered == 0 ? std::nullopt : std::optional(record);
+}
+
 void FlightRecorder::set_activity(const char* what) {
   activity_.store(what, std::memory_order_relaxed);
   activity_since_ns_.store(now_ns(), std::memory_order_relaxed);

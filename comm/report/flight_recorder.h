@@ -3,10 +3,11 @@
 // Every collective gets a sequence number (1, 2, 3, ...). It is the same on every rank, since all
 // ranks start the same collectives in the same order. A small ring keeps the latest ones with kind,
 // bytes, name and times (to a few milliseconds, by a clock that costs next to nothing). Beside it
-// stands what the replica does between collectives ("data loading").
+// stand the exchange that the rank is in, and what the replica does between collectives ("data
+// loading").
 //
-// enter() and leave() are for the thread that runs the rank's collectives, set_activity() for any
-// thread of the rank, the others for any thread. Only history() allocates.
+// enter(), leave() and Exchanging are for the thread that runs the rank's collectives,
+// set_activity() for any thread of the rank, the others for any thread. Only history() allocates.
 #pragma once
 
 #include <array>
@@ -52,6 +53,15 @@ struct CollectiveRecord {
 /// "#812 all_reduce bucket 3 (fc1.weight ...)"
 std::string describe(const CollectiveRecord& record);
 
+/// What a rank sends and receives at the moment, in one step. A side that is left out is -1.
+struct ExchangeRecord {
+  int to = -1;
+  int from = -1;
+  std::int64_t out_bytes = 0;
+  std::int64_t in_bytes = 0;
+  std::int64_t entered_ns = 0;  ///< never 0 inside an exchange
+};
+
 /// What the replica does between collectives, and since when. `what` is null before the first.
 struct Activity {
   const char* what = nullptr;
@@ -80,6 +90,23 @@ class FlightRecorder {
   /// Tag of the collective that this rank is in. For the thread of enter() and leave() only.
   const CollectiveTag& current() const { return current_; }
 
+  /// A stay in an exchange, from construction to destruction.
+  class Exchanging {
+   public:
+    /// Its `entered_ns` is now.
+    Exchanging(FlightRecorder& recorder, const ExchangeRecord& what) : recorder_(recorder) {
+      recorder_.begin_exchange(what);
+    }
+    ~Exchanging() { recorder_.exchange_.entered_ns.store(0, std::memory_order_relaxed); }
+    Exchanging(const Exchanging&) = delete;
+    Exchanging& operator=(const Exchanging&) = delete;
+
+   private:
+    FlightRecorder& recorder_;
+  };
+  /// The exchange that this rank is in; nothing where it is in none, or just goes into another one.
+  std::optional<ExchangeRecord> exchange() const;
+
   /// `what` is a string literal, or lives as long as the recorder.
   void set_activity(const char* what);
   Activity activity() const;
@@ -90,7 +117,16 @@ class FlightRecorder {
   std::vector<CollectiveRecord> history() const;
 
  private:
+  void begin_exchange(const ExchangeRecord& what) noexcept;
+
+  /// An ExchangeRecord that others may read while it changes, which then shows in `entered_ns`.
+  struct SharedExchange {
+    std::atomic<int> to{-1}, from{-1};
+    std::atomic<std::int64_t> out_bytes{0}, in_bytes{0}, entered_ns{0};
+  };
+
   CollectiveTag current_;
+  SharedExchange exchange_;
   mutable SpinLock lock_;  // guards records_ and entered_
   std::array<CollectiveRecord, kRecords> records_;
   std::int64_t entered_ =

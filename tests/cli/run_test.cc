@@ -1,8 +1,14 @@
 // Runs that end well: what they print, write and leave behind, whatever the number of replicas.
+#include <sched.h>
+
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
+#include "kernels/processors.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -31,6 +37,32 @@ std::string evaluation_of(const std::filesystem::path& out, const std::string& r
                "--synthetic-test", "64", "--replicas", replicas, "--checkpoint", out.string()});
   EXPECT_TRUE(succeeds(outcome));
   return outcome.out.substr(outcome.out.find('\n'));
+}
+
+/// Threads of a run of one replica while it trains.
+std::ptrdiff_t threads_of_run(const std::string& overlap) {
+  Program program(quick_train({"--epochs", "100000", "--lr", "0.001", "--overlap", overlap}),
+                  {.environment = {{"OPENBLAS_NUM_THREADS", "1"}}});
+  EXPECT_TRUE(program.wait_for("\n    1   "));
+  const auto threads =
+      std::filesystem::directory_iterator("/proc/" + std::to_string(program.pid()) + "/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+TEST(Run, OverlapsWhereAProcessorIsLeftOfThoseThatItMayUse) {
+  std::thread([] {
+    const std::vector<int> allowed = allowed_processors();
+    const std::ptrdiff_t off = threads_of_run("off");
+    EXPECT_EQ(threads_of_run("on"), off + 1);
+    if (usable_processors() > 1) {
+      EXPECT_EQ(threads_of_run("auto"), off + 1);
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(allowed.front()), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(threads_of_run("auto"), off) << "bound to one processor";
+  }).join();
 }
 
 TEST(Run, ShowsTheTableAndTheClassesInPlainText) {

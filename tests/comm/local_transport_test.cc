@@ -1,6 +1,7 @@
 #include "comm/transport/local/local_transport.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "comm/communicator.h"
 #include "kernels/error.h"
+#include "kernels/processors.h"
 #include "kernels/trace.h"
 #include "tests/comm/ranks.h"
 
@@ -196,6 +198,18 @@ TEST(LocalTransport, LosesNoWakeUp) {
                                      view_of(theirs));
     }
   });
+}
+
+TEST(LocalTransport, SpinsOnlyWhereEachRankMayHaveAProcessor) {
+  const std::vector<int> allowed = allowed_processors();
+  EXPECT_EQ(LocalGroup(2).spin().count() > 0, usable_processors() >= 2);
+  std::thread([first = allowed.front()] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(first), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(LocalGroup(2).spin().count(), 0);
+  }).join();
 }
 
 TEST(LocalTransport, SleepsWhileItWaits) {

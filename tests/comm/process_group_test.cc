@@ -2,6 +2,7 @@
 #include "comm/processes/process_group.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "kernels/processors.h"
 #include "tests/comm/failing_transport.h"
 #include "tests/comm/processes.h"
 
@@ -308,6 +310,50 @@ TEST(GlooProcesses, TellTheirAddressesInOneValueEach) {
     const std::string key = "gloo's addresses of process " + std::to_string(process);
     EXPECT_EQ(world.group(1).rendezvous().get(key, 1).size() % 3, 0U);
   }
+}
+
+/// Lets the calling thread run on these processors.
+void bind_to(const std::vector<int>& processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
+  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+TEST_P(ProcessesTest, KnowTheProcessorsOfAllTogether) {
+  const std::vector<int> allowed = allowed_processors();
+  if (allowed.size() < 2 || processor_quota() < 2) GTEST_SKIP() << "one processor";
+  Processes world({2, 1, GetParam()});
+  run_ranks(2, [&](int process) {
+    bind_to({allowed[0]});
+    EXPECT_EQ(world.group(process).processors(20), 1) << "both on the same";
+    bind_to({allowed[static_cast<std::size_t>(process)]});
+    EXPECT_EQ(world.group(process).processors(20), 2) << "each on its own";
+  });
+}
+
+TEST_P(ProcessesTest, ShareMemory) {
+  Processes world({3, 2, GetParam()});
+  std::vector<std::shared_ptr<void>> first(3), second(3);
+  run_ranks(3, [&](int process) {
+    const auto i = static_cast<std::size_t>(process);
+    first[i] = world.group(process).share("first", 10'000, 20);
+    second[i] = world.group(process).share("second", 100, 20);
+    EXPECT_EQ(static_cast<const char*>(first[i].get())[9'999], 0);
+  });
+  static_cast<char*>(first[1].get())[9'999] = 7;
+  for (const auto& memory : first) EXPECT_EQ(static_cast<const char*>(memory.get())[9'999], 7);
+  EXPECT_EQ(static_cast<const char*>(second[0].get())[99], 0);
+}
+
+TEST_P(ProcessesTest, RefuseSharedMemoryOfAnotherSize) {
+  Processes world({2, 1, GetParam()});
+  const auto messages = messages_of_ranks(
+      2, [&](int process) { world.group(process).share("key", process == 0 ? 5'000 : 100, 20); });
+  EXPECT_EQ(messages[0], "");
+  EXPECT_EQ(messages[1],
+            "the memory that process 0 shares cannot be used: it has 8192 bytes and not 4096; "
+            "start all processes with the same program, or use --replicas in one process");
 }
 
 TEST_P(ProcessesTest, MustHaveTheSameNumberOfReplicas) {

@@ -2,13 +2,17 @@
 // all-reduce there that is cut short. (What it computes: process_operations_test.cc.)
 #include "comm/transport/shm/shm_heap.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -68,66 +72,128 @@ TEST(ShmHeap, GivesZerosAndAnAddressForNothing) {
   EXPECT_TRUE(heap.find(nothing.data(), 0).in_reach());
 }
 
-TEST(ShmReach, IsTheSameMemory) {
-  ShmHeap heap;
-  ShmReach reach(2);
-  const Buffer buffer(heap, 8'000);
-  auto* there = static_cast<std::byte*>(reach.at(1, ::getpid(), heap.find(at(buffer, 4'096), 8)));
+TEST(SealedMemory, KeepsItsSizeAndIsNoProgram) {
+  const SealedMemory memory = SealedMemory::make("test", 10'000);
+  struct stat status {};
+  ASSERT_EQ(::fstat(memory.descriptor(), &status), 0);
+  EXPECT_EQ(status.st_size, 12'288) << "whole pages";
+  EXPECT_EQ(::ftruncate(memory.descriptor(), 4'096), -1);
+  EXPECT_EQ(::ftruncate(memory.descriptor(), 16'384), -1);
+  EXPECT_EQ(::fcntl(memory.descriptor(), F_ADD_SEALS, F_SEAL_WRITE), -1);
+  constexpr int kExecSeal = 0x20;  // F_SEAL_EXEC, of Linux 6.3
+  if ((::fcntl(memory.descriptor(), F_GET_SEALS) & kExecSeal) == 0) {
+    GTEST_SKIP() << "this kernel does not know MFD_NOEXEC_SEAL";
+  }
+  EXPECT_EQ(status.st_mode & 0111U, 0U);
+  EXPECT_EQ(::fchmod(memory.descriptor(), 0700), -1);
+}
+
+/// One process with two ranks, of which rank 1 shows memory and the other reaches it.
+class ShmReachTest : public testing::Test {
+ protected:
+  std::byte* reach(const ShmPlace& place) {
+    shown_.hand_over(place);
+    return static_cast<std::byte*>(reach_.at(1, place));
+  }
+  /// Why the reader refuses 100 bytes that come with `descriptor`.
+  std::string refusal_of(int descriptor) {
+    mesh_.hand_over(0, {.rank = 1, .memory = 7, .bytes = 100}, descriptor);
+    try {
+      reach_.at(1, {.memory = 7, .begin = 0, .bytes = 100});
+    } catch (const CommError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  static std::string refused(const std::string& why) {
+    return "the memory of rank 1 cannot be reached: " + why +
+           "; use --transport gloo, or --replicas in one process";
+  }
+
+  Rendezvous rendezvous_{{0, 1, new_run(), "test"}, {}};
+  MemoryMesh mesh_{rendezvous_, 20};
+  ShmHeap heap_;
+  ShmShown shown_{heap_, mesh_, 1, 2};
+  ShmReach reach_{mesh_, 2};
+};
+
+TEST_F(ShmReachTest, IsTheSameMemory) {
+  const Buffer buffer(heap_, 8'000);
+  std::byte* there = reach(heap_.find(at(buffer, 4'096), 8));
   EXPECT_NE(there, at(buffer, 4'096));
   *at(buffer, 4'096) = std::byte{7};
   EXPECT_EQ(*there, std::byte{7});
   there[1] = std::byte{8};
   EXPECT_EQ(*at(buffer, 4'097), std::byte{8});
-  EXPECT_EQ(reach.at(1, ::getpid(), heap.find(at(buffer, 4'100), 8)), there + 4) << "mapped once";
+  EXPECT_EQ(reach(heap_.find(at(buffer, 4'100), 8)), there + 4) << "mapped once";
 }
 
-TEST(ShmReach, KeepsWhatItsOwnerGaveBack) {
-  ShmHeap heap;
-  ShmReach reach(1);
+TEST_F(ShmReachTest, KeepsWhatItsOwnerGaveBack) {
   std::byte* there = nullptr;
   {
-    const Buffer buffer(heap, 100);
+    const Buffer buffer(heap_, 100);
     *at(buffer, 50) = std::byte{9};
-    there = static_cast<std::byte*>(reach.at(0, ::getpid(), heap.find(buffer.data(), 100)));
+    there = reach(heap_.find(buffer.data(), 100));
   }
   EXPECT_EQ(there[50], std::byte{9});
   there[50] = std::byte{1};  // as a rank may that has not heard of an error yet
 }
 
-TEST(ShmReach, LetsGoOfTheOldest) {
-  ShmHeap heap;
-  ShmReach reach(1);
-  for (int i = 0; i < 5 * static_cast<int>(ShmReach::kKept); ++i) {
-    const Buffer buffer(heap, 4'096);
-    *at(buffer, 0) = static_cast<std::byte>(i);
-    const ShmPlace place = heap.find(buffer.data(), 4'096);
-    EXPECT_EQ(*static_cast<std::byte*>(reach.at(0, ::getpid(), place)), static_cast<std::byte>(i));
+/// Memories that this process maps.
+std::ptrdiff_t mapped_memories() {
+  std::ifstream maps("/proc/self/maps");
+  const std::string all{std::istreambuf_iterator<char>(maps), {}};
+  std::ptrdiff_t count = 0;
+  for (std::size_t at = 0; (at = all.find("memfd:ringlet heap", at)) != std::string::npos; ++at) {
+    ++count;
   }
+  return count;
 }
 
-std::string message_of_reach(int pid, const ShmPlace& place) {
-  ShmReach reach(4);
+TEST_F(ShmReachTest, LetsGoOfTheOldestAndGetsItAgain) {
+  constexpr int kMany = 5 * static_cast<int>(ShmShown::kKept);
+  std::vector<Buffer> buffers;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kMany; ++i) {
+      if (round == 0) buffers.emplace_back(heap_, 4'096);
+      const Buffer& buffer = buffers[static_cast<std::size_t>(i)];
+      *at(buffer, 0) = static_cast<std::byte>(i + round);
+      EXPECT_EQ(*reach(heap_.find(buffer.data(), 4'096)), static_cast<std::byte>(i + round));
+    }
+  }
+  EXPECT_EQ(mapped_memories(), kMany + static_cast<std::ptrdiff_t>(ShmShown::kKept));
+}
+
+TEST_F(ShmReachTest, SaysThatNothingWasHandedOver) {
+  const Buffer buffer(heap_, 100);
   try {
-    reach.at(3, pid, place);
+    reach_.at(1, heap_.find(buffer.data(), 100));
+    FAIL();
   } catch (const CommError& error) {
-    return error.what();
+    EXPECT_EQ(error.what(), refused("its process has not handed it over"));
   }
-  return "";
 }
 
-TEST(ShmReach, SaysWhatIsNotThere) {
-  ShmHeap heap;
-  const Buffer buffer(heap, 100);
-  ShmPlace place = heap.find(buffer.data(), 100);
-  const std::string instead = "; use --transport gloo, or --replicas in one process";
-  const std::string name =
-      "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(place.descriptor);
-  place.memory += 1;
-  EXPECT_EQ(message_of_reach(::getpid(), place), "the memory of rank 3 cannot be reached: " + name +
-                                                     " is something else by now" + instead);
-  place.descriptor = 1'000'000;
-  EXPECT_EQ(message_of_reach(::getpid(), place),
-            "the memory of rank 3 cannot be reached: No such file or directory" + instead);
+TEST_F(ShmReachTest, RefusesMemoryThatCanBeCutShort) {
+  const Descriptor open_ended(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(open_ended.get(), 4'096), 0);
+  EXPECT_EQ(refusal_of(open_ended.get()), refused("its size is not sealed"));
+  ASSERT_EQ(::fcntl(open_ended.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+  EXPECT_EQ(refusal_of(open_ended.get()), refused("its size is not sealed")) << "for good";
+  const Descriptor no_memory(::open("/dev/zero", O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(refusal_of(no_memory.get()), refused("its size is not sealed"));
+}
+
+TEST_F(ShmReachTest, RefusesMemoryOfAnotherSize) {
+  const SealedMemory longer = SealedMemory::make("test", 5'000);
+  EXPECT_EQ(refusal_of(longer.descriptor()), refused("it has 8192 bytes and not 4096"));
+  const SealedMemory fitting = SealedMemory::make("test", 100);
+  EXPECT_EQ(refusal_of(fitting.descriptor()), "");
+  EXPECT_THROW(reach_.at(1, {.memory = 7, .begin = 50, .bytes = 51}), CommError);
+}
+
+TEST_F(ShmReachTest, SaysThatThereAreTooManyOpenFiles) {
+  EXPECT_EQ(refusal_of(-1), refused("this process may open no more files (ulimit -n)"));
 }
 
 constexpr Split kThree{3, 1, ProcessTransport::shm};

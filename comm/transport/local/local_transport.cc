@@ -12,7 +12,9 @@
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "kernels/error.h"
+#include "kernels/processors.h"
 #include "kernels/reduce.h"
+#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -29,7 +31,7 @@ void take(Stream& stream, const void* arriving, const View& in, Combine combine)
 
 std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options) {
   if (options.spin_microseconds < 0) {
-    return spin_time(size, static_cast<int>(std::thread::hardware_concurrency()));
+    return spin_time(size, usable_processors());
   }
   return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
 }
@@ -51,7 +53,7 @@ class LocalTransport final : public Transport {
   std::optional<RankStatus> look_at(int other) const override {
     if (!group_.holds(other)) return group_.look_elsewhere_(other);
     const FlightRecorder& recorder = group_.transport(other).recorder();
-    return RankStatus{recorder.latest(), recorder.activity()};
+    return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(), now_ns()};
   }
   CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return group_.replicas() == size() ? &peers_ : nullptr; }
@@ -217,6 +219,16 @@ LocalGroup::~LocalGroup() = default;
 Transport& LocalGroup::transport(int rank) {
   require(holds(rank), "LocalGroup::transport", "there is no such rank");
   return *transports_[place(rank)];
+}
+
+std::shared_ptr<void> LocalGroup::share(const std::string& /*key*/, std::int64_t bytes,
+                                        double /*timeout_seconds*/) {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  const auto count = (static_cast<std::size_t>(bytes) + sizeof(Line) - 1) / sizeof(Line);
+  const std::shared_ptr<Line[]> lines(new Line[count]());
+  return {lines, lines.get()};
 }
 
 bool LocalGroup::abort(int rank, const std::string& message) noexcept {

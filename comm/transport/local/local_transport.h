@@ -28,8 +28,9 @@
 // one process among several (process_group.h). Ranks are the world's everywhere; exchanges reach
 // those of the group.
 //
-// Waiting spins for a few microseconds (only where every rank can have a processor), then sleeps on
-// the rank's own doorbell, which its peers ring only if somebody sleeps there.
+// Waiting spins for a few microseconds (only where every rank can have a processor of those that
+// this process may use), then sleeps on the rank's own doorbell, which its peers ring only if
+// somebody sleeps there.
 #pragma once
 
 #include <atomic>
@@ -120,8 +121,12 @@ class LocalGroup final : public Group {
     require(mine.has_value(), "Group::agree", "at least one process brings the value");
     return *mine;
   }
+  std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
+                              double timeout_seconds) override;
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
+  /// How long its ranks spin before they sleep.
+  std::chrono::nanoseconds spin() const { return spin_; }
 
  private:
   friend class LocalPeerAccess;

@@ -1,14 +1,12 @@
 #include "comm/transport/shm/shm_heap.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "comm/errors.h"
 #include "kernels/error.h"
@@ -17,39 +15,15 @@ namespace ringlet::comm {
 
 namespace {
 
-/// Whole pages, at least one.
-std::size_t length_of(std::int64_t bytes) {
-  constexpr std::int64_t kPage = 4096;
-  return static_cast<std::size_t>(std::max<std::int64_t>(1, (bytes + kPage - 1) / kPage) * kPage);
-}
-
-/// Closed where its owner does not keep it.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
+SealedMemory make_memory(std::int64_t bytes) {
+  try {
+    return SealedMemory::make("ringlet heap", bytes);
+  } catch (const std::exception& error) {
+    throw OutOfMemoryError(
+        fmt::format("{} KiB that processes share cannot be had: {}; use a smaller batch, or "
+                    "--transport gloo",
+                    bytes >> 10, error.what()));
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int get() const { return number_; }
-  int keep() {
-    const int kept = number_;
-    number_ = -1;
-    return kept;
-  }
-
- private:
-  int number_;
-};
-
-[[noreturn]] void fail_to_allocate(std::int64_t bytes) {
-  const std::string why = std::generic_category().message(errno);
-  throw OutOfMemoryError(
-      fmt::format("{} KiB that processes share cannot be had: {}; use a smaller batch, or "
-                  "--transport gloo",
-                  bytes >> 10, why));
 }
 
 [[noreturn]] void fail_to_reach(int rank, const std::string& why) {
@@ -59,43 +33,20 @@ class Descriptor {
                   rank, why));
 }
 
-[[noreturn]] void fail_to_reach_by_errno(int rank) {
-  fail_to_reach(rank, std::generic_category().message(errno));
-}
-
 }  // namespace
 
-ShmHeap::~ShmHeap() {
-  for (const auto& [address, memory] : memories_) {
-    ::munmap(const_cast<std::byte*>(address), length_of(memory.bytes));
-    ::close(memory.descriptor);
-  }
-}
-
 void* ShmHeap::allocate(std::int64_t bytes) {
-  Descriptor descriptor(::memfd_create("ringlet heap", MFD_CLOEXEC));
-  struct stat status {};
-  if (descriptor.get() < 0 ||
-      ::ftruncate(descriptor.get(), static_cast<off_t>(length_of(bytes))) != 0 ||
-      ::fstat(descriptor.get(), &status) != 0) {
-    fail_to_allocate(bytes);
-  }
-  void* address =
-      ::mmap(nullptr, length_of(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-  if (address == MAP_FAILED) fail_to_allocate(bytes);
+  SealedMemory memory = make_memory(bytes);
+  std::byte* const address = memory.data();
   const std::lock_guard lock(mutex_);
-  memories_[static_cast<const std::byte*>(address)] = {descriptor.keep(), status.st_ino, bytes};
+  memories_.emplace(address, Numbered{++made_, std::move(memory)});
   version_.fetch_add(1, std::memory_order_release);
   return address;
 }
 
-void ShmHeap::deallocate(void* address, std::int64_t bytes) noexcept {
+void ShmHeap::deallocate(void* address, std::int64_t /*bytes*/) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = memories_.find(static_cast<const std::byte*>(address));
-  if (found == memories_.end()) return;
-  ::munmap(address, length_of(bytes));
-  ::close(found->second.descriptor);
-  memories_.erase(found);
+  if (memories_.erase(static_cast<const std::byte*>(address)) == 0) return;
   version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -104,41 +55,71 @@ ShmPlace ShmHeap::find(const void* address, std::int64_t bytes) const {
   const std::lock_guard lock(mutex_);
   auto after = memories_.upper_bound(begin);
   if (after == memories_.begin()) return {};
-  const auto& [base, memory] = *--after;
-  if (begin + bytes > base + memory.bytes) return {};
-  return {memory.descriptor, memory.id, memory.bytes, begin - base};
+  const auto& [base, known] = *--after;
+  if (begin + bytes > base + known.memory.bytes()) return {};
+  return {known.number, begin - base, bytes};
 }
 
-ShmReach::~ShmReach() {
-  for (const auto& of_rank : mapped_) {
-    for (const Mapping& mapping : of_rank) ::munmap(mapping.address, length_of(mapping.bytes));
-  }
-}
-
-void* ShmReach::at(int rank, int pid, const ShmPlace& place) {
-  std::vector<Mapping>& known = mapped_[static_cast<std::size_t>(rank)];
-  auto mapping = std::find_if(known.begin(), known.end(), [&place](const Mapping& candidate) {
-    return candidate.memory == place.memory;
+void ShmHeap::hand_over(const MemoryMesh& mesh, int process, MemoryNote note) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(memories_.begin(), memories_.end(), [&note](const auto& known) {
+    return known.second.number == note.memory;
   });
-  if (mapping == known.end()) {
-    const std::string name = fmt::format("/proc/{}/fd/{}", pid, place.descriptor);
-    const Descriptor descriptor(::open(name.c_str(), O_RDWR | O_CLOEXEC));
-    struct stat status {};
-    if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
-      fail_to_reach_by_errno(rank);
-    }
-    if (status.st_ino != place.memory) fail_to_reach(rank, name + " is something else by now");
-    // Populated: else the first collective would come upon page after page that is not there.
-    void* address = ::mmap(nullptr, length_of(place.bytes), PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_POPULATE, descriptor.get(), 0);
-    if (address == MAP_FAILED) fail_to_reach_by_errno(rank);
-    if (known.size() == kKept) {
-      ::munmap(known.front().address, length_of(known.front().bytes));
-      known.erase(known.begin());
-    }
-    mapping = known.insert(known.end(), {place.memory, address, place.bytes});
+  if (found == memories_.end()) return;
+  const SealedMemory& memory = found->second.memory;
+  note.bytes = memory.bytes();
+  mesh.hand_over(process, note, memory.descriptor());
+}
+
+void ShmShown::hand_over(const ShmPlace& place) {
+  if (std::find(handed_.begin(), handed_.end(), place.memory) != handed_.end()) return;
+  MemoryNote note{.rank = rank_, .memory = place.memory};
+  if (handed_.size() == kKept) {
+    note.instead_of = handed_.front();
+    handed_.erase(handed_.begin());
   }
-  return static_cast<std::byte*>(mapping->address) + place.begin;
+  for (int process = 0; process < mesh_.processes(); ++process) {
+    const bool reads_it = process != rank_ / replicas_ || replicas_ > 1;
+    if (reads_it) heap_.hand_over(mesh_, process, note);
+  }
+  handed_.push_back(place.memory);
+}
+
+void* ShmReach::at(int rank, const ShmPlace& place) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Mapping>& known = mapped_[static_cast<std::size_t>(rank)];
+  while (true) {
+    const auto mapping = std::find_if(known.begin(), known.end(), [&place](const Mapping& other) {
+      return other.number == place.memory;
+    });
+    if (mapping == known.end()) {
+      take_next(rank);
+      continue;
+    }
+    const SealedMemory& memory = mapping->memory;
+    if (place.begin < 0 || place.begin + place.bytes > memory.bytes()) {
+      fail_to_reach(rank, "it ends before what is shown");
+    }
+    return memory.data() + place.begin;
+  }
+}
+
+/// Maps what the process of `rank` has handed over next, of whichever of its ranks.
+void ShmReach::take_next(int rank) {
+  const int process = rank / replicas_;
+  const std::optional<HandedMemory> handed = mesh_.take(process);
+  if (!handed) fail_to_reach(rank, "its process has not handed it over");
+  const MemoryNote& note = handed->note;
+  if (note.rank / replicas_ != process) fail_to_reach(rank, "another rank's came in its place");
+  std::vector<Mapping>& known = mapped_[static_cast<std::size_t>(note.rank)];
+  std::erase_if(known, [&note](const Mapping& old) { return old.number == note.instead_of; });
+  try {
+    // Every page: else the first collective would come upon page after page that is not there.
+    known.push_back(
+        {note.memory, SealedMemory::map(handed->file, note.bytes, SealedMemory::Pages::all)});
+  } catch (const std::exception& error) {
+    fail_to_reach(rank, error.what());
+  }
 }
 
 }  // namespace ringlet::comm

@@ -1,12 +1,13 @@
 // ShmHeap: memory of this process that the other processes of a run read and write in place.
-// ShmReach: the memory of the other processes, as this one reaches it.
+// ShmReach: the memory that ranks show, as this process reaches it.
 //
-// Each allocation is a memory of its own, without a name in any file system (memfd_create). A rank
-// shows in which of them its data lie, and where (ShmPlace). Another process opens that as
-// /proc/PID/fd/N, which the kernel grants to processes of the same user, and maps it once.
+// Each allocation is a memory of its own (sealed_memory.h). A rank that shows data for the first
+// time hands their memory to all processes (processes/memory_mesh.h), and each maps it once. In
+// which memory its data lie, and where, stands in a ShmPlace.
 //
-// It keeps the mapping. So a process that frees its memory, or dies, takes nothing from the others:
-// what they still write after an error goes to memory that nobody else uses any more.
+// A mapping outlives what its owner does. So a process that frees its memory, or dies, takes
+// nothing from the others: what they still write after an error goes to memory that nobody else
+// uses any more. The owner says which of a rank's memories the others let go of for a new one.
 #pragma once
 
 #include <atomic>
@@ -16,25 +17,25 @@
 #include <mutex>
 #include <vector>
 
+#include "comm/processes/memory_mesh.h"
+#include "comm/transport/sealed_memory.h"
 #include "kernels/allocator.h"
 
 namespace ringlet::comm {
 
 /// A range of memory, as other processes can find it.
 struct ShmPlace {
-  int descriptor = -1;       ///< in the owner's process; -1: it is nothing that others reach
-  std::uint64_t memory = 0;  ///< its number, unique on this machine since it started
-  std::int64_t bytes = 0;    ///< of the whole memory
+  std::uint64_t memory = 0;  ///< its number in the owner's process; 0: nothing that others reach
   std::int64_t begin = 0;    ///< of the range in it, in bytes
+  std::int64_t bytes = 0;    ///< of the range
 
-  bool in_reach() const { return descriptor >= 0; }
+  bool in_reach() const { return memory != 0; }
+  bool operator==(const ShmPlace&) const = default;
 };
 
 /// The memory of one process, for all its ranks. Any thread.
 class ShmHeap final : public Allocator {
  public:
-  ~ShmHeap() override;
-
   /// Zeros, at the beginning of a page. Pages that nobody touches take no memory.
   void* allocate(std::int64_t bytes) override;
   void deallocate(void* address, std::int64_t bytes) noexcept override;
@@ -43,41 +44,65 @@ class ShmHeap final : public Allocator {
   ShmPlace find(const void* address, std::int64_t bytes) const;
   /// Changes whenever what find() says may change.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// Hands `note.memory`, whose length it adds, to `process`. Throws CommError.
+  void hand_over(const MemoryMesh& mesh, int process, MemoryNote note) const;
 
  private:
-  struct Memory {
-    int descriptor;
-    std::uint64_t id;
-    std::int64_t bytes;
+  struct Numbered {
+    std::uint64_t number;
+    SealedMemory memory;
   };
 
   mutable std::mutex mutex_;
-  std::map<const std::byte*, Memory> memories_;  // by address
+  std::map<const std::byte*, Numbered> memories_;  // by address
+  std::uint64_t made_ = 0;
   std::atomic<std::uint64_t> version_{1};
 };
 
-/// Maps other processes' memory into this process's addresses. One thread at a time.
+/// What one rank has shown the others, and they have mapped. One thread.
+class ShmShown {
+ public:
+  ShmShown(const ShmHeap& heap, const MemoryMesh& mesh, int rank, int replicas)
+      : heap_(heap), mesh_(mesh), rank_(rank), replicas_(replicas) {}
+
+  /// Hands the memory of `place` to all processes that do not have it. To be called before the
+  /// place is shown. Throws CommError.
+  void hand_over(const ShmPlace& place);
+
+  static constexpr std::size_t kKept = 8;  ///< memories of a rank that the others keep
+
+ private:
+  const ShmHeap& heap_;
+  const MemoryMesh& mesh_;
+  int rank_;
+  int replicas_;
+  std::vector<std::uint64_t> handed_;  // the oldest first
+};
+
+/// Maps what ranks show into this process's addresses, for all its ranks. Any thread.
 class ShmReach {
  public:
-  explicit ShmReach(int ranks) : mapped_(static_cast<std::size_t>(ranks)) {}
-  ~ShmReach();
-  ShmReach(const ShmReach&) = delete;
-  ShmReach& operator=(const ShmReach&) = delete;
+  ShmReach(const MemoryMesh& mesh, int ranks)
+      : mesh_(mesh),
+        replicas_(ranks / mesh.processes()),
+        mapped_(static_cast<std::size_t>(ranks)) {}
 
-  /// Address of `place`, which belongs to `rank` in process `pid`. It stays valid until kKept other
-  /// memories of that rank have been asked for. Throws CommError.
-  void* at(int rank, int pid, const ShmPlace& place);
-
-  static constexpr std::size_t kKept = 8;
+  /// Address of a place that `rank` shows. It stays valid until that rank has shown
+  /// ShmShown::kKept other memories. Throws CommError.
+  void* at(int rank, const ShmPlace& place);
 
  private:
   struct Mapping {
-    std::uint64_t memory;
-    void* address;
-    std::int64_t bytes;
+    std::uint64_t number;
+    SealedMemory memory;
   };
 
-  std::vector<std::vector<Mapping>> mapped_;  // by rank, the oldest first
+  void take_next(int rank);
+
+  const MemoryMesh& mesh_;
+  int replicas_;  // of each process
+  std::mutex mutex_;
+  std::vector<std::vector<Mapping>> mapped_;  // by rank
 };
 
 }  // namespace ringlet::comm

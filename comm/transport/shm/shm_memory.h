@@ -4,10 +4,8 @@
 //   window    two a rank      what a rank shows the others, written by it alone
 //   channel   one a pair      messages from one rank to another, in slots that are used in turn
 //
-// The memory has no name in any file system (memfd_create): there is no file to leave behind,
-// /dev/shm and its size, which containers make small, play no part, and it is gone with the last
-// process that maps it. Process 0 makes it; the others open it as /proc/PID/fd/N, which the kernel
-// grants to processes of the same user. Pages that nobody touches take no memory.
+// All of it is zero at first, as new memory is: so nobody has to make anything in it before the
+// others look. Pages that nobody touches take no memory.
 //
 // Everything that ranks wait for is an atomic that is lock-free, so it works between processes.
 #pragma once
@@ -16,7 +14,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <utility>
 
 #include "comm/report/flight_recorder.h"
 #include "comm/transport/doorbell.h"
@@ -28,7 +27,6 @@ namespace ringlet::comm {
 /// What a rank shows the others. Sessions are numbered 1, 2, 3, ...; all ranks open the same ones.
 struct ShmBoard {
   Doorbell doorbell;
-  int pid = 0;  ///< of the rank's process, set before its first session
   /// A rank comes to session n + 2 only when everybody has come to n + 1 and has therefore read
   /// what was shown in n: two of these are enough.
   struct alignas(64) Shown {
@@ -63,17 +61,10 @@ class ShmMemory {
   /// So small that the windows of a few ranks stay in the nearer caches.
   static constexpr std::int64_t kWindowBytes = 256 << 10;
 
-  /// New memory for so many ranks. Throws CommError.
-  static ShmMemory make(int ranks);
-  /// Maps the memory that another process's address() names. Throws CommError, also for another
-  /// size.
-  static ShmMemory open(int ranks, const std::string& address);
-  ~ShmMemory();
-  ShmMemory(ShmMemory&& other) noexcept;
-  ShmMemory& operator=(ShmMemory&&) = delete;
-
-  /// The path by which other processes open the memory, as long as this object lives.
-  std::string address() const;
+  /// Bytes that so many ranks need.
+  static std::int64_t bytes_for(int ranks);
+  /// `shared`: so many bytes, which all processes map (Group::share).
+  ShmMemory(int ranks, std::shared_ptr<void> shared) : ranks_(ranks), shared_(std::move(shared)) {}
 
   ShmBoard& board(int rank) const;
   ShmChannel& channel(int from, int to) const;
@@ -81,12 +72,12 @@ class ShmMemory {
   View window(int rank, int which) const;
 
  private:
-  ShmMemory(int ranks, int descriptor);
-  void map();
+  std::byte* at(std::size_t offset) const {
+    return static_cast<std::byte*>(shared_.get()) + offset;
+  }
 
   int ranks_;
-  int descriptor_;
-  std::byte* memory_ = nullptr;
+  std::shared_ptr<void> shared_;
 };
 
 }  // namespace ringlet::comm

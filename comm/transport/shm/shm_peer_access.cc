@@ -9,13 +9,15 @@
 
 namespace ringlet::comm {
 
-ShmPeerAccess::ShmPeerAccess(const ShmMemory& memory, const ShmHeap& heap, Transport& transport,
+ShmPeerAccess::ShmPeerAccess(ShmShared& shared, Transport& transport,
                              RankWait<ProcessGroup>& waiting)
     : PeerRanges(transport, kernels_, last_cache_bytes()),
-      memory_(memory),
-      heap_(heap),
+      memory_(shared.memory),
+      heap_(shared.heap),
+      reach_(shared.reach),
       waiting_(waiting),
-      reach_(transport.size()) {}
+      handed_(heap_, shared.mesh, transport.rank(), transport.world().local_size),
+      reached_(static_cast<std::size_t>(transport.size())) {}
 
 const ShmPlace& ShmPeerAccess::place_of(const View& data) {
   const std::uint64_t version = heap_.version();
@@ -37,6 +39,7 @@ void ShmPeerAccess::open(Stream&, const View& mine) {
   require(place.in_reach() || mine.bytes() == 0 ||
               mine.data() == memory_.window(transport().rank(), window_).data(),
           "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
+  if (place.in_reach()) handed_.hand_over(place);
   meet_and_show(mine.bytes(), place);
   for (int rank = 0; rank < transport().size(); ++rank) {
     void* data = memory_.window(rank, window_).data();
@@ -49,11 +52,15 @@ void ShmPeerAccess::open(Stream&, const View& mine) {
 }
 
 void* ShmPeerAccess::data_of(int rank) {
+  const ShmPlace& place = shown_by(rank).place;
+  Reached& latest = reached_[static_cast<std::size_t>(rank)];
+  if (latest.place == place) return latest.data;
   try {
-    return reach_.at(rank, memory_.board(rank).pid, shown_by(rank).place);
+    latest = {place, reach_.at(rank, place)};
   } catch (const CommError& error) {  // that rank may have given up its memory with the world
     waiting_.fail_unless_explained<CommError>(error.what());
   }
+  return latest.data;
 }
 
 void ShmPeerAccess::meet(Stream&) { meet_and_show(0, {}); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/transport/peer_ranges.h"
 #include "comm/transport/rank_wait.h"
@@ -13,11 +14,18 @@ namespace ringlet::comm {
 
 class ProcessGroup;
 
+/// What the ranks of one process share with each other, and with those of other processes.
+struct ShmShared {
+  ShmMemory memory;
+  const MemoryMesh& mesh;  ///< outlives this
+  ShmReach reach;
+  ShmHeap heap{};
+};
+
 class ShmPeerAccess final : public PeerRanges {
  public:
   /// For the rank of `transport`. All of them outlive this.
-  ShmPeerAccess(const ShmMemory& memory, const ShmHeap& heap, Transport& transport,
-                RankWait<ProcessGroup>& waiting);
+  ShmPeerAccess(ShmShared& shared, Transport& transport, RankWait<ProcessGroup>& waiting);
 
   std::int64_t window_bytes() const override { return ShmMemory::kWindowBytes; }
   bool can_show(const View& mine) override;
@@ -39,8 +47,15 @@ class ShmPeerAccess final : public PeerRanges {
 
   const ShmMemory& memory_;
   const ShmHeap& heap_;
+  ShmReach& reach_;
   RankWait<ProcessGroup>& waiting_;
-  ShmReach reach_;
+  ShmShown handed_;
+  /// What each rank showed last: most show the same again.
+  struct Reached {
+    ShmPlace place;
+    void* data = nullptr;
+  };
+  std::vector<Reached> reached_;
   const MemoryOperations kernels_{};
   std::uint64_t session_ = 0;  // the latest one that this rank came to
   // The last answer of place_of(): most calls ask for the same again.

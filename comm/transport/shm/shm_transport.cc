@@ -1,17 +1,15 @@
 #include "comm/transport/shm/shm_transport.h"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
-#include <exception>
+#include <utility>
 
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
-#include "comm/transport/shm/shm_heap.h"
 #include "comm/transport/shm/shm_memory.h"
 #include "comm/transport/shm/shm_peer_access.h"
 #include "kernels/device.h"
@@ -20,8 +18,6 @@
 namespace ringlet::comm {
 
 namespace {
-
-constexpr const char* kKey = "shared memory";
 
 /// Bytes [begin, begin + bytes) of `of`.
 template <class V>
@@ -49,18 +45,15 @@ struct Progress {
 
 class ShmTransport final : public Transport {
  public:
-  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmMemory> memory,
-               std::shared_ptr<ShmHeap> heap, Transport& local)
+  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmShared> shared, Transport& local,
+               std::chrono::nanoseconds spin)
       : Transport(local.world()),
         group_(group),
-        memory_(std::move(memory)),
-        heap_(std::move(heap)),
+        shared_(std::move(shared)),
+        memory_(shared_->memory),
         local_(local),
-        waiting_(group, *this, memory_->board(rank()).doorbell,
-                 spin_time(size(), static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)))),
-        peers_(*memory_, *heap_, *this, waiting_) {
-    memory_->board(rank()).pid = ::getpid();
-  }
+        waiting_(group, *this, memory_.board(rank()).doorbell, spin),
+        peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
@@ -69,11 +62,11 @@ class ShmTransport final : public Transport {
   CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
   PeerAccess* peer_access() override { return &peers_; }
   Allocator& allocator(Device& device) override {
-    return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(*heap_) : device;
+    return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(shared_->heap) : device;
   }
 
   /// Gets this rank out of its wait; the group is aborted already. Any thread.
-  void wake() { memory_->board(rank()).doorbell.ring(); }
+  void wake() { memory_.board(rank()).doorbell.ring(); }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -85,8 +78,8 @@ class ShmTransport final : public Transport {
   void check(int from, const ShmChannel::Slot& first, std::int64_t bytes);
 
   ProcessGroup& group_;
-  std::shared_ptr<ShmMemory> memory_;
-  std::shared_ptr<ShmHeap> heap_;
+  std::shared_ptr<ShmShared> shared_;
+  const ShmMemory& memory_;
   Transport& local_;
   RankWait<ProcessGroup> waiting_;
   ShmPeerAccess peers_;
@@ -96,8 +89,8 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
                                Combine combine) {
   waiting_.throw_if_aborted();
   Progress sending, receiving;
-  if (to != kNobody) sending = Progress(memory_->channel(rank(), to), out.bytes());
-  if (from != kNobody) receiving = Progress(memory_->channel(from, rank()), in.bytes());
+  if (to != kNobody) sending = Progress(memory_.channel(rank(), to), out.bytes());
+  if (from != kNobody) receiving = Progress(memory_.channel(from, rank()), in.bytes());
   const bool in_place = to != kNobody && from != kNobody && in.data() == out.data();
 
   const auto can_send = [&sending] {
@@ -133,7 +126,7 @@ void ShmTransport::send_piece(int to, const ConstView& out, Progress& sending) {
   slot.tag = recorder().current();
   copy_across(slot.data.data(), static_cast<const std::byte*>(out.data()) + sending.done, bytes);
   channel.sent.store(piece + 1);
-  memory_->board(to).doorbell.ring();
+  memory_.board(to).doorbell.ring();
   sending.advance(bytes);
 }
 
@@ -152,7 +145,7 @@ void ShmTransport::take_piece(Stream& stream, int from, const View& in, Combine 
                 ConstView(slot.data.data(), into.shape(), into.dtype()), into);
   }
   channel.taken.store(piece + 1);
-  memory_->board(from).doorbell.ring();
+  memory_.board(from).doorbell.ring();
   receiving.advance(bytes);
 }
 
@@ -164,26 +157,18 @@ void ShmTransport::check(int from, const ShmChannel::Slot& first, std::int64_t b
                                                 bytes, recorder().latest()));
 }
 
-std::shared_ptr<ShmMemory> share_memory(ProcessGroup& group, double timeout_seconds) {
-  Rendezvous& rendezvous = group.rendezvous();
-  if (group.process() == 0) {
-    auto memory = std::make_shared<ShmMemory>(ShmMemory::make(group.size()));
-    rendezvous.set(kKey, memory->address());
-    return memory;
-  }
-  const std::string address = rendezvous.get(kKey, timeout_seconds);
-  return std::make_shared<ShmMemory>(ShmMemory::open(group.size(), address));
-}
-
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds) {
-  const std::shared_ptr<ShmMemory> memory = share_memory(group, timeout_seconds);
-  const auto heap = std::make_shared<ShmHeap>();
+  ShmMemory memory(group.size(), group.share("shared memory", ShmMemory::bytes_for(group.size()),
+                                             timeout_seconds));
+  const std::shared_ptr<ShmShared> shared(
+      new ShmShared{std::move(memory), group.mesh(), ShmReach(group.mesh(), group.size())});
+  const auto spin = spin_time(group.size(), group.processors(timeout_seconds));
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < group.replicas(); ++i) {
     auto transport = std::make_unique<ShmTransport>(
-        group, memory, heap, group.local().transport(group.first_rank() + i));
+        group, shared, group.local().transport(group.first_rank() + i), spin);
     group.on_abort([rank = transport.get()] { rank->wake(); });
     transports.push_back(std::move(transport));
   }

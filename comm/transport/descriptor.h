@@ -1,0 +1,30 @@
+// Descriptor: an open file, closed where its owner does not pass it on.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace ringlet::comm {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (open()) ::close(number_);
+  }
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+
+  bool open() const { return number_ >= 0; }
+  int get() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace ringlet::comm
