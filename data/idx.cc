@@ -62,6 +62,10 @@ class IdxReader {
     require_magic(read_magic(header_bytes(dimensions)), dimensions);
     IdxArray array;
     const std::uint64_t bytes = read_sizes(dimensions, array.sizes);
+    if (bytes > memory_bytes()) {
+      fail("its " + std::to_string(bytes) + " bytes are more than this machine's memory (" +
+           std::to_string(memory_bytes()) + "); take a part of the data");
+    }
     read_values(bytes, header_bytes(dimensions), array.values);
     require_end(header_bytes(dimensions) + bytes);
     return array;

@@ -16,10 +16,16 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// "ringlet: error: MESSAGE"; nothing where another process of `--processes N` has told of one.
+/// "ringlet: error: MESSAGE", on one printable line whatever the message quotes; nothing where
+/// another process of `--processes N` has told of one.
 void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);
+
+/// Flushes the streams and ends the process, once all of our own threads have ended. No library is
+/// asked to end its threads: where memory is short, OpenBLAS would wait for ever for those that
+/// look for some.
+[[noreturn]] void end_process(int code);
 
 /// Prints the error and ends the process with kFailed at once. Nothing is destroyed and no other
 /// stream is flushed: a thread that hangs may hold a lock that this would need.

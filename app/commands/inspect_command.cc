@@ -11,6 +11,7 @@
 #include "app/cli/error_exit.h"
 #include "app/commands.h"
 #include "app/inspect/format.h"
+#include "kernels/exception_message.h"
 
 namespace ringlet::app {
 
@@ -36,14 +37,14 @@ int run(const InspectFlags& flags) {
         std::fflush(stdout);
       }
       first = false;
-    } catch (const std::exception& error) {
-      print_error(error.what());
+    } catch (...) {
+      print_error(message_of_current_exception());
       failed = true;
     }
   }
-  // A path need not be UTF-8; JSON has to be.
+  // A path need not be UTF-8; JSON has to be. In ASCII, since a terminal may show it too.
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  if (flags.json) fmt::print("{}\n", documents.dump(2, ' ', false, kReplace));
+  if (flags.json) fmt::print("{}\n", documents.dump(2, ' ', true, kReplace));
   return failed ? kFailed : 0;
 }
 

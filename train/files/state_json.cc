@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
 #include "train/files/json_fields.h"
 #include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
@@ -14,7 +15,9 @@ namespace ringlet::train {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr int kMaxDepth = 8;  // ours has two levels
+constexpr int kMaxDepth = 8;                    // ours has two levels
+constexpr std::size_t kShown = 100;             // bytes of what a message quotes
+constexpr std::uintmax_t kMostBytes = 1 << 20;  // ours has less than one KiB
 
 void require_format(const std::string& source, const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("format")) {
@@ -25,7 +28,7 @@ void require_format(const std::string& source, const nlohmann::json& json) {
   throw FileError(fmt::format(
       "{} was written by another version of Ringlet (format {}, this one reads {}); resume with "
       "that version, or start anew from the weights with --init",
-      source, on_one_line(format.dump()), kFormat));
+      source, on_one_line(format.dump(), kShown), kFormat));
 }
 
 /// Counts may not be negative, sums not be anything but numbers.
@@ -68,6 +71,10 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
   require_possible(source, state.progress);
   state.recipe = recipe_from_json(json["recipe"], source);
   return state;
+}
+
+StateJson read_state_json(const std::filesystem::path& file) {
+  return parse_state_json(file.string(), read_text(file, kMostBytes));
 }
 
 }  // namespace ringlet::train
