@@ -1,5 +1,6 @@
 // Runs that end well: what they print, write and leave behind, whatever the number of replicas.
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -41,6 +42,13 @@ TEST(Run, ShowsTheTableAndTheClassesInPlainText) {
                                   "\n    2   ", "T-shirt/top", "Ankle boot", "\nall "}));
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << "an escape code";
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a carriage return";
+}
+
+TEST(Run, GivesAClassWithoutSamplesNoAccuracy) {
+  const Outcome outcome = ringlet(quick_train({"--synthetic-test", "4"}));
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\n[^\n]+ +0 +0 +-\n"))) << outcome.out;
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\n[^\n]+ +[01] +1 +[0-9.]+ %\n")));
 }
 
 TEST(Run, SaysWhatEachReplicaGets) {
