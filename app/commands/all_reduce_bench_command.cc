@@ -217,7 +217,10 @@ int run_in_threads(const AllReduceFlags& flags) {
     comm::LocalGroup group(block.ranks);
     run_block(group, block, outcome, trace.get());
   }
-  if (trace) trace->write(flags.trace);
+  if (trace) {
+    trace->write(flags.trace);
+    fmt::print("{}", where_traces_are(flags.trace, false));
+  }
   write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
   return 0;
@@ -241,6 +244,7 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     run_block(group, block, outcome, trace.get());
     if (trace) trace->write(file_of_process(flags.trace, group));
     if (place.process != 0) return 0;
+    if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {
       train::write_file_atomically(*rows_file, outcome_json(outcome).dump());
     } else {

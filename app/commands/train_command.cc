@@ -231,6 +231,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (!speaks) return code;
   console.finish();
+  if (trace) fmt::print("\n{}", where_traces_are(files.trace, options.execution.in_processes));
   if (result.interrupted) {
     report_interruption(result, files, command);
     return code;

@@ -101,7 +101,9 @@ TEST(AllReduceBench, WritesALineOfCsvForEachRow) {
 TEST(AllReduceBench, WritesATimelineThatCanBeInspected) {
   const TemporaryDirectory folder;
   const std::string file = folder / "trace.json";
-  ASSERT_TRUE(succeeds(ringlet(quick_bench({"--trace", file, "--strategies", "ring"}))));
+  const Outcome measured = ringlet(quick_bench({"--trace", file, "--strategies", "ring"}));
+  ASSERT_TRUE(succeeds(measured));
+  EXPECT_TRUE(holds(measured.out, {"\nwrote " + file + "; https://ui.perfetto.dev opens it"}));
   const Outcome inspected = ringlet({"inspect", "--json", file});
   ASSERT_TRUE(succeeds(inspected));
   EXPECT_TRUE(holds(inspected.out, {"ring 4K", "ring 16K", "exchange"}));

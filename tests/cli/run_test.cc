@@ -142,8 +142,11 @@ TEST(Schedule, IsThatOfTheWholeRunWhateverTheLastStep) {
 
 TEST(Trace, IsAChromeTraceOfEveryRank) {
   const TemporaryDirectory folder;
-  ASSERT_TRUE(
-      succeeds(ringlet(quick_train({"--replicas", "2", "--trace", folder / "trace.json"}))));
+  const Outcome outcome =
+      ringlet(quick_train({"--replicas", "2", "--trace", folder / "trace.json"}));
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"\nwrote " + (folder / "trace.json").string() +
+                                  "; https://ui.perfetto.dev opens it, 'ringlet inspect "}));
   const json trace = json::parse(read_file(folder / "trace.json"));
   std::set<int> ranks;
   std::set<std::string> names;
