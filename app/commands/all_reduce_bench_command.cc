@@ -77,7 +77,7 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
              options.execution.devices.front().to_string(), name_of(options.execution.transport),
              options.in_place ? "in place" : "out of place",
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
-  if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
+  if (!block.left_out.empty()) fmt::print("cannot run here: {}\n", block.left_out);
   fmt::print("{}", bench::table_heading());
   const auto rows = bench::measure_all_reduce(group, options, print_row, trace);
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
@@ -162,7 +162,8 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
     const nlohmann::json json = {{"machine", machine_json},
                                  {"rows", outcome_json(outcome).at("rows")},
                                  {"models", bench::models_json(comparisons)},
-                                 {"fastest", bench::fastest_json(comparisons)}};
+                                 {"fastest", bench::fastest_json(comparisons)},
+                                 {"regrets", bench::regrets_json(comparisons)}};
     train::write_file_atomically(flags.json, train::row_a_line(json));
   }
   if (!flags.csv.empty()) train::write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
