@@ -44,6 +44,12 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
   return {};
 }
 
+/// "trace.p2.json"
+std::filesystem::path file_of(const std::filesystem::path& file, const std::string& process) {
+  return std::filesystem::path(file).replace_filename(
+      fmt::format("{}.p{}{}", file.stem().string(), process, file.extension().string()));
+}
+
 /// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
@@ -99,10 +105,15 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
 }
 
 std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group) {
-  if (group.process() == 0) return file;
-  std::filesystem::path own = file;
-  return own.replace_filename(
-      fmt::format("{}.p{}{}", file.stem().string(), group.process(), file.extension().string()));
+  return group.process() == 0 ? file : file_of(file, std::to_string(group.process()));
+}
+
+std::string where_traces_are(const std::filesystem::path& file, bool in_processes) {
+  const std::string others =
+      in_processes ? fmt::format(" (process N > 0: {})", file_of(file, "N").string()) : "";
+  return fmt::format(
+      "wrote {}{}; https://ui.perfetto.dev opens it, 'ringlet inspect {}' sums it up\n",
+      file.string(), others, file.string());
 }
 
 }  // namespace ringlet::app

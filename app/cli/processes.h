@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "app/cli/flags.h"
 #include "comm/group.h"
@@ -45,5 +46,9 @@ int start_processes(int count);
 /// Name of this process's part of a file that each process writes a part of: of "trace.json", in
 /// process 2, "trace.p2.json".
 std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group);
+
+/// A line that says where the timeline lies (those of all processes, if `in_processes`), and what
+/// opens it.
+std::string where_traces_are(const std::filesystem::path& file, bool in_processes);
 
 }  // namespace ringlet::app

@@ -78,7 +78,7 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
              options.execution.devices.front().to_string(), name_of(options.execution.transport),
              options.in_place ? "in place" : "out of place",
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
-  if (!block.left_out.empty()) fmt::print("left out: {}\n", block.left_out);
+  if (!block.left_out.empty()) fmt::print("cannot run here: {}\n", block.left_out);
   fmt::print("{}", bench::table_heading());
   const auto rows = bench::measure_all_reduce(group, options, print_row, trace);
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
@@ -163,7 +163,8 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
     const nlohmann::json json = {{"machine", machine_json},
                                  {"rows", outcome_json(outcome).at("rows")},
                                  {"models", bench::models_json(comparisons)},
-                                 {"fastest", bench::fastest_json(comparisons)}};
+                                 {"fastest", bench::fastest_json(comparisons)},
+                                 {"regrets", bench::regrets_json(comparisons)}};
     train::write_file_atomically(flags.json, train::row_a_line(json));
   }
   if (!flags.csv.empty()) train::write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
@@ -218,7 +219,10 @@ int run_in_threads(const AllReduceFlags& flags) {
     comm::LocalGroup group(block.ranks);
     run_block(group, block, outcome, trace.get());
   }
-  if (trace) trace->write(flags.trace);
+  if (trace) {
+    trace->write(flags.trace);
+    fmt::print("{}", where_traces_are(flags.trace, false));
+  }
   write_outputs(flags, outcome, others, machine);
   require_right(outcome.rows);
   return 0;
@@ -242,6 +246,7 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     run_block(group, block, outcome, trace.get());
     if (trace) trace->write(file_of_process(flags.trace, group));
     if (place.process != 0) return 0;
+    if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {
       train::write_file_atomically(*rows_file, outcome_json(outcome).dump());
     } else {

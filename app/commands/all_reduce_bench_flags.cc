@@ -308,22 +308,36 @@ std::string need_of(const std::string& strategy, const train::Execution& executi
   return "";
 }
 
+/// What `execution` lacks for the strategy, in two words.
+const char* lack_of(const std::string& strategy, const train::Execution& execution) {
+  switch (execution.strategies.needs_of(strategy)) {
+    case comm::Needs::nccl:
+      return "no NCCL";
+    case comm::Needs::gloo:
+      return "no Gloo";
+    case comm::Needs::any_engine:
+      return "neither NCCL nor Gloo";
+    default:
+      return "no shared memory";
+  }
+}
+
 void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
   const bool all = all_strategies(flags);
-  std::map<std::string, std::vector<std::string>> names_by_need;
+  std::map<std::string, std::vector<std::string>> names_by_lack;
   for (const std::string& name : all ? strategy_names() : flags.strategies) {
     const std::string need = need_of(name, block.options.execution);
     if (need.empty()) {
       block.options.strategies.push_back(name);
     } else if (all) {
-      names_by_need[need].push_back(name);
+      names_by_lack[lack_of(name, block.options.execution)].push_back(name);
     } else {
       throw UsageError(fmt::format("--strategies {} needs {}", name, need));
     }
   }
-  for (const auto& [need, names] : names_by_need) {
-    block.left_out += fmt::format("{}{} (without {})", block.left_out.empty() ? "" : "; ",
-                                  fmt::join(names, ", "), need);
+  for (const auto& [lack, names] : names_by_lack) {
+    block.left_out +=
+        fmt::format("{}{} ({})", block.left_out.empty() ? "" : ", ", fmt::join(names, ", "), lack);
   }
 }
 

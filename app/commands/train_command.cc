@@ -44,7 +44,7 @@ std::string models_in_words() {
   constexpr std::size_t kColumn = 14;
   std::string text = "Models:\n";
   for (const std::string& name : train::model_names()) {
-    text += help_row(name, train::model_help(name), kColumn);
+    text += help_row(name, train::model_help(name), kColumn, footer_width());
   }
   return text;
 }
@@ -234,6 +234,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (!speaks) return code;
   console.finish();
+  if (trace) fmt::print("\n{}", where_traces_are(files.trace, options.execution.in_processes));
   if (result.interrupted) {
     report_interruption(result, files, command);
     return code;

@@ -65,6 +65,7 @@ std::string facts_of(const std::vector<bench::Comparison>& comparisons, const js
   const bench::Series* wide = nullptr;
   for (const bench::Comparison& comparison : comparisons) {
     for (const bench::Series& series : comparison.series) {
+      if (series.picks()) continue;
       for (const bench::Measurement& m : series.rows) {
         if (quickest == nullptr || m.median_us < quickest->median_us) {
           quickest = &m;
@@ -81,10 +82,12 @@ std::string facts_of(const std::vector<bench::Comparison>& comparisons, const js
     return fmt::format("{}, {}, {} ranks", series.label, bench::size_text(m.bytes), m.ranks);
   };
   std::string html = "<dl class=\"facts\">\n";
-  html +=
-      fact("Quickest: " + who(*quick, *quickest), fmt::format("{:.3g}", quickest->median_us), "µs");
-  html += fact("Widest: " + who(*wide, *widest), fmt::format("{:.3g}", widest->busbw_gbs()),
-               "GB/s busbw");
+  if (quickest != nullptr) {
+    html += fact("Quickest: " + who(*quick, *quickest), fmt::format("{:.3g}", quickest->median_us),
+                 "µs");
+    html += fact("Widest: " + who(*wide, *widest), fmt::format("{:.3g}", widest->busbw_gbs()),
+                 "GB/s busbw");
+  }
   if (machine.contains("copy")) {
     const json& copy = machine.at("copy").at("all_threads");
     const double streaming =
@@ -183,6 +186,9 @@ std::string section_of(const bench::Comparison& comparison, int number) {
                           fmt::format("crossings-{}", number), "by the models", true);
   }
   html += "</div>\n</div>\n";
+  for (const bench::Regret& regret : comparison.regrets) {
+    html += fmt::format("<p class=\"note\">{}.</p>\n", escaped(to_text(regret, comparison)));
+  }
   if (models.empty()) return html;
   return html + "<h3>The models</h3>\n" + kModel + models + model_table(comparison, number);
 }

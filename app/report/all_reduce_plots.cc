@@ -50,10 +50,11 @@ std::vector<Group> groups_of(const bench::Comparison& comparison) {
   return groups;
 }
 
-/// The best of a group at each size.
+/// The best of a group's strategies at each size.
 Curve best_of(const Group& group, Quantity quantity, bool least) {
   std::map<std::int64_t, double> best;
   for (const bench::Series* series : group) {
+    if (series->picks()) continue;
     for (const bench::Measurement& m : series->curve) {
       const double value = quantity(m);
       const auto [at, added] = best.try_emplace(m.bytes, value);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bench/all_reduce/sizes.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/strategies.h"
 
 namespace ringlet::bench {
@@ -75,6 +76,7 @@ void fit(Series& series) {
   std::stable_sort(series.rows.begin(), series.rows.end(),
                    [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   series.curve = quickest_of(series.rows);
+  if (series.picks()) return;
   std::vector<comm::CostPoint> points;
   for (const Measurement& m : series.curve) {
     points.push_back({m.ranks, static_cast<double>(m.bytes), 1e-6 * m.median_us});
@@ -108,13 +110,16 @@ std::optional<double> meeting(const Series& before, const Series& after, std::in
 std::vector<Stretch> fastest_of(const std::vector<Series>& series) {
   std::set<std::int64_t> sizes;
   for (const Series& one : series) {
+    if (one.picks()) continue;
     for (const Measurement& m : one.rows) sizes.insert(m.bytes);
   }
   std::vector<Stretch> stretches;
   for (const std::int64_t bytes : sizes) {
-    const auto best = std::min_element(series.begin(), series.end(), [&](auto& a, auto& b) {
-      return median_at(a, bytes) < median_at(b, bytes);
-    });
+    const auto time = [&](const Series& one) {
+      return one.picks() ? INFINITY : median_at(one, bytes);
+    };
+    const auto best = std::min_element(series.begin(), series.end(),
+                                       [&](auto& a, auto& b) { return time(a) < time(b); });
     const auto index = static_cast<std::size_t>(best - series.begin());
     if (!stretches.empty() && stretches.back().series == index) {
       stretches.back().to = bytes;
@@ -130,7 +135,33 @@ std::vector<Stretch> fastest_of(const std::vector<Series>& series) {
   return stretches;
 }
 
+bool carried_alike(const Measurement& a, const Measurement& b) {
+  return std::tie(a.engine, a.ranks_as, a.transport) == std::tie(b.engine, b.ranks_as, b.transport);
+}
+
+/// The regret of the series with this index; nothing where no strategy has one of its sizes.
+std::optional<Regret> regret_of(std::size_t index, const std::vector<Series>& series) {
+  std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
+  for (const Measurement& row : series[index].curve) {
+    double best = INFINITY;
+    for (const Series& other : series) {
+      if (other.picks() || !carried_alike(other.rows.front(), row)) continue;
+      best = std::min(best, median_at(other, row.bytes));
+    }
+    if (std::isfinite(best)) ratios.emplace_back(row.median_us / best, row.bytes);
+  }
+  if (ratios.empty()) return {};
+  std::sort(ratios.begin(), ratios.end());
+  const auto& [worst, bytes] = ratios.back();
+  return Regret{index, ratios[ratios.size() / 2].first, worst, bytes};
+}
+
 }  // namespace
+
+bool Series::picks() const {
+  const Measurement& row = rows.front();
+  return row.engine == Measurement().engine && row.strategy == comm::AutoAllReduce::kName;
+}
 
 double Series::predicted_seconds(double bytes) const {
   return comm::predicted_seconds(path_cost, rows.front().ranks, bytes, fit->model);
@@ -150,11 +181,17 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
   for (Comparison& comparison : comparisons) {
     for (Series& series : comparison.series) fit(series);
     comparison.fastest = fastest_of(comparison.series);
+    for (std::size_t i = 0; i < comparison.series.size(); ++i) {
+      if (!comparison.series[i].picks()) continue;
+      if (const auto regret = regret_of(i, comparison.series))
+        comparison.regrets.push_back(*regret);
+    }
   }
   return comparisons;
 }
 
 std::vector<Stretch> fastest_by_models(const Comparison& comparison) {
+  if (comparison.fastest.empty()) return {};
   constexpr int kPoints = 2000;  // a third of a percent apart from 4 KiB to 64 MiB
   const auto low = static_cast<double>(comparison.fastest.front().from);
   const auto high = static_cast<double>(comparison.fastest.back().to);
@@ -205,33 +242,6 @@ std::string text_of(const Stretch& stretch, const Comparison& comparison) {
   return fmt::format("{} {}{}", sizes, comparison.series[stretch.series].label, begin);
 }
 
-bool carried_alike(const Measurement& a, const Measurement& b) {
-  return std::tie(a.engine, a.ranks_as, a.transport) == std::tie(b.engine, b.ranks_as, b.transport);
-}
-
-/// A line that says how much longer `automatic` takes than the fastest fixed strategy over the same
-/// transport; "" where there is none.
-std::string choice_text(const Series& automatic, const Comparison& comparison) {
-  std::vector<std::pair<double, std::int64_t>> ratios;  // with their sizes
-  for (const Measurement& row : automatic.curve) {
-    double fastest = INFINITY;
-    for (const Series& other : comparison.series) {
-      const bool fixed = other.rows.front().strategy != automatic.rows.front().strategy;
-      if (fixed && carried_alike(other.rows.front(), row)) {
-        fastest = std::min(fastest, median_at(other, row.bytes));
-      }
-    }
-    if (std::isfinite(fastest)) ratios.emplace_back(row.median_us / fastest, row.bytes);
-  }
-  if (ratios.empty()) return "";
-  std::sort(ratios.begin(), ratios.end());
-  const auto [middle, unused] = ratios[ratios.size() / 2];
-  const auto [worst, bytes] = ratios.back();
-  return fmt::format(
-      "{}: {:.2f} of the fastest fixed strategy's time in the median, {:.2f} at {}\n",
-      automatic.label, middle, worst, size_text(bytes));
-}
-
 }  // namespace
 
 int label_width(const Comparison& comparison) {
@@ -242,16 +252,21 @@ int label_width(const Comparison& comparison) {
   return width;
 }
 
+std::string to_text(const Regret& regret, const Comparison& comparison) {
+  return fmt::format(
+      "{} takes {:.2f} times the best strategy's time in the median, at worst {:.2f} times ({})",
+      comparison.series[regret.series].label, regret.median, regret.worst,
+      size_text(regret.worst_bytes));
+}
+
 std::string to_text(const Comparison& comparison) {
   const int width = label_width(comparison);
-  std::string text = "fastest: ";
-  for (std::size_t i = 0; i < comparison.fastest.size(); ++i) {
-    text += (i == 0 ? "" : "; ") + text_of(comparison.fastest[i], comparison);
+  std::string text;
+  for (const Stretch& stretch : comparison.fastest) {
+    text += (text.empty() ? "fastest: " : "; ") + text_of(stretch, comparison);
   }
-  text += "\n";
-  for (const Series& series : comparison.series) {
-    if (series.rows.front().strategy == "auto") text += choice_text(series, comparison);
-  }
+  if (!text.empty()) text += "\n";
+  for (const Regret& regret : comparison.regrets) text += to_text(regret, comparison) + "\n";
   bool any = false;
   for (const Series& series : comparison.series) {
     if (!series.fit) continue;
@@ -270,24 +285,34 @@ std::string to_text(const Comparison& comparison) {
   return text;
 }
 
+namespace {
+
+/// What tells a series from all others.
+nlohmann::json identity_of(const Series& series) {
+  const Measurement& row = series.rows.front();
+  return {{"engine", row.engine},
+          {"ranks_as", row.ranks_as},
+          {"transport", row.transport},
+          {"strategy", row.strategy},
+          {"ranks", row.ranks},
+          {"type", row.type},
+          {"op", row.op},
+          {"in_place", row.in_place}};
+}
+
+}  // namespace
+
 nlohmann::json models_json(const std::vector<Comparison>& comparisons) {
   nlohmann::json models = nlohmann::json::array();
   for (const Comparison& comparison : comparisons) {
     for (const Series& series : comparison.series) {
       if (!series.fit) continue;
-      const Measurement& row = series.rows.front();
-      models.push_back({{"engine", row.engine},
-                        {"ranks_as", row.ranks_as},
-                        {"transport", row.transport},
-                        {"strategy", row.strategy},
-                        {"ranks", row.ranks},
-                        {"type", row.type},
-                        {"op", row.op},
-                        {"in_place", row.in_place},
-                        {"latency_s", series.fit->model.latency_s},
-                        {"seconds_per_byte", series.fit->model.seconds_per_byte},
-                        {"median_error", series.fit->median_error},
-                        {"worst_error", series.fit->worst_error}});
+      nlohmann::json model = identity_of(series);
+      model.update({{"latency_s", series.fit->model.latency_s},
+                    {"seconds_per_byte", series.fit->model.seconds_per_byte},
+                    {"median_error", series.fit->median_error},
+                    {"worst_error", series.fit->worst_error}});
+      models.push_back(std::move(model));
     }
   }
   return models;
@@ -297,21 +322,27 @@ nlohmann::json fastest_json(const std::vector<Comparison>& comparisons) {
   nlohmann::json fastest = nlohmann::json::array();
   for (const Comparison& comparison : comparisons) {
     for (const Stretch& stretch : comparison.fastest) {
-      const Measurement& row = comparison.series[stretch.series].rows.front();
-      fastest.push_back({{"ranks", comparison.ranks},
-                         {"type", comparison.type},
-                         {"op", comparison.op},
-                         {"in_place", comparison.in_place},
-                         {"engine", row.engine},
-                         {"ranks_as", row.ranks_as},
-                         {"transport", row.transport},
-                         {"strategy", row.strategy},
-                         {"from_bytes", stretch.from},
-                         {"to_bytes", stretch.to}});
-      if (stretch.begins_at) fastest.back()["begins_at_bytes"] = *stretch.begins_at;
+      nlohmann::json entry = identity_of(comparison.series[stretch.series]);
+      entry.update({{"from_bytes", stretch.from}, {"to_bytes", stretch.to}});
+      if (stretch.begins_at) entry["begins_at_bytes"] = *stretch.begins_at;
+      fastest.push_back(std::move(entry));
     }
   }
   return fastest;
+}
+
+nlohmann::json regrets_json(const std::vector<Comparison>& comparisons) {
+  nlohmann::json regrets = nlohmann::json::array();
+  for (const Comparison& comparison : comparisons) {
+    for (const Regret& regret : comparison.regrets) {
+      nlohmann::json entry = identity_of(comparison.series[regret.series]);
+      entry.update({{"median", regret.median},
+                    {"worst", regret.worst},
+                    {"worst_bytes", regret.worst_bytes}});
+      regrets.push_back(std::move(entry));
+    }
+  }
+  return regrets;
 }
 
 }  // namespace ringlet::bench

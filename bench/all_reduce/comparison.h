@@ -1,5 +1,7 @@
 // Comparison: measurements of the same work side by side. It has a series for each strategy and
 // engine, the cost model that fits it, and the sizes at which each is the fastest.
+//
+// `auto` is no strategy but picks one. It is never the fastest and has no model; it has a regret.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +26,16 @@ struct Series {
   comm::PathCostOf path_cost = comm::cost_of_one_message;
   /// The model's time in seconds; only with a fit.
   double predicted_seconds(double bytes) const;
+  /// Whether it is `auto`.
+  bool picks() const;
+};
+
+/// What a series that picks took, in times of the best strategy of each size over the same
+/// transport.
+struct Regret {
+  std::size_t series = 0;
+  double median = 0, worst = 0;  ///< over the sizes
+  std::int64_t worst_bytes = 0;
 };
 
 /// The sizes at which one series is the fastest.
@@ -41,6 +53,7 @@ struct Comparison {
   bool in_place = true;
   std::vector<Series> series{};
   std::vector<Stretch> fastest{};  ///< by the median; in ascending order
+  std::vector<Regret> regrets{};   ///< of the series that pick, where strategies stand beside them
 };
 
 /// One for each number of ranks, type, operation and place, in the order in which they first come.
@@ -52,11 +65,14 @@ std::vector<Stretch> fastest_by_models(const Comparison& comparison);
 
 /// Characters of the longest label, but at least those of the table's column.
 int label_width(const Comparison& comparison);
-/// Lines for people: which is the fastest where, and the models.
+/// "auto takes 1.03 times the best strategy's time in the median, at worst 1.41 times (8K)"
+std::string to_text(const Regret& regret, const Comparison& comparison);
+/// Lines for people: which is the fastest where, regrets, and the models.
 std::string to_text(const Comparison& comparison);
-/// "models" and "fastest" of all comparisons.
+/// "models", "fastest" and "regrets" of all comparisons.
 nlohmann::json models_json(const std::vector<Comparison>& comparisons);
 nlohmann::json fastest_json(const std::vector<Comparison>& comparisons);
+nlohmann::json regrets_json(const std::vector<Comparison>& comparisons);
 
 /// 5,432 bytes as "5.3K": a size that was not measured but computed.
 std::string rough_size(double bytes);

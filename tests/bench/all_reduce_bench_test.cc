@@ -496,10 +496,37 @@ TEST(Comparisons, SayHowFarAutoIsFromTheFastest) {
     rows.back().transport = "shm";  // goes another way
   }
   const std::string text = to_text(compare(rows).front());
-  EXPECT_NE(text.find("auto (local): 1.10 of the fastest fixed strategy's time in the median, "
-                      "1.50 at 16K\n"),
+  EXPECT_NE(text.find("auto (local) takes 1.10 times the best strategy's time in the median, at "
+                      "worst 1.50 times (16K)\n"),
             std::string::npos)
       << text;
+}
+
+TEST(Comparisons, NeverCallAutoTheFastestNorFitAModelToIt) {
+  std::vector<Measurement> rows;
+  for (const std::int64_t bytes : {1024, 4096, 16384}) {
+    rows.push_back(row_of("ring", bytes, 8));
+    rows.push_back(row_of("auto", bytes, 2));
+  }
+  rows.push_back(row_of("auto", 65536, 2));  // a size that only auto has
+  const std::vector<Comparison> comparisons = compare(rows);
+  const Comparison& comparison = comparisons.front();
+  ASSERT_EQ(comparison.fastest.size(), 1u);
+  EXPECT_EQ(comparison.series[comparison.fastest[0].series].label, "ring");
+  EXPECT_EQ(comparison.fastest[0].to, 16384);
+  EXPECT_FALSE(comparison.series[1].fit);
+  EXPECT_TRUE(comparison.series[0].fit);
+  ASSERT_EQ(comparison.regrets.size(), 1u);
+  EXPECT_EQ(comparison.regrets[0].worst, 0.25);
+  EXPECT_EQ(models_json(comparisons).size(), 1u);
+  EXPECT_EQ(fastest_json(comparisons).at(0).at("strategy"), "ring");
+  EXPECT_EQ(regrets_json(comparisons).at(0).at("strategy"), "auto");
+
+  const Comparison alone = compare({row_of("auto", 1024, 2), row_of("auto", 4096, 2)}).front();
+  EXPECT_TRUE(alone.fastest.empty());
+  EXPECT_TRUE(alone.regrets.empty());
+  EXPECT_TRUE(fastest_by_models(alone).empty());
+  EXPECT_EQ(to_text(alone), "");
 }
 
 TEST(Comparisons, CountTheQuickestOfSeveralRowsOfASize) {

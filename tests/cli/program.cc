@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,8 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kColumns = 100;
 constexpr int kNotStarted = 126;
+
+struct winsize terminal_of(int columns) {
+  return {40, static_cast<unsigned short>(columns), 0, 0};
+}
 
 int milliseconds_until(Clock::time_point end) {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
@@ -108,7 +112,7 @@ void Program::start_with_pipes(const std::string& program, const Arguments& argu
 }
 
 void Program::start_on_terminal(const Arguments& arguments, const ProgramOptions& options) {
-  const struct winsize size { 40, kColumns, 0, 0 };
+  const struct winsize size = terminal_of(options.columns);
   pid_ = ::forkpty(&out_, nullptr, nullptr, &size);
   if (pid_ == 0) become_program(RINGLET_PROGRAM, arguments, options);
   if (pid_ < 0) throw std::runtime_error("forkpty failed");
@@ -122,8 +126,13 @@ void Program::read_some(int timeout_ms) {
 }
 
 bool Program::wait_for(const std::string& text, double seconds) {
+  return wait_until([&](const std::string& out) { return out.find(text) != std::string::npos; },
+                    seconds);
+}
+
+bool Program::wait_until(const std::function<bool(const std::string& out)>& done, double seconds) {
   const auto end = after(seconds);
-  while (outcome_.out.find(text) == std::string::npos) {
+  while (!done(outcome_.out)) {
     if (!reading() || Clock::now() >= end) return false;
     read_some(milliseconds_until(end));
   }
@@ -131,6 +140,11 @@ bool Program::wait_for(const std::string& text, double seconds) {
 }
 
 void Program::send(int signal) const { ::kill(pid_, signal); }
+
+void Program::resize(int columns) const {
+  const struct winsize size = terminal_of(columns);
+  ::ioctl(out_, TIOCSWINSZ, &size);
+}
 
 Outcome Program::wait(double seconds) {
   const auto end = after(seconds);

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
@@ -30,6 +31,7 @@ struct Outcome {
 
 struct ProgramOptions {
   bool terminal = false;                             ///< on a pseudo-terminal instead of pipes
+  int columns = 100;                                 ///< of that terminal
   long file_size_limit = -1;                         ///< RLIMIT_FSIZE in bytes; -1: none
   long address_space_limit = -1;                     ///< RLIMIT_AS in bytes; -1: none
   std::map<std::string, std::string> environment{};  ///< added to the test's own
@@ -51,7 +53,11 @@ class Program {
 
   /// Reads until the output so far holds `text`; false when the program ended or the time passed.
   bool wait_for(const std::string& text, double seconds = 30);
+  /// The same until `done` holds of the output.
+  bool wait_until(const std::function<bool(const std::string& out)>& done, double seconds = 30);
   void send(int signal) const;
+  /// Gives the terminal another width.
+  void resize(int columns) const;
   pid_t pid() const { return pid_; }
   /// Reads until the end. A program that is not done by then is killed and marked.
   Outcome wait(double seconds = 30);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -73,6 +74,13 @@ TEST(Run, ShowsTheTableAndTheClassesInPlainText) {
                                   "\n    2   ", "T-shirt/top", "Ankle boot", "\nall "}));
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos) << "an escape code";
   EXPECT_EQ(outcome.out.find('\r'), std::string::npos) << "a carriage return";
+}
+
+TEST(Run, GivesAClassWithoutSamplesNoAccuracy) {
+  const Outcome outcome = ringlet(quick_train({"--synthetic-test", "4"}));
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\n[^\n]+ +0 +0 +-\n"))) << outcome.out;
+  EXPECT_TRUE(std::regex_search(outcome.out, std::regex("\n[^\n]+ +[01] +1 +[0-9.]+ %\n")));
 }
 
 TEST(Run, SaysWhatEachReplicaGets) {
@@ -166,8 +174,11 @@ TEST(Schedule, IsThatOfTheWholeRunWhateverTheLastStep) {
 
 TEST(Trace, IsAChromeTraceOfEveryRank) {
   const TemporaryDirectory folder;
-  ASSERT_TRUE(
-      succeeds(ringlet(quick_train({"--replicas", "2", "--trace", folder / "trace.json"}))));
+  const Outcome outcome =
+      ringlet(quick_train({"--replicas", "2", "--trace", folder / "trace.json"}));
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"\nwrote " + (folder / "trace.json").string() +
+                                  "; https://ui.perfetto.dev opens it, 'ringlet inspect "}));
   const json trace = json::parse(read_file(folder / "trace.json"));
   std::set<int> ranks;
   std::set<std::string> names;

@@ -1,5 +1,7 @@
 // On a terminal a line renews itself; the table's rows stay.
+#include <algorithm>
 #include <csignal>
+#include <sstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -26,6 +28,54 @@ TEST(Terminal, ShowsALineThatRenewsItself) {
   ASSERT_NE(stopped, std::string::npos) << out;
   const std::string before = out.substr(0, stopped);
   EXPECT_TRUE(before.ends_with("\r\x1b[2K") || before.ends_with("\n")) << "a half line stays";
+}
+
+/// The lines of progress, each as it was renewed.
+std::vector<std::string> renewed_lines(const std::string& out) {
+  static const std::string kRenewal = "\r\x1b[2K";
+  std::vector<std::string> lines;
+  for (auto at = out.find(kRenewal); at != std::string::npos; at = out.find(kRenewal, at)) {
+    at += kRenewal.size();
+    const std::string line = out.substr(at, out.find_first_of("\r\n", at) - at);
+    if (line.starts_with("epoch ")) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(Terminal, IsNeverTooNarrowForTheLineAlsoWhenItShrinks) {
+  constexpr std::size_t kNarrow = 40;
+  const auto is_narrow = [](const std::string& line) { return line.size() < kNarrow; };
+  Program program(watched_train(),
+                  {.terminal = true, .columns = 100, .environment = {{"TERM", "xterm"}}});
+  ASSERT_TRUE(program.wait_for(" left"));
+  program.resize(kNarrow);
+  ASSERT_TRUE(program.wait_until([&](const std::string& out) {
+    const auto lines = renewed_lines(out);
+    return lines.size() > 2 && is_narrow(lines[lines.size() - 3]);
+  }));
+  program.send(SIGTERM);
+  const auto lines = renewed_lines(program.wait().out);
+  EXPECT_FALSE(is_narrow(lines.front()));
+  const auto narrow = std::find_if(lines.begin(), lines.end(), is_narrow);
+  for (auto line = narrow; line != lines.end(); ++line) EXPECT_TRUE(is_narrow(*line)) << *line;
+}
+
+TEST(Terminal, HasRoomForTheTableAndTheSummaryHoweverNarrowItIs) {
+  for (const int columns : {40, 80, 200}) {
+    const ProgramOptions terminal{
+        .terminal = true, .columns = columns, .environment = {{"TERM", "xterm"}}};
+    const Outcome outcome = ringlet(quick_train({"--replicas", "2"}), terminal);
+    EXPECT_EQ(outcome.code, 0);
+    const std::string& out = outcome.out;
+    const std::string until_rows = out.substr(0, out.find('\n', out.find("test accuracy")));
+    EXPECT_TRUE(holds(until_rows, {"data ", "sync ", "epoch ", "test accuracy"}));
+    std::istringstream lines(until_rows);
+    for (std::string line; std::getline(lines, line);) {
+      std::erase(line, '\r');
+      EXPECT_LT(line.size(), static_cast<std::size_t>(columns)) << line;
+    }
+    EXPECT_EQ(out.find("in sync") == std::string::npos, columns < 80);
+  }
 }
 
 TEST(Terminal, ShowsErrorsOnALineOfTheirOwn) {

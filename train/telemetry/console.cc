@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+#include <sstream>
 
 #include "kernels/device.h"
 #include "train/files/one_line.h"
@@ -13,16 +13,6 @@
 namespace ringlet::train {
 
 namespace {
-
-constexpr double kTerminalEvery = 0.1;  // seconds between renewals of the line
-constexpr double kPlainEvery = 10;      // seconds between plain lines
-
-std::string duration(double seconds) {
-  const auto whole = std::llround(seconds);
-  if (whole < 60) return fmt::format("{} s", whole);
-  if (whole < 3600) return fmt::format("{}:{:02} min", whole / 60, whole % 60);
-  return fmt::format("{}:{:02} h", whole / 3600, whole / 60 % 60);
-}
 
 std::string devices_in_words(const Execution& execution) {
   std::vector<std::string> names;
@@ -110,16 +100,6 @@ void print_sums(std::FILE* out, const SyncPlan& plan, const std::vector<double>&
     fmt::print(out, "          and {} more\n", plan.sums.size() - shown);
 }
 
-constexpr const char* kTableHead =
-    "epoch   train loss   test loss   test accuracy   seconds   samples/s   in sync\n";
-
-std::string row_of(const EpochReport& row) {
-  return fmt::format("{:5}   {:10.4f}   {:9.4f}   {:11.2f} %   {:7.1f}   {:>9}   {:5.1f} %\n",
-                     row.epoch, row.train_loss, row.test.loss, 100 * row.test.accuracy(),
-                     row.seconds, with_commas(static_cast<std::int64_t>(row.samples_per_second)),
-                     100 * row.sync_share);
-}
-
 }  // namespace
 
 std::string with_commas(std::int64_t number) {
@@ -140,42 +120,72 @@ void Console::started(const StartReport& report) {
   if (report.options.max_steps >= 0) last_step_ = std::min(last_step_, report.options.max_steps);
   first_step_ = report.first_step;
   epochs_ = recipe.epochs;
-  fmt::print(out_, "data      {}\n", on_one_line(report.data));
-  fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP to learn a sample\n", recipe.model,
-             with_commas(report.plan.parameter_count),
-             (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
-                 static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass)));
-  fmt::print(out_, "training  {} of {}, {}\n", counted(recipe.epochs, "epoch"),
-             counted(report.steps_per_epoch, "step"), rates_in_words(recipe));
-  fmt::print(out_, "batch     {}\n", batch_in_words(report));
+  say("data", on_one_line(report.data));
+  say("model",
+      fmt::format("{}, {} parameters, {:.1f} MFLOP to learn a sample", recipe.model,
+                  with_commas(report.plan.parameter_count),
+                  (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
+                      static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass))));
+  say("training", fmt::format("{} of {}, {}", counted(recipe.epochs, "epoch"),
+                              counted(report.steps_per_epoch, "step"), rates_in_words(recipe)));
+  say("batch", batch_in_words(report));
   const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
-  fmt::print(out_, "replicas  {}{} on {}, {} each, {}, layout {}\n", report.batch_of_rank.size(),
-             processes > 1 ? fmt::format(" in {} processes", processes) : "",
-             devices_in_words(execution), counted(execution.threads, "thread"),
-             name_of(detect_instruction_set()), name_of(report.layout));
+  say("replicas", fmt::format("{}{} on {}, {} each, {}, layout {}", report.batch_of_rank.size(),
+                              processes > 1 ? fmt::format(" in {} processes", processes) : "",
+                              devices_in_words(execution), counted(execution.threads, "thread"),
+                              name_of(detect_instruction_set()), name_of(report.layout)));
   sync_plan_ = report.sync_plan;
-  fmt::print(out_, "sync      {}{}\n", sync_in_words(report), prediction_in_words(sync_plan_));
+  say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));
   print_sums(out_, sync_plan_, {});
-  if (first_step_ > 0) fmt::print(out_, "resumed   after step {}\n", with_commas(first_step_));
-  fmt::print(out_, "\n{}", kTableHead);
+  if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
+  table_ = ProgressTable(room_on(out_));
+  fmt::print(out_, "\n{}", table_.head());
   std::fflush(out_);
   since_start_ = since_line_ = Stopwatch();
+}
+
+void Console::say(const char* what, const std::string& text) {
+  constexpr std::size_t kIndent = 10;
+  const std::size_t room = room_on(out_);
+  if (text.size() <= room - kIndent) {  // as it is: a folder's name may hold any blanks
+    fmt::print(out_, "{:<{}}{}\n", what, kIndent, text);
+    return;
+  }
+  std::string lines = fmt::format("{:<{}}", what, kIndent - 1);
+  std::size_t at = lines.size();
+  std::istringstream words(text);
+  for (std::string word; words >> word; at += 1 + word.size()) {
+    if (at >= kIndent && at + 1 + word.size() > room) {
+      lines += "\n" + std::string(kIndent - 1, ' ');
+      at = kIndent - 1;
+    }
+    lines += " " + word;
+  }
+  fmt::print(out_, "{}\n", lines);
 }
 
 void Console::step_done(const StepReport& report) {
   recent_seconds_ += report.seconds;
   recent_samples_ += static_cast<double>(report.samples);
-  if (since_line_.seconds() < (terminal_ ? kTerminalEvery : kPlainEvery)) return;
+  if (since_line_.seconds() < seconds_between_lines_) return;
   const auto done = static_cast<double>(report.step - first_step_);
   const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
-  fmt::print(out_, "{}epoch {}/{}  step {}/{}  loss {:.4f}  {} samples/s  {} left{}",
-             terminal_ ? "\r\x1b[2K" : "", report.epoch, epochs_, report.step_in_epoch,
-             steps_per_epoch_, report.loss,
-             with_commas(static_cast<std::int64_t>(recent_samples_ / recent_seconds_)),
-             duration(left), terminal_ ? "" : "\n");
+  const std::size_t indent = terminal_ ? 0 : 8;  // beside plain lines the table's rows stand out
+  const std::string line = progress_line({.epoch = report.epoch,
+                                          .epochs = epochs_,
+                                          .step_in_epoch = report.step_in_epoch,
+                                          .steps_per_epoch = steps_per_epoch_,
+                                          .loss = report.loss,
+                                          .samples_per_second = recent_samples_ / recent_seconds_,
+                                          .seconds_left = left},
+                                         room_on(out_) - indent);
+  if (terminal_) {
+    fmt::print(out_, "\r\x1b[2K{}", line);
+  } else {
+    fmt::print(out_, "{:{}}{}\n", "", indent, line);
+  }
   std::fflush(out_);
   line_shown_ = terminal_;
-  table_broken_ = !terminal_;
   recent_seconds_ = recent_samples_ = 0;
   since_line_ = Stopwatch();
 }
@@ -187,29 +197,26 @@ void Console::clear_line() {
 
 void Console::epoch_done(const EpochReport& report) {
   clear_line();
-  rows_.push_back(report);
-  fmt::print(out_, "{}", row_of(report));
+  fmt::print(out_, "{}", table_.row(report));
   std::fflush(out_);
 }
 
 void Console::finish() {
   clear_line();
-  if (table_broken_ && !rows_.empty()) {
-    fmt::print(out_, "\n{}", kTableHead);
-    for (const EpochReport& row : rows_) fmt::print(out_, "{}", row_of(row));
-  }
   print_sync_taken();
 }
 
 void Console::print_sync_taken() {
   if (sync_taken_.steps == 0) return;
   const std::vector<double>& taken = sync_taken_.seconds;
-  fmt::print(out_, "\nsync took ");
+  std::string text;
   if (!taken.empty()) {  // not on a GPU
-    fmt::print(out_, "{:.3f} ms a step (median, with the wait for the last replica), ",
-               1e3 * std::accumulate(taken.begin(), taken.end(), 0.0));
+    text = fmt::format("{:.3f} ms a step (median, with the wait for the last replica), ",
+                       1e3 * std::accumulate(taken.begin(), taken.end(), 0.0));
   }
-  fmt::print(out_, "replica 0 waited {:.3f} ms (mean)\n", 1e3 * sync_taken_.waited_seconds);
+  fmt::print(out_, "\n");
+  say("sync took",
+      text + fmt::format("replica 0 waited {:.3f} ms (mean)", 1e3 * sync_taken_.waited_seconds));
   print_sums(out_, sync_plan_, taken);
 }
 
@@ -224,10 +231,11 @@ void print_evaluation(std::FILE* out, const Evaluation& evaluation,
   fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
   for (std::size_t k = 0; k < evaluation.classes.size(); ++k) {
     const ClassCount& count = evaluation.classes[k];
-    const double share = count.samples == 0 ? 0
-                                            : 100.0 * static_cast<double>(count.right) /
-                                                  static_cast<double>(count.samples);
-    fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.1f} %\n", names[k], width, count.right,
+    const std::string share =
+        count.samples == 0 ? "-"
+                           : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count.right) /
+                                                         static_cast<double>(count.samples));
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:>8}\n", names[k], width, count.right,
                count.samples, share);
   }
   fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,

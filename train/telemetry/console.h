@@ -1,5 +1,7 @@
 // Console: what a run shows a person. On a terminal a line that renews itself, otherwise a plain
-// line now and then; at the end of each epoch a row of the table, which thus grows as one watches.
+// line now and then, indented; at the end of each epoch a row of the table, which thus grows as one
+// watches. All of it fits the terminal: of the line and of the table the parts that say least are
+// left out where there is no room.
 #pragma once
 
 #include <cstdio>
@@ -7,14 +9,21 @@
 #include <vector>
 
 #include "train/stopwatch.h"
+#include "train/telemetry/progress.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {
 
 class Console : public RunListener {
  public:
+  static constexpr double kRenewedEvery = 0.1;  ///< seconds: the line on a terminal
+  static constexpr double kPlainEvery = 10;     ///< seconds between plain lines
+
   /// Writes to `out`; `terminal`: it can renew a line.
-  Console(std::FILE* out, bool terminal) : out_(out), terminal_(terminal) {}
+  Console(std::FILE* out, bool terminal)
+      : Console(out, terminal, terminal ? kRenewedEvery : kPlainEvery) {}
+  Console(std::FILE* out, bool terminal, double seconds_between_lines)
+      : out_(out), terminal_(terminal), seconds_between_lines_(seconds_between_lines) {}
   /// Leaves no half line, whatever ended the run.
   ~Console() override { clear_line(); }
   Console(const Console&) = delete;
@@ -25,28 +34,29 @@ class Console : public RunListener {
   void epoch_done(const EpochReport& report) override;
   void synchronised(const SyncReport& report) override { sync_taken_ = report; }
 
-  /// After the run: clears the line; shows the table anew where plain lines stand between its rows,
-  /// and what synchronisation took.
+  /// After the run: clears the line, and shows what synchronisation took.
   void finish();
 
  private:
+  /// "batch     256 samples a step, ..."
+  void say(const char* what, const std::string& text);
   void clear_line();
   void print_sync_taken();
 
   std::FILE* out_;
   bool terminal_;
+  double seconds_between_lines_;
   std::int64_t steps_per_epoch_ = 1, last_step_ = 1, first_step_ = 0;
   int epochs_ = 1;
   Stopwatch since_start_, since_line_;
-  bool line_shown_ = false;    ///< on the terminal now
-  bool table_broken_ = false;  ///< by plain lines
+  bool line_shown_ = false;  ///< on the terminal now
   double recent_seconds_ = 0, recent_samples_ = 0;
-  std::vector<EpochReport> rows_;
+  ProgressTable table_;
   SyncPlan sync_plan_;
   SyncReport sync_taken_;
 };
 
-/// A row for each class, and one for the whole.
+/// A row for each class, and one for the whole. A class without samples has no accuracy.
 void print_evaluation(std::FILE* out, const Evaluation& evaluation,
                       const std::vector<std::string>& class_names);
 

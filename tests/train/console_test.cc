@@ -1,0 +1,92 @@
+// What a run shows a person: what has room on the terminal, and what a file gets.
+#include "train/telemetry/console.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "tests/support/files.h"
+#include "tests/train/runs.h"
+#include "train/telemetry/progress.h"
+
+namespace ringlet::train {
+namespace {
+
+using ringlet::testing::read_file;
+using ringlet::testing::TemporaryDirectory;
+
+constexpr RunProgress kProgress{.epoch = 1,
+                                .epochs = 6,
+                                .step_in_epoch = 23,
+                                .steps_per_epoch = 469,
+                                .loss = 0.5432,
+                                .samples_per_second = 12345,
+                                .seconds_left = 63};
+
+TEST(ProgressLine, LeavesOutWhatSaysLeastWhereThereIsNoRoom) {
+  const std::string whole = "epoch 1/6  step 23/469  loss 0.5432  12,345 samples/s  1:03 min left";
+  EXPECT_EQ(progress_line(kProgress, 200), whole);
+  EXPECT_EQ(progress_line(kProgress, whole.size()), whole);
+  EXPECT_EQ(progress_line(kProgress, whole.size() - 1),
+            "epoch 1/6  step 23/469  loss 0.5432  1:03 min left");
+  EXPECT_EQ(progress_line(kProgress, 39), "epoch 1/6  step 23/469  1:03 min left");
+  EXPECT_EQ(progress_line(kProgress, 30), "epoch 1/6  1:03 min left");
+  EXPECT_EQ(progress_line(kProgress, 10), "epoch 1/6");
+  EXPECT_EQ(progress_line(kProgress, 4), "epoc");
+}
+
+TEST(ProgressTable, KeepsTheAccuracyWhereverItIsNarrow) {
+  const EpochReport report{.epoch = 3,
+                           .step = 1407,
+                           .train_loss = 0.54321,
+                           .test = {},
+                           .seconds = 10.25,
+                           .samples_per_second = 12345,
+                           .sync_share = 0.015,
+                           .phases = {}};
+  const ProgressTable wide;
+  EXPECT_EQ(wide.head(),
+            "epoch   train loss   test loss   test accuracy   seconds   samples/s   in sync\n");
+  EXPECT_EQ(wide.row(report).size(), wide.head().size());
+  EXPECT_NE(wide.row(report).find("    3       0.5432   "), std::string::npos);
+  EXPECT_EQ(ProgressTable(77).head(), wide.head().substr(0, wide.head().rfind("   ")) + "\n");
+  EXPECT_EQ(ProgressTable(39).head(), "epoch   train loss   test accuracy\n");
+  EXPECT_EQ(ProgressTable(1).head(), "epoch   test accuracy\n");
+  for (const std::size_t room : {21u, 34u, 44u, 56u, 68u, 78u}) {
+    const ProgressTable table(room);
+    EXPECT_LE(table.head().size(), room + 1) << table.head();
+    EXPECT_EQ(table.head().size(), table.row(report).size());
+  }
+}
+
+std::size_t count_of(const std::string& part, const std::string& text) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Console, ShowsTheTableOnceWherePlainLinesStandBetweenItsRows) {
+  const TemporaryDirectory folder;
+  TrainOptions options = plain_options(1);
+  options.recipe.epochs = 3;
+  const RunSetup setup = make_run_setup(options, formula_splits(5 * 64), 1);
+  std::FILE* file = std::fopen((folder / "console").c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  {
+    Console console(file, false, 0);  // a plain line for each step
+    run(setup, {&console});
+    console.finish();
+  }
+  std::fclose(file);
+  const std::string text = read_file(folder / "console");
+  EXPECT_EQ(count_of("epoch   train loss", text), 1u) << text;
+  EXPECT_EQ(count_of("\n        epoch ", text), 15u) << text;
+  for (const char* row : {"\n    1   ", "\n    2   ", "\n    3   "}) {
+    EXPECT_EQ(count_of(row, text), 1u) << row << " of: " << text;
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::train
