@@ -40,7 +40,8 @@ void add_bench_all_reduce_command(CLI::App& bench, Action& action);
 void add_tune_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
-/// Looks at the whole of `app` when it runs.
+/// These look at the whole of `app` when they run.
 void add_completion_command(CLI::App& app, Action& action);
+void add_help_command(CLI::App& app, Action& action);
 
 }  // namespace ringlet::app

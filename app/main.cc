@@ -28,15 +28,14 @@ namespace {
 void describe(CLI::App& app, Action& action) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
+  app.set_help_all_flag("--help-all", "show every flag and end");
   app.set_version_flag("--version", std::string("ringlet ") + train::kVersion,
                        "show the version and end");
   app.require_subcommand(1);
   app.footer(
-      "A flag can also be set in a TOML file (--config FILE: batch-size = 256) and by "
-      "a variable of the\n"
-      "environment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). "
-      "The command line counts more\n"
-      "than the environment, and that more than the file.\n");
+      "A flag can also be set in a TOML file (--config FILE: batch-size = 256) and by a variable "
+      "of the environment (RINGLET_BATCH_SIZE=256; for --data it is RINGLET_DATASET). The command "
+      "line counts more than the environment, and that more than the file.");
   add_train_command(app, action);
   add_eval_command(app, action);
   add_predict_command(app, action);
@@ -47,7 +46,11 @@ void describe(CLI::App& app, Action& action) {
   add_inspect_command(app, action);
   add_devices_command(app, action);
   add_completion_command(app, action);
-  for (CLI::App* command : app.get_subcommands(nullptr)) command->group("Commands");
+  add_help_command(app, action);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    command->group("Commands");
+    for (CLI::App* below : command->get_subcommands(nullptr)) below->group("Commands");
+  }
 }
 
 /// Reads the command line. Returns the exit code where there is no action to run.

@@ -94,9 +94,9 @@ std::string variable_of(const std::string& key) {
 bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 bool can_be_set(const CLI::Option& option) {
-  const std::string key = key_of(option);
-  return !key.empty() && key != "help" && key != "version" && key != "config" &&
-         key != "print-config";
+  static const std::set<std::string> kOnlyTyped{"",        "help",   "help-all",
+                                                "version", "config", "print-config"};
+  return kOnlyTyped.count(key_of(option)) == 0;
 }
 
 Settings::Settings(CLI::App& app) : app_(app) {
@@ -163,10 +163,10 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     const std::string place = fmt::format("{}:{}: ", file, entry.line);
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
-      throw ConfigError(
-          fmt::format("{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key),
-                      meant.empty() ? "; --help lists them, each to be written without its dashes"
-                                    : fmt::format("; did you mean {}?", meant)));
+      throw ConfigError(fmt::format(
+          "{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key),
+          meant.empty() ? "; --help-all lists them, each to be written without its dashes"
+                        : fmt::format("; did you mean {}?", meant)));
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag

@@ -27,7 +27,7 @@ std::string key_of(const CLI::Option& option);
 std::string variable_of(const std::string& key);
 /// Whether it takes no value: true where it stands.
 bool is_switch(const CLI::Option& option);
-/// Whether files and variables may set it: all but --help, --version, --config and --print-config.
+/// Whether files and variables may set it: all but those that ask for help or name the file.
 bool can_be_set(const CLI::Option& option);
 
 class Settings {

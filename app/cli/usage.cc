@@ -16,12 +16,6 @@ const CLI::App* chosen(const CLI::App* app) {
   return commands.empty() ? app : chosen(commands.front());
 }
 
-/// "ringlet bench train"
-std::string line_of(const CLI::App* command) {
-  const CLI::App* parent = command->get_parent();
-  return parent == nullptr ? command->get_name() : line_of(parent) + " " + command->get_name();
-}
-
 std::vector<std::string> commands_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
@@ -39,20 +33,12 @@ std::vector<std::string> flags_of(const CLI::App& command) {
 }
 
 std::string pointer_to_help(const CLI::App& command) {
-  return fmt::format("('{} --help' lists everything)", line_of(&command));
-}
-
-std::string explain_unknown(const CLI::App& command, const std::string& word) {
-  const bool is_flag = word.starts_with("-");
-  const std::string meant =
-      nearest(word.substr(0, word.find('=')), is_flag ? flags_of(command) : commands_of(command));
-  return fmt::format("'{}' is not known to '{}'{} {}", word, line_of(&command),
-                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant),
-                     pointer_to_help(command));
+  return fmt::format("('{} {}' lists everything)", full_name(command),
+                     commands_of(command).empty() ? "--help-all" : "--help");
 }
 
 std::string explain_missing_command(const CLI::App& command) {
-  return fmt::format("'{}' needs a command: {} {}", line_of(&command),
+  return fmt::format("'{}' needs a command: {} {}", full_name(command),
                      fmt::join(commands_of(command), ", "), pointer_to_help(command));
 }
 
@@ -74,6 +60,20 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 }  // namespace
+
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  return (parent == nullptr ? "" : full_name(*parent) + " ") + command.get_name();
+}
+
+std::string explain_unknown(const CLI::App& command, const std::string& word) {
+  const auto known = word.starts_with("-") ? flags_of(command) : commands_of(command);
+  const std::string name = word.substr(0, word.find('='));
+  const std::string meant = nearest(name, known);
+  return fmt::format("'{}' is not known to '{}'{} {}", word, full_name(command),
+                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant),
+                     pointer_to_help(command));
+}
 
 std::string explain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = *chosen(&app);

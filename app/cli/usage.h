@@ -19,7 +19,13 @@ auto checked(const Make& make_setup) {
   }
 }
 
+/// "ringlet bench train"
+std::string full_name(const CLI::App& command);
+
 /// "'--epoch' is not known to 'ringlet train'; did you mean --epochs? (...)"
+std::string explain_unknown(const CLI::App& command, const std::string& word);
+
+/// The same for whatever CLI11 found to be wrong.
 std::string explain(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace ringlet::app

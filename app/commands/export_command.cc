@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 
 #include "app/cli/flags.h"
+#include "app/cli/help.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
@@ -15,13 +17,18 @@ namespace ringlet::app {
 
 namespace {
 
-constexpr const char* kInterface =
-    "The ONNX file (operator set 13):\n"
-    "  input image     float [N, C, H, W], any N: pixels from 0 to 255 as they are in a file, "
-    "light on\n"
-    "                  dark where the training images were; the normalisation is in the file\n"
-    "  output logits   float [N, K], before the softmax\n"
-    "  Its doc_string says so too, and its metadata has the names of the classes.\n";
+std::string interface_in_words() {
+  constexpr std::size_t kColumn = 18;
+  const auto row = [](const char* what, const char* is) {
+    return help_row(what, is, kColumn, footer_width());
+  };
+  return "The ONNX file (operator set 13):\n" +
+         row("input image",
+             "float [N, C, H, W], any N: pixels from 0 to 255 as they are in a file, light on dark "
+             "where the training images were; the normalisation is in the file") +
+         row("output logits", "float [N, K], before the softmax") +
+         "Its doc_string says so too, and its metadata has the names of the classes.\n";
+}
 
 struct ExportFlags {
   RawFlags raw;
@@ -57,7 +64,7 @@ void add_export_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command =
       app.add_subcommand("export", "write a trained model as ONNX, for other programs");
-  command->footer(kInterface);
+  command->footer(interface_in_words());
   add_checkpoint_flag(*command, flags->checkpoint);
   command->add_option("--onnx", flags->onnx, "the ONNX file to write")
       ->required()

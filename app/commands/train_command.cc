@@ -43,7 +43,7 @@ std::string models_in_words() {
   constexpr std::size_t kColumn = 14;
   std::string text = "Models:\n";
   for (const std::string& name : train::model_names()) {
-    text += help_row(name, train::model_help(name), kColumn);
+    text += help_row(name, train::model_help(name), kColumn, footer_width());
   }
   return text;
 }

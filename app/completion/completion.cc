@@ -51,6 +51,14 @@ ValueSpec value_spec(const CLI::Option& option) {
   return value;
 }
 
+std::vector<const CLI::App*> commands_below(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void add_commands(const CLI::App& app, ValueSpec& value) {
+  for (const CLI::App* sub : commands_below(app)) value.choices.push_back(sub->get_name());
+}
+
 std::string brief(const std::string& description) {
   return description.substr(0, std::min(description.find("; "), description.find(" [")));
 }
@@ -75,11 +83,10 @@ CommandSpec describe(const CLI::App& app) {
       command.flags.push_back(flag_spec(*option));
     } else {
       command.word = value_spec(*option);
+      if (option->get_type_name() == kCommandWords) add_commands(*app.get_parent(), command.word);
     }
   }
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    command.commands.push_back(describe(*sub));
-  }
+  for (const CLI::App* sub : commands_below(app)) command.commands.push_back(describe(*sub));
   return command;
 }
 

@@ -14,6 +14,9 @@ class App;
 
 namespace ringlet::app {
 
+/// The type's name of words that are the program's commands.
+inline constexpr const char* kCommandWords = "[COMMAND...]";
+
 /// The words that may follow a flag, or stand where no flag stands.
 struct ValueSpec {
   enum class Files : std::uint8_t { none, files, folders };

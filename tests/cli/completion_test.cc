@@ -55,6 +55,7 @@ const std::vector<Question>& questions() {
       {"ringlet bench all-reduce --strategies d", {"doubling"}, {"ring"}},
       {"ringlet bench train --js", {"--json"}, {"--init"}},
       {"ringlet completion ", {"bash", "zsh", "fish"}, {}},
+      {"ringlet help b", {"bench"}, {"train"}},
   };
   return all;
 }

@@ -1,6 +1,7 @@
 // Command lines that cannot be: one line that names the flag and the remedy, exit code 2; and what
 // --help and --version print.
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 #include "tests/cli/program.h"
@@ -74,6 +75,8 @@ const WrongLine kWrongLines[] = {
     {"DevicesOfTwoKinds", {"train", "--devices", "cpu,cuda:0"}, {"one kind", "cpu:0 and cuda:0"}},
     {"FewShards", quick_train({"--replicas", "4", "--shards", "2"}), {"--shards 2", "4 replicas"}},
     {"EvalOfNothing", {"eval"}, {"--checkpoint is required"}},
+    {"HelpOfNothing", {"help", "trian"}, {"'trian' is not known to 'ringlet'", "train?"}},
+    {"HelpOfNothingBelow", {"help", "bench", "tran"}, {"'tran' is not known to 'ringlet bench'"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Usage, WrongLines, ::testing::ValuesIn(kWrongLines),
@@ -91,7 +94,7 @@ TEST(Devices, MayBeListed) {
 }
 
 TEST(Help, NamesEveryFlagWithinAHundredColumns) {
-  const Outcome outcome = ringlet({"train", "--help"});
+  const Outcome outcome = ringlet({"train", "--help-all"});
   ASSERT_TRUE(succeeds(outcome));
   for (const char* flag : {"--model lenet|lenet-d2l|mlp",
                            "--data ",
@@ -138,13 +141,100 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
 }
 
 TEST(Help, GroupsFlagsAndGivesDefaults) {
-  const Outcome outcome = ringlet({"train", "--help"});
+  const Outcome outcome = ringlet({"train", "--help-all"});
   EXPECT_TRUE(holds(outcome.out, {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n",
                                   "\nSynchronisation:\n", "of each replica [1]\n",
                                   "[fashion-mnist]", "[lenet, mlp: 0.1; lenet-d2l: 0.2]"}));
   for (const char* ugly : {"TEXT", "INT:", "FLOAT", "POSITIVE", "Excludes", "{false}"}) {
     EXPECT_EQ(outcome.out.find(ugly), std::string::npos) << ugly;
   }
+}
+
+/// The commands that have flags, and those that hold others.
+const std::vector<Arguments>& commands() {
+  static const std::vector<Arguments> all{{},
+                                          {"train"},
+                                          {"eval"},
+                                          {"predict"},
+                                          {"export"},
+                                          {"report"},
+                                          {"bench"},
+                                          {"tune"},
+                                          {"inspect"},
+                                          {"devices"},
+                                          {"help"},
+                                          {"bench", "train"},
+                                          {"bench", "all-reduce"},
+                                          {"completion"}};
+  return all;
+}
+
+/// All that matches, in order.
+std::vector<std::string> matches(const std::string& text, const char* pattern) {
+  const std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match) {
+    found.push_back((*match)[1]);
+  }
+  return found;
+}
+
+constexpr const char* kFlagRow = "\n  (?:-[a-z], )?(--[a-z-]+)";
+
+TEST(Help, BeginsWithThreeExamplesAndShowsADozenFlags) {
+  for (const Arguments& command :
+       {Arguments{"train"}, {"bench", "train"}, {"bench", "all-reduce"}}) {
+    const std::string text = ringlet(command + Arguments{"--help"}).out;
+    EXPECT_EQ(matches(text.substr(0, text.find("usage: ")), "\n  (ringlet )").size(), 3u) << text;
+    const auto rows = matches(text, kFlagRow);
+    ASSERT_EQ(rows.size(), 14u) << text;
+    EXPECT_EQ(rows[12], "--help");
+    EXPECT_EQ(rows[13], "--help-all");
+  }
+  const std::string text = ringlet({"--help"}).out;
+  EXPECT_EQ(matches(text.substr(0, text.find("usage: ")), "\n  (ringlet )").size(), 3u) << text;
+}
+
+TEST(Help, ShowsNothingThatTheCommandHasNot) {
+  for (const Arguments& command : commands()) {
+    const Outcome all = ringlet(command + Arguments{"--help-all"});
+    const Outcome few = ringlet(command + Arguments{"--help"});
+    ASSERT_TRUE(succeeds(all));
+    ASSERT_TRUE(succeeds(few));
+    const auto usage = few.out.find("usage: ");
+    const auto begin = std::min(few.out.find("Examples:"), usage);
+    const std::string examples = few.out.substr(begin, usage - begin);
+    const std::string rows = all.out.substr(all.out.find("usage: "));
+    std::vector<std::string> flags = matches(few.out, kFlagRow);
+    for (const std::string& flag : matches(examples, " (--[a-z-]+)")) flags.push_back(flag);
+    for (const std::string& flag : flags) {
+      EXPECT_TRUE(holds(rows, {" " + flag})) << few.out;
+    }
+  }
+}
+
+TEST(Help, FitsTheTerminal) {
+  for (const int columns : {40, 80, 200}) {
+    for (const Arguments& command : commands()) {
+      const Outcome outcome =
+          ringlet(command + Arguments{"--help"}, {.terminal = true, .columns = columns});
+      EXPECT_EQ(outcome.code, 0);
+      std::istringstream lines(outcome.out);
+      for (std::string line; std::getline(lines, line);) {
+        std::erase(line, '\r');
+        const bool to_be_typed = line.starts_with("  ringlet ") || line.starts_with("  ~/");
+        EXPECT_LE(line.size(), to_be_typed ? 100u : std::min(columns, 100)) << line;
+      }
+    }
+  }
+}
+
+TEST(Help, IsAskedForByNameToo) {
+  EXPECT_EQ(ringlet({"help"}).out, ringlet({"--help"}).out);
+  EXPECT_EQ(ringlet({"help", "train"}).out, ringlet({"train", "--help"}).out);
+  const Outcome bench = ringlet({"help", "bench", "train"});
+  EXPECT_TRUE(succeeds(bench));
+  EXPECT_EQ(bench.out, ringlet({"bench", "train", "--help"}).out);
 }
 
 TEST(Help, ListsTheCommands) {

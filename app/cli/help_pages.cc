@@ -1,0 +1,77 @@
+#include "app/cli/help_pages.h"
+
+#include <algorithm>
+
+namespace ringlet::app {
+
+namespace {
+
+const std::vector<HelpPage>& help_pages() {
+  static const std::vector<HelpPage> pages{
+      {"ringlet",
+       {{"ringlet train --replicas 2 --out runs/first", "LeNet on Fashion-MNIST, two replicas"},
+        {"ringlet report runs/first", "one page that shows how it went"},
+        {"ringlet bench all-reduce --end 64K", "which all-reduce is the fastest here"}}},
+      {"ringlet train",
+       {{"ringlet train --replicas 2 --out runs/first", "six epochs, about 91 %"},
+        {"ringlet train --resume runs/first", "go on after Ctrl-C"},
+        {"ringlet train --data synthetic --max-steps 50 --trace t.json", "where the time goes"}},
+       {"--model", "--data", "--epochs", "--batch-size", "--lr", "--replicas", "--threads",
+        "--device", "--processes", "--sync", "--out", "--resume"}},
+      {"ringlet eval",
+       {{"ringlet eval --checkpoint runs/first", "loss and accuracy, by class"},
+        {"ringlet eval --checkpoint lenet.safetensors --model lenet", "weights from elsewhere"},
+        {"ringlet eval --checkpoint runs/first --replicas 4", "the same numbers, sooner"}},
+       {"--checkpoint", "--model", "--data", "--data-dir", "--replicas", "--threads", "--device",
+        "--processes"}},
+      {"ringlet predict",
+       {{"ringlet predict --checkpoint runs/first shoe.jpg", "what is in a picture"},
+        {"ringlet predict --checkpoint runs/first --top 3 pictures", "of a whole folder"},
+        {"ringlet predict --checkpoint runs/first --data fashion-mnist --out logits.safetensors",
+         "a data set's logits"}},
+       {"--checkpoint", "--top", "--invert", "--levels", "--save-input", "--json", "--data",
+        "--split", "--out", "--device"}},
+      {"ringlet export",
+       {{"ringlet export --checkpoint runs/first --onnx lenet.onnx", "for other programs"}}},
+      {"ringlet report",
+       {{"ringlet report runs/first", "writes report.html"},
+        {"ringlet report runs/first runs/second --out both.html", "compares two runs"}}},
+      {"ringlet bench",
+       {{"ringlet bench train --replicas 2", "samples a second, time by phase"},
+        {"ringlet bench all-reduce --end 64K", "every strategy's time by size"}}},
+      {"ringlet bench train",
+       {{"ringlet bench train --replicas 2", "samples a second, time by phase"},
+        {"ringlet bench train --model lenet --layout nchw", "another network, another layout"},
+        {"ringlet bench train --replicas 4 --sync tree --json speed.json", "for programs"}},
+       {"--model", "--batch-size", "--replicas", "--threads", "--device", "--layout", "--sync",
+        "--overlap", "--exact", "--warm-up", "--steps", "--json"}},
+      {"ringlet bench all-reduce",
+       {{"ringlet bench all-reduce --end 64K --report page.html", "a page with plots and models"},
+        {"ringlet bench all-reduce --ranks 2,4 --strategies ring,tree", "two ways, side by side"},
+        {"ringlet bench all-reduce --processes --transport gloo", "over the loopback"}},
+       {"--begin", "--end", "--factor", "--type", "--op", "--ranks", "--strategies", "--processes",
+        "--transport", "--device", "--report", "--json"}},
+      {"ringlet tune",
+       {{"ringlet tune", "a minute or two; auto then knows this machine"},
+        {"ringlet tune --ranks 2 --end 1M", "less, and sooner"}}},
+      {"ringlet inspect",
+       {{"ringlet inspect runs/first", "a run"},
+        {"ringlet inspect model.safetensors --json", "a file, for programs"},
+        {"ringlet inspect trace.json", "where a traced run's time went"}}},
+      {"ringlet devices", {{"ringlet devices --json", "for programs"}}},
+      {"ringlet help",
+       {{"ringlet help bench train", "as ringlet bench train --help"}}},
+  };
+  return pages;
+}
+
+}  // namespace
+
+const HelpPage& help_page_of(const std::string& command) {
+  static const HelpPage none;
+  const auto page = std::find_if(help_pages().begin(), help_pages().end(),
+                                 [&](const HelpPage& one) { return one.command == command; });
+  return page == help_pages().end() ? none : *page;
+}
+
+}  // namespace ringlet::app
