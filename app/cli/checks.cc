@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "app/cli/neighbours.h"
 #include "app/cli/suggest.h"
 #include "data/open_dataset.h"
 #include "kernels/device.h"
@@ -16,7 +17,8 @@ namespace ringlet::app {
 namespace {
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  const std::string meant = nearest(word, known);
+  std::string meant = ours_for(word, known);
+  if (meant.empty()) meant = nearest(word, known);
   return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
 }
 
@@ -87,7 +89,7 @@ CLI::Validator device_name() {
         try {
           if (DeviceId::parse(name).kind != DeviceKind::meta) return {};
         } catch (const DeviceError& error) {
-          return error.what();
+          return error.what() + did_you_mean(name, {"cpu", "cuda"});
         }
         return fmt::format("'{}' has no memory to train in; write cpu, cpu:0 or cuda:1", name);
       },

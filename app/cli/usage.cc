@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "app/cli/neighbours.h"
 #include "app/cli/suggest.h"
 
 namespace ringlet::app {
@@ -69,7 +70,8 @@ std::string full_name(const CLI::App& command) {
 std::string explain_unknown(const CLI::App& command, const std::string& word) {
   const auto known = word.starts_with("-") ? flags_of(command) : commands_of(command);
   const std::string name = word.substr(0, word.find('='));
-  const std::string meant = nearest(name, known);
+  std::string meant = ours_for(name, known);
+  if (meant.empty()) meant = nearest(name, known);
   return fmt::format("'{}' is not known to '{}'{} {}", word, full_name(command),
                      meant.empty() ? "" : fmt::format("; did you mean {}?", meant),
                      pointer_to_help(command));

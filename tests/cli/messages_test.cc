@@ -188,6 +188,7 @@ std::vector<Provocation> provocations() {
       usage({"train", "--epochs"}),
       usage({"train", "--epochs", "1", "--epochs", "2"}),
       usage({"train", "--exact=5"}),
+      usage({"train", "--devices", "fpga"}),
       usage({"train", "--devices", "gpu"}),
       usage({"train", "--device", "meta"}),
       usage({"train", "--resume", "a", "--init", "b"}),
