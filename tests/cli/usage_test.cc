@@ -221,7 +221,9 @@ TEST(Help, ShowsNothingThatTheCommandHasNot) {
     const Outcome few = ringlet(command + Arguments{"--help"});
     ASSERT_TRUE(succeeds(all));
     ASSERT_TRUE(succeeds(few));
-    const std::string examples = few.out.substr(0, few.out.find("usage: "));
+    const auto usage = few.out.find("usage: ");
+    const auto begin = std::min(few.out.find("Examples:"), usage);
+    const std::string examples = few.out.substr(begin, usage - begin);
     const std::string rows = all.out.substr(all.out.find("usage: "));
     std::vector<std::string> flags = matches(few.out, kFlagRow);
     for (const std::string& flag : matches(examples, " (--[a-z-]+)")) flags.push_back(flag);
