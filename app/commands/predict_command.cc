@@ -57,7 +57,8 @@ int predict_of_images(const PredictFlags& flags) {
 
 int predict_of_data(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
-  const train::TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
+  const train::TrainOptions options =
+      resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
   const data::Splits data = open_data(options);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
@@ -161,6 +162,7 @@ void add_device_flags(CLI::App& command, RawFlags& flags) {
 
 void add_predict_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<PredictFlags>();
+  flags->raw.options.allow_empty_classes = true;  // the model has its classes already
   CLI::App* command =
       app.add_subcommand("predict", "classify images, or a data set, with a trained model");
   add_checkpoint_flag(*command, flags->checkpoint);

@@ -14,6 +14,7 @@ using train::FileError;
 
 namespace {
 
+constexpr const char* kRecordFile = "run.json";
 constexpr std::uintmax_t kMostText = 1 << 20;  // bytes of a text of a run's; ours have some KiB
 
 /// Stores what `read` returns; turns its error into a note.
@@ -33,13 +34,12 @@ bool is_missing(const fs::path& path) {
 }
 
 void read_record(RunFolder& run) {
-  const fs::path file = run.path / "run.json";
+  const fs::path file = run.path / kRecordFile;
   if (is_missing(file)) {
     run.notes.push_back(file.string() + " is missing: nothing is known of data and machine");
     return;
   }
-  or_note(run,
-          [&] { run.facts = parse_run_facts(train::read_text(file, kMostText), file.string()); });
+  or_note(run, [&] { run.facts = read_facts(run.path); });
 }
 
 void read_state_of(RunFolder& run) {
@@ -67,6 +67,11 @@ std::string RunFolder::model_name() const {
 std::string RunFolder::data_name() const {
   if (facts && !facts->data.empty()) return facts->data;
   return recipe ? recipe->data : "unknown data";
+}
+
+RunFacts read_facts(const fs::path& folder) {
+  const fs::path file = folder / kRecordFile;
+  return parse_run_facts(train::read_text(file, kMostText), file.string());
 }
 
 RunFolder read_run(const fs::path& folder) {

@@ -60,10 +60,8 @@ class Stage {
     write_file(json, text.replace(at, what.size(), by));
     return resume();
   }
-  Outcome resume(const Arguments& more = {}, const char* samples = "256") const {
-    return ringlet(Arguments{"train", "--resume", *this / "out", "--synthetic-train", samples,
-                             "--synthetic-test", "64"} +
-                   more);
+  Outcome resume(const Arguments& more = {}) const {
+    return ringlet(Arguments{"train", "--resume", *this / "out"} + more);
   }
 
   Outcome configured(const std::string& toml) const {
@@ -195,7 +193,6 @@ std::vector<Provocation> provocations() {
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
       usage({"--json", "devices"}),
-      usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
@@ -281,6 +278,7 @@ std::vector<Provocation> provocations() {
       data(kTrainImages, gzip(images) + "x"),
       data(kTrainImages, bomb()),
       data(kTrainLabels, idx({19}, 10)),
+      data(kTrainLabels, idx_header(8, {20}) + std::string(20, '\x0b')),
       data(kTestImages, idx({10, 5, 5})),
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
       // Weights.
@@ -335,8 +333,10 @@ std::vector<Provocation> provocations() {
       state("\"lr\"", "\"more\": 1, \"lr\""),
       {1,
        [](const Stage& stage) {
-         stage.run();
-         return stage.resume({}, "512");
+         const std::string folder = stage / "images";
+         const std::string out = trained_on_a_folder(stage, folder);
+         write_file(folder + "/" + kTrainImages, idx({20, 4, 5}, 200));
+         return ringlet({"train", "--resume", out});
        }},
       // What is written.
       {1,

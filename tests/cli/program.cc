@@ -46,9 +46,11 @@ void limit(decltype(RLIMIT_AS) resource, long most) {
 /// The child's side of fork(): never returns.
 [[noreturn]] void become_program(std::string program, const Arguments& arguments,
                                  const ProgramOptions& options) {
+  ::setenv("RINGLET_NO_OUT", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   for (const auto& [name, value] : options.environment) {
     ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
+  if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(kNotStarted);
   limit(RLIMIT_FSIZE, options.file_size_limit);
   limit(RLIMIT_AS, options.address_space_limit);
   std::vector<char*> argv{program.data()};
