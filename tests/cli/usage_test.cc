@@ -73,6 +73,12 @@ const WrongLine kWrongLines[] = {
      {"--transport nccl", "cuda:0 has several"}},
     {"DevicesOfTwoKinds", {"train", "--devices", "cpu,cuda:0"}, {"one kind", "cpu:0 and cuda:0"}},
     {"FewShards", quick_train({"--replicas", "4", "--shards", "2"}), {"--shards 2", "4 replicas"}},
+    {"ManyPasses",
+     quick_train({"--accumulate", "2147483647"}),
+     {"--accumulate 2147483647", "64 samples of a step"}},
+    {"ManyShards",
+     quick_train({"--shards", "1073741824"}),
+     {"--shards 1073741824", "64 samples of a step"}},
     {"EvalOfNothing", {"eval"}, {"--checkpoint is required"}},
 };
 
