@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <optional>
 #include <string>
@@ -57,9 +56,6 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body) {
-  // Gloo writes to a process that has just died. That has to be an error that is reported; by
-  // default the signal would end this process first.
-  std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {
     group.emplace(place, comm::ProcessGroupOptions{

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "app/cli/processes.h"
+#include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
@@ -151,7 +152,7 @@ void write_report(const fs::path& file, const Outcome& outcome, const Others& ot
 
 void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Others& others,
                    std::optional<bench::MachineRecord> machine) {
-  print_others(outcome, others);
+  print_if_possible([&] { print_others(outcome, others); });
   nlohmann::json machine_json;
   if (machine) {
     machine->distances = outcome.distances;

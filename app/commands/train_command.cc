@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -20,6 +21,7 @@
 #include "app/cli/process.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
+#include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/repeat.h"
@@ -36,7 +38,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
-constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 std::string models_in_words() {
@@ -143,12 +144,36 @@ class Notes : public train::RunListener {
   std::string last_saved_;
 };
 
+/// Shows the run as long as it can. A disk that is full, or a reader that has gone, does not cost
+/// the run its work.
+class Screen : public train::Console {
+ public:
+  using Console::Console;
+  void started(const train::StartReport& report) override {
+    print_if_possible([&] { Console::started(report); });
+  }
+  void step_done(const train::StepReport& report) override {
+    print_if_possible([&] { Console::step_done(report); });
+  }
+  void epoch_done(const train::EpochReport& report) override {
+    print_if_possible([&] { Console::epoch_done(report); });
+  }
+};
+
+/// A reader of the output that goes away, as `head` does, stops a run as Ctrl-C does.
+bool is_to_stop() {
+  if (output_has_no_reader()) note_stop(SIGPIPE);
+  return noted_signal() != 0;
+}
+
 void report_interruption(const train::RunResult& result, const train::Files& files,
                          const CLI::App& command) {
+  std::FILE* out = output_has_no_reader() ? stderr : stdout;
   if (files.out.empty()) {
-    fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
+    fmt::print(out, "stopped after step {}; nothing was saved, since there is no --out\n",
+               result.step);
   } else {
-    fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
+    fmt::print(out, "stopped after step {}; go on with\n  {}\n", result.step,
                command_to_resume(command, files.out));
   }
 }
@@ -202,7 +227,20 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
   train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
 }
 
+/// What is told of a run at its end.
+void print_end(const train::RunResult& result, const train::RunSetup& setup,
+               const CLI::App& command, const Notes& notes, train::Console& console) {
+  print_if_possible([&] { console.finish(); });
+  if (result.interrupted) return report_interruption(result, setup.options.files, command);
+  if (result.test.samples > 0) {
+    fmt::print("\n");
+    train::print_evaluation(stdout, result.test, setup.data.test->class_names());
+  }
+  notes.print(setup);
+}
+
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
+  const bool speaks = group.process() == 0;
   std::optional<train::SavedState> saved;
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
@@ -210,14 +248,13 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const data::Splits data = open_data(options);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
-  setup.stop_requested = [] { return noted_signal() != 0; };
+  setup.stop_requested = is_to_stop;
   note_stop_signals(options.execution.in_processes ? kLaunchersGrace : std::chrono::seconds(0));
 
-  const bool speaks = group.process() == 0;
   if (speaks && !files.out.empty()) write_config(command, options);
-  train::Console console(stdout, can_renew_lines(STDOUT_FILENO));
+  Screen screen(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
-  std::vector<train::RunListener*> listeners{&notes, &console};
+  std::vector<train::RunListener*> listeners{&notes, &screen};
   std::optional<train::RunFiles> written;
   if (speaks) {
     written.emplace(setup);
@@ -229,17 +266,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
   if (trace) trace->write(file_of_process(files.trace, group));
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
-  if (!speaks) return code;
-  console.finish();
-  if (result.interrupted) {
-    report_interruption(result, files, command);
-    return code;
-  }
-  if (result.test.samples > 0) {
-    fmt::print("\n");
-    train::print_evaluation(stdout, result.test, data.test->class_names());
-  }
-  notes.print(setup);
+  if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
   return code;
 }
 

@@ -363,6 +363,10 @@ std::vector<Provocation> provocations() {
        [](const Stage&) {
          return quick({"--trace", "/dev/null"});
        }},
+      {3,
+       [](const Stage&) {
+         return Program(ShellLine{RINGLET_PROGRAM " --version > /dev/full"}).wait();
+       }},
       // Devices and runs.
       {1,
        [](const Stage&) {
