@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/cli/effective_config.h"
+#include "app/cli/empty_values.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/help.h"
 #include "app/cli/processes.h"
@@ -57,6 +58,7 @@ void describe(CLI::App& app, Action& action) {
 std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action, int argc,
                          char** argv) {
   try {
+    require_values(app, argc, argv);
     app.parse(argc, argv);
     std::vector<std::string> warnings;
     settings.apply(warnings);

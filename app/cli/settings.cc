@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cli/config.h"
+#include "app/cli/empty_values.h"
 #include "app/cli/suggest.h"
 #include "comm/processes/launch.h"
 #include "train/files/one_line.h"
@@ -152,6 +153,7 @@ std::vector<Settings::Setting> Settings::from_environment() const {
         throw ConfigError(fmt::format("{} is '{}', which is neither true nor false", name, text));
       }
     }
+    require_value(*option, name, value);
     settings.push_back({option, {value}, name});
   }
   return settings;
@@ -178,6 +180,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (entry.kind == ConfigEntry::Kind::list && !takes_list(*option)) {
       throw ConfigError(origin + ": it takes one value, not a list");
     }
+    for (const std::string& value : entry.values) require_value(*option, origin, value);
     if (truth && may_stand_alone(*option)) {
       if (entry.values.front() == "false") continue;
       entry.values = {""};

@@ -119,7 +119,7 @@ class Peak {
 int run(const BenchFlags& flags) {
   train::TrainOptions options = resolve(flags.train);
   options.recipe.epochs = kManyEpochs;
-  const data::Splits data = open_data(options);
+  const data::Splits data = open_data(flags.train, options);
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
   const train::RunSetup setup = train::make_run_setup(options, data, ranks);
@@ -182,7 +182,8 @@ void add_bench_command(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->group(group);
   command->add_option("--json", flags->json, "write the figures to this file")->group(group);
-  command->callback([flags, &action] {
+  command->callback([flags, command, &action] {
+    note_data_flags(*command, flags->train);
     action = {[flags] { return run(*flags); },
               [flags] { return values_of(resolve(flags->train)); }};
   });

@@ -57,7 +57,7 @@ int predict_of_images(const PredictFlags& flags) {
 int predict_of_data(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const train::TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
-  const data::Splits data = open_data(options);
+  const data::Splits data = open_data(flags.raw, options);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
   const train::ModelInfo info = checkpoint.info
@@ -166,7 +166,10 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_dataset_flags(*command, *flags);
   add_device_flags(*command, flags->raw);
   keep_apart(*command);
-  command->callback([flags, &action] { action = [=] { return predict(*flags); }; });
+  command->callback([flags, command, &action] {
+    note_data_flags(*command, flags->raw);
+    action = [=] { return predict(*flags); };
+  });
 }
 
 }  // namespace ringlet::app

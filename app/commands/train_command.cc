@@ -245,7 +245,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
   check_outputs(files);
-  const data::Splits data = open_data(options);
+  const data::Splits data = open_data(flags, options);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   setup.stop_requested = is_to_stop;
@@ -284,6 +284,7 @@ void add_train_command(CLI::App& app, Action& action) {
   command->footer(models_in_words());
   add_file_flags(*command, flags->options);
   command->callback([flags, command, &action] {
+    note_data_flags(*command, *flags);
     action = {
         in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),
         [=] { return values_of_run(*flags); }};

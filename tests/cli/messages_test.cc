@@ -193,6 +193,9 @@ std::vector<Provocation> provocations() {
       usage({"train", "--resume", "a", "--init", "b"}),
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
+      usage({"train", "--out", ""}),
+      usage({"train", "--devices", "cpu:0,,cpu:0"}),
+      usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
       usage_of_train({"--accumulate", "2147483647"}),
       usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
@@ -257,7 +260,7 @@ std::vector<Provocation> provocations() {
        }},
       {1,
        [](const Stage& stage) {
-         return quick({"--data", stage / "."});
+         return ringlet({"train", "--data", stage / "."});
        }},
       {1,
        [](const Stage&) {
