@@ -89,11 +89,11 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
   };
 }
 
-std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group) {
-  if (group.process() == 0) return file;
+std::filesystem::path file_of_process(const std::filesystem::path& file, int process) {
+  if (process == 0) return file;
   std::filesystem::path own = file;
   return own.replace_filename(
-      fmt::format("{}.p{}{}", file.stem().string(), group.process(), file.extension().string()));
+      fmt::format("{}.p{}{}", file.stem().string(), process, file.extension().string()));
 }
 
 }  // namespace ringlet::app

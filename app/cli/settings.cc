@@ -100,6 +100,12 @@ bool can_be_set(const CLI::Option& option) {
          key != "print-config";
 }
 
+std::string config_file_of(const CLI::App& command) {
+  const CLI::Option* option = command.get_option_no_throw("--config");
+  if (option != nullptr && option->count() > 0) return option->results().front();
+  return environment("RINGLET_CONFIG");
+}
+
 Settings::Settings(CLI::App& app) : app_(app) {
   for_each_command(app, [this](CLI::App& command) { prepare(command); });
 }
@@ -130,7 +136,7 @@ void Settings::apply(std::vector<std::string>& warnings) {
   command_ = chosen_command(app_);
   if (settable_flags(*command_).empty()) return;
   apply(from_environment());
-  if (file_.empty()) file_ = environment("RINGLET_CONFIG");
+  if (file_.empty()) file_ = config_file_of(*command_);
   if (!file_.empty()) apply(from_file(file_));
   for (CLI::Option* option : settable_flags(*command_)) {
     if (required_.count(option) > 0 && option->count() == 0) {

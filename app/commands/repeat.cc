@@ -21,8 +21,10 @@ std::string quoted(const std::string& word) {
 }
 
 bool is_repeated(const CLI::Option& option) {
-  static const std::set<std::string> kOnce{"--model",  "--data",  "--init",   "--out",
-                                           "--resume", "--force", "--config", "--print-config"};
+  // The first part of the run has written its --trace, which nothing replaces unasked.
+  static const std::set<std::string> kOnce{"--model", "--data",   "--init",
+                                           "--out",   "--trace",  "--resume",
+                                           "--force", "--config", "--print-config"};
   return option.count() > 0 && option.get_group() != kRecipeGroup &&
          kOnce.count(option.get_name()) == 0;
 }

@@ -18,6 +18,7 @@
 #include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
+#include "app/cli/outputs.h"
 #include "app/cli/process.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
@@ -25,6 +26,7 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/repeat.h"
+#include "app/commands/run_claim.h"
 #include "train/files/atomic_file.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
@@ -68,7 +70,7 @@ void add_file_flags(CLI::App& app, train::TrainOptions& options) {
       ->excludes("--init")
       ->type_name("DIR")
       ->group(group);
-  app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
+  add_force_flag(app, files.force)->group(group);
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
       ->type_name("FILE")
       ->group(group);
@@ -85,34 +87,6 @@ void add_file_flags(CLI::App& app, train::TrainOptions& options) {
                  "stop after N steps of the whole run; the schedule stays as planned")
       ->check(whole_number(0))
       ->group(group);
-}
-
-/// Whether both name the same folder, which need not exist.
-bool same_folder(const fs::path& a, const fs::path& b) {
-  return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
-}
-
-/// The folder of the run whose state lies in `state`.
-fs::path run_of(const fs::path& state) {
-  if (state.filename() != "state") return state;
-  return state.has_parent_path() ? state.parent_path() : fs::path(".");
-}
-
-/// Fails before the training where its results could not be written after it.
-void check_outputs(const train::Files& files) {
-  if (!files.trace.empty()) train::require_writable_file(files.trace);
-  if (files.out.empty()) {
-    if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
-    return;
-  }
-  const bool used = fs::exists(files.out / "state") || fs::exists(files.out / "model.safetensors");
-  const bool goes_on = !files.resume.empty() && same_folder(files.out, files.resume);
-  if (used && !files.force && !goes_on) {
-    throw UsageError("--out " + files.out.string() +
-                     " holds another run; go on with it by --resume " + files.out.string() +
-                     ", or replace it with --force");
-  }
-  train::require_writable_directory(files.out);
 }
 
 /// Whether `descriptor` is a terminal that can overwrite its last line.
@@ -241,10 +215,12 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
 
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
   const bool speaks = group.process() == 0;
+  RunClaim claim(command);  // of the first process, for all
+  if (speaks) claim.resumed(flags.options.files);
   std::optional<train::SavedState> saved;
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
-  check_outputs(files);
+  if (speaks) claim.outputs(options, group.processes());
   const data::Splits data = open_data(flags, options);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
@@ -264,7 +240,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
-  if (trace) trace->write(file_of_process(files.trace, group));
+  if (trace) trace->write(file_of_process(files.trace, group.process()));
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
   return code;

@@ -197,6 +197,7 @@ std::vector<Provocation> provocations() {
       usage({"train", "--devices", "cpu:0,,cpu:0"}),
       usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
       usage_of_train({"--accumulate", "2147483647"}),
+      usage_of_train({"--metrics", "both", "--trace", "both"}),
       usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
@@ -222,6 +223,16 @@ std::vector<Provocation> provocations() {
          return ringlet({"report", stage / ".", "--out", stage.file("page", "")});
        }},
       {2, [](const Stage&) { return ringlet(Arguments{"report"} + Arguments(9, "run")); }},
+      {2,
+       [](const Stage& stage) {
+         stage.file("epochs.csv", "mine");
+         return quick({"--out", stage / "."});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = stage.run() + "/model.safetensors";
+         return ringlet({"export", "--checkpoint", model, "--onnx", model, "--force"});
+       }},
       // Configurations and variables.
       usage_of_train({"--config", "/no/such"}),
       config("batch-size = [[1]]\n"),
@@ -366,6 +377,12 @@ std::vector<Provocation> provocations() {
        [](const Stage&) {
          return quick({"--trace", "/dev/null"});
        }},
+      {1,
+       [](const Stage& stage) {
+         Program live(quick_train({"--epochs", "100000", "--lr", "0.001", "--out", stage / "o"}));
+         EXPECT_TRUE(live.wait_for("epoch   train loss"));
+         return quick({"--out", stage / "o", "--force"});
+       }},
       {3,
        [](const Stage&) {
          return Program(ShellLine{RINGLET_PROGRAM " --version > /dev/full"}).wait();
@@ -477,10 +494,6 @@ std::vector<Provocation> provocations() {
          outcome.err.erase(0, outcome.err.find("ringlet: error: "));  // behind the warnings
          outcome.out.clear();
          return outcome;
-       }},
-      {2,
-       [](const Stage& stage) {
-         return with_model(stage, "export", {"--onnx", stage.file("m.onnx", "")});
        }},
       // Reports.
       {1,
