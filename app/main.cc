@@ -1,6 +1,7 @@
 // The program: reads the command line, runs one command, turns errors into one line and a code.
 //
-// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 128 + n stopped by signal n.
+// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 what was printed is lost, 128 + n
+// stopped by signal n.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,14 +9,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/cli/effective_config.h"
+#include "app/cli/empty_values.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/help.h"
 #include "app/cli/processes.h"
 #include "app/cli/settings.h"
 #include "app/cli/signals.h"
+#include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "app/commands.h"
@@ -60,6 +64,7 @@ void describe(CLI::App& app, Action& action) {
 std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action, int argc,
                          char** argv) {
   try {
+    require_values(app, argc, argv);
     app.parse(argc, argv);
     std::vector<std::string> warnings;
     settings.apply(warnings);
@@ -75,34 +80,36 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
   return 0;
 }
 
-}  // namespace
-
-}  // namespace ringlet::app
-
-namespace {
-
-int run(int argc, char** argv) {
-  using ringlet::app::print_error;
-  ringlet::app::fail_writes_beyond_limit();
+/// Runs the command that `argv` names. Returns the exit code.
+int run_program(int argc, char** argv) {
   try {
     CLI::App app("Ringlet trains neural networks on N replicas and sums their gradients.",
                  "ringlet");
-    ringlet::app::Action action;
-    ringlet::app::describe(app, action);
-    ringlet::app::Settings settings(app);
-    const auto code = ringlet::app::parse(app, settings, action, argc, argv);
+    Action action;
+    describe(app, action);
+    Settings settings(app);
+    const auto code = parse(app, settings, action, argc, argv);
     return code ? *code : action.run();
-  } catch (const ringlet::app::ToldElsewhere&) {
-    return ringlet::app::kFailed;
-  } catch (const ringlet::app::UsageError& error) {
+  } catch (const ToldElsewhere&) {
+    return kFailed;
+  } catch (const UsageError& error) {
     print_error(error.what());
-    return ringlet::app::kUsage;
+    return kUsage;
+  } catch (const std::system_error&) {
+    if (output_failed()) return 0;  // as far as the work goes; finish_output() tells the rest
+    print_error(message_of_current_exception());
   } catch (...) {
-    print_error(ringlet::message_of_current_exception());
+    print_error(message_of_current_exception());
   }
-  return ringlet::app::kFailed;
+  return kFailed;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { ringlet::app::end_process(run(argc, argv)); }
+}  // namespace ringlet::app
+
+int main(int argc, char** argv) {
+  ringlet::app::secure_standard_streams();
+  ringlet::app::fail_writes_beyond_limit();
+  ringlet::app::end_process(ringlet::app::finish_output(ringlet::app::run_program(argc, argv)));
+}

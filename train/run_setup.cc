@@ -22,6 +22,32 @@ constexpr int kStepsInFlight = 2;  // enough to hide the host's work, few enough
 
 bool power_of_two(int n) { return n > 0 && std::has_single_bit(static_cast<unsigned>(n)); }
 
+/// Throws ContractError where a step would be cut into more parts than it has samples.
+void require_samples_for(const Recipe& recipe, std::int64_t size) {
+  const std::int64_t batch = std::min(recipe.batch_size, size);
+  const auto check = [batch](const char* flag, int parts) {
+    if (parts <= batch) return;
+    throw ContractError(std::string(flag) + " " + std::to_string(parts) + " is more than the " +
+                        std::to_string(batch) + " samples of a step; take less");
+  };
+  check("--shards", recipe.shards);
+  check("--accumulate", recipe.accumulate);
+}
+
+/// Throws FileError where the state of a run is that of no moment of it.
+void require_within(const SavedState& saved, const RunSetup& setup) {
+  const std::string source = (saved.folder / "state.json").string();
+  const Progress& progress = saved.progress;
+  if (progress.step > setup.planned_steps) {
+    throw FileError(source + " names step " + std::to_string(progress.step) + " of a run of " +
+                    std::to_string(setup.planned_steps) + " steps; the file is damaged");
+  }
+  if (progress.epoch_samples > setup.partition.size) {
+    throw FileError(source + " counts " + std::to_string(progress.epoch_samples) +
+                    " samples, which no run sees; the file is damaged");
+  }
+}
+
 int choose_shards(const TrainOptions& options, int ranks) {
   const Recipe& recipe = options.recipe;
   const int shards = recipe.shards > 0 ? recipe.shards : recipe.exact ? kExactShards : ranks;
@@ -99,6 +125,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                         std::optional<SavedState> resumed) {
   const Recipe& recipe = options.recipe;
   check(recipe);
+  require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) find_optimizer(recipe.optimizer).check(recipe);
   RunSetup setup;
   setup.options = options;
@@ -147,6 +174,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                       data.train->description() + "; resume with the data it was started with (" +
                       flag_of_data(recipe.data) + ")");
     }
+    require_within(*resumed, setup);
     setup.resumed = std::move(resumed);
   }
   return setup;

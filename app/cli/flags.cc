@@ -21,6 +21,9 @@ namespace ringlet::app {
 namespace {
 
 constexpr double kShortestTimeout = 0.01;  // seconds
+constexpr const char* kDataDir = "--data-dir";
+constexpr const char* kSyntheticTrain = "--synthetic-train";
+constexpr const char* kSyntheticTest = "--synthetic-test";
 
 /// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
 std::string defaults_of(const char* field) {
@@ -170,6 +173,19 @@ void require_utf8(const nlohmann::json& data) {
   }
 }
 
+/// Throws UsageError unless `flag`, one of those that only some data have, is for `data`.
+void require_for_data(const std::string& flag, const std::string& data) {
+  const data::DataNeeds wanted = flag == kDataDir ? data::DataNeeds::files : data::DataNeeds::sizes;
+  const data::NamedDataset* named = data::find_dataset(data);
+  if (named != nullptr && named->needs == wanted) return;
+  std::vector<std::string> fitting;
+  for (const data::NamedDataset& dataset : data::named_datasets()) {
+    if (dataset.needs == wanted) fitting.push_back(dataset.name);
+  }
+  throw UsageError(fmt::format("{} is for --data {}, and these data are {}; leave one of them out",
+                               flag, fmt::join(fitting, " or "), data));
+}
+
 }  // namespace
 
 void add_model_flag(CLI::App& app, RawFlags& flags) {
@@ -200,18 +216,24 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
       ->check(data_name())
       ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
       ->group(group);
-  app.add_option("--data-dir", flags.options.files.data_dir,
+  app.add_option(kDataDir, flags.options.files.data_dir,
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--synthetic-train", flags.synthetic_train, "generated training images")
+  app.add_option(kSyntheticTrain, flags.synthetic_train, "generated training images")
       ->check(whole_number(1))
       ->default_str(fmt::format("{}", flags.options.synthetic_train))
       ->group(group);
-  app.add_option("--synthetic-test", flags.synthetic_test, "generated test images")
+  app.add_option(kSyntheticTest, flags.synthetic_test, "generated test images")
       ->check(whole_number(1))
       ->default_str(fmt::format("{}", flags.options.synthetic_test))
       ->group(group);
+}
+
+void note_data_flags(const CLI::App& app, RawFlags& flags) {
+  for (const char* flag : {kDataDir, kSyntheticTrain, kSyntheticTest}) {
+    if (app.count(flag) > 0) flags.data_flags.emplace_back(flag);
+  }
 }
 
 void add_recipe_flags(CLI::App& app, RawFlags& flags) {
@@ -392,7 +414,8 @@ bool says_sizes(const train::ModelInfo& model) {
          std::max(model.train_samples, model.test_samples) <= kMost;
 }
 
-data::Splits open_data(const train::TrainOptions& options) {
+data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options) {
+  for (const std::string& flag : flags.data_flags) require_for_data(flag, options.recipe.data);
   return data::open_dataset(options.recipe.data,
                             {.directory = options.files.data_dir,
                              .synthetic_train = options.synthetic_train,

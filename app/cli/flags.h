@@ -36,6 +36,9 @@ struct RawFlags {
   bool no_out = false;  ///< keep nothing of the run
   /// Where they are given; else those of options.
   std::optional<std::int64_t> synthetic_train, synthetic_test;
+  /// Flags that only some data have and that the command line itself gave. Set elsewhere, they may
+  /// be meant for other runs.
+  std::vector<std::string> data_flags;
   train::TrainOptions options;  ///< fields that stand for themselves
 };
 
@@ -45,6 +48,9 @@ void add_model_flag(CLI::App& app, RawFlags& flags);
 std::string data_choices();
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);
+/// To be called in the command's callback, when nothing but the command line was read: notes which
+/// flags of add_data_flags() it has.
+void note_data_flags(const CLI::App& app, RawFlags& flags);
 /// Adds the flags of the recipe: what decides what is learnt.
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
 /// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
@@ -69,8 +75,9 @@ bool is_generated(const std::string& name);
 /// Whether `model` says how many such images it was trained and tested on, a million at most.
 bool says_sizes(const train::ModelInfo& model);
 
-/// The data that the options name. Throws DataError.
-data::Splits open_data(const train::TrainOptions& options);
+/// The data that the options name. Throws DataError, and UsageError for a flag that is not for such
+/// data.
+data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options);
 
 /// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
 FlagValues values_of(const train::TrainOptions& options);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <exception>
 #include <optional>
 #include <string>
@@ -66,9 +65,6 @@ std::filesystem::path file_of(const std::filesystem::path& file, const std::stri
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body) {
   FamilyBoard* const board = FamilyBoard::inherited();
-  // Gloo writes to a process that has just died. That has to be an error that is reported; by
-  // default the signal would end this process first.
-  std::signal(SIGPIPE, SIG_IGN);
   std::optional<comm::ProcessGroup> group;
   try {
     group.emplace(
@@ -104,8 +100,8 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
   };
 }
 
-std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group) {
-  return group.process() == 0 ? file : file_of(file, std::to_string(group.process()));
+std::filesystem::path file_of_process(const std::filesystem::path& file, int process) {
+  return process == 0 ? file : file_of(file, std::to_string(process));
 }
 
 std::string where_traces_are(const std::filesystem::path& file, bool in_processes) {

@@ -43,9 +43,9 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
 /// n where signal n ended all. Throws CommError where no process is left to say why they ended.
 int start_processes(int count);
 
-/// Name of this process's part of a file that each process writes a part of: of "trace.json", in
+/// Name of a process's part of a file that each process writes a part of: of "trace.json", in
 /// process 2, "trace.p2.json".
-std::filesystem::path file_of_process(const std::filesystem::path& file, const comm::Group& group);
+std::filesystem::path file_of_process(const std::filesystem::path& file, int process);
 
 /// A line that says where the timeline lies (those of all processes, if `in_processes`), and what
 /// opens it.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/cli/config.h"
+#include "app/cli/empty_values.h"
 #include "app/cli/suggest.h"
 #include "comm/processes/launch.h"
 #include "train/files/one_line.h"
@@ -100,6 +101,12 @@ bool can_be_set(const CLI::Option& option) {
   return kOnlyTyped.count(key_of(option)) == 0;
 }
 
+std::string config_file_of(const CLI::App& command) {
+  const CLI::Option* option = command.get_option_no_throw("--config");
+  if (option != nullptr && option->count() > 0) return option->results().front();
+  return environment("RINGLET_CONFIG");
+}
+
 Settings::Settings(CLI::App& app) : app_(app) {
   for_each_command(app, [this](CLI::App& command) { prepare(command); });
 }
@@ -130,7 +137,7 @@ void Settings::apply(std::vector<std::string>& warnings) {
   command_ = chosen_command(app_);
   if (settable_flags(*command_).empty()) return;
   apply(from_environment());
-  if (file_.empty()) file_ = environment("RINGLET_CONFIG");
+  if (file_.empty()) file_ = config_file_of(*command_);
   if (!file_.empty()) apply(from_file(file_));
   for (CLI::Option* option : settable_flags(*command_)) {
     if (required_.count(option) > 0 && option->count() == 0) {
@@ -153,6 +160,7 @@ std::vector<Settings::Setting> Settings::from_environment() const {
         throw ConfigError(fmt::format("{} is '{}', which is neither true nor false", name, text));
       }
     }
+    require_value(*option, name, value);
     settings.push_back({option, {value}, name});
   }
   return settings;
@@ -180,6 +188,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (entry.kind == ConfigEntry::Kind::list && !takes_list(*option)) {
       throw ConfigError(origin + ": it takes one value, not a list");
     }
+    for (const std::string& value : entry.values) require_value(*option, origin, value);
     if (truth && may_stand_alone(*option)) {
       if (entry.values.front() == "false") continue;
       entry.values = {""};

@@ -30,6 +30,9 @@ bool is_switch(const CLI::Option& option);
 /// Whether files and variables may set it: all but those that ask for help or name the file.
 bool can_be_set(const CLI::Option& option);
 
+/// The configuration file that the command was given; empty: none.
+std::string config_file_of(const CLI::App& command);
+
 class Settings {
  public:
   /// Adds --config and --print-config to each command of `app` that has flags; all commands must

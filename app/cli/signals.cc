@@ -45,6 +45,11 @@ void note_stop_signals(std::chrono::nanoseconds grace) {
 
 void fail_writes_beyond_limit() { std::signal(SIGXFSZ, SIG_IGN); }
 
+void note_stop(int signal) {
+  int none = 0;
+  noted.compare_exchange_strong(none, signal);
+}
+
 int noted_signal() { return noted.load(); }
 
 }  // namespace ringlet::app

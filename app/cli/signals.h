@@ -15,6 +15,9 @@ void note_stop_signals(std::chrono::nanoseconds grace = {});
 /// the file, as on a full disk. By default the process would be killed.
 void fail_writes_beyond_limit();
 
+/// Notes a wish to stop as if `signal` had come, unless one has. Any thread.
+void note_stop(int signal);
+
 /// The signal that was noted, or 0. Any thread.
 int noted_signal();
 

@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/outputs.h"
 #include "app/cli/processes.h"
+#include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
@@ -152,7 +154,7 @@ void write_report(const fs::path& file, const Outcome& outcome, const Others& ot
 
 void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Others& others,
                    std::optional<bench::MachineRecord> machine) {
-  print_others(outcome, others);
+  print_if_possible([&] { print_others(outcome, others); });
   nlohmann::json machine_json;
   if (machine) {
     machine->distances = outcome.distances;
@@ -188,13 +190,19 @@ void require_right(const std::vector<bench::Measurement>& rows) {
                        : std::string("the ranks' results differ")));
 }
 
-/// Fails before the measurement where its results could not be written after it.
-void check_output_folders(const AllReduceFlags& flags) {
-  for (const fs::path& file : {flags.json, flags.csv, flags.trace, flags.report}) {
-    if (!file.empty()) train::require_writable_file(file);
-  }
+/// Fails before the measurement where its results could not be written after it, or would replace
+/// what they should not. `processes`: how many write a trace.
+void check_outputs(const AllReduceFlags& flags, const CLI::App& command, int processes) {
   if (flags.processes && flags.ranks.size() > 1 && !flags.trace.empty()) {
     throw UsageError("--trace with --processes takes one number of --ranks");
+  }
+  Outputs outputs(command, flags.force);
+  for (const fs::path& file : flags.with) outputs.reads("--with", file);
+  outputs.writes("--json", flags.json);
+  outputs.writes("--csv", flags.csv);
+  outputs.writes("--report", flags.report);
+  for (int process = 0; process < processes && !flags.trace.empty(); ++process) {
+    outputs.writes("--trace", file_of_process(flags.trace, process));
   }
 }
 
@@ -208,9 +216,9 @@ std::optional<bench::MachineRecord> machine_of(const AllReduceFlags& flags) {
   return bench::survey_machine();
 }
 
-int run_in_threads(const AllReduceFlags& flags) {
+int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags);
-  check_output_folders(flags);
+  check_outputs(flags, command, 1);
   const Others others = read_others(flags);
   const std::optional<bench::MachineRecord> machine = machine_of(flags);
   const auto trace = tracer_of(flags);
@@ -230,13 +238,14 @@ int run_in_threads(const AllReduceFlags& flags) {
 
 /// Measures as the process at `place`. A process that this program has started leaves its rows to
 /// it.
-int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
+int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
+                const comm::ProcessPlace& place) {
   const AllReduceBlock block = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
   std::optional<bench::MachineRecord> machine;
   Others others;
   if (place.process == 0 && !rows_file) {
-    check_output_folders(flags);
+    check_outputs(flags, command, place.processes);
     others = read_others(flags);
     machine = machine_of(flags);
   }
@@ -244,7 +253,7 @@ int run_as_rank(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
     const auto trace = tracer_of(flags);
     Outcome outcome;
     run_block(group, block, outcome, trace.get());
-    if (trace) trace->write(file_of_process(flags.trace, group));
+    if (trace) trace->write(file_of_process(flags.trace, group.process()));
     if (place.process != 0) return 0;
     if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {
@@ -301,9 +310,9 @@ class RowsFile {
 };
 
 /// Starts the processes of each number of ranks in turn.
-int run_families(const AllReduceFlags& flags) {
+int run_families(const AllReduceFlags& flags, const CLI::App& command) {
   all_reduce_blocks(flags);  // what cannot be is told here, once
-  check_output_folders(flags);
+  check_outputs(flags, command, flags.ranks.front());
   const Others others = read_others(flags);
   const std::optional<bench::MachineRecord> machine = machine_of(flags);
   Outcome outcome;
@@ -319,23 +328,23 @@ int run_families(const AllReduceFlags& flags) {
 }
 
 /// For --with alone: shows only what was measured before.
-int show_others(const AllReduceFlags& flags) {
+int show_others(const AllReduceFlags& flags, const CLI::App& command) {
   if (flags.with.empty()) throw UsageError("--no-measure leaves nothing to show without --with");
   if (!flags.json.empty() || !flags.csv.empty() || !flags.trace.empty()) {
     throw UsageError("--no-measure writes nothing but --report");
   }
-  check_output_folders(flags);
+  check_outputs(flags, command, 1);
   const Others others = read_others(flags);
   write_outputs(flags, {}, others, {});
   require_right(others.rows);
   return 0;
 }
 
-int run_all_reduce_bench(const AllReduceFlags& flags) {
-  if (flags.no_measure) return show_others(flags);
-  if (!flags.processes) return run_in_threads(flags);
+int run_all_reduce_bench(const AllReduceFlags& flags, const CLI::App& command) {
+  if (flags.no_measure) return show_others(flags, command);
+  if (!flags.processes) return run_in_threads(flags, command);
   const auto place = checked([] { return comm::place_from_environment(); });
-  return place ? run_as_rank(flags, *place) : run_families(flags);
+  return place ? run_as_rank(flags, command, *place) : run_families(flags, command);
 }
 
 }  // namespace
@@ -350,8 +359,9 @@ void add_bench_all_reduce_command(CLI::App& bench, Action& action) {
       "are rewritten before each call and results read within it; a call takes as long as its\n"
       "slowest rank. Results are compared with the exact ones: each up to 4M, beyond that the\n"
       "first and the last of a size.\n");
-  command->callback(
-      [flags, &action] { action = [flags] { return run_all_reduce_bench(*flags); }; });
+  command->callback([flags, command, &action] {
+    action = [=] { return run_all_reduce_bench(*flags, *command); };
+  });
 }
 
 }  // namespace ringlet::app

@@ -9,6 +9,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
+#include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/strategies.h"
@@ -217,6 +218,7 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
       ->allow_extra_args(false)
       ->group(group);
   command.add_flag("--no-measure", flags.no_measure, "show only what --with brings")->group(group);
+  add_force_flag(command, flags.force)->group(group);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct AllReduceFlags {
   std::filesystem::path json{}, csv{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;
+  bool force = false;  ///< replace those of the files above that are written
 };
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);

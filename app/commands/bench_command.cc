@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/flags.h"
+#include "app/cli/outputs.h"
 #include "app/commands.h"
 #include "bench/fma_peak.h"
 #include "bench/training/training_bench.h"
@@ -22,6 +23,7 @@ struct BenchFlags {
   std::int64_t warm_up = 10;
   std::int64_t steps = 50;
   std::filesystem::path json;
+  bool force = false;
 };
 
 constexpr int kManyEpochs = 1'000'000;  // the bench ends after its steps, never with its epochs
@@ -116,10 +118,13 @@ class Peak {
   double gflops_ = 0;
 };
 
-int run(const BenchFlags& flags) {
+int run(const BenchFlags& flags, const CLI::App& command) {
   train::TrainOptions options = resolve(flags.train);
+  Outputs outputs(command, flags.force);
+  outputs.reads_data(options);
+  outputs.writes("--json", flags.json);
   options.recipe.epochs = kManyEpochs;
-  const data::Splits data = open_data(options);
+  const data::Splits data = open_data(flags.train, options);
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
   const train::RunSetup setup = train::make_run_setup(options, data, ranks);
@@ -183,8 +188,10 @@ void add_bench_command(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->group(group);
   command->add_option("--json", flags->json, "write the figures to this file")->group(group);
-  command->callback([flags, &action] {
-    action = {[flags] { return run(*flags); },
+  add_force_flag(*command, flags->force)->group(group);
+  command->callback([flags, command, &action] {
+    note_data_flags(*command, flags->train);
+    action = {[=] { return run(*flags, *command); },
               [flags] { return values_of(resolve(flags->train)); }};
   });
   add_bench_all_reduce_command(*bench, action);

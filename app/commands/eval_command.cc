@@ -40,7 +40,7 @@ int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, co
   const Checkpoint checkpoint = open_checkpoint(named);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
-  const data::Splits data = open_data(options);
+  const data::Splits data = open_data(flags, options);
   require_fits(checkpoint, *data.test);
   const std::string other =
       checkpoint.info ? other_data(*checkpoint.info, options.recipe.data, data.test->size()) : "";
@@ -77,7 +77,8 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
-  command->callback([flags, checkpoint, &action] {
+  command->callback([flags, checkpoint, command, &action] {
+    note_data_flags(*command, *flags);
     action = {
         in_processes(
             flags, [=](comm::Group& group) { return run_evaluation(*flags, *checkpoint, group); }),

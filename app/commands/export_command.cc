@@ -6,6 +6,7 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
+#include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
@@ -37,12 +38,11 @@ struct ExportFlags {
   bool force = false;
 };
 
-int export_model(const ExportFlags& flags) {
-  if (!flags.force && std::filesystem::exists(flags.onnx)) {
-    throw UsageError("--onnx " + flags.onnx.string() +
-                     " is there already; replace it with --force");
-  }
+int export_model(const ExportFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  Outputs outputs(command, flags.force);
+  outputs.reads("--checkpoint", checkpoint.file);
+  outputs.writes("--onnx", flags.onnx);
   const train::Recipe recipe = resolve(with_model_of(flags.raw, checkpoint)).recipe;
   const train::ModelInfo info =
       checkpoint.info ? *checkpoint.info : assume_info(checkpoint, recipe, nullptr);
@@ -70,10 +70,11 @@ void add_export_command(CLI::App& app, Action& action) {
       ->required()
       ->type_name("FILE")
       ->group("Files");
-  command->add_flag("--force", flags->force, "replace a file that is there")->group("Files");
+  add_force_flag(*command, flags->force)->group("Files");
   add_model_flag(*command, flags->raw);
   add_no_normalize_flag(*command, flags->raw);
-  command->callback([flags, &action] { action = [=] { return export_model(*flags); }; });
+  command->callback(
+      [flags, command, &action] { action = [=] { return export_model(*flags, *command); }; });
 }
 
 }  // namespace ringlet::app

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/outputs.h"
 #include "data/dataset.h"
 #include "data/images/prepare_image.h"
 #include "kernels/device.h"
@@ -26,9 +27,11 @@ struct PredictImages {
 
 /// Prints the likeliest classes of each image, and what was done to the image before. `assumed`:
 /// `info` is not from the file itself, which is then said. Of several images, those that cannot be
-/// read are named in warnings and left out, and a DataError is thrown at the end. Throws FileError.
+/// read are named in warnings and left out, and a DataError is thrown at the end. `outputs` is
+/// asked for the images that are written. Throws FileError.
 void predict_images(Device& device, const std::filesystem::path& model,
-                    const train::ModelInfo& info, bool assumed, const PredictImages& request);
+                    const train::ModelInfo& info, bool assumed, const PredictImages& request,
+                    Outputs& outputs);
 
 /// Writes logits and labels to `out` unless that is empty, and judges them. Throws FileError.
 train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,

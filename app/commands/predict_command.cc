@@ -7,6 +7,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/flags.h"
+#include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
@@ -30,6 +31,7 @@ struct PredictFlags {
   std::string levels = "auto";
   std::string split = "test";
   std::filesystem::path out;
+  bool force = false;
 };
 
 data::Invert invert_of(const std::string& word) {
@@ -41,7 +43,7 @@ std::unique_ptr<Device> open_predictors_device(const RawFlags& flags) {
   return open_device(DeviceId::parse(flags.device), {.threads = flags.options.execution.threads});
 }
 
-int predict_of_images(const PredictFlags& flags) {
+int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const RawFlags raw = with_model_of(flags.raw, checkpoint);
   const bool assumed = !checkpoint.info;
@@ -50,16 +52,22 @@ int predict_of_images(const PredictFlags& flags) {
   PredictImages request = flags.images;
   request.invert = invert_of(flags.invert);
   request.stretch = flags.levels == "auto";
+  Outputs outputs(command, flags.force);
+  outputs.reads("--checkpoint", checkpoint.file);
   const auto device = open_predictors_device(raw);
-  predict_images(*device, checkpoint.file, info, assumed, request);
+  predict_images(*device, checkpoint.file, info, assumed, request, outputs);
   return 0;
 }
 
-int predict_of_data(const PredictFlags& flags) {
+int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
-  const data::Splits data = open_data(options);
+  Outputs outputs(command, flags.force);
+  outputs.reads("--checkpoint", checkpoint.file);
+  outputs.reads_data(options);
+  outputs.writes("--out", flags.out);
+  const data::Splits data = open_data(flags.raw, options);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
   const train::ModelInfo info = checkpoint.info
@@ -88,9 +96,9 @@ void keep_apart(CLI::App& command) {
   }
 }
 
-int predict(const PredictFlags& flags) {
-  if (!flags.images.files.empty()) return predict_of_images(flags);
-  if (flags.raw.recipe.contains("data")) return predict_of_data(flags);
+int predict(const PredictFlags& flags, const CLI::App& command) {
+  if (!flags.images.files.empty()) return predict_of_images(flags, command);
+  if (flags.raw.recipe.contains("data")) return predict_of_data(flags, command);
   throw UsageError("'ringlet predict' needs images, or a data set: IMAGE... or --data NAME");
 }
 
@@ -170,7 +178,11 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_dataset_flags(*command, *flags);
   add_device_flags(*command, flags->raw);
   keep_apart(*command);
-  command->callback([flags, &action] { action = [=] { return predict(*flags); }; });
+  add_force_flag(*command, flags->force)->group("Files");
+  command->callback([flags, command, &action] {
+    note_data_flags(*command, flags->raw);
+    action = [=] { return predict(*flags, *command); };
+  });
 }
 
 }  // namespace ringlet::app

@@ -109,10 +109,14 @@ void guess_all(Device& device, const fs::path& model, const train::ModelInfo& in
 }  // namespace
 
 void predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
-                    bool assumed, const PredictImages& request) {
+                    bool assumed, const PredictImages& request, Outputs& outputs) {
   PredictedImages images = prepare_all(info, request);
+  const std::vector<fs::path> inputs = names_of_inputs(request.save_input, info, images.read);
+  if (!inputs.empty()) train::require_writable_directory(request.save_input);
+  for (const PredictedImage& image : images.read) outputs.reads("IMAGE", image.file);
+  for (const fs::path& file : inputs) outputs.writes("--save-input", file);
   if (!images.read.empty()) guess_all(device, model, info, request.top, images.read);
-  if (!request.save_input.empty()) save_inputs(request.save_input, info, images.read);
+  if (!inputs.empty()) save_inputs(inputs, info, images.read);
   (request.json ? print_json : print_text)(model, info, assumed, images);
   if (images.left_out.empty()) return;
   std::fflush(stdout);

@@ -27,24 +27,32 @@ std::string to_text(const nlohmann::ordered_json& document) {
 
 }  // namespace
 
-void save_inputs(const fs::path& folder, const train::ModelInfo& info,
-                 const std::vector<PredictedImage>& images) {
-  train::require_writable_directory(folder);
+std::vector<fs::path> names_of_inputs(const fs::path& folder, const train::ModelInfo& info,
+                                      const std::vector<PredictedImage>& images) {
+  std::vector<fs::path> files;
   std::map<std::string, int> uses;
   for (const PredictedImage& image : images) {
+    if (folder.empty()) break;
     const std::string stem = image.file.stem().string();
     const int use = ++uses[stem];
-    const bool grey = info.channels == 1;
+    const std::string number = use == 1 ? "" : fmt::format("-{}", use);
+    files.push_back(folder / (stem + number + (info.channels == 1 ? ".pgm" : ".ppm")));
+  }
+  return files;
+}
+
+void save_inputs(const std::vector<fs::path>& files, const train::ModelInfo& info,
+                 const std::vector<PredictedImage>& images) {
+  for (std::size_t n = 0; n < images.size(); ++n) {
     std::string content =
-        fmt::format("{}\n{} {}\n255\n", grey ? "P5" : "P6", info.width, info.height);
+        fmt::format("{}\n{} {}\n255\n", info.channels == 1 ? "P5" : "P6", info.width, info.height);
     const std::size_t plane = std::size_t(info.height) * std::size_t(info.width);
     for (std::size_t i = 0; i < plane; ++i) {
       for (int c = 0; c < info.channels; ++c) {
-        content += static_cast<char>(image.prepared.pixels[std::size_t(c) * plane + i]);
+        content += static_cast<char>(images[n].prepared.pixels[std::size_t(c) * plane + i]);
       }
     }
-    const std::string number = use == 1 ? "" : fmt::format("-{}", use);
-    train::write_file_atomically(folder / (stem + number + (grey ? ".pgm" : ".ppm")), content);
+    train::write_file_atomically(files[n], content);
   }
 }
 

@@ -30,9 +30,13 @@ struct PredictedImages {
   std::vector<LeftOutImage> left_out;
 };
 
-/// Writes what the model saw: "a/shirt.png" becomes FOLDER/shirt.pgm, a second image of the name
-/// shirt-2.pgm; .ppm for a model of colours. Throws FileError.
-void save_inputs(const std::filesystem::path& folder, const train::ModelInfo& info,
+/// Where to write what the model saw: of "a/shirt.png" into FOLDER/shirt.pgm, of a second image of
+/// the name into shirt-2.pgm; .ppm for a model of colours. None without a folder.
+std::vector<std::filesystem::path> names_of_inputs(const std::filesystem::path& folder,
+                                                   const train::ModelInfo& info,
+                                                   const std::vector<PredictedImage>& images);
+/// Writes what the model saw of each image into its file. Throws FileError.
+void save_inputs(const std::vector<std::filesystem::path>& files, const train::ModelInfo& info,
                  const std::vector<PredictedImage>& images);
 
 /// As text for people, and as one JSON document for programs. `assumed`: `info` is not from the

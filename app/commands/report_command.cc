@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/report/report.h"
@@ -22,15 +23,15 @@ struct Flags {
   bool force = false;
 };
 
-int run(const Flags& flags) {
+int run(const Flags& flags, const CLI::App& command) {
   if (flags.report.runs.size() > report::kMaxRuns) {
     throw UsageError(fmt::format("a report tells of {} runs at most, not {}", report::kMaxRuns,
                                  flags.report.runs.size()));
   }
-  std::error_code error;
-  if (fs::exists(flags.out, error) && !flags.force) {
-    throw UsageError("--out " + flags.out.string() + " is there already; replace it with --force");
-  }
+  Outputs outputs(command, flags.force);
+  for (const fs::path& folder : flags.report.runs) outputs.reads_run("RUN", folder);
+  outputs.reads_data("--data-dir", flags.report.data_dir);
+  outputs.writes("--out", flags.out);
   const std::string page = report::report_page(flags.report);
   train::write_file_atomically(flags.out, page);
   fmt::print("wrote {} ({} KiB); open it in a browser\n", train::on_one_line(flags.out.string()),
@@ -56,8 +57,8 @@ void add_report_command(CLI::App& app, Action& action) {
                    "where the data lies, if not where the run found it")
       ->type_name("DIR")
       ->group("Files");
-  command->add_flag("--force", flags->force, "replace a page that is there")->group("Files");
-  command->callback([flags, &action] { action = [=] { return run(*flags); }; });
+  add_force_flag(*command, flags->force)->group("Files");
+  command->callback([flags, command, &action] { action = [=] { return run(*flags, *command); }; });
 }
 
 }  // namespace ringlet::app

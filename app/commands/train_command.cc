@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -18,13 +19,16 @@
 #include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
+#include "app/cli/outputs.h"
 #include "app/cli/process.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
+#include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/repeat.h"
+#include "app/commands/run_claim.h"
 #include "app/commands/run_folder.h"
 #include "train/files/atomic_file.h"
 #include "train/files/model_info.h"
@@ -42,7 +46,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr const char* kRuns = "runs";               // holds the runs that no --out names
-constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
@@ -85,7 +88,7 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
       ->excludes("--save-every")
       ->excludes("--resume")
       ->group(group);
-  app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
+  add_force_flag(app, files.force)->group(group);
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
       ->type_name("FILE")
       ->group(group);
@@ -102,25 +105,6 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
                  "stop after N steps of the whole run; the schedule stays as planned")
       ->check(whole_number(0))
       ->group(group);
-}
-
-/// Whether both name the same folder, which need not exist.
-bool same_folder(const fs::path& a, const fs::path& b) {
-  return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
-}
-
-/// Fails before the training where its results could not be written after it.
-void check_outputs(const train::Files& files) {
-  if (!files.trace.empty()) train::require_writable_file(files.trace);
-  if (files.out.empty()) return;
-  const bool used = fs::exists(files.out / "state") || fs::exists(files.out / "model.safetensors");
-  const bool goes_on = !files.resume.empty() && same_folder(files.out, files.resume);
-  if (used && !files.force && !goes_on) {
-    throw UsageError("--out " + files.out.string() +
-                     " holds another run; go on with it by --resume " + files.out.string() +
-                     ", or replace it with --force");
-  }
-  train::require_writable_directory(files.out);
 }
 
 /// Whether `descriptor` is a terminal that can overwrite its last line.
@@ -157,12 +141,35 @@ class Notes : public train::RunListener {
   std::string last_saved_;
 };
 
+/// Shows the run as long as it can. A disk that is full, or a reader that has gone, does not cost
+/// the run its work.
+class Screen : public train::Console {
+ public:
+  using Console::Console;
+  void started(const train::StartReport& report) override {
+    print_if_possible([&] { Console::started(report); });
+  }
+  void step_done(const train::StepReport& report) override {
+    print_if_possible([&] { Console::step_done(report); });
+  }
+  void epoch_done(const train::EpochReport& report) override {
+    print_if_possible([&] { Console::epoch_done(report); });
+  }
+};
+
+/// A reader of the output that goes away, as `head` does, stops a run as Ctrl-C does.
+bool is_to_stop() {
+  if (output_has_no_reader()) note_stop(SIGPIPE);
+  return noted_signal() != 0;
+}
+
 void report_interruption(const train::RunResult& result, const train::Files& files,
                          const CLI::App& command) {
+  std::FILE* out = output_has_no_reader() ? stderr : stdout;
   if (files.out.empty()) {
-    fmt::print("stopped after step {}; nothing was saved (--no-out)\n", result.step);
+    fmt::print(out, "stopped after step {}; nothing was saved (--no-out)\n", result.step);
   } else {
-    fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
+    fmt::print(out, "stopped after step {}; go on with\n  {}\n", result.step,
                command_to_resume(command, files.out));
   }
 }
@@ -228,8 +235,8 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
 /// Makes the run's folder where none is named, and opens its files, all in the first process. Once
 /// that process has come here, the others wait for it as long as the disk takes.
 std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App& command,
-                                          comm::Group& group, train::TrainOptions& options,
-                                          train::RunSetup& setup) {
+                                          comm::Group& group, RunClaim& claim,
+                                          train::TrainOptions& options, train::RunSetup& setup) {
   fs::path& out = options.files.out;
   std::optional<train::RunFiles> written;
   const bool speaks = group.process() == 0;
@@ -238,8 +245,11 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
   };
   group.agree("start", from_first(""), options.execution.comm_timeout);
   if (speaks) {
-    if (out.empty() && !flags.no_out) out = make_run_folder(kRuns, options.recipe.model);
-    print_folder(out);
+    if (out.empty() && !flags.no_out) {
+      out = make_run_folder(kRuns, options.recipe.model);
+      claim.made(out);
+    }
+    print_if_possible([&] { print_folder(out); });
     if (!out.empty()) write_config(command, options);
     setup.options.files.out = out;
     written.emplace(setup);
@@ -250,21 +260,41 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
   return written;
 }
 
+/// What is told of a run at its end.
+void print_end(const train::RunResult& result, const train::RunSetup& setup,
+               const CLI::App& command, const Notes& notes, train::Console& console) {
+  const train::TrainOptions& options = setup.options;
+  print_if_possible([&] { console.finish(); });
+  if (const fs::path& trace = options.files.trace; !trace.empty()) {
+    fmt::print("\n{}", where_traces_are(trace, options.execution.in_processes));
+  }
+  if (result.interrupted) return report_interruption(result, options.files, command);
+  if (result.test.samples > 0) {
+    fmt::print("\n");
+    train::print_evaluation(stdout, result.test, setup.data.test->class_names());
+  }
+  notes.print(setup);
+}
+
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
+  const bool speaks = group.process() == 0;
+  RunClaim claim(command);  // of the first process, for all
+  if (speaks) claim.resumed(flags.options.files);
   std::optional<train::SavedState> saved;
   train::TrainOptions options = options_of(flags, saved);
   train::Files& files = options.files;
-  check_outputs(files);
-  const data::Splits data = open_data(options);
+  if (speaks) claim.outputs(options, group.processes());
+  const data::Splits data = open_data(flags, options);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
-  setup.stop_requested = [] { return noted_signal() != 0; };
+  setup.stop_requested = is_to_stop;
   note_stop_signals(options.execution.in_processes ? kLaunchersGrace : std::chrono::seconds(0));
 
-  const std::optional<train::RunFiles> written = open_files(flags, command, group, options, setup);
-  train::Console console(stdout, can_renew_lines(STDOUT_FILENO));
+  const std::optional<train::RunFiles> written =
+      open_files(flags, command, group, claim, options, setup);
+  Screen screen(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
-  std::vector<train::RunListener*> listeners{&notes, &console};
+  std::vector<train::RunListener*> listeners{&notes, &screen};
   if (written) {
     for (train::RunListener* file : written->listeners()) listeners.push_back(file);
   }
@@ -272,20 +302,9 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
-  if (trace) trace->write(file_of_process(files.trace, group));
+  if (trace) trace->write(file_of_process(files.trace, group.process()));
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
-  if (group.process() != 0) return code;
-  console.finish();
-  if (trace) fmt::print("\n{}", where_traces_are(files.trace, options.execution.in_processes));
-  if (result.interrupted) {
-    report_interruption(result, files, command);
-    return code;
-  }
-  if (result.test.samples > 0) {
-    fmt::print("\n");
-    train::print_evaluation(stdout, result.test, data.test->class_names());
-  }
-  notes.print(setup);
+  if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
   return code;
 }
 
@@ -304,6 +323,7 @@ void add_train_command(CLI::App& app, Action& action) {
   command->footer(models_in_words());
   add_file_flags(*command, *flags);
   command->callback([flags, command, &action] {
+    note_data_flags(*command, *flags);
     action = {
         in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),
         [=] { return values_of_run(*flags); }};

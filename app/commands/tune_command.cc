@@ -70,6 +70,7 @@ int tune(const TuneFlags& flags) {
   if (flags.file.empty()) {
     throw UsageError("there is no HOME to keep the table in; name a file with --file");
   }
+  train::read_times(flags.file, DeviceKind::cpu, "");  // throws now where it holds something else
   const std::vector<double> load = bench::load_average();
   if (!load.empty() && load.front() > 0.5 * std::thread::hardware_concurrency()) {
     print_warning(fmt::format(

@@ -106,6 +106,15 @@ TEST_F(ConfigFile, MistakesAreNamedWithTheirPlace) {
   EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", "/no/such"}), {"/no/such", "cannot be"}));
 }
 
+TEST_F(ConfigFile, HoldsNoEmptyValue) {
+  const auto with = [this](const char* line) {
+    return ringlet({"train", "--config", file(std::string(kQuick) + line)});
+  };
+  EXPECT_TRUE(fails_with(2, with("out = \"\"\n"), {": out is empty"}));
+  EXPECT_TRUE(fails_with(2, with("devices = [\"cpu:0\", \"\"]\n"), {": devices is empty"}));
+  EXPECT_TRUE(fails_with(2, with("devices = \"cpu:0,\"\n"), {": devices: 'cpu:0,'"}));
+}
+
 TEST_F(ConfigFile, ServesEveryCommand) {
   const std::string quick = file(kQuick);
   const std::string out = in_folder("run");
@@ -178,6 +187,7 @@ TEST(Environment, MistakesAreNamed) {
   };
   EXPECT_TRUE(fails_with(2, with("RINGLET_LR", "fast"), {"RINGLET_LR: 'fast' is not a number"}));
   EXPECT_TRUE(fails_with(2, with("RINGLET_EXACT", "maybe"), {"RINGLET_EXACT", "neither true nor"}));
+  EXPECT_TRUE(fails_with(2, with("RINGLET_DEVICES", ",cpu"), {"RINGLET_DEVICES: ',cpu'", "empty"}));
 }
 
 TEST(Environment, WarnsOfVariablesThatSetNothing) {

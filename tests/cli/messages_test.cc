@@ -193,6 +193,11 @@ std::vector<Provocation> provocations() {
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
       usage({"--json", "devices"}),
+      usage({"train", "--out", ""}),
+      usage({"train", "--devices", "cpu:0,,cpu:0"}),
+      usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
+      usage_of_train({"--accumulate", "2147483647"}),
+      usage_of_train({"--metrics", "both", "--trace", "both"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
@@ -217,6 +222,16 @@ std::vector<Provocation> provocations() {
          return ringlet({"report", stage / ".", "--out", stage.file("page", "")});
        }},
       {2, [](const Stage&) { return ringlet(Arguments{"report"} + Arguments(9, "run")); }},
+      {2,
+       [](const Stage& stage) {
+         stage.file("epochs.csv", "mine");
+         return quick({"--out", stage / "."});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = stage.run() + "/model.safetensors";
+         return ringlet({"export", "--checkpoint", model, "--onnx", model, "--force"});
+       }},
       // Configurations and variables.
       usage_of_train({"--config", "/no/such"}),
       config("batch-size = [[1]]\n"),
@@ -255,7 +270,7 @@ std::vector<Provocation> provocations() {
        }},
       {1,
        [](const Stage& stage) {
-         return quick({"--data", stage / "."});
+         return ringlet({"train", "--data", stage / "."});
        }},
       {1,
        [](const Stage&) {
@@ -329,6 +344,7 @@ std::vector<Provocation> provocations() {
       state("\"format\"", "\"former\""),
       state("\"step\": 4", "\"step\": -4"),
       state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
+      state("\"step\": 4", "\"step\": 999999999"),
       state("\"lr\"", "\"rate\""),
       state("\"lr\"", "\"more\": 1, \"lr\""),
       {1,
@@ -362,6 +378,16 @@ std::vector<Provocation> provocations() {
       {1,
        [](const Stage&) {
          return quick({"--trace", "/dev/null"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         Program live(quick_train({"--epochs", "100000", "--lr", "0.001", "--out", stage / "o"}));
+         EXPECT_TRUE(live.wait_for("epoch   train loss"));
+         return quick({"--out", stage / "o", "--force"});
+       }},
+      {3,
+       [](const Stage&) {
+         return Program(ShellLine{RINGLET_PROGRAM " --version > /dev/full"}).wait();
        }},
       // Devices and runs.
       {1,
@@ -470,10 +496,6 @@ std::vector<Provocation> provocations() {
          outcome.err.erase(0, outcome.err.find("ringlet: error: "));  // behind the warnings
          outcome.out.clear();
          return outcome;
-       }},
-      {2,
-       [](const Stage& stage) {
-         return with_model(stage, "export", {"--onnx", stage.file("m.onnx", "")});
        }},
       // Reports.
       {1,

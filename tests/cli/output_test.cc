@@ -179,6 +179,31 @@ TEST(Resume, FromADamagedStateIsRefused) {
   EXPECT_TRUE(fails_with(1, ringlet(resume(out)), {"optimizer.safetensors"}));
 }
 
+TEST(Resume, FromAnEditedStateIsRefused) {
+  const TemporaryDirectory folder;
+  const fs::path out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "2", "--out", out.string()}))));
+  const std::string json = read_file(out / "state/state.json");
+  const struct {
+    const char *what, *by, *told;
+  } edits[] = {{"\"step\": 2", "\"step\": 999999999", "step 999999999 of a run of 4 steps"},
+               {"\"epoch_samples\": 128", "\"epoch_samples\": 257", "257 samples"},
+               {"\"lr\": 0.1", "\"lr\": -0.1", "'lr' is -0.1"},
+               {"\"momentum\": ", "\"momentum\": 1", "'momentum' is 1"},
+               {"\"epochs\": 1", "\"epochs\": 0", "'epochs' is 0"},
+               {"\"batch_size\": 64", "\"batch_size\": 9223372036854775807", "'batch_size' is 9"}};
+  for (const auto& edit : edits) {
+    std::string edited = json;
+    const auto at = edited.find(edit.what);
+    ASSERT_NE(at, std::string::npos) << edit.what << " in " << json;
+    write_file(out / "state/state.json",
+               edited.replace(at, std::string(edit.what).size(), edit.by));
+    EXPECT_TRUE(fails_with(1, ringlet(resume(out)), {"state.json", edit.told, "damaged"}));
+  }
+  write_file(out / "state/state.json", json);
+  EXPECT_TRUE(succeeds(ringlet(resume(out))));
+}
+
 TEST(Loss, ThatBreaksNamesStepAndLayer) {
   const TemporaryDirectory folder;
   const Outcome outcome =

@@ -81,7 +81,7 @@ TEST_F(Predict, OfTheTrainingHalfToo) {
 }
 
 TEST_F(Predict, OfAnImageAgreesWithItsLogits) {
-  const std::string out = path("logits.safetensors");
+  const std::string out = path("logits-of-images.safetensors");
   ASSERT_TRUE(succeeds(predict(kSizes + Arguments{"--data", "synthetic", "--out", out})));
   const train::SafetensorsFile file(out);
   const auto row = file.f32("logits").subspan(70, 10);

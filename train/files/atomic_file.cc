@@ -18,13 +18,32 @@ namespace {
 /// The rename at the end would put a plain file in a device's place.
 void refuse_device(const fs::path& target) {
   const auto kind = fs::status(target).type();
-  if (kind != fs::file_type::regular && kind != fs::file_type::not_found &&
-      kind != fs::file_type::directory) {
+  if ((kind != fs::file_type::regular && kind != fs::file_type::not_found &&
+       kind != fs::file_type::directory) ||
+      is_stream(target)) {
     throw FileError("cannot write " + target.string() + ": it is no plain file; name another path");
   }
 }
 
+/// Makes a file in `directory` and removes it. Returns errno, or 0.
+int try_to_write_into(const fs::path& directory) {
+  const fs::path probe = posix::aside_of(directory / "probe", "tmp");
+  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (descriptor < 0) return errno;
+  ::close(descriptor);
+  ::unlink(probe.c_str());
+  return 0;
+}
+
 }  // namespace
+
+bool is_stream(const fs::path& file) {
+  std::error_code error;
+  const fs::file_type kind = fs::status(file, error).type();
+  if (kind == fs::file_type::character || kind == fs::file_type::fifo) return true;
+  const std::string folder = fs::canonical(posix::parent_of(file), error).string();
+  return folder == "/dev" || folder.starts_with("/proc/");
+}
 
 AtomicFile::AtomicFile(const fs::path& target)
     : target_(target), aside_(posix::aside_of(target, "tmp")) {
@@ -67,16 +86,15 @@ void require_writable_directory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) throw posix::file_error("make the folder", directory, error.value());
-  const fs::path probe = posix::aside_of(directory / "probe", "tmp");
-  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor < 0) throw posix::file_error("write into", directory, errno);
-  ::close(descriptor);
-  ::unlink(probe.c_str());
+  if (const int code = try_to_write_into(directory); code != 0) {
+    throw posix::file_error("write into", directory, code);
+  }
 }
 
 void require_writable_file(const fs::path& file) {
   refuse_device(file);
-  require_writable_directory(file.has_parent_path() ? file.parent_path() : fs::path("."));
+  const int code = fs::is_directory(file) ? EISDIR : try_to_write_into(posix::parent_of(file));
+  if (code != 0) throw posix::file_error("write", file, code);
 }
 
 }  // namespace ringlet::train

@@ -83,7 +83,12 @@ class AtomicDirectory {
 /// found out before the training, not at its end.
 void require_writable_directory(const std::filesystem::path& directory);
 
-/// The same of the folder of `file`, and of a device or pipe that has its name.
+/// Whether `file` names a device, a named pipe or, as /dev/stdout does, something that is open. It
+/// can be written into, but nothing can be put in its place.
+bool is_stream(const std::filesystem::path& file);
+
+/// Throws FileError unless `file` can be written as a whole: its folder is there and takes files,
+/// and the name is not that of a folder or a stream.
 void require_writable_file(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

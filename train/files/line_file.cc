@@ -32,10 +32,9 @@ LineFile::LineFile(fs::path path, std::string what, const Keep& keep)
     : path_(std::move(path)), what_(std::move(what)) {
   std::error_code error;
   const fs::file_type kind = fs::status(path_, error).type();
-  const bool goes_on = keep && kind == fs::file_type::regular;
+  const bool goes_on = keep && !is_stream(path_) && kind == fs::file_type::regular;
   const std::string kept = goes_on ? kept_lines(path_, keep) : "";
-  const bool is_device = kind == fs::file_type::character || kind == fs::file_type::fifo;
-  if (!is_device) write_file_atomically(path_, kept);
+  if (!is_stream(path_)) write_file_atomically(path_, kept);
   empty_ = kept.empty();
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) {

@@ -15,7 +15,7 @@ class LineFile {
   using Keep = std::function<bool(const std::string& line)>;
 
   /// Opens `path` and keeps those of its lines that `keep` wants; without `keep`, none. `what` is
-  /// its name in messages, "--metrics m.jsonl". A device or a named pipe is written to as it is.
+  /// its name in messages, "--metrics m.jsonl". What is_stream() is written to as it is.
   /// Throws FileError.
   LineFile(std::filesystem::path path, std::string what, const Keep& keep);
   ~LineFile();

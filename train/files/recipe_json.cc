@@ -1,5 +1,8 @@
 #include "train/files/recipe_json.h"
 
+#include <fmt/format.h>
+
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -38,6 +41,23 @@ DType parse_grad_dtype(const std::string& name) {
   throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
 }
 
+/// Throws std::runtime_error for a number that no flag takes.
+void require_possible(const Recipe& recipe) {
+  const auto check = [](const char* name, double value, double min, double max) {
+    if (value >= min && value <= max) return;
+    throw std::runtime_error(fmt::format("'{}' is {}, which no run has", name, value));
+  };
+  constexpr double kMost = std::numeric_limits<int>::max();
+  constexpr double kFinite = std::numeric_limits<double>::max();
+  check("batch_size", static_cast<double>(recipe.batch_size), 1, kMost);
+  check("epochs", recipe.epochs, 1, kMost);
+  check("accumulate", recipe.accumulate, 1, kMost);
+  check("shards", recipe.shards, 0, kMost);
+  check("lr", recipe.lr, 0, kFinite);
+  check("momentum", recipe.momentum, 0, 1);
+  check("weight_decay", recipe.weight_decay, 0, kFinite);
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Recipe& recipe) {
@@ -63,6 +83,7 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
       read_field(json, "grad_dtype", dtype);
       recipe.grad_dtype = parse_grad_dtype(dtype);
     }
+    require_possible(recipe);
   } catch (const std::exception& error) {
     throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
                     "); it is damaged, or another version's");

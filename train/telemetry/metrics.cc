@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -67,6 +68,13 @@ class JsonLine {
 };
 
 }  // namespace
+
+bool holds_metrics(const std::filesystem::path& file) {
+  constexpr std::string_view kBegin = R"({"kind":")";
+  std::string begin(kBegin.size(), '\0');
+  std::ifstream(file, std::ios::binary).read(begin.data(), std::ssize(begin));
+  return begin == kBegin;
+}
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
                              std::int64_t steps_per_epoch, const std::string& what)

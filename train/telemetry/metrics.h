@@ -16,6 +16,9 @@
 
 namespace ringlet::train {
 
+/// Whether a file that can be read begins as a MetricsWriter's lines do.
+bool holds_metrics(const std::filesystem::path& file);
+
 class MetricsWriter : public RunListener {
  public:
   /// Opens the file. A run that starts anew (`first_step` 0) replaces it; a resumed one keeps the

@@ -1,0 +1,135 @@
+#include "app/cli/outputs.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+
+#include "app/cli/error_exit.h"
+#include "app/cli/settings.h"
+#include "data/idx_dataset.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/metrics.h"
+
+namespace ringlet::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a run writes into its folder.
+constexpr std::array kRunFiles{"state",    "model.safetensors", "config.toml",
+                               "run.json", "metrics.jsonl",     "epochs.csv"};
+constexpr std::array kStateFiles{"model.safetensors", "optimizer.safetensors", "state.json"};
+
+/// Whether the name is taken, be it by a link that leads nowhere.
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+/// The name without links and dots, also of what is not there yet.
+fs::path place_of(const fs::path& file) {
+  std::error_code error;
+  return fs::weakly_canonical(file, error);
+}
+
+/// Throws UsageError where the folder holds a run, or something that a run would replace.
+void require_no_run(const std::string& flag, const fs::path& folder) {
+  const std::string named = flag + " " + folder.string();
+  if (is_there(folder / "state") || is_there(folder / "model.safetensors")) {
+    throw UsageError(fmt::format(
+        "{} holds another run; go on with it by --resume {}, or replace it with --force", named,
+        folder.string()));
+  }
+  for (const char* name : kRunFiles) {
+    if (!is_there(folder / name)) continue;
+    throw UsageError(fmt::format(
+        "{} holds a {}, which a run would replace; name another folder, or replace it with --force",
+        named, name));
+  }
+}
+
+}  // namespace
+
+CLI::Option* add_force_flag(CLI::App& command, bool& force) {
+  return command.add_flag("--force", force,
+                          "replace what is there already; what the command reads it never writes");
+}
+
+Outputs::Outputs(const CLI::App& command, bool force) : force_(force) {
+  reads("--config", config_file_of(command));
+}
+
+void Outputs::reads(const std::string& flag, const fs::path& file) {
+  struct stat found {};
+  if (::stat(file.c_str(), &found) == 0) inputs_.push_back({flag, found.st_dev, found.st_ino});
+}
+
+void Outputs::reads_run(const std::string& flag, const fs::path& folder) {
+  if (folder.empty()) return;
+  for (const char* name : kRunFiles) reads(flag, folder / name);
+  for (const char* name : kStateFiles) reads(flag, folder / "state" / name);
+}
+
+void Outputs::reads_data(const std::string& flag, const fs::path& folder) {
+  if (folder.empty() || !data::has_idx_files(folder)) return;
+  const data::IdxFiles files = data::find_idx_files(folder);
+  for (const data::IdxPair& pair : {files.train, files.test}) {
+    reads(flag, pair.images);
+    reads(flag, pair.labels);
+  }
+}
+
+void Outputs::reads_data(const train::TrainOptions& options) {
+  const std::string& data = options.recipe.data;
+  if (data::find_dataset(data) == nullptr) reads_data("--data", data);
+  reads_data("--data-dir", options.files.data_dir);
+}
+
+void Outputs::writes(const std::string& flag, const fs::path& file) {
+  if (file.empty()) return;
+  train::require_writable_file(file);
+  claim(flag, file, false);
+}
+
+void Outputs::writes_lines(const std::string& flag, const fs::path& file, bool goes_on) {
+  if (file.empty() || train::is_stream(file)) return;
+  train::require_writable_file(file);
+  claim(flag, file, goes_on && train::holds_metrics(file));
+}
+
+void Outputs::writes_run(const std::string& flag, const fs::path& folder, bool own) {
+  if (!force_ && !own) require_no_run(flag, folder);
+  for (const char* name : kRunFiles) {
+    if (own) {
+      outputs_.push_back({flag, place_of(folder / name)});
+    } else {
+      claim(flag, folder / name, true);
+    }
+  }
+}
+
+void Outputs::claim(const std::string& flag, const fs::path& file, bool may_be_there) {
+  struct stat found {};
+  const bool exists = ::stat(file.c_str(), &found) == 0;
+  for (const Input& input : inputs_) {
+    if (!exists || input.device != found.st_dev || input.number != found.st_ino) continue;
+    throw UsageError(
+        fmt::format("{} {} is what {} reads, and a command never writes what it reads; name "
+                    "another place",
+                    flag, file.string(), input.flag));
+  }
+  const fs::path place = place_of(file);
+  for (const Output& output : outputs_) {
+    if (output.file != place) continue;
+    throw UsageError(fmt::format("{} {} is what {} writes too; name another file", flag,
+                                 file.string(), output.flag));
+  }
+  outputs_.push_back({flag, place});
+  if (force_ || may_be_there || !is_there(file)) return;
+  throw UsageError(
+      fmt::format("{} {} is there already; replace it with --force", flag, file.string()));
+}
+
+}  // namespace ringlet::app

@@ -1,0 +1,74 @@
+#include "app/commands/run_claim.h"
+
+#include "app/cli/error_exit.h"
+#include "app/cli/outputs.h"
+#include "app/cli/processes.h"
+#include "train/files/atomic_file.h"
+
+namespace ringlet::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether both name the same folder, which need not exist.
+bool same_folder(const fs::path& a, const fs::path& b) {
+  return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
+}
+
+/// The folder of the run that `resume` names: that folder, or its state.
+fs::path resumed_run(const fs::path& resume) {
+  const fs::path named = resume.has_filename() ? resume : resume.parent_path();
+  return fs::exists(named / "state.json") && !fs::exists(named / "state") ? run_of(named) : named;
+}
+
+/// Whether a run goes on in its own folder.
+bool goes_on(const train::Files& files) {
+  return !files.resume.empty() &&
+         (files.out.empty() || same_folder(files.out, resumed_run(files.resume)));
+}
+
+/// Whether --metrics names the lines that the run writes anyway.
+bool names_own_metrics(const train::Files& files) {
+  return !files.out.empty() &&
+         fs::weakly_canonical(files.metrics) == fs::weakly_canonical(files.out / "metrics.jsonl");
+}
+
+}  // namespace
+
+fs::path run_of(const fs::path& state) {
+  if (state.filename() != "state") return state;
+  return state.has_parent_path() ? state.parent_path() : fs::path(".");
+}
+
+void RunClaim::resumed(const train::Files& files) {
+  if (files.resume.empty()) return;
+  const fs::path run = resumed_run(files.resume);
+  if (goes_on(files) && fs::is_directory(run)) {
+    lock_ = std::make_unique<train::RunLock>(run);
+  } else {
+    train::RunLock::require_free(run);
+  }
+}
+
+void RunClaim::outputs(const train::TrainOptions& options, int processes) {
+  const train::Files& files = options.files;
+  Outputs outputs(command_, files.force);
+  outputs.reads("--init", files.init);
+  outputs.reads_data(options);
+  if (!goes_on(files)) outputs.reads_run("--resume", files.resume);
+  for (int process = 0; process < processes && !files.trace.empty(); ++process) {
+    outputs.writes("--trace", file_of_process(files.trace, process));
+  }
+  if (!names_own_metrics(files)) {
+    outputs.writes_lines("--metrics", files.metrics, !files.resume.empty());
+  }
+  if (files.out.empty()) return;
+  train::require_writable_directory(files.out);
+  if (!lock_) lock_ = std::make_unique<train::RunLock>(files.out);
+  outputs.writes_run("--out", files.out, goes_on(files));
+}
+
+void RunClaim::made(const fs::path& folder) { lock_ = std::make_unique<train::RunLock>(folder); }
+
+}  // namespace ringlet::app

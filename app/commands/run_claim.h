@@ -1,0 +1,39 @@
+// What a run of `ringlet train` claims before it starts: its folder, which no other run may write
+// into meanwhile, and the names of all its files.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+
+#include "train/files/run_lock.h"
+#include "train/options.h"
+
+namespace ringlet::app {
+
+/// The folder of the run whose state lies in `state`.
+std::filesystem::path run_of(const std::filesystem::path& state);
+
+/// To be made in the first of a run's processes, and kept until the run has ended.
+class RunClaim {
+ public:
+  /// `command` must outlive it.
+  explicit RunClaim(const CLI::App& command) : command_(command) {}
+
+  /// To be called before the state of --resume is read, which tidies it up: claims the folder of
+  /// the run if it goes on there. One that goes on elsewhere has only to find that nobody writes
+  /// what it reads. Throws FileError.
+  void resumed(const train::Files& files);
+
+  /// Claims all that the run will write (app/cli/outputs.h). Throws UsageError and FileError.
+  void outputs(const train::TrainOptions& options, int processes);
+
+  /// Claims a folder that the run has just made for itself. Throws FileError.
+  void made(const std::filesystem::path& folder);
+
+ private:
+  const CLI::App& command_;
+  std::unique_ptr<train::RunLock> lock_;
+};
+
+}  // namespace ringlet::app

@@ -1,0 +1,260 @@
+// Nothing that is there is lost: it is replaced only with --force, what a command reads is never
+// written, and a folder takes one run at a time.
+#include <csignal>
+#include <functional>
+
+#include "tests/cli/program.h"
+#include "tests/data/idx_files.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+Arguments bench(const char* flag, const std::string& file) {
+  return {"bench",        "all-reduce", "--begin",      "4K", "--end", "4K",
+          "--strategies", "ring",       "--iterations", "1",  flag,    file};
+}
+
+Arguments of_model(const char* command, const std::string& run, const Arguments& more) {
+  return Arguments{command, "--checkpoint", run} + more;
+}
+
+/// The line that writes `file`, where `run` is a run's folder.
+struct Writer {
+  const char* name;
+  std::function<Arguments(const std::string& run, const std::string& file)> line;
+  const char* reads = nullptr;  ///< a file of the run that the line reads, if it does
+};
+
+const Writer kWriters[] = {
+    {"Metrics",
+     [](auto& run, auto& file) {
+       return quick_train({"--metrics", file, "--init", run + "/model.safetensors"});
+     },
+     "model.safetensors"},
+    {"Trace",
+     [](auto& run, auto& file) {
+       return quick_train({"--trace", file, "--init", run + "/model.safetensors"});
+     },
+     "model.safetensors"},
+    {"Logits",
+     [](auto& run, auto& file) {
+       return of_model("predict", run,
+                       {"--data", "synthetic", "--synthetic-test", "8", "--out", file});
+     },
+     "model.safetensors"},
+    {"Onnx",
+     [](auto& run, auto& file) {
+       return of_model("export", run, {"--onnx", file});
+     },
+     "model.safetensors"},
+    {"Report",
+     [](auto& run, auto& file) {
+       return Arguments{"report", run, "--out", file};
+     },
+     "metrics.jsonl"},
+    {"Speed",
+     [](auto&, auto& file) {
+       return Arguments{"bench",  "train",   "--model", "mlp",       "--synthetic-train",
+                        "64",     "--steps", "1",       "--warm-up", "1",
+                        "--json", file};
+     }},
+    {"AllReduceJson", [](auto&, auto& file) { return bench("--json", file); }},
+    {"AllReduceCsv", [](auto&, auto& file) { return bench("--csv", file); }},
+    {"AllReduceTrace", [](auto&, auto& file) { return bench("--trace", file); }},
+    {"AllReducePage", [](auto&, auto& file) { return bench("--report", file); }},
+};
+
+class Writers : public ::testing::TestWithParam<Writer> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryDirectory>();
+    ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run()}))));
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+  static std::string run() { return path("run"); }
+
+ private:
+  static inline std::unique_ptr<TemporaryDirectory> folder_;
+};
+
+TEST_P(Writers, ReplaceAFileOnlyWithForce) {
+  const std::string file = path("mine");
+  write_file(file, "the user's");
+  const Arguments line = GetParam().line(run(), file);
+  EXPECT_TRUE(fails_with(2, ringlet(line), {file, "is there already", "--force"}));
+  EXPECT_EQ(read_file(file), "the user's");
+  EXPECT_TRUE(succeeds(ringlet(line + Arguments{"--force"})));
+  EXPECT_NE(read_file(file), "the user's");
+}
+
+TEST_P(Writers, ReplaceNoLinkToAFile) {
+  const std::string file = path("linked"), link = path("link");
+  fs::remove(link);
+  write_file(file, "the user's");
+  fs::create_symlink(file, link);
+  EXPECT_TRUE(fails_with(2, ringlet(GetParam().line(run(), link)), {link, "--force"}));
+  EXPECT_TRUE(fs::is_symlink(link));
+  fs::remove(file);  // which leaves a link that leads nowhere
+  EXPECT_TRUE(fails_with(2, ringlet(GetParam().line(run(), link)), {link, "--force"}));
+}
+
+TEST_P(Writers, NeverWriteWhatTheyRead) {
+  if (GetParam().reads == nullptr) GTEST_SKIP() << "it reads no file but --config";
+  const std::string file = run() + "/" + GetParam().reads, before = read_file(file);
+  const std::string link = path("to_what_is_read"), twin = path("twin");
+  for (const std::string& name : {link, twin}) fs::remove(name);
+  fs::create_symlink(file, link);
+  fs::create_hard_link(file, twin);
+  for (const std::string& name : {file, link, twin}) {
+    const Outcome outcome = ringlet(GetParam().line(run(), name) + Arguments{"--force"});
+    EXPECT_TRUE(fails_with(2, outcome, {name, "never writes what it reads"}));
+    EXPECT_EQ(read_file(file), before);
+    EXPECT_EQ(read_file(name), before);
+  }
+}
+
+TEST_P(Writers, NeverWriteTheirConfiguration) {
+  const std::string config = path("c.toml");
+  write_file(config, "# the user's\n");
+  const Outcome outcome =
+      ringlet(GetParam().line(run(), config) + Arguments{"--config", config, "--force"});
+  if (outcome.err.find("libtomlplusplus-dev") != std::string::npos) GTEST_SKIP() << outcome.err;
+  EXPECT_TRUE(fails_with(2, outcome, {config, "is what --config reads"}));
+  EXPECT_EQ(read_file(config), "# the user's\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(Flags, Writers, ::testing::ValuesIn(kWriters),
+                         [](const auto& writer) { return std::string(writer.param.name); });
+
+TEST(RunFolder, KeepsWhatIsTheUsers) {
+  for (const char* name : {"config.toml", "epochs.csv", "run.json", "metrics.jsonl", "state"}) {
+    const TemporaryDirectory folder;
+    write_file(folder / name, "the user's");
+    const Arguments line = quick_train({"--out", folder.path()});
+    EXPECT_TRUE(fails_with(2, ringlet(line), {folder.path(), "--force"})) << name;
+    EXPECT_EQ(read_file(folder / name), "the user's");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1) << "something was left";
+  }
+}
+
+TEST(RunFolder, IsNotReplacedByTheRunThatIsStartedFromIt) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", model = out + "/model.safetensors";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  const std::string before = read_file(model);
+  const Outcome outcome = ringlet(quick_train({"--init", model, "--out", out, "--force"}));
+  EXPECT_TRUE(fails_with(2, outcome, {model, "is what --init reads"}));
+  EXPECT_EQ(read_file(model), before);
+}
+
+TEST(RunFolder, GoesOnWithItsOwnFiles) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", metrics = folder / "m.jsonl";
+  ASSERT_TRUE(
+      succeeds(ringlet(quick_train({"--max-steps", "2", "--out", out, "--metrics", metrics}))));
+  const std::string all = read_file(metrics), first_step = all.substr(0, all.find('\n'));
+  const Arguments resume{"train", "--synthetic-train", "256", "--synthetic-test",
+                         "64",    "--resume",          out,   "--metrics"};
+  write_file(folder / "notes", "the user's");
+  EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{folder / "notes"}), {"notes", "--force"}));
+  EXPECT_TRUE(succeeds(ringlet(resume + Arguments{metrics})));
+  EXPECT_TRUE(read_file(metrics).starts_with(first_step));
+  EXPECT_GT(read_file(metrics).size(), all.size());
+}
+
+TEST(Outputs, OfOneCommandAreSeveralFiles) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "f";
+  EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--metrics", file, "--trace", file})),
+                         {file, "is what --trace writes too"}));
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST(SavedInputs, AreNotWrittenOverThePictures) {
+  const TemporaryDirectory folder;
+  const std::string run = folder / "run", picture = folder / "p.pgm";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  write_file(picture, "P5 1 1 255\n7");
+  const Arguments line{"predict", "--checkpoint", run, picture, "--save-input", folder.path()};
+  EXPECT_TRUE(
+      fails_with(2, ringlet(line + Arguments{"--force"}), {picture, "is what IMAGE reads"}));
+  EXPECT_EQ(read_file(picture), "P5 1 1 255\n7");
+}
+
+TEST(DataOfAFolder, AreNotWrittenOver) {
+  const TemporaryDirectory folder;
+  write_small_set(folder.path());
+  const std::string images = folder / "train-images-idx3-ubyte", before = read_file(images);
+  const Outcome outcome =
+      ringlet({"train", "--model", "mlp", "--data", folder.path(), "--trace", images, "--force"});
+  EXPECT_TRUE(fails_with(2, outcome, {images, "is what --data reads"}));
+  EXPECT_EQ(read_file(images), before);
+}
+
+/// A run of far more epochs than a test waits for.
+Arguments endless_train(const Arguments& more) {
+  return quick_train(Arguments{"--epochs", "100000", "--lr", "0.001"} + more);
+}
+
+Arguments resume(const std::string& out, const Arguments& more = {}) {
+  return Arguments{"train", "--synthetic-train", "256", "--synthetic-test", "64", "--resume", out} +
+         more;
+}
+
+class LiveRun : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LiveRun, KeepsItsFolderToItself) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  Program live(endless_train({"--out", out, "--processes", GetParam()}));
+  ASSERT_TRUE(live.wait_for("\n    1   "));  // the first epoch's row
+  const std::string config = read_file(out + "/config.toml");
+  const pid_t holder = GetParam() == "1" ? live.pid() : children_of(live.pid()).front();
+  for (const Arguments& line :
+       {quick_train({"--out", out, "--seed", "2"}), quick_train({"--out", out, "--force"}),
+        quick_train({"--out", out, "--force", "--processes", "2"}), resume(out),
+        resume(out + "/state"), resume(out, {"--out", folder / "other"})}) {
+    EXPECT_TRUE(fails_with(
+        1, ringlet(line),
+        {out + " is being written by process " + std::to_string(holder) + " on ", "wait for"}));
+  }
+  EXPECT_EQ(read_file(out + "/config.toml"), config);
+  live.send(SIGINT);
+  EXPECT_EQ(live.wait().code, 128 + SIGINT);
+  EXPECT_FALSE(fs::exists(out + "/.ringlet.lock"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, LiveRun, ::testing::Values("1", "2"));
+
+TEST(RunFolder, OfAKilledRunIsFree) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  Program killed(endless_train({"--out", out}));
+  ASSERT_TRUE(killed.wait_for("\n    2   "));  // the first epoch's state is saved
+  killed.send(SIGKILL);
+  EXPECT_EQ(killed.wait().signal, SIGKILL);
+  EXPECT_TRUE(fs::exists(out + "/.ringlet.lock"));
+  EXPECT_TRUE(succeeds(ringlet(resume(out, {"--max-steps", "1"}))));
+}
+
+TEST(TwoRuns, AtOnceIntoOneFolderAreOneRun) {
+  for (int round = 0; round < 5; ++round) {
+    const TemporaryDirectory folder;
+    const std::string out = folder / "run";
+    Program first(quick_train({"--out", out, "--seed", "1"}));
+    Program second(quick_train({"--out", out, "--seed", "2"}));
+    const Outcome a = first.wait(), b = second.wait();
+    EXPECT_NE(a.code == 0, b.code == 0) << a.err << b.err;
+    const std::string seed = a.code == 0 ? "\nseed = 1\n" : "\nseed = 2\n";
+    EXPECT_TRUE(holds(read_file(out + "/config.toml"), {seed}));
+    EXPECT_TRUE(
+        holds(read_file(out + "/state/state.json"), {a.code == 0 ? "\"seed\": 1" : "\"seed\": 2"}));
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::testing

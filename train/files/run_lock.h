@@ -1,0 +1,31 @@
+// RunLock: a run's claim to its folder. While it is held, no other run gets it.
+//
+//   OUT/.ringlet.lock   flock(2), "process 4711 on HOST"
+//
+// The system lets go of the lock when the process ends, however it ends. So a file that a killed
+// run has left behind bars nobody. Where the file system has no locks (some NFS), runs are not kept
+// apart; that stops none.
+#pragma once
+
+#include <filesystem>
+
+namespace ringlet::train {
+
+class RunLock {
+ public:
+  /// Claims a folder that is there. Throws FileError, which names who holds it.
+  explicit RunLock(const std::filesystem::path& folder);
+  /// Gives it back and removes the file.
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+  /// Throws FileError where a run holds the folder, and claims nothing.
+  static void require_free(const std::filesystem::path& folder);
+
+ private:
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+};
+
+}  // namespace ringlet::train
