@@ -161,11 +161,17 @@ class IdxReader {
     }
   }
 
+  std::uint64_t within_memory(std::uint64_t bytes) const {
+    if (bytes <= memory_bytes()) return bytes;
+    fail("its " + std::to_string(bytes) + " bytes are more than this machine's memory (" +
+         std::to_string(memory_bytes()) + "); take a part of the data");
+  }
+
   void read_values(std::uint64_t bytes, std::uint64_t offset, std::vector<std::uint8_t>& values) {
     const std::uint64_t trusted = source_.size() ? bytes : kTrustedBytes;
-    values.resize(std::min({bytes, trusted, source_.at_most()}));
+    values.resize(within_memory(std::min({bytes, trusted, source_.at_most()})));
     for (std::uint64_t done = 0; done < bytes;) {
-      if (done == values.size()) values.resize(std::min(bytes, 2 * done));
+      if (done == values.size()) values.resize(within_memory(std::min(bytes, 2 * done)));
       const std::size_t piece = std::min<std::uint64_t>(kReadAtOnce, values.size() - done);
       read_piece({values.data() + done, piece}, offset + done, offset + bytes);
       done += piece;

@@ -22,9 +22,9 @@ std::vector<fs::path> images_in(const fs::path& folder) {
   std::vector<fs::path> files;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-      if (entry.is_regular_file() && data::has_image_name(entry.path())) {
-        files.push_back(entry.path());
-      }
+      std::error_code error;  // of a link that leads nowhere or to itself: that picture's alone
+      const bool may_be_read = entry.is_regular_file(error) || error;
+      if (may_be_read && data::has_image_name(entry.path())) files.push_back(entry.path());
     }
   } catch (const fs::filesystem_error& error) {
     throw data::DataError(folder.string() + ": cannot be listed: " + error.code().message() +

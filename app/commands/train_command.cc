@@ -185,6 +185,8 @@ FlagValues values_of_run(const RawFlags& flags) {
 /// The weights that the run in `folder` was started from, as its configuration says (its state does
 /// not hold that). Empty where it started from none, or nothing can be read there.
 std::string init_of(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_regular_file(folder / kConfigFile, error)) return {};  // a pipe would be waited for
   try {
     for (const ConfigEntry& entry : read_config(folder / kConfigFile)) {
       if (entry.key == "init" && !entry.values.empty()) return entry.values.front();

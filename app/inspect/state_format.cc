@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "app/inspect/format.h"
@@ -18,22 +16,6 @@ namespace ringlet::app::inspect {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::size_t kMostStateBytes = 1 << 20;  // of state.json; ours has less than one KiB
-
-train::StateJson read(const fs::path& file) {
-  std::error_code error;
-  const auto bytes = fs::file_size(file, error);
-  if (!error && bytes > kMostStateBytes) {
-    throw train::FileError(
-        fmt::format("{} has {} bytes; no state.json is that long; name the --out of a run",
-                    file.string(), bytes));
-  }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw train::FileError(file.string() + ": cannot be opened; check its permissions");
-  return train::parse_state_json(file.string(),
-                                 std::string(std::istreambuf_iterator<char>(stream), {}));
-}
 
 /// The tensors of both files, or why they are not there.
 struct Weights {
@@ -93,7 +75,7 @@ Table recipe_table(const train::Recipe& recipe) {
 }  // namespace
 
 void add_state(Document& document, const fs::path& folder) {
-  const train::StateJson state = read(folder / "state.json");
+  const train::StateJson state = train::read_state_json(folder / "state.json");
   const Weights weights(folder);
   const train::Progress& progress = state.progress;
   const auto samples = static_cast<double>(progress.epoch_samples);

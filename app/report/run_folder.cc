@@ -1,10 +1,10 @@
 #include "app/report/run_folder.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <system_error>
 
 #include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
 #include "train/files/state.h"
 
 namespace ringlet::app::report {
@@ -14,10 +14,7 @@ using train::FileError;
 
 namespace {
 
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+constexpr std::uintmax_t kMostText = 1 << 20;  // bytes of a text of a run's; ours have some KiB
 
 /// Stores what `read` returns; turns its error into a note.
 template <class Read>
@@ -29,17 +26,24 @@ void or_note(RunFolder& run, Read read) {
   }
 }
 
+/// What cannot be looked at is there: whoever reads it says why that fails.
+bool is_missing(const fs::path& path) {
+  std::error_code error;
+  return fs::status(path, error).type() == fs::file_type::not_found;
+}
+
 void read_record(RunFolder& run) {
   const fs::path file = run.path / "run.json";
-  if (!fs::exists(file)) {
+  if (is_missing(file)) {
     run.notes.push_back(file.string() + " is missing: nothing is known of data and machine");
     return;
   }
-  or_note(run, [&] { run.facts = parse_run_facts(text_of(file), file.string()); });
+  or_note(run,
+          [&] { run.facts = parse_run_facts(train::read_text(file, kMostText), file.string()); });
 }
 
 void read_state_of(RunFolder& run) {
-  if (!fs::exists(run.path / "state")) return;
+  if (is_missing(run.path / "state")) return;
   or_note(run, [&] {
     const train::SavedState state = train::read_state(run.path);
     run.recipe = state.recipe;
@@ -70,7 +74,7 @@ RunFolder read_run(const fs::path& folder) {
   if (!fs::is_directory(folder, error)) {
     throw train::FileError(folder.string() + " is not a folder; name the --out of a run");
   }
-  if (!fs::exists(folder / "metrics.jsonl", error)) {
+  if (is_missing(folder / "metrics.jsonl")) {
     throw train::FileError(folder.string() +
                            " holds no metrics.jsonl, which a run writes; name the --out of a run");
   }
@@ -87,7 +91,9 @@ RunFolder read_run(const fs::path& folder) {
   read_state_of(run);
   run.finished = fs::exists(folder / "model.safetensors", error);
   if (run.finished) run.weights = folder / "model.safetensors";
-  if (fs::exists(folder / "config.toml", error)) run.config = text_of(folder / "config.toml");
+  if (!is_missing(folder / "config.toml")) {
+    or_note(run, [&] { run.config = train::read_text(folder / "config.toml", kMostText); });
+  }
   return run;
 }
 

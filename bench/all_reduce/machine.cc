@@ -87,8 +87,8 @@ bool is_list(const nlohmann::json& machine, const char* name,
 }  // namespace
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
-  std::ifstream input = train::open_input(file);
-  nlohmann::json json = nlohmann::json::parse(input, nullptr, false);
+  nlohmann::json json =
+      nlohmann::json::parse(train::read_text(file, kMostRowsBytes), nullptr, false);
   if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
   nlohmann::json machine = json.at("machine");
   const bool copies = machine.contains("copy") && machine.at("copy").is_object() &&

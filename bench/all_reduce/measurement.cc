@@ -141,8 +141,7 @@ json rows_in(const std::string& text, const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
-  std::ifstream input = train::open_input(file);
-  const std::string text{std::istreambuf_iterator<char>(input), {}};
+  const std::string text = train::read_text(file, kMostRowsBytes);
   std::vector<Measurement> measurements;
   for (const json& row : rows_in(text, file)) {
     measurements.push_back(checked_row(row, file, measurements.size() + 1));

@@ -11,6 +11,9 @@
 
 namespace ringlet::bench {
 
+/// A larger file of rows is refused before it is read.
+inline constexpr std::uintmax_t kMostRowsBytes = std::uintmax_t{64} << 20;
+
 struct Measurement {
   std::string engine = "ringlet";
   std::string ranks_as = "threads";  ///< or "processes"

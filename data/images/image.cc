@@ -107,6 +107,8 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
   const std::string name = path.string();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::none)
+    fail(name, "cannot be opened: " + error.message() + "; check its permissions");
   if (!fs::exists(status)) fail(name, "there is no such file; check the path");
   if (!fs::is_regular_file(status)) fail(name, "is not a regular file; name a file");
   const std::uintmax_t size = fs::file_size(path, error);

@@ -1,8 +1,7 @@
 #include "train/files/state.h"
 
-#include <fstream>
-#include <iterator>
 #include <string>
+#include <system_error>
 
 #include "kernels/host_copy.h"
 #include "train/files/atomic_file.h"
@@ -64,12 +63,6 @@ std::vector<std::string> names_of(const std::vector<HostArena>& arenas) {
 std::vector<float> values_of(const SafetensorsFile& file, const std::string& name) {
   const auto values = file.f32(name);
   return {values.begin(), values.end()};
-}
-
-std::string read_text(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw FileError(path.string() + " cannot be read; is this the --out of a run?");
-  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 }  // namespace
@@ -156,10 +149,14 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
 SavedState read_state(const fs::path& out) {
   AtomicDirectory::recover(out / "state");
   SavedState saved;
-  const bool is_state = !fs::exists(out / "state/state.json") && fs::exists(out / "state.json");
+  std::error_code error;
+  const bool is_state =
+      !fs::exists(out / "state/state.json", error) && fs::exists(out / "state.json", error);
   saved.folder = is_state ? out : out / "state";
   const fs::path path = saved.folder / "state.json";
-  static_cast<StateJson&>(saved) = parse_state_json(path.string(), read_text(path));
+  if (fs::status(path, error).type() == fs::file_type::not_found)
+    throw FileError(path.string() + " cannot be read; is this the --out of a run?");
+  static_cast<StateJson&>(saved) = read_state_json(path);
   return saved;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
 #include "train/files/json_fields.h"
 #include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
@@ -14,7 +15,8 @@ namespace ringlet::train {
 namespace {
 
 constexpr int kFormat = 1;
-constexpr int kMaxDepth = 8;  // ours has two levels
+constexpr int kMaxDepth = 8;                    // ours has two levels
+constexpr std::uintmax_t kMostBytes = 1 << 20;  // ours has less than one KiB
 
 void require_format(const std::string& source, const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("format")) {
@@ -68,6 +70,10 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
   require_possible(source, state.progress);
   state.recipe = recipe_from_json(json["recipe"], source);
   return state;
+}
+
+StateJson read_state_json(const std::filesystem::path& file) {
+  return parse_state_json(file.string(), read_text(file, kMostBytes));
 }
 
 }  // namespace ringlet::train

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,8 @@ std::string format_state_json(const StateJson& state);
 /// Throws FileError that starts with `source`: no JSON, another version's, a field that is missing,
 /// of the wrong type or beyond any run.
 StateJson parse_state_json(const std::string& source, std::string_view text);
+
+/// The same of a file, which has to be a regular one of a size that such files have.
+StateJson read_state_json(const std::filesystem::path& file);
 
 }  // namespace ringlet::train

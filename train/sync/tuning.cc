@@ -40,8 +40,8 @@ const char* kind_name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda
 
 /// An object with the arrays "ranges" and "times".
 json read_content(const fs::path& file) {
-  std::ifstream stream = open_input(file);
-  json content = json::parse(stream, nullptr, false);
+  constexpr std::uintmax_t kMostBytes = 1 << 24;  // ours have some KiB
+  json content = json::parse(read_text(file, kMostBytes), nullptr, false);
   if (!content.is_object()) throw_foreign(file);
   if (!content.contains("times")) content["times"] = json::array();
   for (const char* key : {"ranges", "times"}) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "train/files/atomic_file.h"
 #include "train/telemetry/epoch_table.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/run_record.h"
@@ -11,11 +12,24 @@ namespace ringlet::train {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// --metrics may name a pipe, at whose other end the user reads. In a run's folder nobody may.
+void refuse_pipe(const fs::path& file) {
+  std::error_code error;
+  const fs::file_type type = fs::status(file, error).type();
+  if (type == fs::file_type::regular || type == fs::file_type::not_found) return;
+  throw FileError("cannot write " + file.string() + ": it is no plain file; name another path");
+}
+
+}  // namespace
+
 RunFiles::RunFiles(const RunSetup& setup) {
   const Files& files = setup.options.files;
   const std::int64_t first = setup.first_step, per_epoch = setup.partition.steps_per_epoch();
   const fs::path own = files.out.empty() ? fs::path() : files.out / "metrics.jsonl";
   if (!own.empty()) {
+    for (const char* name : {"metrics.jsonl", "epochs.csv"}) refuse_pipe(files.out / name);
     files_.push_back(std::make_unique<RunRecord>(files.out / "run.json", setup));
     files_.push_back(std::make_unique<MetricsWriter>(own, first, per_epoch, "metrics"));
     files_.push_back(std::make_unique<EpochTable>(files.out / "epochs.csv", first, per_epoch));

@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <ctime>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/byte_source.h"
 #include "train/files/atomic_file.h"
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
@@ -40,13 +40,9 @@ std::string operating_system() {
   return name;
 }
 
-std::int64_t memory_bytes() {
-  return std::int64_t{sysconf(_SC_PHYS_PAGES)} * std::int64_t{sysconf(_SC_PAGE_SIZE)};
-}
-
 /// GPUs are asked only where one is used: that opens CUDA's libraries.
 json machine_of(const Execution& execution) {
-  json machine{{"system", operating_system()}, {"memory_bytes", memory_bytes()}};
+  json machine{{"system", operating_system()}, {"memory_bytes", data::memory_bytes()}};
   const bool on_gpu =
       std::any_of(execution.devices.begin(), execution.devices.end(),
                   [](const DeviceId& device) { return device.kind == DeviceKind::cuda; });
