@@ -19,7 +19,8 @@ namespace {
 constexpr std::ptrdiff_t kMaxDots = 4096;
 
 [[noreturn]] void fail(const std::string& source, std::int64_t line, const std::string& what) {
-  throw ConfigError(fmt::format("{}:{}: {}", source, line, train::on_one_line(what)));
+  constexpr std::size_t kLongest = 1000;  // a key may have the file's 64 KiB
+  throw ConfigError(fmt::format("{}:{}: {}", source, line, train::on_one_line(what, kLongest)));
 }
 
 /// Follows a line outside of its texts: KEY = TEXT, KEY = [TEXT, TEXT, and what goes on with a

@@ -5,14 +5,16 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "train/files/one_line.h"
+
 namespace ringlet::app {
 
 void print_error(const std::string& message) {
-  std::fprintf(stderr, "ringlet: error: %s\n", message.c_str());
+  std::fprintf(stderr, "ringlet: error: %s\n", train::on_one_line(message).c_str());
 }
 
 void print_warning(const std::string& message) {
-  std::fprintf(stderr, "ringlet: warning: %s\n", message.c_str());
+  std::fprintf(stderr, "ringlet: warning: %s\n", train::on_one_line(message).c_str());
 }
 
 void end_despite_running_threads(const std::string& message) {

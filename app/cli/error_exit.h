@@ -16,7 +16,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-/// "ringlet: error: MESSAGE"
+/// "ringlet: error: MESSAGE", on one printable line whatever the message quotes
 void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);

@@ -159,14 +159,15 @@ std::vector<Settings::Setting> Settings::from_environment() const {
 
 std::vector<Settings::Setting> Settings::from_file(const std::string& file) const {
   std::vector<Setting> settings;
+  constexpr std::size_t kShown = 200;  // bytes of a key
   for (ConfigEntry& entry : read_config(file)) {
     const std::string place = fmt::format("{}:{}: ", file, entry.line);
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
-      throw ConfigError(
-          fmt::format("{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key),
-                      meant.empty() ? "; --help lists them, each to be written without its dashes"
-                                    : fmt::format("; did you mean {}?", meant)));
+      throw ConfigError(fmt::format(
+          "{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key, kShown),
+          meant.empty() ? "; --help lists them, each to be written without its dashes"
+                        : fmt::format("; did you mean {}?", meant)));
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag

@@ -20,6 +20,7 @@
 #include "comm/transport/local/local_transport.h"
 #include "train/files/atomic_file.h"
 #include "train/files/json_text.h"
+#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -145,7 +146,7 @@ void write_report(const fs::path& file, const Outcome& outcome, const Others& ot
   const std::string page =
       report::all_reduce_page(rows, theirs ? others.machines.front() : machine);
   train::write_file_atomically(file, page);
-  fmt::print("wrote {} ({} KiB); open it in a browser\n", file.string(),
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", train::on_one_line(file.string()),
              (page.size() + 1023) / 1024);
 }
 

@@ -48,14 +48,14 @@ std::string in_words(std::int64_t channels, std::int64_t height, std::int64_t wi
 }  // namespace
 
 std::string model_in_words(const fs::path& file, const train::ModelInfo& info, bool assumed) {
+  const std::string name = train::on_one_line(file.string());
   if (!assumed) {
-    return fmt::format("{}: {}, trained on {}", file.string(), info.model,
-                       train::on_one_line(info.data));
+    return fmt::format("{}: {}, trained on {}", name, info.model, train::on_one_line(info.data));
   }
   return fmt::format(
       "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
       "x {}, {}",
-      file.string(), info.model, info.channels, info.height, info.width,
+      name, info.model, info.channels, info.height, info.width,
       info.mean == 0 ? "pixels / 255"
                      : "pixels normalised as Fashion-MNIST's (--no-normalize for pixels / 255)");
 }

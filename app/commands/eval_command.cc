@@ -9,6 +9,7 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "train/files/one_line.h"
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
 
@@ -34,8 +35,8 @@ int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, co
   normalize_as(checkpoint.info, setup.loader);
   const train::Evaluation result = train::evaluate(group, setup, checkpoint.file);
   if (group.process() != 0) return 0;
-  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
-             data.test->description());
+  fmt::print("{} ({}) on {}\n\n", train::on_one_line(checkpoint.file.string()),
+             options.recipe.model, train::on_one_line(data.test->description()));
   train::print_evaluation(stdout, result, data.test->class_names());
   return 0;
 }

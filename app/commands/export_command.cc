@@ -42,8 +42,8 @@ int export_model(const ExportFlags& flags) {
   const std::string bytes = train::to_onnx(checkpoint.file, info);
   train::write_file_atomically(flags.onnx, bytes);
   fmt::print("{}\n", model_in_words(checkpoint.file, info, !checkpoint.info));
-  fmt::print("saved {} ({} KiB, ONNX operator set {})\n", flags.onnx.string(), bytes.size() / 1024,
-             train::kOnnxOpset);
+  fmt::print("saved {} ({} KiB, ONNX operator set {})\n", train::on_one_line(flags.onnx.string()),
+             bytes.size() / 1024, train::kOnnxOpset);
   fmt::print("  input   image   float [N, {}, {}, {}], pixels from 0 to 255\n", info.channels,
              info.height, info.width);
   fmt::print("  output  logits  float [N, {}]: {}\n", info.classes.size(),

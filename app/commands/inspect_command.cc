@@ -41,9 +41,9 @@ int run(const InspectFlags& flags) {
       failed = true;
     }
   }
-  // A path need not be UTF-8; JSON has to be.
+  // A path need not be UTF-8; JSON has to be. In ASCII, since a terminal may show it too.
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  if (flags.json) fmt::print("{}\n", documents.dump(2, ' ', false, kReplace));
+  if (flags.json) fmt::print("{}\n", documents.dump(2, ' ', true, kReplace));
   return failed ? kFailed : 0;
 }
 

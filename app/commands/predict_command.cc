@@ -12,6 +12,7 @@
 #include "app/commands/checkpoint.h"
 #include "app/commands/predict.h"
 #include "data/open_dataset.h"
+#include "train/files/one_line.h"
 #include "train/loop/logits.h"
 #include "train/telemetry/console.h"
 
@@ -66,9 +67,10 @@ int predict_of_data(const PredictFlags& flags) {
   const auto device = open_predictors_device(flags.raw);
   const train::Evaluation result =
       predict_dataset(*device, checkpoint.file, info, dataset, flags.out);
-  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), info.model, dataset->description());
+  fmt::print("{} ({}) on {}\n\n", train::on_one_line(checkpoint.file.string()), info.model,
+             train::on_one_line(dataset->description()));
   train::print_evaluation(stdout, result, dataset->class_names());
-  if (!flags.out.empty()) fmt::print("\nsaved {}\n", flags.out.string());
+  if (!flags.out.empty()) fmt::print("\nsaved {}\n", train::on_one_line(flags.out.string()));
   return 0;
 }
 

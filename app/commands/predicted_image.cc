@@ -8,6 +8,7 @@
 
 #include "app/commands/checkpoint.h"
 #include "train/files/atomic_file.h"
+#include "train/files/one_line.h"
 
 namespace ringlet::app {
 
@@ -17,6 +18,11 @@ namespace fs = std::filesystem;
 
 const std::string& class_of(const train::ModelInfo& info, const train::Guess& guess) {
   return info.classes[static_cast<std::size_t>(guess.index)];
+}
+
+/// For programs, in ASCII: a terminal may show it too. File names need not be UTF-8.
+std::string to_text(const nlohmann::ordered_json& document) {
+  return document.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -48,15 +54,17 @@ void print_text(const fs::path& model, const train::ModelInfo& info, bool assume
   std::size_t width = 0;
   for (const PredictedImage& image : images.read) {
     for (const train::Guess& guess : image.guesses) {
-      width = std::max(width, class_of(info, guess).size());
+      width = std::max(width, train::on_one_line(class_of(info, guess)).size());
     }
   }
   for (const PredictedImage& image : images.read) {
     const std::vector<std::string>& steps = image.prepared.steps;
-    fmt::print("\n{} ({} x {})\n  {}\n", image.file.string(), image.width, image.height,
+    fmt::print("\n{} ({} x {})\n  {}\n", train::on_one_line(image.file.string()), image.width,
+               image.height,
                steps.empty() ? "taken as it is" : fmt::format("{}", fmt::join(steps, ", ")));
     for (const train::Guess& guess : image.guesses) {
-      fmt::print("    {:<{}}  {:6.2f} %\n", class_of(info, guess), width, 100 * guess.probability);
+      fmt::print("    {:<{}}  {:6.2f} %\n", train::on_one_line(class_of(info, guess)), width,
+                 100 * guess.probability);
     }
   }
 }
@@ -87,8 +95,7 @@ void print_json(const fs::path& model, const train::ModelInfo& info, bool assume
                                         {"assumed", assumed},
                                         {"images", list},
                                         {"left_out", left_out}};
-  const auto replace = nlohmann::ordered_json::error_handler_t::replace;  // names need not be UTF-8
-  fmt::print("{}\n", document.dump(2, ' ', false, replace));
+  fmt::print("{}\n", to_text(document));
 }
 
 }  // namespace ringlet::app

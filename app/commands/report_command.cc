@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/report/report.h"
 #include "train/files/atomic_file.h"
+#include "train/files/one_line.h"
 
 namespace ringlet::app {
 
@@ -32,7 +33,7 @@ int run(const Flags& flags) {
   }
   const std::string page = report::report_page(flags.report);
   train::write_file_atomically(flags.out, page);
-  fmt::print("wrote {} ({} KiB); open it in a browser\n", flags.out.string(),
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", train::on_one_line(flags.out.string()),
              (page.size() + 1023) / 1024);
   return 0;
 }

@@ -24,6 +24,7 @@
 #include "app/commands.h"
 #include "app/commands/repeat.h"
 #include "train/files/atomic_file.h"
+#include "train/files/one_line.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -135,7 +136,7 @@ class Notes : public train::RunListener {
       fmt::print("\nnothing was left to do: {} of {} steps were done before\n", setup.first_step,
                  setup.last_step);
     }
-    if (!last_saved_.empty()) fmt::print("saved {}\n", last_saved_);
+    if (!last_saved_.empty()) fmt::print("saved {}\n", train::on_one_line(last_saved_));
   }
 
  private:

@@ -13,7 +13,7 @@
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "comm/all_reduce/auto.h"
-#include "train/files/atomic_file.h"
+#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 
@@ -93,7 +93,7 @@ int tune(const TuneFlags& flags) {
     train::write_tuning(flags.file, options.execution.devices.front().kind,
                         name_of(options.execution.transport), table, times_of(rows));
   }
-  fmt::print("kept in {}; --sync auto reads it\n", flags.file.string());
+  fmt::print("kept in {}; --sync auto reads it\n", train::on_one_line(flags.file.string()));
   return 0;
 }
 

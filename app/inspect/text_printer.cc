@@ -89,7 +89,7 @@ std::string text_of(const Table& table) {
 }  // namespace
 
 std::string to_text(const Document& document) {
-  std::string text = fmt::format("{}: {}\n", document.path, document.format);
+  std::string text = fmt::format("{}: {}\n", train::on_one_line(document.path), document.format);
   std::size_t width = 0;
   for (const Fact& fact : document.facts) width = std::max(width, fact.name.size());
   for (const Fact& fact : document.facts) {

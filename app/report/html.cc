@@ -1,27 +1,13 @@
 #include "app/report/html.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+
+#include "train/files/one_line.h"
 
 namespace ringlet::app::report {
 
 namespace {
-
-/// Bytes of the UTF-8 character at the start of `text`; 0 if there is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::size_t length = 0;
-  if (byte(0) < 0x80) length = 1;
-  if (byte(0) >= 0xC2 && byte(0) <= 0xDF) length = 2;
-  if (byte(0) >= 0xE0 && byte(0) <= 0xEF) length = 3;
-  if (byte(0) >= 0xF0 && byte(0) <= 0xF4) length = 4;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return length;
-}
 
 std::string_view entity(char c) {
   switch (c) {
@@ -40,27 +26,20 @@ std::string_view entity(char c) {
   }
 }
 
-}  // namespace
-
-std::string escaped(std::string_view text) {
+std::string with_entities(std::string_view text) {
   std::string result;
-  while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const auto first = static_cast<unsigned char>(text.front());
-    const bool control = (first < ' ' && first != '\n' && first != '\t') || first == 0x7F;
-    if (length == 0) {
-      result += '?';
-    } else if (control) {
-      result += ' ';
-    } else if (const std::string_view word = entity(text.front()); !word.empty()) {
-      result += word;
-    } else {
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
+  for (const char c : text) {
+    const std::string_view word = entity(c);
+    result.append(word.empty() ? std::string_view(&c, 1) : word);
   }
   return result;
 }
+
+}  // namespace
+
+std::string escaped(std::string_view text) { return with_entities(train::on_one_line(text)); }
+
+std::string escaped_lines(std::string_view text) { return with_entities(train::printable(text)); }
 
 std::string data_uri(std::string_view type, std::string_view bytes) {
   constexpr std::string_view kDigits =

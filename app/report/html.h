@@ -6,9 +6,12 @@
 
 namespace ringlet::app::report {
 
-/// Text as it stands between tags or in an attribute's quotes. Control characters, which no page
-/// may hold, become blanks, and bytes that are not UTF-8 question marks.
+/// Text as it stands between tags or in an attribute's quotes, escaped as in a message
+/// (train/files/one_line.h).
 std::string escaped(std::string_view text);
+
+/// The same for text of several lines, at any length.
+std::string escaped_lines(std::string_view text);
 
 /// "data:TYPE;base64,...": the bytes inside the page.
 std::string data_uri(std::string_view type, std::string_view bytes);

@@ -22,7 +22,7 @@ std::string answers_of(const RunFolder& run, const std::string& data_dir,
                        const std::string& suffix) {
   try {
     return test_section(test_model(run, data_dir), suffix);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // data's errors are no Error
     return fmt::format("<p class=\"warning\" id=\"no-test{}\">Not known here: {}</p>\n", suffix,
                        escaped(error.what()));
   }

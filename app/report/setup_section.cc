@@ -24,7 +24,7 @@ std::string list_of(const Pairs& pairs) {
 }
 
 std::string configuration_of(const RunFolder& run) {
-  if (!run.config.empty()) return "<pre>" + escaped(run.config) + "</pre>\n";
+  if (!run.config.empty()) return "<pre>" + escaped_lines(run.config) + "</pre>\n";
   if (!run.recipe)
     return "<p class=\"note\">The run has saved neither config.toml nor a state.</p>\n";
   Pairs pairs;

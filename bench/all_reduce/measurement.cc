@@ -8,6 +8,7 @@
 
 #include "train/files/atomic_file.h"
 #include "train/files/input_file.h"
+#include "train/files/one_line.h"
 
 namespace ringlet::bench {
 
@@ -64,16 +65,20 @@ namespace {
 using nlohmann::json;
 
 Measurement from_json(const json& row) {
+  const auto word = [&row](const char* field) {  // for a terminal, a table and a page
+    constexpr std::size_t kLongest = 60;
+    return train::on_one_line(row.at(field).get<std::string>(), kLongest);
+  };
   Measurement m;
-  m.engine = row.at("engine").get<std::string>();
-  m.ranks_as = row.at("ranks_as").get<std::string>();
-  m.transport = row.at("transport").get<std::string>();
-  m.strategy = row.at("strategy").get<std::string>();
+  m.engine = word("engine");
+  m.ranks_as = word("ranks_as");
+  m.transport = word("transport");
+  m.strategy = word("strategy");
   m.ranks = row.at("ranks").get<int>();
   m.bytes = row.at("bytes").get<std::int64_t>();
   m.count = row.at("count").get<std::int64_t>();
-  m.type = row.at("type").get<std::string>();
-  m.op = row.at("op").get<std::string>();
+  m.type = word("type");
+  m.op = word("op");
   m.in_place = row.at("in_place").get<bool>();
   m.pinned = row.value("pinned", false);
   m.iterations = row.at("iterations").get<std::int64_t>();

@@ -193,8 +193,8 @@ TEST(StackedBarsOf, AFigureLieOnEachOther) {
 
 TEST(Html, EscapesWhatWouldBeMarkupAndMendsWhatIsNoText) {
   EXPECT_EQ(escaped("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
-  EXPECT_EQ(escaped("caf\xC3\xA9 \xFF\x01"), "caf\xC3\xA9 ? ");
-  EXPECT_EQ(escaped("\xE2\x82"), "??");  // breaks off
+  EXPECT_EQ(escaped("caf\xC3\xA9 \xFF\x01"), "caf\xC3\xA9 \\xff\\x01");
+  EXPECT_EQ(escaped("\xE2\x82"), "\\xe2\\x82");  // breaks off
 }
 
 TEST(Html, PutsBytesIntoAnAddress) {

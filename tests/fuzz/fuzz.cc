@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "train/files/one_line.h"
+
 namespace ringlet::fuzz {
 
 void promise(bool holds, const char* what) {
@@ -16,9 +18,7 @@ void promise(bool holds, const char* what) {
 
 void check_message(const std::string& message) {
   promise(!message.empty(), "an error says something");
-  for (const char c : message) {
-    promise(static_cast<unsigned char>(c) >= ' ', "a message is one line of printable text");
-  }
+  promise(train::on_one_line(message) == message, "a message is one line of printable text");
 }
 
 }  // namespace ringlet::fuzz

@@ -19,7 +19,7 @@ std::vector<std::string> seeds();
 /// Aborts unless `holds`.
 void promise(bool holds, const char* what);
 
-/// Aborts unless `message` is one line without control characters.
+/// Aborts unless `message` is one line of printable text, and no longer than one may be.
 void check_message(const std::string& message);
 
 inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {

@@ -37,7 +37,8 @@ nlohmann::json parse_json_text(const std::string& source, std::string_view text,
   try {
     return nlohmann::json::parse(text.begin(), text.end());
   } catch (const nlohmann::json::exception& error) {
-    fail(on_one_line(error.what()));
+    constexpr std::size_t kShown = 400;  // it quotes what it read
+    fail(on_one_line(error.what(), kShown));
   }
   return {};
 }

@@ -72,11 +72,8 @@ class MetadataReader {
 
   [[noreturn]] void fail(const std::string& key, const std::string& wanted) const {
     constexpr std::size_t kShown = 60;
-    const std::string& whole = metadata_.at(key);
-    std::string shown = on_one_line(whole.substr(0, kShown));
-    if (whole.size() > kShown) shown += "...";
     throw FileError(fmt::format("{}: its metadata has {} = '{}', which is not {}", file_.string(),
-                                key, shown, wanted));
+                                key, on_one_line(metadata_.at(key), kShown), wanted));
   }
 
  private:

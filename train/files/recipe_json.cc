@@ -67,10 +67,11 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
                     "); it is damaged, or another version's");
   }
+  constexpr std::size_t kShown = 100;  // bytes of a name
   const nlohmann::json known = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
     if (!known.contains(name) && name != "optimizer") {
-      throw FileError(source + ": the recipe has no field " + on_one_line(name) +
+      throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
                       "; it is damaged, or another version's");
     }
   }

@@ -55,8 +55,9 @@ class HeaderParser {
  private:
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    constexpr std::size_t kLongest = 1000;  // a name may have the header's 100 MB
     const std::string what = fmt::format(format, std::forward<Args>(args)...);
-    throw FileError(file_ + ": " + on_one_line(what) + "; fetch or save the file again");
+    throw FileError(file_ + ": " + on_one_line(what, kLongest) + "; fetch or save the file again");
   }
 
   /// The JSON library keeps the last of equal names and says nothing, so names are watched as they

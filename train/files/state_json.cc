@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr int kMaxDepth = 8;                    // ours has two levels
+constexpr std::size_t kShown = 100;             // bytes of what a message quotes
 constexpr std::uintmax_t kMostBytes = 1 << 20;  // ours has less than one KiB
 
 void require_format(const std::string& source, const nlohmann::json& json) {
@@ -27,7 +28,7 @@ void require_format(const std::string& source, const nlohmann::json& json) {
   throw FileError(fmt::format(
       "{} was written by another version of Ringlet (format {}, this one reads {}); resume with "
       "that version, or start anew from the weights with --init",
-      source, on_one_line(format.dump()), kFormat));
+      source, on_one_line(format.dump(), kShown), kFormat));
 }
 
 /// Counts may not be negative, sums not be anything but numbers.

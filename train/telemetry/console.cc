@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "kernels/device.h"
+#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {
@@ -139,7 +140,7 @@ void Console::started(const StartReport& report) {
   if (report.options.max_steps >= 0) last_step_ = std::min(last_step_, report.options.max_steps);
   first_step_ = report.first_step;
   epochs_ = recipe.epochs;
-  fmt::print(out_, "data      {}\n", report.data);
+  fmt::print(out_, "data      {}\n", on_one_line(report.data));
   fmt::print(out_, "model     {}, {} parameters, {:.1f} MFLOP to learn a sample\n", recipe.model,
              with_commas(report.plan.parameter_count),
              (report.plan.forward.flops + report.plan.backward.flops) * 1e-6 /
@@ -215,14 +216,18 @@ void Console::print_sync_taken() {
 void print_evaluation(std::FILE* out, const Evaluation& evaluation,
                       const std::vector<std::string>& class_names) {
   std::size_t width = 5;
-  for (const std::string& name : class_names) width = std::max(width, name.size());
+  std::vector<std::string> names;
+  for (const std::string& name : class_names) {
+    names.push_back(on_one_line(name));
+    width = std::max(width, names.back().size());
+  }
   fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
   for (std::size_t k = 0; k < evaluation.classes.size(); ++k) {
     const ClassCount& count = evaluation.classes[k];
     const double share = count.samples == 0 ? 0
                                             : 100.0 * static_cast<double>(count.right) /
                                                   static_cast<double>(count.samples);
-    fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.1f} %\n", class_names[k], width, count.right,
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.1f} %\n", names[k], width, count.right,
                count.samples, share);
   }
   fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,

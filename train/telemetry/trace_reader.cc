@@ -94,17 +94,18 @@ class Handler final : public nlohmann::json_sax<json> {
 
   bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
     throw FileError(fmt::format("{}: event {}: not valid JSON ({}); the file is damaged", source_,
-                                events_ + 1, on_one_line(error.what())));
+                                events_ + 1, on_one_line(error.what(), kShown)));
   }
 
  private:
   static constexpr int kInRoot = 1, kInList = 2, kInEvent = 3, kInArgs = 4;
   static constexpr int kMaxDepth = 16;
+  static constexpr std::size_t kShown = 400;  // bytes of what a message quotes
 
   [[noreturn]] void fail(const std::string& what) const { throw FileError(source_ + ": " + what); }
   [[noreturn]] void fail_event(const char* field, const char* why) const {
     fail(fmt::format("event {} '{}': '{}' {}; the file is damaged", events_ + 1,
-                     on_one_line(event_.name.value_or("")), field, why));
+                     on_one_line(event_.name.value_or(""), kShown), field, why));
   }
 
   bool enter() {
