@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
+#include "kernels/exception_message.h"
 #include "train/version.h"
 
 namespace ringlet::app {
@@ -73,7 +73,9 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
 
 }  // namespace ringlet::app
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   using ringlet::app::print_error;
   ringlet::app::fail_writes_beyond_limit();
   try {
@@ -89,13 +91,12 @@ int main(int argc, char** argv) {
   } catch (const ringlet::app::UsageError& error) {
     print_error(error.what());
     return ringlet::app::kUsage;
-  } catch (const std::bad_alloc&) {
-    print_error(
-        "the machine's memory is used up; use a smaller batch, fewer replicas or less data");
-  } catch (const std::exception& error) {
-    print_error(error.what());
   } catch (...) {
-    print_error("an unknown error");
+    print_error(ringlet::message_of_current_exception());
   }
   return ringlet::app::kFailed;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { ringlet::app::end_process(run(argc, argv)); }

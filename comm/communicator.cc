@@ -10,6 +10,7 @@
 #include "comm/processes/hash.h"
 #include "comm/report/rank_text.h"
 #include "kernels/error.h"
+#include "kernels/exception_message.h"
 #include "kernels/host_copy.h"
 
 namespace ringlet::comm {
@@ -61,8 +62,8 @@ void Communicator::collective(Stream& stream, CollectiveKind kind, std::int64_t 
     body();
   } catch (const Aborted&) {
     throw;
-  } catch (const std::exception& error) {
-    abort(error.what());
+  } catch (...) {
+    abort(message_of_current_exception());
     throw;
   }
   transport_.set_subject({});

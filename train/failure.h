@@ -1,9 +1,8 @@
 // Helpers for ending a run in good order after an error.
 #pragma once
 
-#include <string>
-
 #include "kernels/error.h"
+#include "kernels/exception_message.h"
 #include "kernels/stream.h"
 
 namespace ringlet::train {
@@ -14,9 +13,6 @@ class RunError : public Error {
  public:
   using Error::Error;
 };
-
-/// what() of the exception that is being handled. Call inside a catch block.
-std::string message_of_current_exception();
 
 /// Waits until the stream is idle and ignores what its tasks threw: another error is already on its
 /// way to the user.

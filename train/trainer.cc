@@ -78,9 +78,9 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
     watch.started(rank);
     try {
       threads.emplace_back(run_rank, rank);
-    } catch (const std::system_error& error) {  // those that run already must not wait for the rest
+    } catch (const std::system_error&) {  // those that run already must not wait for the rest
       watch.failed(rank, std::current_exception());
-      group.abort(rank, error.what());
+      group.abort(rank, message_of_current_exception());
       watch.ended(rank);
       break;
     }

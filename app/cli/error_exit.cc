@@ -7,6 +7,9 @@
 
 #include "train/files/one_line.h"
 
+/// The leak sanitizer's look, which it takes at a usual exit. Null in a build without it.
+extern "C" [[gnu::weak]] void __lsan_do_leak_check();  // NOLINT(bugprone-reserved-identifier)
+
 namespace ringlet::app {
 
 void print_error(const std::string& message) {
@@ -15,6 +18,12 @@ void print_error(const std::string& message) {
 
 void print_warning(const std::string& message) {
   std::fprintf(stderr, "ringlet: warning: %s\n", train::on_one_line(message).c_str());
+}
+
+void end_process(int code) {
+  std::fflush(nullptr);
+  if (__lsan_do_leak_check != nullptr) __lsan_do_leak_check();
+  std::_Exit(code);
 }
 
 void end_despite_running_threads(const std::string& message) {

@@ -21,6 +21,11 @@ void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);
 
+/// Flushes the streams and ends the process, once all of our own threads have ended. No library is
+/// asked to end its threads: where memory is short, OpenBLAS would wait for ever for those that
+/// look for some.
+[[noreturn]] void end_process(int code);
+
 /// Prints the error and ends the process with kFailed at once. Nothing is destroyed and no other
 /// stream is flushed: a thread that hangs may hold a lock that this would need.
 [[noreturn]] void end_despite_running_threads(const std::string& message);

@@ -45,7 +45,7 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
 /// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
-  group.abort(group.first_rank(), train::message_of_current_exception());
+  group.abort(group.first_rank(), message_of_current_exception());
   const bool tells = group.tells_user();
   const std::optional<comm::RootCause> cause = group.rendezvous().root_cause();
   if (!tells) throw ToldElsewhere();

@@ -11,6 +11,7 @@
 #include "app/cli/error_exit.h"
 #include "app/commands.h"
 #include "app/inspect/format.h"
+#include "kernels/exception_message.h"
 
 namespace ringlet::app {
 
@@ -36,8 +37,8 @@ int run(const InspectFlags& flags) {
         std::fflush(stdout);
       }
       first = false;
-    } catch (const std::exception& error) {
-      print_error(error.what());
+    } catch (...) {
+      print_error(message_of_current_exception());
       failed = true;
     }
   }

@@ -9,6 +9,7 @@
 #include "app/report/svg_plot.h"
 #include "app/report/test_results.h"
 #include "kernels/error.h"
+#include "kernels/exception_message.h"
 #include "train/version.h"
 
 namespace ringlet::app::report {
@@ -22,9 +23,9 @@ std::string answers_of(const RunFolder& run, const std::string& data_dir,
                        const std::string& suffix) {
   try {
     return test_section(test_model(run, data_dir), suffix);
-  } catch (const std::exception& error) {  // data's errors are no Error
+  } catch (const std::exception&) {  // data's errors are no Error
     return fmt::format("<p class=\"warning\" id=\"no-test{}\">Not known here: {}</p>\n", suffix,
-                       escaped(error.what()));
+                       escaped(message_of_current_exception()));
   }
 }
 

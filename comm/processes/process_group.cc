@@ -9,6 +9,7 @@
 
 #include "comm/transport/gloo/gloo_transport.h"
 #include "comm/transport/shm/shm_transport.h"
+#include "kernels/exception_message.h"
 
 namespace ringlet::comm {
 
@@ -45,8 +46,8 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
     transports_ = options.transport == ProcessTransport::shm
                       ? connect_shm(*this, options.timeout_seconds)
                       : connect_gloo(*this, options.timeout_seconds);
-  } catch (const std::exception& error) {
-    abort(first_rank(), error.what());
+  } catch (...) {
+    abort(first_rank(), message_of_current_exception());
     throw_failure();
   }
 }

@@ -34,17 +34,19 @@ Clock::time_point after(double seconds) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
+void limit(decltype(RLIMIT_AS) resource, long most) {
+  const struct rlimit both { static_cast<rlim_t>(most), static_cast<rlim_t>(most) };
+  if (most >= 0) ::setrlimit(resource, &both);
+}
+
 /// The child's side of fork(): never returns.
 [[noreturn]] void become_program(std::string program, const Arguments& arguments,
                                  const ProgramOptions& options) {
   for (const auto& [name, value] : options.environment) {
     ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
-  if (options.file_size_limit >= 0) {
-    const auto bytes = static_cast<rlim_t>(options.file_size_limit);
-    const struct rlimit limit { bytes, bytes };
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
+  limit(RLIMIT_FSIZE, options.file_size_limit);
+  limit(RLIMIT_AS, options.address_space_limit);
   std::vector<char*> argv{program.data()};
   Arguments copies = arguments;
   for (std::string& argument : copies) argv.push_back(argument.data());

@@ -31,6 +31,7 @@ struct Outcome {
 struct ProgramOptions {
   bool terminal = false;                             ///< on a pseudo-terminal instead of pipes
   long file_size_limit = -1;                         ///< RLIMIT_FSIZE in bytes; -1: none
+  long address_space_limit = -1;                     ///< RLIMIT_AS in bytes; -1: none
   std::map<std::string, std::string> environment{};  ///< added to the test's own
 };
 

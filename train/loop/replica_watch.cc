@@ -72,8 +72,8 @@ void ReplicaWatch::rethrow() const {
     throw;
   } catch (const Error& error) {
     throw Error(name + error.what(), error.where());
-  } catch (const std::exception& error) {
-    throw Error(name + error.what());
+  } catch (...) {
+    throw Error(name + message_of_current_exception());
   }
 }
 

@@ -19,6 +19,7 @@
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"
 #include "comm/transport/peer_memory.h"
+#include "kernels/exception_message.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -164,8 +165,8 @@ void GlooTransport::do_exchange(Stream& stream, int to, ConstView out, int from,
                      is_remote(from) ? kNobody : from, in, combine);
     if (is_remote(from)) finish_receiving(stream, from, in, combine);
     if (is_remote(to)) finish_sending(to, out);
-  } catch (const std::exception& error) {
-    group_.abort(rank(), error.what());  // the local half tells only this process
+  } catch (...) {
+    group_.abort(rank(), message_of_current_exception());  // the local half tells only this process
     throw;
   }
 }

@@ -12,6 +12,7 @@
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "kernels/error.h"
+#include "kernels/exception_message.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -89,9 +90,8 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
     if (from != kNobody) receive_posted(stream, from, in, combine);
     waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
     if (!stream.in_order_with_host()) sent.taken.hold(stream);
-  } catch (const std::exception& error) {
-    group_.abort(rank(),
-                 error.what());  // a receiver counts on it that nothing is taken back before
+  } catch (...) {  // a receiver counts on it that nothing is taken back before
+    group_.abort(rank(), message_of_current_exception());
     take_back(sent);
     throw;
   }
