@@ -316,10 +316,11 @@ constexpr const char* kProbe = R"js(
 TEST_F(AllReduceReport, WorksInABrowserWideAndNarrow) {
   make();
   for (const int width : {1280, 500}) {
-    const Opened opened = open_in_browser(page(), kProbe, width);
+    const Opened opened = open_in_browser(page(), std::string(kProbe) + kProbeNames, width);
     if (!opened.could) GTEST_SKIP() << opened.why;
     EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
     EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    EXPECT_NE(opened.dom.find("data-names=\"\""), std::string::npos) << opened.dom.substr(0, 300);
     for (const std::string& id : plots()) {
       std::smatch probe;
       const std::regex pattern("id=\"" + id + "\"[^>]* data-probe=\"([0-9]+)\"");

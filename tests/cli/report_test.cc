@@ -102,10 +102,11 @@ constexpr const char* kProbe = R"js(
 TEST_F(Report, WorksInABrowserWideAndNarrow) {
   page_of({run(), run()});
   for (const int width : {1280, 500}) {
-    const Opened opened = open_in_browser(page(), kProbe, width);
+    const Opened opened = open_in_browser(page(), std::string(kProbe) + kProbeNames, width);
     if (!opened.could) GTEST_SKIP() << opened.why;
     EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
     EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    EXPECT_NE(opened.dom.find("data-names=\"\""), std::string::npos) << opened.dom.substr(0, 300);
     for (const std::string& id : kPlots) {
       const auto size =
           matches(opened.dom, "id=\"" + id + "\"[^>]* data-probe=\"([0-9]+) by [0-9]+\"");
