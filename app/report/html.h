@@ -10,6 +10,9 @@ namespace ringlet::app::report {
 /// may hold, become blanks, and bytes that are not UTF-8 question marks.
 std::string escaped(std::string_view text);
 
+/// HTML behind a title (text), which opens and closes it.
+std::string folded(std::string_view title, std::string_view html);
+
 /// "data:TYPE;base64,...": the bytes inside the page.
 std::string data_uri(std::string_view type, std::string_view bytes);
 

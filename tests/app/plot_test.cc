@@ -334,6 +334,11 @@ TEST(Html, EscapesWhatWouldBeMarkupAndMendsWhatIsNoText) {
   EXPECT_EQ(escaped("\xE2\x82"), "??");  // breaks off
 }
 
+TEST(Html, FoldsWhatFewLookAt) {
+  EXPECT_EQ(folded("a < b", "<p>c</p>"),
+            "<details><summary>a &lt; b</summary>\n<p>c</p></details>\n");
+}
+
 TEST(Html, PutsBytesIntoAnAddress) {
   EXPECT_EQ(data_uri("t", ""), "data:t;base64,");
   EXPECT_EQ(data_uri("t", "M"), "data:t;base64,TQ==");
