@@ -291,13 +291,39 @@ TEST_F(AllReduceReport, HoldsEveryPlotAndTableAndAsksNothingOfTheNetwork) {
     EXPECT_TRUE(has_id(html, id)) << id;
   }
   EXPECT_TRUE(
-      holds(html, {"<h2>2 ranks, f32 sum in place</h2>", "best of openmpi", "Machine copies",
+      holds(html, {"<h2>2 ranks, f32 sum in place</h2>", ">openmpi<title>", "Machine copies",
                    "openmpi linear &lt;b&gt;", ">16K<", "streaming stores"}));
   EXPECT_EQ(html.find("<b>"), std::string::npos);
   EXPECT_EQ(html.find("nothing was recorded"), std::string::npos);
   EXPECT_EQ(html.find("src="), std::string::npos);
   EXPECT_EQ(html.find("url("), std::string::npos);
   EXPECT_TRUE(holds(outcome_.out, {"2 ranks, f32 sum, by --with", "all of 2 ranks", "wrote "}));
+}
+
+TEST_F(AllReduceReport, BeginsWithTheAnswerAndFoldsTheRows) {
+  const std::string html = make();
+  for (const char* ranks : {"2", "3"}) {
+    EXPECT_TRUE(std::regex_search(html, std::regex("<h1[^>]*>Here, " + std::string(ranks) +
+                                                   " ranks: [^<]*[a-z-]+ (at|from|up)")));
+  }
+  EXPECT_LT(html.find("<h1"), html.find("<h2"));
+  const std::size_t rows = html.find("id=\"figures\"");
+  const std::size_t fold = html.rfind("<details>", rows);
+  ASSERT_NE(fold, html.npos);
+  EXPECT_GT(html.find("</details>", fold), rows);
+}
+
+TEST_F(AllReduceReport, NamesEachModelsLatencyAndBandwidthAboveItsPlot) {
+  const std::string html = make();
+  for (const std::string& strategy : local_strategies()) {
+    const std::regex title("id=\"model-1-" + strategy + "\"><figcaption>" + strategy +
+                           ": [0-9.e+-]+ µs(, [0-9.e+-]+ GB/s)? <small>off by ");
+    if (has_id(html, "model-1-" + strategy)) {
+      EXPECT_TRUE(std::regex_search(html, title)) << strategy;
+    }
+  }
+  EXPECT_TRUE(has_id(html, "model-1-ring"));
+  EXPECT_NE(html.find("class=\"band c"), html.npos);
 }
 
 // Leaves each plot's width, what a read-out says, and whether the page overflows.
