@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/cli/effective_config.h"
+#include "app/cli/flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
@@ -22,6 +24,13 @@ struct Flags {
   fs::path out = "report.html";
   bool force = false;
 };
+
+/// What `ringlet train --model MODEL --print-config` prints.
+std::string default_config(const CLI::App& app, const std::string& model) {
+  RawFlags flags;
+  flags.model = model;
+  return effective_config(*app.get_subcommand("train"), values_of(resolve(flags)));
+}
 
 int run(const Flags& flags, const CLI::App& command) {
   if (flags.report.runs.size() > report::kMaxRuns) {
@@ -58,6 +67,9 @@ void add_report_command(CLI::App& app, Action& action) {
       ->type_name("DIR")
       ->group("Files");
   add_force_flag(*command, flags->force)->group("Files");
+  flags->report.default_config = [&app](const std::string& model) {
+    return default_config(app, model);
+  };
   command->callback([flags, command, &action] { action = [=] { return run(*flags, *command); }; });
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/report/all_reduce_answer.h"
 #include "app/report/all_reduce_plots.h"
 #include "app/report/html.h"
 #include "app/report/page.h"
@@ -30,8 +31,9 @@ constexpr const char* kHow =
 constexpr const char* kModel =
     "<p class=\"note\">time = steps &times; latency + bytes &times; seconds per byte, with the "
     "steps and bytes on each strategy&rsquo;s longest path; the two numbers are fitted to the "
-    "points so that small sizes count as much as large ones. Points far from the curve are what "
-    "two numbers cannot tell: caches, above all.</p>\n";
+    "points so that small sizes count as much as large ones. They stand above each plot: dots are "
+    "measured, the dashed line is the model. Points far from it are what two numbers cannot tell: "
+    "caches, above all.</p>\n";
 
 /// "f32 sum in place"
 std::string work_of(const bench::Comparison& comparison) {
@@ -100,15 +102,27 @@ std::string facts_of(const std::vector<bench::Comparison>& comparisons, const js
   return html + "</dl>\n";
 }
 
+/// A sentence for each comparison. What they differ in stands before it.
+std::string answers_of(const std::vector<bench::Comparison>& comparisons, bool several_works) {
+  std::string html;
+  for (const bench::Comparison& comparison : comparisons) {
+    std::string what = "Here";
+    if (comparisons.size() > 1) what += fmt::format(", {} ranks", comparison.ranks);
+    if (several_works) what += ", " + work_of(comparison);
+    html += fmt::format("<h1{}>{}: {}</h1>\n", html.empty() ? "" : " class=\"more\"", what,
+                        escaped(answer_of(comparison)));
+  }
+  return html;
+}
+
 std::string heading_of(const std::vector<bench::Measurement>& rows,
                        const std::vector<bench::Comparison>& comparisons, const json& machine) {
   std::set<std::string> work, engines;
   for (const bench::Comparison& comparison : comparisons) work.insert(work_of(comparison));
   for (const bench::Measurement& row : rows) engines.insert(row.engine);
   std::string lede = fmt::format("{} of {}", fmt::join(engines, ", "), fmt::join(work, ", "));
-  std::string title = "All-reduce";
   if (machine.is_object()) {
-    if (machine.contains("processor")) title += " on " + machine.at("processor").get<std::string>();
+    if (machine.contains("processor")) lede += " on " + machine.at("processor").get<std::string>();
     if (machine.contains("cores")) lede += fmt::format(", {} cores", machine.at("cores").dump());
     if (machine.contains("started")) lede += ", " + machine.at("started").get<std::string>();
   }
@@ -117,9 +131,8 @@ std::string heading_of(const std::vector<bench::Measurement>& rows,
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
   std::string html = fmt::format(
-      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n<h1>{}</h1>\n<p class=\"lede\">"
-      "{}.</p>\n{}",
-      escaped(title), escaped(lede), facts_of(comparisons, machine));
+      "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n{}<p class=\"lede\">{}.</p>\n{}",
+      answers_of(comparisons, work.size() > 1), escaped(lede), facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
     html += fmt::format("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong,
@@ -190,7 +203,8 @@ std::string section_of(const bench::Comparison& comparison, int number) {
     html += fmt::format("<p class=\"note\">{}.</p>\n", escaped(to_text(regret, comparison)));
   }
   if (models.empty()) return html;
-  return html + "<h3>The models</h3>\n" + kModel + models + model_table(comparison, number);
+  return html + "<h3>The models</h3>\n" + kModel + models +
+         folded("The models as a table", model_table(comparison, number));
 }
 
 std::string rows_of(const bench::Comparison& comparison) {
@@ -214,14 +228,15 @@ std::string rows_of(const bench::Comparison& comparison) {
   return html;
 }
 
-std::string table_of(const std::vector<bench::Comparison>& comparisons) {
+std::string table_of(const std::vector<bench::Comparison>& comparisons, std::size_t rows) {
   std::string html =
-      "<h2>All figures</h2>\n<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
+      "<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
       "<th>size</th><th>strategy</th><th>ranks</th><th>count</th><th>time, µs</th><th>min</th>"
       "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th></tr></thead>"
       "<tbody>\n";
   for (const bench::Comparison& comparison : comparisons) html += rows_of(comparison);
-  return html + "</tbody></table></div>\n";
+  return "<h2>All figures</h2>\n" +
+         folded(fmt::format("{} rows", rows), html + "</tbody></table></div>\n");
 }
 
 std::string pair_of(const char* name, const std::string& value) {
@@ -276,7 +291,7 @@ std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     body += section_of(comparisons[i], static_cast<int>(i + 1));
   }
-  body += table_of(comparisons);
+  body += table_of(comparisons, measurements.size());
   body += "<h2>How, and on what</h2>\n" + std::string(kHow) + machine_of(machine);
   body += fmt::format("<footer>Made by ringlet {} bench all-reduce.</footer>\n", train::kVersion);
   return page_of("All-reduce (Ringlet)", body);

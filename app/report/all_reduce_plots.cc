@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "app/report/all_reduce_groups.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {
@@ -29,27 +30,6 @@ Curve curve_of(const bench::Series& series, Quantity quantity) {
   return curve;
 }
 
-/// Whether both are from one engine, run in the same way.
-bool same_engine(const bench::Series& a, const bench::Series& b) {
-  const bench::Measurement &x = a.rows.front(), &y = b.rows.front();
-  return x.engine == y.engine && x.ranks_as == y.ranks_as;
-}
-
-/// Series of one engine.
-using Group = std::vector<const bench::Series*>;
-
-std::vector<Group> groups_of(const bench::Comparison& comparison) {
-  std::vector<Group> groups;
-  for (const bench::Series& series : comparison.series) {
-    auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return same_engine(*group.front(), series);
-    });
-    if (same == groups.end()) same = groups.insert(same, Group());
-    same->push_back(&series);
-  }
-  return groups;
-}
-
 /// The best of a group's strategies at each size.
 Curve best_of(const Group& group, Quantity quantity, bool least) {
   std::map<std::int64_t, double> best;
@@ -66,29 +46,33 @@ Curve best_of(const Group& group, Quantity quantity, bool least) {
   return curve;
 }
 
-/// "openmpi", or "ringlet as processes" where there are threads of it, too.
-std::string name_of(const std::vector<Group>& groups, const Group& group) {
-  const bench::Measurement& row = group.front()->rows.front();
-  const auto of_engine = std::count_if(groups.begin(), groups.end(), [&](const Group& other) {
-    return other.front()->rows.front().engine == row.engine;
-  });
-  return of_engine > 1 ? row.engine + " as " + row.ranks_as : row.engine;
+/// The row as if its calls had taken so long.
+bench::Measurement at_time(bench::Measurement row, double microseconds) {
+  row.median_us = microseconds;
+  return row;
 }
 
-/// "ring", or "ring (tcp)" where the group has several transports.
-std::string name_in(const Group& group, const bench::Series& series) {
-  const bench::Measurement& row = series.rows.front();
-  const bool one = std::all_of(group.begin(), group.end(), [&](const bench::Series* other) {
-    return other->rows.front().transport == row.transport;
-  });
-  return one ? row.strategy : fmt::format("{} ({})", row.strategy, row.transport);
+/// Sets the band from the quickest call of each size to the 99th percentile, over all its rows.
+void add_spread(Series& line, const bench::Series& series, Quantity quantity) {
+  for (const bench::Measurement& m : series.curve) {
+    double quick = m.min_us, slow = m.p99_us;
+    for (const bench::Measurement& row : series.rows) {
+      if (row.bytes != m.bytes) continue;
+      quick = std::min(quick, row.min_us);
+      slow = std::max(slow, row.p99_us);
+    }
+    const auto [low, high] = std::minmax({quantity(at_time(m, quick)), quantity(at_time(m, slow))});
+    line.low.push_back(low);
+    line.high.push_back(high);
+  }
 }
 
 void add_lines(Plot& plot, const Group& group, Quantity quantity) {
   for (const bench::Series* series : group) {
-    const auto color = static_cast<int>(plot.series.size());
-    plot.series.push_back({name_in(group, *series), curve_of(*series, quantity), color % kColors,
-                           color < kColors ? Look::dotted_line : Look::dashed});
+    Series& line =
+        plot.series.emplace_back(Series{name_in(group, *series), curve_of(*series, quantity),
+                                        color_of(group, *series), Look::dotted_line});
+    if (line.color != kGrey) add_spread(line, *series, quantity);
   }
 }
 
@@ -99,6 +83,8 @@ struct PlotKind {
   Quantity quantity;
   bool least;  // the best is the least
 };
+
+constexpr const char* kSpread = "band: quickest call to p99";
 
 constexpr PlotKind kTime{"time", "Time", "µs", time_us, true};
 constexpr PlotKind kBusbw{"busbw", "Bus bandwidth", "GB/s", busbw, false};
@@ -115,12 +101,12 @@ Plot empty_plot(const PlotKind& kind, const std::string& id, const std::string& 
 std::string main_plot(const bench::Comparison& comparison, const std::vector<Group>& groups,
                       int number, const PlotKind& kind) {
   Plot plot = empty_plot(kind, fmt::format("{}-{}", kind.id, number),
-                         fmt::format("median, {} ranks", comparison.ranks));
+                         fmt::format("median, {} ranks; {}{}", comparison.ranks, kSpread,
+                                     groups.size() > 1 ? "; dashed: the best of others" : ""));
   add_lines(plot, groups.front(), kind.quantity);
   for (std::size_t i = 1; i < groups.size(); ++i) {
-    plot.series.push_back({"best of " + name_of(groups, groups[i]),
-                           best_of(groups[i], kind.quantity, kind.least),
-                           kColors - static_cast<int>(i), Look::dashed});
+    plot.series.push_back({name_of(groups, groups[i]),
+                           best_of(groups[i], kind.quantity, kind.least), kGrey, Look::dashed});
   }
   return figure_of(plot);
 }
@@ -128,7 +114,7 @@ std::string main_plot(const bench::Comparison& comparison, const std::vector<Gro
 std::string engine_plot(const std::vector<Group>& groups, int number, std::size_t index,
                         const PlotKind& kind) {
   Plot plot = empty_plot(kind, fmt::format("{}-{}-{}", kind.id, number, index + 1),
-                         name_of(groups, groups[index]));
+                         fmt::format("{}, median; {}", name_of(groups, groups[index]), kSpread));
   add_lines(plot, groups[index], kind.quantity);
   return figure_of(plot);
 }
@@ -145,17 +131,44 @@ Curve model_curve(const bench::Series& series) {
   return curve;
 }
 
-std::string model_plot(const bench::Series& series, int number, int color) {
+/// "0.594 µs, 15.4 GB/s"
+std::string model_text(const comm::CostModel& model) {
+  const std::string latency = fmt::format("{:.3g} µs", 1e6 * model.latency_s);
+  if (!(model.seconds_per_byte > 0)) return latency;
+  return fmt::format("{}, {:.3g} GB/s", latency, 1e-9 / model.seconds_per_byte);
+}
+
+Plot model_plot(const bench::Series& series, int number, int color) {
   const std::string& strategy = series.rows.front().strategy;
-  return figure_of(
-      {.id = fmt::format("model-{}-{}", number, strategy),
-       .title = strategy,
-       .note = fmt::format("off by {:.0f} %, at worst {:.0f} %", 100 * series.fit->median_error,
-                           100 * series.fit->worst_error),
-       .x = sizes_axis(),
-       .y = {.title = "µs", .log = true},
-       .series = {{"model", model_curve(series), color % kColors, Look::dashed},
-                  {"measured", curve_of(series, time_us), color % kColors, Look::points}}});
+  return {.id = fmt::format("model-{}-{}", number, strategy),
+          .title = fmt::format("{}: {}", strategy, model_text(series.fit->model)),
+          .note = fmt::format("off by {:.0f} %, at worst {:.0f} %", 100 * series.fit->median_error,
+                              100 * series.fit->worst_error),
+          .x = sizes_axis(),
+          .y = {.title = "µs", .log = true},
+          .series = {{.name = "model",
+                      .curve = model_curve(series),
+                      .color = color,
+                      .look = Look::dashed,
+                      .named = false},
+                     {.name = "measured",
+                      .curve = curve_of(series, time_us),
+                      .color = color,
+                      .look = Look::points,
+                      .named = false}}};
+}
+
+/// Gives them one axis of time, so that they can be compared.
+void share_axis(std::vector<Plot>& plots) {
+  AxisSpec shared = plots.front().y;
+  for (const Plot& plot : plots) {
+    for (const Series& series : plot.series) {
+      const auto [low, high] = std::minmax_element(series.curve.y.begin(), series.curve.y.end());
+      shared.include_low = std::min(shared.include_low, *low);
+      shared.include_high = std::max(shared.include_high, *high);
+    }
+  }
+  for (Plot& plot : plots) plot.y = shared;
 }
 
 }  // namespace
@@ -173,14 +186,16 @@ std::string plots_of(const bench::Comparison& comparison, int number) {
 }
 
 std::string model_plots_of(const bench::Comparison& comparison, int number) {
-  const std::vector<Group> groups = groups_of(comparison);
-  std::string html;
-  int color = 0;
-  for (const bench::Series* series : groups.front()) {
-    if (series->fit) html += model_plot(*series, number, color);
-    ++color;
+  const Group group = groups_of(comparison).front();
+  std::vector<Plot> plots;
+  for (const bench::Series* series : group) {
+    if (series->fit) plots.push_back(model_plot(*series, number, color_of(group, *series)));
   }
-  return html.empty() ? "" : "<div class=\"grid multiples\">\n" + html + "</div>\n";
+  if (plots.empty()) return "";
+  share_axis(plots);
+  std::string html = "<div class=\"grid multiples\">\n";
+  for (const Plot& plot : plots) html += figure_of(plot);
+  return html + "</div>\n";
 }
 
 }  // namespace ringlet::app::report

@@ -4,45 +4,101 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ringlet::app::report {
 
 namespace {
 
-/// The next of 1, 2, 2.5, 5 times a power of ten that is not below `step`.
-double nice_step(double step) {
+constexpr int kLeastMarks = 4;  // with a label
+
+/// The next of 1, 2, 2.5, 5 times a power of ten that is not below `step`; only whole numbers
+/// where those are counted.
+double nice_step(double step, bool whole) {
   const double power = std::pow(10.0, std::floor(std::log10(step)));
-  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
-    if (factor * power >= step * (1 - 1e-9)) return factor * power;
+  for (const double factor : {1.0, 2.0, 2.5, 5.0, 10.0}) {
+    const double nice = factor * power;
+    if (whole && (nice < 1 || nice != std::floor(nice))) continue;
+    if (nice >= step * (1 - 1e-9)) return nice;
   }
-  return 10 * power;
+  return 1;  // of whole numbers
 }
 
-std::string scaled(double value, double unit, const char* suffix) {
-  return fmt::format("{:.4g}{}", value / unit, suffix);
+/// How many multiples of `step` an axis from `low` to `high` has; with `round` it goes on to the
+/// next ones outside.
+double marks_between(double low, double high, double step, bool round) {
+  const double first = low / step, last = high / step;
+  if (round) return std::ceil(last - 1e-9) - std::floor(first + 1e-9) + 1;
+  return std::floor(last + 1e-9) - std::ceil(first - 1e-9) + 1;
+}
+
+/// Of so many marks every how many-th has a label: four to seven do.
+int every_of(double marks) { return std::max(1, static_cast<int>(marks) / kLeastMarks); }
+
+/// A step for about `marks` marks, and kLeastMarks at least.
+double even_step(double low, double high, int marks, bool round, bool whole) {
+  double step = 1;
+  for (int parts = marks; parts <= marks + 2 * kLeastMarks; ++parts) {
+    step = nice_step((high - low) / parts, whole);
+    if (marks_between(low, high, step, round) >= kLeastMarks) break;
+  }
+  return step;
+}
+
+/// Calls f(decade, factor, value) for each factor times a power of ten from `low` to `high`.
+template <class F>
+void for_each_factor(double low, double high, const std::vector<int>& factors, F f) {
+  const auto first = static_cast<int>(std::floor(std::log10(low)));
+  const auto last = static_cast<int>(std::ceil(std::log10(high)));
+  for (int decade = first; decade <= last; ++decade) {
+    for (const int factor : factors) {
+      const double value = factor * std::pow(10.0, decade);
+      if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) f(decade, factor, value);
+    }
+  }
+}
+
+int count_factors(double low, double high, const std::vector<int>& factors) {
+  int count = 0;
+  for_each_factor(low, high, factors, [&](int, int, double) { ++count; });
+  return count;
+}
+
+/// Which multiples of powers of ten get a label: the powers alone where they are enough, else as
+/// many as have room.
+std::vector<int> named_factors(double low, double high) {
+  constexpr int kMostMarks = 8;
+  if (count_factors(low, high, {1}) >= kLeastMarks) return {1};
+  if (count_factors(low, high, {1, 2, 5}) <= kMostMarks) return {1, 2, 5};
+  return {1, 5};
 }
 
 }  // namespace
 
-std::string short_number(double value) {
+std::string short_number(double value, int digits) {
+  const auto scaled = [&](double unit, const char* suffix) {
+    return fmt::format("{:.{}g}{}", value / unit, digits, suffix);
+  };
   const double size = std::abs(value);
   if (size >= 1e12) return fmt::format("{:.3g}", value);
-  if (size >= 1e9) return scaled(value, 1e9, "G");
-  if (size >= 1e6) return scaled(value, 1e6, "M");
-  if (size >= 1e4) return scaled(value, 1e3, "k");
-  if (size >= 1e-4 || size == 0) return fmt::format("{:.4g}", value);
+  if (size >= 1e9) return scaled(1e9, "G");
+  if (size >= 1e6) return scaled(1e6, "M");
+  if (size >= 1e4) return scaled(1e3, "k");
+  if (size >= 1e-4 || size == 0) return scaled(1, "");
   std::string text = fmt::format("{:.0e}", value);  // 1e-05
   if (const auto zero = text.find("e-0"); zero != text.npos) text.erase(zero + 2, 1);
   return text;
 }
 
-std::string percent(double value) { return fmt::format("{:.4g} %", 100 * value); }
+std::string percent(double value, int digits) {
+  return fmt::format("{:.{}g} %", 100 * value, digits);
+}
 
 Axis::Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks)
     : log_(spec.log), begin_(begin), end_(end) {
   set_range(spec, std::min(low, spec.include_low), std::max(high, spec.include_high));
   if (log_ && spec.binary) {
-    mark_doublings(spec, marks);
+    mark_doublings(spec);
   } else if (log_) {
     mark_decades(spec, marks);
   } else {
@@ -58,6 +114,9 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
   if (spec.log) {  // one number alone stands in the middle
     low_ /= 2;
     high_ *= 2;
+  } else if (spec.percent) {  // but no share goes beyond 0 or 1
+    low_ = std::max(low_ - 0.1, std::min(low_, 0.0));
+    high_ = std::min(high_ + 0.1, std::max(high_, 1.0));
   } else {
     const double margin = low_ == 0 ? 1 : std::abs(low_) / 2;
     low_ -= margin;
@@ -65,18 +124,31 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
   }
 }
 
+void Axis::round_to(double step) {
+  low_ = step * std::floor(low_ / step + 1e-9);
+  high_ = step * std::ceil(high_ / step - 1e-9);
+}
+
 void Axis::mark_evenly(const AxisSpec& spec, int marks) {
-  const double nice = nice_step((high_ - low_) / marks);
-  const double step = spec.whole ? std::ceil(nice) : nice;
-  if (spec.round) {
-    low_ = step * std::floor(low_ / step + 1e-9);
-    high_ = step * std::ceil(high_ / step - 1e-9);
-  }
+  const double step = even_step(low_, high_, marks, spec.round, spec.whole);
+  if (spec.round) round_to(step);
+  mark_every(spec, step);
+}
+
+void Axis::mark_every(const AxisSpec& spec, double step) {
   const auto first = static_cast<std::int64_t>(std::ceil(low_ / step - 1e-9));
   const auto last = static_cast<std::int64_t>(std::floor(high_ / step + 1e-9));
-  for (std::int64_t k = first; k <= last; ++k) {
-    const double value = step * static_cast<double>(k);
-    marks_.push_back({value, spec.name_of(value)});
+  constexpr int kDigits = 4, kMostDigits = 9;
+  for (int digits = kDigits; digits <= kMostDigits; ++digits) {  // until they tell marks apart
+    marks_.clear();
+    bool distinct = true;
+    for (std::int64_t k = first; k <= last; ++k) {
+      const double value = step * static_cast<double>(k);
+      std::string label = spec.name_of(value, digits);
+      distinct = distinct && (marks_.empty() || label != marks_.back().label);
+      marks_.push_back({value, std::move(label)});
+    }
+    if (distinct || spec.label) break;
   }
 }
 
@@ -86,28 +158,32 @@ void Axis::mark_decades(const AxisSpec& spec, int marks) {
     high_ = std::pow(10.0, std::ceil(std::log10(high_) - 1e-9));
   }
   const double decades = std::log10(high_ / low_);
-  const int every = std::max(1, static_cast<int>(std::ceil(decades / marks)));
-  const auto first = static_cast<int>(std::floor(std::log10(low_)));
-  const auto last = static_cast<int>(std::ceil(std::log10(high_)));
-  for (int decade = first; decade <= last; ++decade) {
-    for (const int factor : {1, 2, 5}) {
-      const double value = factor * std::pow(10.0, decade);
-      if (value < low_ * (1 - 1e-9) || value > high_ * (1 + 1e-9)) continue;
-      const bool named = factor == 1 ? decade % every == 0 : decades < 1.5;
-      if (factor != 1 && decades > 3) continue;
-      marks_.push_back({value, named ? spec.name_of(value) : ""});
-    }
+  const int every = every_of(marks_between(std::log10(low_), std::log10(high_), 1, false));
+  const std::vector<int> named = named_factors(low_, high_);
+  for_each_factor(low_, high_, {1, 2, 5}, [&](int decade, int factor, double value) {
+    const bool has_name = std::find(named.begin(), named.end(), factor) != named.end();
+    if (decades > 3 && factor != 1 && !has_name) return;
+    const bool shows_name = has_name && (named.size() > 1 || decade % every == 0);
+    marks_.push_back({value, shows_name ? spec.name_of(value) : ""});
+  });
+  if (marks_.size() < kLeastMarks) {
+    mark_every(spec, even_step(low_, high_, marks, false, spec.whole));
   }
 }
 
-void Axis::mark_doublings(const AxisSpec& spec, int marks) {
+void Axis::mark_doublings(const AxisSpec& spec) {
   if (spec.round) {
     low_ = std::exp2(std::floor(std::log2(low_) + 1e-9));
     high_ = std::exp2(std::ceil(std::log2(high_) - 1e-9));
   }
   const auto first = static_cast<int>(std::ceil(std::log2(low_) - 1e-9));
   const auto last = static_cast<int>(std::floor(std::log2(high_) + 1e-9));
-  const int every = std::max(1, (last - first + marks - 1) / marks);
+  if (last - first + 1 < kLeastMarks) {  // as large a power of two as gives enough
+    double step = std::exp2(std::floor(std::log2(high_ - low_)));
+    while (marks_between(low_, high_, step, false) < kLeastMarks) step /= 2;
+    return mark_every(spec, step);
+  }
+  const int every = every_of(last - first + 1);
   for (int power = first; power <= last; ++power) {
     const double value = std::exp2(power);
     marks_.push_back({value, (power - first) % every == 0 ? spec.name_of(value) : ""});

@@ -1,4 +1,6 @@
-// An axis of a plot: maps numbers to places, and picks the numbers that get a mark.
+// An axis of a plot: maps numbers to places, and picks the numbers that get a mark: 1, 2, 2.5 and 5
+// times a power of ten, or powers of two. At least four marks have a label, except where whole
+// numbers are counted and there are not so many. No two labels are the same.
 #pragma once
 
 #include <functional>
@@ -9,9 +11,9 @@
 namespace ringlet::app::report {
 
 /// How a number is written beside a mark: "0.25", "1500", "15k", "2.5M", "1e-5".
-std::string short_number(double value);
+std::string short_number(double value, int digits = 4);
 /// 0.915 as "91.5 %".
-std::string percent(double value);
+std::string percent(double value, int digits = 4);
 
 struct AxisSpec {
   std::string title{};  ///< what is counted, and its unit; may be empty
@@ -26,9 +28,9 @@ struct AxisSpec {
   bool percent = false;  ///< shares of 1, shown as percentages
   /// How a mark is named; empty: short_number(), or percent().
   std::function<std::string(double)> label{};
-  std::string name_of(double value) const {
+  std::string name_of(double value, int digits = 4) const {
     if (label) return label(value);
-    return percent ? report::percent(value) : short_number(value);
+    return percent ? report::percent(value, digits) : short_number(value, digits);
   }
 };
 
@@ -52,9 +54,11 @@ class Axis {
 
  private:
   void set_range(const AxisSpec& spec, double low, double high);
+  void round_to(double step);
   void mark_evenly(const AxisSpec& spec, int marks);
+  void mark_every(const AxisSpec& spec, double step);
   void mark_decades(const AxisSpec& spec, int marks);
-  void mark_doublings(const AxisSpec& spec, int marks);
+  void mark_doublings(const AxisSpec& spec);
   double fraction(double value) const;
 
   bool log_;

@@ -7,15 +7,22 @@ namespace ringlet::app::report {
 
 namespace {
 
-/// Calls f(begin, end) for at most `parts` ranges of nearly equal length, and leaves a curve that
-/// is short enough as it is.
+/// Calls f(begin, end) for at most `parts` ranges of nearly equal length.
+template <class F>
+void for_each_part(std::size_t size, std::size_t parts, F f) {
+  parts = std::min(size, parts);
+  for (std::size_t part = 0; part < parts; ++part) {
+    f(size * part / parts, size * (part + 1) / parts);
+  }
+}
+
+/// The same with the curve to add to, and leaves a curve that is short enough as it is.
 template <class F>
 Curve in_parts(const Curve& curve, std::size_t parts, F f) {
   if (curve.size() <= parts) return curve;
   Curve result;
-  for (std::size_t part = 0; part < parts; ++part) {
-    f(curve.size() * part / parts, curve.size() * (part + 1) / parts, result);
-  }
+  for_each_part(curve.size(), parts,
+                [&](std::size_t begin, std::size_t end) { f(begin, end, result); });
   return result;
 }
 
@@ -49,6 +56,24 @@ Curve thinned(const Curve& curve, std::size_t points) {
       result.add(x / count, y / count);
     }
   });
+}
+
+Curve rolling_quantile(const Curve& curve, std::size_t points, double window, double share) {
+  constexpr double kLeast = 10;  // of fewer points a quantile says little
+  const auto back = static_cast<std::size_t>(std::max(kLeast, window));
+  Curve result = thinned(curve, points);
+  std::size_t part = 0;
+  for_each_part(curve.size(), points, [&](std::size_t, std::size_t end) {
+    std::vector<double> values;
+    for (std::size_t i = end - std::min(end, back); i < end; ++i) {
+      if (std::isfinite(curve.y[i])) values.push_back(curve.y[i]);
+    }
+    const auto rank = static_cast<std::ptrdiff_t>(
+        std::lround(share * std::max(0.0, static_cast<double>(values.size()) - 1)));
+    if (!values.empty()) std::nth_element(values.begin(), values.begin() + rank, values.end());
+    result.y[part++] = values.empty() ? NAN : values[static_cast<std::size_t>(rank)];
+  });
+  return result;
 }
 
 Curve outline(const Curve& curve, std::size_t points) {

@@ -23,6 +23,10 @@ Curve smoothed(const Curve& curve, double window);
 /// At most about `points` points: the means of neighbours.
 Curve thinned(const Curve& curve, std::size_t points);
 
+/// At most about `points` points, in the places of thinned(): the value below which the part
+/// `share` lies of what came before each, over about `window` points, and not fewer than ten.
+Curve rolling_quantile(const Curve& curve, std::size_t points, double window, double share);
+
 /// At most about `points` points that show how far the curve went: the least and the largest of
 /// each run of neighbours, in their order.
 Curve outline(const Curve& curve, std::size_t points);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/report/run_result.h"
 #include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 
@@ -14,6 +15,7 @@ using Runs = std::vector<RunFolder>;
 
 constexpr std::size_t kShownPoints = 400;    // of a line: about as many as it has pixels
 constexpr std::size_t kOutlinePoints = 600;  // of the raw numbers behind it
+constexpr int kTest = 1;                     // colour of test data, beside that of training
 constexpr double kWindow = 0.02;             // of the run, that a smoothed line looks back
 
 Curve over_steps(const train::StepColumns& steps, const std::vector<double>& values) {
@@ -32,18 +34,34 @@ std::vector<double> speeds_of(const train::StepColumns& steps) {
   return speeds;
 }
 
-/// A smoothed line for each run, and with one run the raw numbers behind it.
+/// How many steps a smoothed line looks back.
+double window_of(const Curve& curve) {
+  constexpr double kLeast = 5;  // of a run of few steps
+  return std::max(kLeast, kWindow * static_cast<double>(curve.size()));
+}
+
+/// A smoothed line for each run.
 template <class Values>
 std::vector<Series> smoothed_series(const Runs& runs, Values values) {
   std::vector<Series> series;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const train::StepColumns& steps = runs[i].metrics.steps;
     const Curve raw = over_steps(steps, values(steps));
-    const auto color = static_cast<int>(i);
-    const double window = kWindow * static_cast<double>(raw.size());
-    series.push_back({runs[i].name, outline(raw, kOutlinePoints), color, Look::faint});
-    series.push_back(
-        {runs[i].name, thinned(smoothed(raw, window), kShownPoints), color, Look::line});
+    series.push_back({runs[i].name, thinned(smoothed(raw, window_of(raw)), kShownPoints),
+                      color_of(runs, i), Look::line});
+  }
+  return series;
+}
+
+/// The same with the raw numbers behind, of runs that stand out.
+template <class Values>
+std::vector<Series> with_outlines(const Runs& runs, Values values) {
+  std::vector<Series> series = smoothed_series(runs, values);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (color_of(runs, i) == kGrey) continue;
+    const train::StepColumns& steps = runs[i].metrics.steps;
+    series.push_back({runs[i].name, outline(over_steps(steps, values(steps)), kOutlinePoints),
+                      color_of(runs, i), Look::faint});
   }
   return series;
 }
@@ -57,21 +75,21 @@ Curve over_epochs(const RunFolder& run, double train::EpochMetrics::*field) {
 }
 
 /// The axis of steps or epochs.
-AxisSpec axis(const char* title) {
+AxisSpec counted(const char* title) {
   AxisSpec spec;
   spec.title = title;
   spec.whole = true;
   return spec;
 }
 
-AxisSpec rounded(const char* title = "") {
-  AxisSpec spec = axis(title);
+AxisSpec rounded() {
+  AxisSpec spec;
   spec.round = true;
   return spec;
 }
 
-AxisSpec from_zero(const char* title = "") {
-  AxisSpec spec = rounded(title);
+AxisSpec from_zero() {
+  AxisSpec spec = rounded();
   spec.include_low = 0;
   return spec;
 }
@@ -80,43 +98,48 @@ Plot train_loss(const Runs& runs) {
   return {"train-loss",
           "Training loss",
           "by step, smoothed; as measured behind",
-          axis("step"),
+          counted("step"),
           from_zero(),
-          smoothed_series(runs, [](const train::StepColumns& steps) { return steps.loss; })};
+          with_outlines(runs, [](const train::StepColumns& steps) { return steps.loss; })};
 }
 
 Plot epoch_loss(const Runs& runs) {
-  Plot plot{"epoch-loss", "Loss by epoch", "", axis("epoch"), from_zero(), {}};
+  const bool alone = runs.size() == 1;
+  Plot plot{"epoch-loss",     "Loss by epoch", alone ? "" : "test; dashed: training",
+            counted("epoch"), rounded(),       {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool alone = runs.size() == 1;
-    const auto color = static_cast<int>(i);
-    const std::string before = alone ? "" : runs[i].name + ", ";
-    plot.series.push_back({before + "training",
-                           over_epochs(runs[i], &train::EpochMetrics::train_loss), color,
-                           alone ? Look::dotted_line : Look::dashed});
-    plot.series.push_back({before + "test", over_epochs(runs[i], &train::EpochMetrics::test_loss),
-                           alone ? 1 : color, Look::dotted_line});
+    const int color = color_of(runs, i);
+    const std::string& name = runs[i].name;
+    plot.series.push_back({.name = alone ? "training" : name + ", training",
+                           .curve = over_epochs(runs[i], &train::EpochMetrics::train_loss),
+                           .color = color,
+                           .look = alone ? Look::dotted_line : Look::dashed,
+                           .named = alone});
+    plot.series.push_back({.name = alone ? "test" : name,
+                           .curve = over_epochs(runs[i], &train::EpochMetrics::test_loss),
+                           .color = alone ? kTest : color,
+                           .look = Look::dotted_line});
   }
   return plot;
 }
 
 Plot test_accuracy(const Runs& runs) {
-  Plot plot{"test-accuracy", "Test accuracy", "by epoch", axis("epoch"), rounded(), {}};
+  Plot plot{"test-accuracy", "Test accuracy", "by epoch", counted("epoch"), rounded(), {}};
   plot.y.percent = true;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const bool alone = runs.size() == 1;
     plot.series.push_back({runs[i].name, over_epochs(runs[i], &train::EpochMetrics::test_accuracy),
-                           alone ? 1 : static_cast<int>(i), Look::dotted_line});
+                           alone ? kTest : color_of(runs, i), Look::dotted_line});
   }
   return plot;
 }
 
 Plot learning_rate(const Runs& runs) {
-  Plot plot{"learning-rate", "Learning rate", "by step", axis("step"), from_zero(), {}};
+  Plot plot{"learning-rate", "Learning rate", "by step", counted("step"), from_zero(), {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const train::StepColumns& steps = runs[i].metrics.steps;
     plot.series.push_back({runs[i].name, thinned(over_steps(steps, steps.lr), kShownPoints),
-                           static_cast<int>(i), Look::line});
+                           color_of(runs, i), Look::line});
   }
   return plot;
 }
@@ -125,16 +148,22 @@ Plot grad_norm(const Runs& runs) {
   return {"grad-norm",
           "Norm of the gradient",
           "by step, smoothed; as measured behind",
-          axis("step"),
+          counted("step"),
           from_zero(),
-          smoothed_series(runs, [](const train::StepColumns& steps) { return steps.grad_norm; })};
+          with_outlines(runs, [](const train::StepColumns& steps) { return steps.grad_norm; })};
 }
 
 Plot speed(const Runs& runs) {
-  Plot plot{"speed",      "Samples per second", "by step, smoothed",
-            axis("step"), from_zero(),          smoothed_series(runs, speeds_of)};
-  // A pause at an epoch's end, or a first step, would make the axis: the outline is left out.
-  std::erase_if(plot.series, [](const Series& one) { return one.look == Look::faint; });
+  Plot plot{"speed",         "Samples per second", "by step, smoothed; band: eight steps of ten",
+            counted("step"), from_zero(),          smoothed_series(runs, speeds_of)};
+  // Quantiles, since a pause at an epoch's end would make the axis of an outline.
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (color_of(runs, i) == kGrey) continue;
+    const train::StepColumns& steps = runs[i].metrics.steps;
+    const Curve raw = over_steps(steps, speeds_of(steps));
+    plot.series[i].low = rolling_quantile(raw, kShownPoints, window_of(raw), 0.1).y;
+    plot.series[i].high = rolling_quantile(raw, kShownPoints, window_of(raw), 0.9).y;
+  }
   return plot;
 }
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "app/report/html.h"
+#include "app/report/run_result.h"
 #include "app/report/sections.h"
-#include "app/report/svg_plot.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app::report {
@@ -21,51 +21,28 @@ std::string shown(double value, const char* format, double factor = 1) {
   return fmt::format(fmt::runtime(format), factor * value);
 }
 
-std::string seconds_in_words(double seconds) {
-  if (!std::isfinite(seconds)) return "&ndash;";
-  if (seconds < 100) return fmt::format("{:.1f} <small>s</small>", seconds);
-  const auto whole = std::int64_t{std::llround(seconds)};
-  if (whole < 3600) return fmt::format("{}:{:02} <small>min</small>", whole / 60, whole % 60);
-  return fmt::format("{}:{:02} <small>h</small>", whole / 3600, whole / 60 % 60);
-}
-
-/// The final numbers of a run.
-struct Result {
-  std::int64_t steps = 0;
-  double train_loss = NAN, test_loss = NAN, test_accuracy = NAN;  // of the last epoch
-  double best_accuracy = NAN;
-  std::int64_t best_epoch = 0;
-  double seconds = 0, speed = NAN, sync_share = NAN;  // over all epochs
+struct Duration {
+  std::string number, unit;
 };
 
-Result result_of(const RunFolder& run) {
-  Result result;
-  if (run.metrics.steps.size() > 0) result.steps = run.metrics.steps.step.back();
-  double samples = 0, sync = 0;
-  for (const train::EpochMetrics& epoch : run.metrics.epochs) {
-    result.train_loss = epoch.train_loss;
-    result.test_loss = epoch.test_loss;
-    result.test_accuracy = epoch.test_accuracy;
-    if (!(epoch.test_accuracy <= result.best_accuracy) && std::isfinite(epoch.test_accuracy)) {
-      result.best_accuracy = epoch.test_accuracy;
-      result.best_epoch = epoch.epoch;
-    }
-    result.seconds += epoch.seconds;
-    samples += epoch.seconds * epoch.samples_per_second;
-    sync += epoch.seconds * epoch.sync_share;
-  }
-  if (result.seconds > 0) {
-    result.speed = samples / result.seconds;
-    result.sync_share = sync / result.seconds;
-  }
-  return result;
+Duration duration_of(double seconds) {
+  if (seconds < 100) return {fmt::format("{:.1f}", seconds), "s"};
+  const auto whole = std::int64_t{std::llround(seconds)};
+  if (whole < 3600) return {fmt::format("{}:{:02}", whole / 60, whole % 60), "min"};
+  return {fmt::format("{}:{:02}", whole / 3600, whole / 60 % 60), "h"};
+}
+
+std::string seconds_in_words(double seconds) {
+  if (!std::isfinite(seconds)) return "&ndash;";
+  const Duration duration = duration_of(seconds);
+  return fmt::format("{} <small>{}</small>", duration.number, duration.unit);
 }
 
 std::string fact(const char* name, const std::string& value) {
   return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
 }
 
-std::string facts_of(const Result& result) {
+std::string facts_of(const RunResult& result) {
   std::string html = "<dl class=\"facts\">\n";
   html += fact("Test accuracy", shown(result.test_accuracy, "{:.2f} <small>%</small>", 100));
   html += fact("Test loss", shown(result.test_loss, "{:.4f}"));
@@ -79,7 +56,7 @@ std::string facts_of(const Result& result) {
 }
 
 /// "6 epochs", "stopped after step 900 of 2,814, 1 of 6 epochs done"
-std::string state_of(const RunFacts& facts, const Result& result) {
+std::string state_of(const RunFacts& facts, const RunResult& result) {
   if (!std::isfinite(facts.planned_steps) || !std::isfinite(facts.epochs)) {
     return train::with_commas(result.steps) + " steps";
   }
@@ -92,7 +69,7 @@ std::string state_of(const RunFacts& facts, const Result& result) {
 }
 
 /// "129,068 parameters, 6 epochs, 128 samples a step over 2 replicas on AMD EPYC."
-std::string lede_of(const RunFolder& run, const Result& result) {
+std::string lede_of(const RunFolder& run, const RunResult& result) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   std::string text;
   if (std::isfinite(facts.parameters)) {
@@ -117,12 +94,12 @@ std::string table_of(const std::vector<RunFolder>& runs) {
       "<th>run</th><th>test accuracy</th><th>best (epoch)</th><th>test loss</th>"
       "<th>training loss</th><th>time</th><th>samples/s</th><th>in sync</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Result result = result_of(runs[i]);
+    const RunResult result = result_of(runs[i]);
     html += fmt::format(
         "<tr><td><i class=\"swatch c{}\"></i>{}</td><td>{}</td><td>{} "
         "({})</td><td>{}</td><td>{}</td>"
         "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        i % kColors, escaped(runs[i].name), shown(result.test_accuracy, "{:.2f} %", 100),
+        color_of(runs, i), escaped(runs[i].name), shown(result.test_accuracy, "{:.2f} %", 100),
         shown(result.best_accuracy, "{:.2f} %", 100), result.best_epoch,
         shown(result.test_loss, "{:.4f}"), shown(result.train_loss, "{:.4f}"),
         seconds_in_words(result.seconds),
@@ -130,6 +107,14 @@ std::string table_of(const std::vector<RunFolder>& runs) {
         shown(result.sync_share, "{:.1f} %", 100));
   }
   return html + "</tbody></table></div>\n";
+}
+
+/// "91.3 % in 23.4 s"; no line ends between a number and its unit.
+std::string outcome_of(const RunResult& result) {
+  if (!std::isfinite(result.test_accuracy)) return "not tested yet";
+  const Duration duration = duration_of(result.seconds);
+  return fmt::format("{:.1f}\u00a0% in {}\u00a0{}", 100 * result.test_accuracy, duration.number,
+                     duration.unit);
 }
 
 /// What all have in common, or "several".
@@ -149,18 +134,32 @@ std::string title_of(const std::vector<RunFolder>& runs) {
          common(runs, "several data sets", [](const RunFolder& run) { return run.data_name(); });
 }
 
+std::string answer_of(const std::vector<RunFolder>& runs) {
+  const std::string title = title_of(runs);
+  const RunFolder &first = runs.front(), &best = runs[best_run(runs)];
+  if (runs.size() == 1) return title + ": " + outcome_of(result_of(first));
+  const bool same_data = std::all_of(runs.begin(), runs.end(), [&](const RunFolder& run) {
+    return run.data_name() == first.data_name();
+  });
+  if (!same_data || !std::isfinite(result_of(best).test_accuracy)) return title;
+  std::string text =
+      fmt::format("{}: {} is best, {}", title, best.name, outcome_of(result_of(best)));
+  if (&best != &first) text += fmt::format("; {}, {}", first.name, outcome_of(result_of(first)));
+  return text;
+}
+
 std::string heading(const std::vector<RunFolder>& runs) {
   std::string html = "<header>\n";
   if (runs.size() == 1) {
-    const Result result = result_of(runs.front());
+    const RunResult result = result_of(runs.front());
     html += fmt::format(
         "<p class=\"kicker\">Training run {}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
-        escaped(runs.front().name), escaped(title_of(runs)),
+        escaped(runs.front().name), escaped(answer_of(runs)),
         escaped(lede_of(runs.front(), result)));
     html += facts_of(result);
   } else {
     html += fmt::format("<p class=\"kicker\">{} training runs</p>\n<h1>{}</h1>\n", runs.size(),
-                        escaped(title_of(runs)));
+                        escaped(answer_of(runs)));
     for (const RunFolder& run : runs) {
       html += fmt::format("<p class=\"note\"><b>{}</b>: {}</p>\n", escaped(run.name),
                           escaped(lede_of(run, result_of(run))));

@@ -41,6 +41,11 @@ std::string escaped(std::string_view text) { return with_entities(train::on_one_
 
 std::string escaped_lines(std::string_view text) { return with_entities(train::printable(text)); }
 
+std::string folded(std::string_view title, std::string_view html) {
+  std::string text = "<details><summary>" + escaped(title) + "</summary>\n";
+  return text.append(html) + "</details>\n";
+}
+
 std::string data_uri(std::string_view type, std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

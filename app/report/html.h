@@ -13,6 +13,9 @@ std::string escaped(std::string_view text);
 /// The same for text of several lines, at any length.
 std::string escaped_lines(std::string_view text);
 
+/// HTML behind a title (text), which opens and closes it.
+std::string folded(std::string_view title, std::string_view html);
+
 /// "data:TYPE;base64,...": the bytes inside the page.
 std::string data_uri(std::string_view type, std::string_view bytes);
 

@@ -8,21 +8,24 @@ const char* const kPageStyle = R"css(
 :root {
   --paper: #fff; --ink: #1b2430; --soft: #5b6675; --line: #e2e6eb; --wash: #f5f7f9;
   --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b0569b; --c4: #c98a00; --c5: #3c9fd8;
-  --c6: #8a6d3b; --c7: #6b7683; --heat: 0, 114, 178; --bad: #b3261e;
+  --c6: #8a6d3b; --c7: #8d98a4; --heat: 0, 114, 178; --bad: #b3261e;
 }
 @media (prefers-color-scheme: dark) { :root {
   --paper: #12161b; --ink: #e6eaef; --soft: #9aa5b1; --line: #2b323a; --wash: #1a2027;
   --c0: #4aa8e0; --c1: #f0843e; --c2: #35c294; --c3: #d991c4; --c4: #e8b33c; --c5: #8cccf2;
-  --c6: #c2a672; --c7: #96a1ad; --heat: 74, 168, 224; --bad: #ff8a80;
+  --c6: #c2a672; --c7: #73808d; --heat: 74, 168, 224; --bad: #ff8a80;
 } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; }
 main { max-width: 1140px; margin: 0 auto; padding: 40px 24px 64px; }
-h1 { font-size: 30px; line-height: 1.2; font-weight: 650; letter-spacing: -.01em; margin: 4px 0 8px; }
+h1 { font-size: 30px; line-height: 1.2; font-weight: 650; letter-spacing: -.01em; margin: 4px 0 8px;
+  text-wrap: balance; }
+h1.more { font-size: 22px; }
 h2 { font-size: 20px; font-weight: 650; margin: 52px 0 16px; padding-top: 18px;
   border-top: 1px solid var(--line); }
+summary { cursor: pointer; color: var(--soft); font-size: 14.5px; margin: 14px 0; }
 h3 { font-size: 16px; font-weight: 600; margin: 28px 0 10px; }
 p { margin: 0 0 12px; }
 .kicker { color: var(--soft); font-size: 14px; margin: 0; }
@@ -38,6 +41,7 @@ p { margin: 0 0 12px; }
 .grid { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 36px 32px; }
 .multiples { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 26px 28px; margin-bottom: 28px; }
 .multiples svg text { font-size: 15px; }
+.multiples figcaption small { display: block; margin: 0; }
 figure { margin: 0; min-width: 0; }
 figure.plot { display: flex; flex-direction: column; }
 figure.plot svg { margin-top: auto; }
@@ -60,7 +64,15 @@ svg .axis, svg .tick { stroke: var(--soft); stroke-width: 1; fill: none; }
   stroke-linecap: round; }
 .series.faint path { stroke-width: .8; opacity: .28; }
 .series.dashed path { stroke-dasharray: 5 4; stroke-width: 1.6; }
+.series.c7 path { stroke-width: 1.2; }
 .series circle { fill: currentColor; stroke: none; }
+.series.c7 circle { r: 1.9px; }
+.band { fill: currentColor; fill-opacity: .14; stroke: currentColor; stroke-opacity: .3; stroke-width: .6; }
+svg text.name { dominant-baseline: central; }
+svg text.name.strong { fill: currentColor; font-weight: 600; }
+.multiples .series path { stroke-width: 2; }
+.multiples .series circle { r: 4px; }
+.leader { fill: none; stroke: currentColor; stroke-width: .7; opacity: .6; }
 svg rect[class] { fill: currentColor; }
 .cursor line { stroke: var(--soft); stroke-width: 1; }
 .cursor circle { fill: var(--paper); stroke: currentColor; stroke-width: 2; }
@@ -77,6 +89,7 @@ th { text-align: right; font-weight: 500; color: var(--soft); padding: 5px 12px 
   border-bottom: 1px solid var(--line); }
 td { text-align: right; padding: 5px 12px 5px 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
+td.changed { font-weight: 600; }
 table.wide { width: 100%; }
 .side { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 4fr); gap: 32px; align-items: start; }
 .side figcaption { margin-bottom: 8px; }
@@ -106,6 +119,7 @@ footer { margin-top: 56px; color: var(--soft); font-size: 13px; border-top: 1px 
   .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .facts dd { font-size: 21px; }
   svg text { font-size: 15px; }
+  svg text.name { font-size: 13.5px; }
   svg.confusion text { font-size: 14px; }
   td.track, th.track { display: none; }
   .mistakes { grid-template-columns: repeat(3, minmax(0, 1fr)); gap: 16px 10px; }
@@ -114,7 +128,7 @@ footer { margin-top: 56px; color: var(--soft); font-size: 13px; border-top: 1px 
 @media print {
   :root { --paper: #fff; --ink: #111; --soft: #4a525c; --line: #d5dae0; --wash: #f5f7f9;
     --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #b0569b; --c4: #c98a00; --c5: #3c9fd8;
-    --c6: #8a6d3b; --c7: #6b7683; --heat: 0, 114, 178; --bad: #b3261e; }
+    --c6: #8a6d3b; --c7: #8d98a4; --heat: 0, 114, 178; --bad: #b3261e; }
   @page { margin: 12mm 13mm; }
   body { font-size: 11pt; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }

@@ -45,7 +45,8 @@ std::string report_page(const ReportOptions& options) {
           "one to eight runs are needed");
   const std::vector<RunFolder> runs = read_runs(options.runs);
   std::string body = heading(runs) + curves_section(runs) + time_section(runs) +
-                     test_sections(runs, options.data_dir) + setup_section(runs);
+                     test_sections(runs, options.data_dir) +
+                     setup_section(runs, options.default_config);
   body += fmt::format("<footer>Made by ringlet {} report.</footer>\n", train::kVersion);
   return page_of(title_of(runs) + " (Ringlet)", body);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,14 @@ namespace ringlet::app::report {
 /// The most runs of a page: as many as there are colours.
 inline constexpr std::size_t kMaxRuns = 8;
 
+/// The text that config.toml has after a run of this model in which nothing was set. Throws Error
+/// for a model that is not known.
+using DefaultConfig = std::function<std::string(const std::string& model)>;
+
 struct ReportOptions {
   std::vector<std::filesystem::path> runs;  ///< folders; 1 to kMaxRuns
   std::string data_dir;                     ///< where the data lies now; empty: where it lay then
+  DefaultConfig default_config{};           ///< empty: not known
 };
 
 /// The page. What cannot be had (the data, the model, the machine) is said in its place. Throws

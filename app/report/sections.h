@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/report/report.h"
 #include "app/report/run_folder.h"
 #include "app/report/test_results.h"
 
@@ -12,6 +13,10 @@ namespace ringlet::app::report {
 
 /// "lenet on fashion-mnist", for the page's title as well.
 std::string title_of(const std::vector<RunFolder>& runs);
+
+/// The first line of the page: "lenet on fashion-mnist: 91.3 % in 23.4 s"; of several runs, which
+/// is best, and what came of the first.
+std::string answer_of(const std::vector<RunFolder>& runs);
 
 /// What was trained and what came of it.
 std::string heading(const std::vector<RunFolder>& runs);
@@ -24,9 +29,9 @@ std::string curves_section(const std::vector<RunFolder>& runs);
 /// time.
 std::string time_section(const std::vector<RunFolder>& runs);
 
-/// How a run was set up (config.toml as it is, else the recipe of its state), and the machine of
-/// run.json.
-std::string setup_section(const std::vector<RunFolder>& runs);
+/// How a run was set up: what differs from `default_config`, and behind a fold the whole
+/// (config.toml as it is, else the recipe of its state). The machine of run.json.
+std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config);
 
 /// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
 /// wrong. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.

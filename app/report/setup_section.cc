@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "app/report/html.h"
 #include "app/report/sections.h"
+#include "kernels/error.h"
 #include "train/files/recipe_json.h"
 
 namespace ringlet::app::report {
@@ -23,8 +28,84 @@ std::string list_of(const Pairs& pairs) {
   return html + "</dl>\n";
 }
 
+using Settings = std::map<std::string, std::string>;
+
+/// "lr = 0.1" of a config.toml as ringlet writes it: a line a setting. Comments are what is not
+/// set. Where the run lies is no setting of it.
+Settings settings_of(const std::string& config) {
+  Settings settings;
+  std::istringstream lines(config);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t sign = line.find(" = ");
+    if (line.starts_with('#') || sign == line.npos || line.starts_with("out = ")) continue;
+    settings[line.substr(0, sign)] = line.substr(sign + 3);
+  }
+  return settings;
+}
+
+/// Nothing where it is not known which those of the run's model are.
+std::optional<Settings> defaults_of(const RunFolder& run, const DefaultConfig& default_config) {
+  if (run.config.empty() || !default_config) return {};
+  try {
+    return settings_of(default_config(run.model_name()));
+  } catch (const Error&) {  // a model of another program, or of another version
+    return {};
+  }
+}
+
+std::string value_in(const Settings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? "\u2013" : found->second;
+}
+
+/// A run's settings beside the defaults.
+struct Setup {
+  Settings here, defaults;
+};
+
+std::string differences_table(const std::vector<RunFolder>& runs,
+                              const std::vector<Setup>& setups) {
+  std::set<std::string> names;
+  for (const auto& [here, defaults] : setups) {
+    for (const auto& [name, value] : here) {
+      if (value_in(defaults, name) != value) names.insert(name);
+    }
+  }
+  if (names.empty()) return "<p class=\"note\" id=\"settings\">Nothing but defaults.</p>\n";
+  std::string html = "<div class=\"scroll\"><table id=\"settings\"><thead><tr><th>setting</th>";
+  for (const RunFolder& run : runs) html += fmt::format("<th>{}</th>", escaped(run.name));
+  html += "<th>default</th></tr></thead><tbody>\n";
+  for (const std::string& name : names) {
+    html += fmt::format("<tr><td>{}</td>", escaped(name));
+    std::set<std::string> usual;
+    for (const auto& [here, defaults] : setups) {
+      const std::string value = value_in(here, name), of_model = value_in(defaults, name);
+      const char* changed = value == of_model ? "" : " class=\"changed\"";
+      html += fmt::format("<td{}>{}</td>", changed, escaped(value));
+      usual.insert(of_model);
+    }
+    html += fmt::format("<td>{}</td></tr>\n",
+                        usual.size() == 1 ? escaped(*usual.begin()) : "the model&rsquo;s");
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+/// What differs from the defaults; "" where that is not known of every run.
+std::string differences_of(const std::vector<RunFolder>& runs,
+                           const DefaultConfig& default_config) {
+  std::vector<Setup> setups;
+  for (const RunFolder& run : runs) {
+    const auto defaults = defaults_of(run, default_config);
+    if (!defaults) return "";
+    setups.push_back({settings_of(run.config), *defaults});
+  }
+  return "<h3>What differs from the defaults</h3>\n" + differences_table(runs, setups);
+}
+
 std::string configuration_of(const RunFolder& run) {
-  if (!run.config.empty()) return "<pre>" + escaped_lines(run.config) + "</pre>\n";
+  if (!run.config.empty()) {
+    return folded("The whole configuration", "<pre>" + escaped_lines(run.config) + "</pre>\n");
+  }
   if (!run.recipe)
     return "<p class=\"note\">The run has saved neither config.toml nor a state.</p>\n";
   Pairs pairs;
@@ -32,7 +113,7 @@ std::string configuration_of(const RunFolder& run) {
   for (const auto& [name, value] : recipe.items()) {
     pairs.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   }
-  return list_of(pairs);
+  return folded("The recipe of its state", list_of(pairs));
 }
 
 std::string whole(double number) {
@@ -64,12 +145,11 @@ std::string machine_of(const RunFolder& run) {
 
 }  // namespace
 
-std::string setup_section(const std::vector<RunFolder>& runs) {
-  std::string html = "<h2>Configuration and machine</h2>\n";
+std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config) {
+  std::string html = "<h2>Configuration and machine</h2>\n" + differences_of(runs, default_config);
   for (const RunFolder& run : runs) {
-    if (runs.size() > 1) html += fmt::format("<h3>{}</h3>\n", escaped(run.name));
-    html += "<div class=\"side\">\n<div>" + configuration_of(run) + "</div>\n<div>" +
-            machine_of(run) + "</div>\n</div>\n";
+    html += fmt::format("<h3>{}</h3>\n", runs.size() > 1 ? escaped(run.name) : "The machine");
+    html += machine_of(run) + configuration_of(run);
   }
   return html;
 }

@@ -20,9 +20,9 @@ std::string legend_of(const std::vector<LegendEntry>& entries) {
   return html + "</ul>\n";
 }
 
-void draw_y_axis(std::string& svg, const Axis& y, const std::string& title) {
+void draw_y_axis(std::string& svg, const Axis& y, const std::string& title, double right) {
   for (const Axis::Mark& mark : y.marks()) {
-    print(svg, "<path class=\"mark\" d=\"M{} {:.1f}H{}\"/>", kLeft, y.at(mark.value), kRight);
+    print(svg, "<path class=\"mark\" d=\"M{} {:.1f}H{}\"/>", kLeft, y.at(mark.value), right);
     if (mark.label.empty()) continue;
     print(svg, "<text class=\"y\" x=\"{}\" y=\"{:.1f}\">{}</text>", kLeft - 7, y.at(mark.value),
           escaped(mark.label));
@@ -33,19 +33,19 @@ void draw_y_axis(std::string& svg, const Axis& y, const std::string& title) {
   }
 }
 
-void draw_x_axis(std::string& svg, const Axis& x, const std::string& title) {
+void draw_x_axis(std::string& svg, const Axis& x, const std::string& title, double right) {
   for (const Axis::Mark& mark : x.marks()) {
     print(svg, "<path class=\"tick\" d=\"M{:.1f} {}v5\"/>", x.at(mark.value), kBottom);
     if (mark.label.empty()) continue;
     print(svg, "<text class=\"x\" x=\"{:.1f}\" y=\"{}\">{}</text>", x.at(mark.value), kBottom + 18,
           escaped(mark.label));
   }
-  draw_base_line(svg, title);
+  draw_base_line(svg, title, right);
 }
 
-void draw_base_line(std::string& svg, const std::string& title) {
-  print(svg, "<path class=\"axis\" d=\"M{} {}H{}\"/>", kLeft, kBottom, kRight);
-  print(svg, "<text class=\"x title\" x=\"{}\" y=\"{}\">{}</text>", kRight, kBottom + kTitleBelow,
+void draw_base_line(std::string& svg, const std::string& title, double right) {
+  print(svg, "<path class=\"axis\" d=\"M{} {}H{}\"/>", kLeft, kBottom, right);
+  print(svg, "<text class=\"x title\" x=\"{}\" y=\"{}\">{}</text>", right, kBottom + kTitleBelow,
         escaped(title));
 }
 

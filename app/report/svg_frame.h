@@ -39,10 +39,11 @@ std::string legend_of(const std::vector<LegendEntry>& entries);
 /// The drawing's begin. `label` is read to those who cannot see it; `more` are attributes.
 std::string open_svg(const std::string& label, const std::string& more = "");
 
-void draw_y_axis(std::string& svg, const Axis& y, const std::string& title);
-void draw_x_axis(std::string& svg, const Axis& x, const std::string& title);
+// `right` is where the plot ends.
+void draw_y_axis(std::string& svg, const Axis& y, const std::string& title, double right = kRight);
+void draw_x_axis(std::string& svg, const Axis& x, const std::string& title, double right = kRight);
 /// The line at the bottom, and what it counts.
-void draw_base_line(std::string& svg, const std::string& title);
+void draw_base_line(std::string& svg, const std::string& title, double right = kRight);
 
 /// A whole figure that says that there is nothing to draw.
 std::string empty_figure(const std::string& id, const std::string& title);

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "app/report/end_labels.h"
 #include "app/report/html.h"
 #include "app/report/svg_frame.h"
+#include "app/report/svg_series.h"
 
 namespace ringlet::app::report {
 
@@ -18,107 +20,115 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
+  bool empty() const { return low > high; }
 };
 
 bool can_show(const AxisSpec& axis, double value) {
   return std::isfinite(value) && (!axis.log || value > 0);
 }
 
-/// "M1 2L3 4": a line with its gaps.
-std::string path_of(const Curve& curve, const Axis& x, const Axis& y) {
-  std::string path;
-  bool open = false;
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    const bool shown = x.shows(curve.x[i]) && y.shows(curve.y[i]);
-    if (shown) print(path, "{}{:.1f} {:.1f}", open ? 'L' : 'M', x.at(curve.x[i]), y.at(curve.y[i]));
-    open = shown;
-  }
-  return path;
+bool can_show(const Plot& plot, const Curve& curve, std::size_t i) {
+  return can_show(plot.x, curve.x[i]) && can_show(plot.y, curve.y[i]);
 }
 
-/// Whether a point has no neighbour to draw a line to: between two gaps, or the only one.
-bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
-  const bool before = i > 0 && y.shows(curve.y[i - 1]);
-  const bool after = i + 1 < curve.size() && y.shows(curve.y[i + 1]);
-  return !before && !after;
-}
-
-void draw_points(std::string& svg, const Series& series, const Axis& x, const Axis& y) {
-  const bool all = series.look == Look::points || series.look == Look::dotted_line;
-  const Curve& curve = series.curve;
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    if (!x.shows(curve.x[i]) || !y.shows(curve.y[i])) continue;
-    if (!all && !stands_alone(curve, i, y)) continue;
-    print(svg, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x.at(curve.x[i]),
-          y.at(curve.y[i]));
+/// Calls f(series, i) for each point that can be shown.
+template <class F>
+void for_each_point(const Plot& plot, F f) {
+  for (const Series& series : plot.series) {
+    for (std::size_t i = 0; i < series.curve.size(); ++i) {
+      if (can_show(plot, series.curve, i)) f(series, i);
+    }
   }
 }
 
-std::string numbers_of(const std::vector<double>& values) {
-  std::string text;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) text += ',';
-    if (std::isfinite(values[i])) print(text, "{:.5g}", values[i]);
-  }
-  return text;
+/// The lines' range with that of the bands around them. Bands make an axis a tenth longer at each
+/// end at most, so that one call that was interrupted does not flatten the lines.
+Range with_bands(const AxisSpec& axis, const Range& lines, const Range& bands) {
+  if (lines.empty() || bands.empty()) return lines;
+  const auto up = [&](double value) { return axis.log ? std::log(value) : value; };
+  const auto down = [&](double value) { return axis.log ? std::exp(value) : value; };
+  const double tenth = (up(lines.high) - up(lines.low)) / 10;
+  Range range = lines;
+  range.add(std::max(bands.low, down(up(lines.low) - tenth)));
+  range.add(std::min(bands.high, down(up(lines.high) + tenth)));
+  return range;
 }
 
-void draw_series(std::string& svg, const Series& series, const Axis& x, const Axis& y) {
-  const char* look = series.look == Look::faint    ? " faint"
-                     : series.look == Look::dashed ? " dashed"
-                                                   : "";
-  print(svg, "<g class=\"series c{}{}\"", series.color % kColors, look);
-  if (series.look != Look::faint) {
-    print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", escaped(series.name),
-          numbers_of(series.curve.x), numbers_of(series.curve.y));
+Range y_range(const Plot& plot) {
+  Range lines, bands;
+  for_each_point(plot, [&](const Series& series, std::size_t i) {
+    lines.add(series.curve.y[i]);
+    for (const auto* edge : {&series.low, &series.high}) {
+      if (!edge->empty() && can_show(plot.y, edge->at(i))) bands.add(edge->at(i));
+    }
+  });
+  return with_bands(plot.y, lines, bands);
+}
+
+/// Bands, then what is faint, then grey lines, then those that stand out.
+void draw_all_series(std::string& svg, const Plot& plot, const Axis& x, const Axis& y) {
+  for (const Series& series : plot.series) draw_band(svg, series, x, y);
+  const auto depth = [](const Series& series) {
+    return series.look == Look::faint ? 0 : series.color % kColors == kGrey ? 1 : 2;
+  };
+  for (const int wanted : {0, 1, 2}) {
+    for (const Series& series : plot.series) {
+      if (depth(series) == wanted) draw_series(svg, series, x, y);
+    }
   }
-  svg += '>';
-  if (series.look != Look::points) {
-    print(svg, "<path d=\"{}\"/>", path_of(series.curve, x, y));
+}
+
+/// The names and the ends of the lines, in the numbers of the axes; none where there is one line.
+std::vector<EndLabel> end_labels_of(const Plot& plot) {
+  std::vector<EndLabel> labels;
+  for (const Series& series : plot.series) {
+    if (series.look == Look::faint || !series.named) continue;
+    std::size_t end = series.curve.size();
+    while (end > 0 && !can_show(plot, series.curve, end - 1)) --end;
+    if (end == 0) continue;
+    labels.push_back(
+        {series.name, series.color % kColors, series.curve.x[end - 1], series.curve.y[end - 1]});
   }
-  draw_points(svg, series, x, y);
-  svg += "</g>\n";
+  if (labels.size() < 2) labels.clear();
+  return labels;
+}
+
+std::string note_of(const Plot& plot, std::size_t unnamed) {
+  if (unnamed == 0) return plot.note;
+  return fmt::format("{}{}the pointer names {} more", plot.note, plot.note.empty() ? "" : "; ",
+                     unnamed);
 }
 
 /// The attributes from which the page's script computes the place of a number.
-std::string scale_attributes(const Plot& plot, const Axis& x, const Axis& y) {
+std::string scale_attributes(const Plot& plot, const Axis& x, const Axis& y, double right) {
   return fmt::format(
       " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""
       " data-xname=\"{}\"{}",
-      kLeft, kRight, kTop, kBottom, x.low(), x.high(), plot.x.log ? 1 : 0, y.low(), y.high(),
+      kLeft, right, kTop, kBottom, x.low(), x.high(), plot.x.log ? 1 : 0, y.low(), y.high(),
       plot.y.log ? 1 : 0, escaped(plot.x.title), plot.y.percent ? " data-percent" : "");
 }
 
 }  // namespace
 
 std::string figure_of(const Plot& plot) {
-  Range xs, ys;
-  for (const Series& series : plot.series) {
-    for (std::size_t i = 0; i < series.curve.size(); ++i) {
-      if (!can_show(plot.x, series.curve.x[i]) || !can_show(plot.y, series.curve.y[i])) continue;
-      xs.add(series.curve.x[i]);
-      ys.add(series.curve.y[i]);
-    }
-  }
-  if (xs.low > xs.high) return empty_figure(plot.id, plot.title);
-  const Axis x(plot.x, xs.low, xs.high, kLeft, kRight, kMarksX);
+  Range xs;
+  for_each_point(plot, [&](const Series& series, std::size_t i) { xs.add(series.curve.x[i]); });
+  if (xs.empty()) return empty_figure(plot.id, plot.title);
+  const Range ys = y_range(plot);
+  std::vector<EndLabel> labels = end_labels_of(plot);
+  const double right = labels.empty() ? kRight : kWidth - room_for(labels);
+  const Axis x(plot.x, xs.low, xs.high, kLeft, right, kMarksX);
   const Axis y(plot.y, ys.low, ys.high, kBottom, kTop, kMarksY);
-  std::string html = head_of(plot.id, plot.title, plot.note);
-  std::vector<LegendEntry> entries;
-  for (const Series& series : plot.series) {
-    if (series.look == Look::faint) continue;
-    entries.push_back({series.name, series.color % kColors, series.look == Look::dashed});
+  for (EndLabel& label : labels) {
+    label.x = x.at(label.x);
+    label.y = y.at(label.y);
   }
-  html += legend_of(entries);
-  html += open_svg(plot.title, scale_attributes(plot, x, y));
-  draw_y_axis(html, y, plot.y.title);
-  draw_x_axis(html, x, plot.x.title);
-  for (const bool behind : {true, false}) {
-    for (const Series& series : plot.series) {
-      if ((series.look == Look::faint) == behind) draw_series(html, series, x, y);
-    }
-  }
-  return html + "</svg></figure>\n";
+  std::string svg = open_svg(plot.title, scale_attributes(plot, x, y, right));
+  draw_y_axis(svg, y, plot.y.title, right);
+  draw_x_axis(svg, x, plot.x.title, right);
+  draw_all_series(svg, plot, x, y);
+  const std::size_t unnamed = draw_end_labels(svg, std::move(labels), right);
+  return head_of(plot.id, plot.title, note_of(plot, unnamed)) + svg + "</svg></figure>\n";
 }
 
 }  // namespace ringlet::app::report

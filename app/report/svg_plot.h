@@ -1,9 +1,10 @@
-// Plots as inline SVG: lines and points over linear or logarithmic axes, with a legend, and with
-// the numbers in the page for the read-outs that its script makes (page.h). Without the script, and
-// on paper, they are whole.
+// Plots as inline SVG: lines and points over linear or logarithmic axes, with the lines' names at
+// their ends, and with the numbers in the page for the read-outs that its script makes (page.h).
+// Without the script, and on paper, they are whole.
 //
 // Colours are 0 to kColors - 1, chosen so that those who see few of them tell neighbours apart; the
-// page's style says which they are, on white and on black.
+// page's style says which they are, on white and on black. Where many lines are compared, kBest and
+// kBaseline stand out, and the rest is kGrey.
 #pragma once
 
 #include <string>
@@ -15,11 +16,12 @@
 namespace ringlet::app::report {
 
 inline constexpr int kColors = 8;
+inline constexpr int kBest = 0, kBaseline = 1, kGrey = 7;
 
 enum class Look {
   line,
   dashed,
-  faint,       ///< a thin line behind the others, without legend and read-outs
+  faint,       ///< a thin line behind the others, without name and read-outs
   points,      ///< alone, not joined
   dotted_line  ///< a line with its points
 };
@@ -29,6 +31,9 @@ struct Series {
   Curve curve{};
   int color = 0;
   Look look = Look::line;
+  /// The spread around each point of the curve, drawn as a band; both empty: none.
+  std::vector<double> low{}, high{};
+  bool named = true;  ///< at its end, where the plot has several such lines
 };
 
 struct Plot {

@@ -1,4 +1,5 @@
 // Plots: marks of axes, places of numbers, what becomes of thousands of points, and what is drawn.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "app/report/axis.h"
 #include "app/report/curve.h"
+#include "app/report/end_labels.h"
 #include "app/report/html.h"
 #include "app/report/stacked_bars.h"
 #include "app/report/svg_plot.h"
@@ -28,7 +30,7 @@ using Words = std::vector<std::string>;
 TEST(LinearAxis, CountsInWholeNumbers) {
   EXPECT_EQ(labels_of(Axis({}, 1, 2, 0, 100, 5)).size(), 6U);  // 1, 1.2, ...
   EXPECT_EQ(labels_of(Axis({.whole = true}, 1, 2, 0, 100, 5)), (Words{"1", "2"}));
-  EXPECT_EQ(labels_of(Axis({.whole = true}, 1, 10, 0, 100, 4)), (Words{"3", "6", "9"}));
+  EXPECT_EQ(labels_of(Axis({.whole = true}, 1, 10, 0, 100, 4)), (Words{"2", "4", "6", "8", "10"}));
 }
 
 TEST(ShortNumber, IsShort) {
@@ -49,7 +51,57 @@ TEST(LinearAxis, MarksRoundNumbers) {
   EXPECT_EQ(labels_of(Axis({.round = true, .include_low = 0}, 0.3, 1.9, 0, 100, 5)),
             (Words{"0", "0.5", "1", "1.5", "2"}));
   EXPECT_EQ(labels_of(Axis({.percent = true}, 0.8, 0.9, 0, 100, 2)),
-            (Words{"80 %", "85 %", "90 %"}));
+            (Words{"80 %", "82.5 %", "85 %", "87.5 %", "90 %"}));
+}
+
+TEST(LinearAxis, UsesThePlot) {
+  const Axis accuracy({.round = true, .percent = true}, 0.826, 0.913, 0, 100, 5);
+  EXPECT_DOUBLE_EQ(accuracy.low(), 0.82);
+  EXPECT_DOUBLE_EQ(accuracy.high(), 0.92);
+  EXPECT_EQ(labels_of(Axis({.round = true, .include_low = 0}, 0.004, 0.1, 0, 100, 5)),
+            (Words{"0", "0.02", "0.04", "0.06", "0.08", "0.1"}));
+}
+
+TEST(LinearAxis, ShowsNoShareBeyondTheWhole) {
+  const Axis one({.round = true, .percent = true}, 0.985, 0.985, 0, 100, 5);
+  EXPECT_LT(one.low(), 0.985);
+  EXPECT_EQ(one.high(), 1);
+  EXPECT_EQ(Axis({.round = true, .percent = true}, 0.01, 0.01, 0, 100, 5).low(), 0);
+}
+
+/// Whether it is 1, 2, 2.5 or 5 times a power of ten.
+bool is_nice(double step) {
+  const double digits = step / std::pow(10.0, std::floor(std::log10(step * (1 + 1e-6))));
+  bool nice = false;
+  for (const double wanted : {1.0, 2.0, 2.5, 5.0}) nice = nice || std::abs(digits - wanted) < 1e-5;
+  return nice;
+}
+
+TEST(LinearAxis, NamesFourNiceNumbersAtLeast) {
+  for (const double low : {0.0, 0.07, 0.5, 1.0, 3.3, 98.0}) {
+    for (double length = 0.003; length < 5000; length *= 1.07) {
+      for (const bool round : {false, true}) {
+        const Axis axis({.round = round}, low, low + length, 0, 100, 5);
+        const auto& marks = axis.marks();
+        ASSERT_GE(marks.size(), 4u) << low << " + " << length;
+        ASSERT_LE(marks.size(), 10u) << low << " + " << length;
+        EXPECT_NE(marks[0].label, marks[1].label) << low << " + " << length;
+        EXPECT_TRUE(is_nice(marks[1].value - marks[0].value)) << low << " + " << length;
+        EXPECT_GT(length, 0.45 * (axis.high() - axis.low())) << low << " + " << length;
+      }
+    }
+  }
+}
+
+TEST(LogAxis, NamesFourNumbersAtLeast) {
+  for (double factor = 1.1; factor < 1e9; factor *= 1.3) {
+    for (const bool binary : {false, true}) {
+      const AxisSpec spec{.log = true, .binary = binary};
+      const Words labels = labels_of(Axis(spec, 1.47, 1.47 * factor, 0, 300, 5));
+      EXPECT_GE(labels.size(), 4u) << factor << (binary ? " by two" : "");
+      EXPECT_LE(labels.size(), 10u) << factor << (binary ? " by two" : "");
+    }
+  }
 }
 
 TEST(LinearAxis, GivesPlacesBetweenItsEnds) {
@@ -74,7 +126,12 @@ TEST(LogAxis, MarksDecadesAndInAShortRangeWhatLiesBetween) {
   EXPECT_EQ(labels_of(Axis({.log = true}, 1, 20, 0, 300, 6)), (Words{"1", "2", "5", "10", "20"}));
   EXPECT_LE(labels_of(Axis({.log = true}, 1e-12, 1e12, 0, 300, 6)).size(), 7u);
   EXPECT_EQ(labels_of(Axis({.log = true, .round = true}, 3, 70, 0, 300, 6)),
-            (Words{"1", "10", "100"}));
+            (Words{"1", "2", "5", "10", "20", "50", "100"}));
+}
+
+TEST(LogAxis, NamesEachPowerOfTenAndItsHalfWhereThatIsEnough) {
+  EXPECT_EQ(labels_of(Axis({.log = true}, 1.5, 6000, 0, 300, 5)),
+            (Words{"5", "10", "50", "100", "500", "1000", "5000"}));
 }
 
 TEST(LogAxis, MarksPowersOfTwoWhereThoseAreCounted) {
@@ -82,7 +139,7 @@ TEST(LogAxis, MarksPowersOfTwoWhereThoseAreCounted) {
   EXPECT_EQ(labels_of(Axis(binary, 1, 8, 0, 300, 6)), (Words{"1", "2", "4", "8"}));
   EXPECT_EQ(labels_of(Axis(binary, 4, 1024, 0, 300, 4)), (Words{"4", "16", "64", "256", "1024"}));
   EXPECT_EQ(Axis(binary, 4, 1024, 0, 300, 4).marks().size(), 9u);
-  EXPECT_EQ(labels_of(Axis(binary, 3, 9, 0, 300, 6)), (Words{"4", "8"}));
+  EXPECT_EQ(labels_of(Axis(binary, 4, 16, 0, 300, 6)), (Words{"4", "8", "12", "16"}));
 }
 
 TEST(LogAxis, GivesEqualRoomToEqualFactors) {
@@ -119,6 +176,18 @@ TEST(Curves, AreThinnedToTheirMeans) {
   ASSERT_EQ(few.size(), 10u);
   EXPECT_DOUBLE_EQ(few.y[0], 49.5);
   EXPECT_DOUBLE_EQ(few.y[9], 949.5);
+}
+
+TEST(Curves, HaveQuantilesOfWhatCameBefore) {
+  const Curve half = rolling_quantile(ramp(1000), 10, 101, 0.5);
+  EXPECT_EQ(half.x, thinned(ramp(1000), 10).x);
+  EXPECT_DOUBLE_EQ(half.y[0], 50);   // of 0 to 99: there are no more before
+  EXPECT_DOUBLE_EQ(half.y[9], 949);  // of 899 to 999
+  EXPECT_DOUBLE_EQ(rolling_quantile(ramp(1000), 10, 101, 0.9).y[9], 989);
+  EXPECT_DOUBLE_EQ(rolling_quantile(ramp(30), 400, 1, 0).y[29], 20);  // ten points at least
+  Curve gap;
+  gap.add(1, NAN);
+  EXPECT_TRUE(std::isnan(rolling_quantile(gap, 10, 10, 0.5).y[0]));
 }
 
 TEST(Curves, KeepTheirSpikesInTheOutline) {
@@ -167,13 +236,81 @@ TEST(SvgPlot, APointAloneIsSeen) {
   EXPECT_EQ(count_of(figure_of(Plot{.id = "p", .series = {{"s", curve}}}), "<circle"), 1u);
 }
 
-TEST(SvgPlot, HasALegendForMoreThanOneSeries) {
+TEST(EndLabels, MoveApartAsLittleAsTheyMust) {
+  using Places = std::vector<double>;
+  EXPECT_EQ(spread_out({10, 40, 90}, 12, 0, 100), (Places{10, 40, 90}));
+  EXPECT_EQ(spread_out({50, 50, 50}, 12, 0, 100), (Places{38, 50, 62}));
+  EXPECT_EQ(spread_out({20, 50, 52}, 12, 0, 100), (Places{20, 45, 57}));
+  EXPECT_EQ(spread_out({99, 100}, 12, 0, 100), (Places{88, 100}));
+  EXPECT_EQ(spread_out({0, 1, 2}, 12, 0, 100), (Places{0, 12, 24}));
+  EXPECT_EQ(spread_out({0, 0, 0, 90, 95, 100}, 20, 0, 100), (Places{0, 20, 40, 60, 80, 100}));
+  EXPECT_TRUE(spread_out({}, 12, 0, 100).empty());
+}
+
+TEST(EndLabels, KeepBeginAndEndOfALongName) {
+  EXPECT_EQ(shortened("halving-doubling", 16), "halving-doubling");
+  EXPECT_EQ(shortened("runs/first/a-long-name", 9), "runs\u2026name");
+  EXPECT_EQ(shortened("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 5), "\u00e4\u00f6\u2026\u00f6\u00fc");
+}
+
+/// The places of the names of lines, from the top down.
+std::vector<double> name_places(const std::string& html) {
+  std::vector<double> places;
+  for (auto at = html.find("<text class=\"name"); at != html.npos;
+       at = html.find("<text class=\"name", at + 1)) {
+    places.push_back(std::stod(html.substr(html.find(" y=\"", at) + 4)));
+  }
+  return places;
+}
+
+TEST(SvgPlot, NamesItsLinesAtTheirEndsOneBelowTheOther) {
   const Series line{"one", ramp(3)};
-  EXPECT_EQ(figure_of(Plot{.id = "p", .series = {line}}).find("legend"), std::string::npos);
-  const std::string two = figure_of(Plot{
-      .id = "p", .series = {line, {"faint one", ramp(3), 0, Look::faint}, {"two", ramp(3), 1}}});
-  EXPECT_EQ(count_of(two, "<li>"), 2u);
-  EXPECT_EQ(two.find("faint one"), two.npos);
+  EXPECT_TRUE(name_places(figure_of(Plot{.id = "p", .series = {line}})).empty());
+  Plot plot{.id = "p", .series = {line, {"faint one", ramp(3), 0, Look::faint}}};
+  plot.series.push_back({.name = "quiet one", .curve = ramp(3), .named = false});
+  plot.series.push_back({.name = "empty one"});
+  for (const char* name : {"<two>", "three"}) plot.series.push_back({name, ramp(3), kGrey});
+  const std::string html = figure_of(plot);
+  EXPECT_EQ(html.find("legend"), html.npos);
+  for (const char* name : {"faint one", "quiet one", "empty one", "<two>"}) {
+    EXPECT_EQ(html.find(std::string(name) + "<title>"), html.npos) << name;
+  }
+  EXPECT_NE(html.find("&lt;two&gt;<title>"), html.npos);
+  EXPECT_EQ(count_of(html, "class=\"name c0 strong\""), 1u);
+  const std::vector<double> places = name_places(html);
+  ASSERT_EQ(places.size(), 3u);
+  EXPECT_GE(places[1] - places[0], 13.5);
+  EXPECT_GE(places[2] - places[1], 13.5);
+}
+
+TEST(SvgPlot, NamesAsManyLinesAsHaveRoomAndThoseThatStandOutFirst) {
+  Plot plot{.id = "p", .note = "n"};
+  for (int i = 0; i < 40; ++i) plot.series.push_back({fmt::format("s{}", i), ramp(3), kGrey});
+  plot.series.back().color = kBest;
+  const std::string html = figure_of(plot);
+  const std::vector<double> places = name_places(html);
+  EXPECT_GE(places.size(), 12u);
+  EXPECT_NE(html.find(">s39<title>"), html.npos);
+  EXPECT_NE(html.find(fmt::format("n; the pointer names {} more", 40 - places.size())), html.npos);
+  EXPECT_LE(places.back(), 228.1);  // the plot's bottom
+}
+
+TEST(SvgPlot, DrawsGreyLinesBelowTheOthers) {
+  const std::string html =
+      figure_of(Plot{.id = "p", .series = {{"best", ramp(3), kBest}, {"other", ramp(3), kGrey}}});
+  EXPECT_GT(html.find("class=\"series c0\""), html.find("class=\"series c7\""));
+}
+
+TEST(SvgPlot, ShowsASpreadThatDoesNotFlattenTheLine) {
+  Series line{"s", ramp(4)};
+  line.low = {-0.1, 0.9, NAN, 2.9};
+  line.high = {0.1, 1e6, 2.1, 3.1};
+  const std::string html = figure_of(Plot{.id = "p", .series = {line}});
+  const std::string band = html.substr(html.find("class=\"band c0\""));
+  EXPECT_EQ(count_of(band.substr(0, band.find("/>")), "M"), 2u);  // the gap
+  EXPECT_EQ(band.find("nan"), band.npos);
+  EXPECT_NE(html.find("data-yrange=\"-0.1,3.3,0\""), html.npos) << html;
+  EXPECT_EQ(figure_of(Plot{.id = "p", .series = {{"s", ramp(4)}}}).find("band"), html.npos);
 }
 
 TEST(SvgPlot, SaysThatThereIsNothing) {
@@ -195,6 +332,11 @@ TEST(Html, EscapesWhatWouldBeMarkupAndMendsWhatIsNoText) {
   EXPECT_EQ(escaped("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
   EXPECT_EQ(escaped("caf\xC3\xA9 \xFF\x01"), "caf\xC3\xA9 \\xff\\x01");
   EXPECT_EQ(escaped("\xE2\x82"), "\\xe2\\x82");  // breaks off
+}
+
+TEST(Html, FoldsWhatFewLookAt) {
+  EXPECT_EQ(folded("a < b", "<p>c</p>"),
+            "<details><summary>a &lt; b</summary>\n<p>c</p></details>\n");
 }
 
 TEST(Html, PutsBytesIntoAnAddress) {

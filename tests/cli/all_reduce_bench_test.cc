@@ -318,13 +318,39 @@ TEST_F(AllReduceReport, HoldsEveryPlotAndTableAndAsksNothingOfTheNetwork) {
     EXPECT_TRUE(has_id(html, id)) << id;
   }
   EXPECT_TRUE(
-      holds(html, {"<h2>2 ranks, f32 sum in place</h2>", "best of openmpi", "Machine copies",
+      holds(html, {"<h2>2 ranks, f32 sum in place</h2>", ">openmpi<title>", "Machine copies",
                    "openmpi linear &lt;b&gt;", ">16K<", "streaming stores"}));
   EXPECT_EQ(html.find("<b>"), std::string::npos);
   EXPECT_EQ(html.find("nothing was recorded"), std::string::npos);
   EXPECT_EQ(html.find("src="), std::string::npos);
   EXPECT_EQ(html.find("url("), std::string::npos);
   EXPECT_TRUE(holds(outcome_.out, {"2 ranks, f32 sum, by --with", "all of 2 ranks", "wrote "}));
+}
+
+TEST_F(AllReduceReport, BeginsWithTheAnswerAndFoldsTheRows) {
+  const std::string html = make();
+  for (const char* ranks : {"2", "3"}) {
+    EXPECT_TRUE(std::regex_search(html, std::regex("<h1[^>]*>Here, " + std::string(ranks) +
+                                                   " ranks: [^<]*[a-z-]+ (at|from|up)")));
+  }
+  EXPECT_LT(html.find("<h1"), html.find("<h2"));
+  const std::size_t rows = html.find("id=\"figures\"");
+  const std::size_t fold = html.rfind("<details>", rows);
+  ASSERT_NE(fold, html.npos);
+  EXPECT_GT(html.find("</details>", fold), rows);
+}
+
+TEST_F(AllReduceReport, NamesEachModelsLatencyAndBandwidthAboveItsPlot) {
+  const std::string html = make();
+  for (const std::string& strategy : local_strategies()) {
+    const std::regex title("id=\"model-1-" + strategy + "\"><figcaption>" + strategy +
+                           ": [0-9.e+-]+ µs(, [0-9.e+-]+ GB/s)? <small>off by ");
+    if (has_id(html, "model-1-" + strategy)) {
+      EXPECT_TRUE(std::regex_search(html, title)) << strategy;
+    }
+  }
+  EXPECT_TRUE(has_id(html, "model-1-ring"));
+  EXPECT_NE(html.find("class=\"band c"), html.npos);
 }
 
 // Leaves each plot's width, what a read-out says, and whether the page overflows.
@@ -343,10 +369,11 @@ constexpr const char* kProbe = R"js(
 TEST_F(AllReduceReport, WorksInABrowserWideAndNarrow) {
   make();
   for (const int width : {1280, 500}) {
-    const Opened opened = open_in_browser(page(), kProbe, width);
+    const Opened opened = open_in_browser(page(), std::string(kProbe) + kProbeNames, width);
     if (!opened.could) GTEST_SKIP() << opened.why;
     EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
     EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    EXPECT_NE(opened.dom.find("data-names=\"\""), std::string::npos) << opened.dom.substr(0, 300);
     for (const std::string& id : plots()) {
       std::smatch probe;
       const std::regex pattern("id=\"" + id + "\"[^>]* data-probe=\"([0-9]+)\"");

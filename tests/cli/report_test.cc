@@ -102,10 +102,11 @@ constexpr const char* kProbe = R"js(
 TEST_F(Report, WorksInABrowserWideAndNarrow) {
   page_of({run(), run()});
   for (const int width : {1280, 500}) {
-    const Opened opened = open_in_browser(page(), kProbe, width);
+    const Opened opened = open_in_browser(page(), std::string(kProbe) + kProbeNames, width);
     if (!opened.could) GTEST_SKIP() << opened.why;
     EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 300);
     EXPECT_NE(opened.dom.find("data-overflow=\"no\""), std::string::npos) << width;
+    EXPECT_NE(opened.dom.find("data-names=\"\""), std::string::npos) << opened.dom.substr(0, 300);
     for (const std::string& id : kPlots) {
       const auto size =
           matches(opened.dom, "id=\"" + id + "\"[^>]* data-probe=\"([0-9]+) by [0-9]+\"");
@@ -125,8 +126,68 @@ TEST_F(Report, ComparesSeveralRuns) {
   EXPECT_TRUE(has_id(html, "runs"));
   EXPECT_TRUE(has_id(html, "confusion"));
   EXPECT_TRUE(has_id(html, "confusion-2"));
-  EXPECT_EQ(matches(html, "data-name=\"(copy)\"").size(), 5u);  // loss, accuracy, rate, norm, speed
-  EXPECT_EQ(matches(html, "data-name=\"(copy, test)\"").size(), 1u);
+  // Both losses, accuracy, rate, norm, speed; and the loss in training beside that of the test.
+  EXPECT_EQ(matches(html, "data-name=\"(copy)\"").size(), 6u);
+  EXPECT_EQ(matches(html, "data-name=\"(copy, training)\"").size(), 1u);
+}
+
+TEST_F(Report, BeginsWithTheAnswer) {
+  const std::string answer = "mlp on synthetic: [0-9.]+\u00a0% in [0-9.:]+\u00a0(?:s|min)";
+  EXPECT_EQ(matches(page_of({run()}), "<h1>(" + answer + ")</h1>").size(), 1u);
+  const fs::path other = copy_of_run();
+  std::string lines = read_file(other / "metrics.jsonl");
+  lines = std::regex_replace(lines, std::regex("\"test_accuracy\":[0-9.e-]+"),
+                             "\"test_accuracy\":0.9876");
+  write_file(other / "metrics.jsonl", lines);
+  EXPECT_EQ(
+      matches(
+          page_of({run(), other.string()}),
+          "<h1>mlp on synthetic: copy is best, (98\\.8)\u00a0% in [0-9.:]+\u00a0(?:s|min); run, "
+          "[0-9.]+\u00a0% in [0-9.:]+\u00a0(?:s|min)</h1>")
+          .size(),
+      1u);
+}
+
+TEST_F(Report, OfSeveralRunsTheBestAndTheFirstStandOut) {
+  std::vector<std::string> runs{run()};
+  for (const char* name : {"b", "c"}) {
+    runs.push_back(own_ / name);
+    fs::copy(run(), runs.back(), fs::copy_options::recursive);
+  }
+  const fs::path best = fs::path(runs[2]) / "metrics.jsonl";
+  write_file(best, std::regex_replace(read_file(best), std::regex("\"test_accuracy\":[0-9.e-]+"),
+                                      "\"test_accuracy\":0.9876"));
+  const std::string html = page_of(runs);
+  for (const auto& [name, color] : {std::pair{"run", "1"}, {"b", "7"}, {"c", "0"}}) {
+    EXPECT_TRUE(holds(html, {"<i class=\"swatch c" + std::string(color) + "\"></i>" + name}));
+    EXPECT_TRUE(
+        holds(html, {"class=\"series c" + std::string(color) + "\" data-name=\"" + name + "\""}));
+  }
+}
+
+TEST_F(Report, ShowsWhatDiffersFromTheDefaultsAndFoldsTheRest) {
+  const std::string html = page_of({run()});
+  const std::string table = html.substr(html.find("id=\"settings\""));
+  const std::string settings = table.substr(0, table.find("</table>"));
+  EXPECT_TRUE(holds(settings, {"<td>epochs</td><td class=\"changed\">3</td><td>6</td>",
+                               "<td>batch-size</td><td class=\"changed\">64</td><td>128</td>",
+                               "<td>replicas</td><td class=\"changed\">2</td><td>1</td>"}));
+  for (const char* usual : {"<td>lr<", "<td>model<", "<td>out<", "<td>momentum<"}) {
+    EXPECT_EQ(settings.find(usual), settings.npos) << usual;
+  }
+  const std::size_t whole = html.find("<pre>");
+  ASSERT_NE(whole, html.npos);
+  EXPECT_LT(html.rfind("<details>", whole), whole);
+  EXPECT_GT(html.find("</details>", whole), whole);
+}
+
+TEST_F(Report, OfAModelThatIsNotKnownShowsNoDifferences) {
+  const fs::path other = copy_of_run();
+  write_file(other / "run.json", std::regex_replace(read_file(other / "run.json"),
+                                                    std::regex("\"mlp\""), "\"of-mine\""));
+  const std::string html = page_of({other.string()});
+  EXPECT_FALSE(has_id(html, "settings"));
+  EXPECT_TRUE(holds(html, {"The whole configuration"}));
 }
 
 TEST_F(Report, ARunThatHasNotEndedIsShownByItsState) {

@@ -1,0 +1,120 @@
+#include "app/report/all_reduce_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "app/report/all_reduce_groups.h"
+#include "bench/all_reduce/sizes.h"
+
+namespace ringlet::app::report {
+
+namespace {
+
+constexpr double kAsFast = 1.1;
+constexpr std::size_t kMostStretches = 3;  // that a sentence can bear
+
+/// Neighbouring sizes at which a strategy is as fast as any.
+struct Lead {
+  const bench::Series* series = nullptr;
+  std::size_t begin = 0, end = 0;  // in the list of sizes; end is behind the last
+  std::size_t length() const { return end - begin; }
+};
+
+/// "8 KiB"; no line ends within it.
+std::string in_words(std::int64_t bytes) {
+  const std::string text = bench::size_text(bytes);
+  if (std::isdigit(static_cast<unsigned char>(text.back())) != 0) return text + "\u00a0bytes";
+  return fmt::format("{}\u00a0{}iB", text.substr(0, text.size() - 1), text.back());
+}
+
+double fastest_at(const Group& group, std::int64_t bytes) {
+  double fastest = median_of(*group.front(), bytes);
+  for (const bench::Series* series : group) fastest = std::min(fastest, median_of(*series, bytes));
+  return fastest;
+}
+
+/// From `begin` on, the strategy that stays as fast as any for the most sizes.
+Lead longest_from(std::size_t begin, const Group& group, const std::vector<std::int64_t>& sizes) {
+  Lead longest;
+  for (const bench::Series* series : group) {
+    Lead lead{series, begin, begin};
+    while (lead.end < sizes.size() &&
+           median_of(*series, sizes[lead.end]) <= kAsFast * fastest_at(group, sizes[lead.end])) {
+      ++lead.end;
+    }
+    if (lead.length() > longest.length()) longest = lead;
+  }
+  return longest;
+}
+
+/// As few as cover all sizes.
+std::vector<Lead> leads_of(const Group& group, const std::vector<std::int64_t>& sizes) {
+  std::vector<Lead> leads;
+  for (std::size_t i = 0; i < sizes.size(); i = leads.back().end) {
+    leads.push_back(longest_from(i, group, sizes));
+  }
+  return leads;
+}
+
+std::string range_of(const Lead& lead, const std::vector<std::int64_t>& sizes) {
+  const std::string first = in_words(sizes[lead.begin]), last = in_words(sizes[lead.end - 1]);
+  if (lead.length() == sizes.size()) return sizes.size() == 1 ? "at " + first : "at every size";
+  if (lead.end == sizes.size()) return "from " + first;
+  if (lead.begin == 0) return "up to " + last;
+  return lead.length() == 1 ? "at " + first : fmt::format("from {} to {}", first, last);
+}
+
+/// ", 3.1 times as fast as the ring at 32 KiB": where the ring is furthest behind.
+std::string beside_ring(const Lead& lead, const bench::Series* ring,
+                        const std::vector<std::int64_t>& sizes) {
+  if (ring == nullptr || ring == lead.series) return "";
+  double most = 0;
+  std::int64_t at = 0;
+  for (std::size_t i = lead.begin; i < lead.end; ++i) {
+    const double times = median_of(*ring, sizes[i]) / median_of(*lead.series, sizes[i]);
+    if (!std::isfinite(times) || times <= most) continue;
+    most = times;
+    at = sizes[i];
+  }
+  if (at == 0) return "";
+  constexpr double kWithoutDecimals = 10;
+  return fmt::format(", {:.{}f} times as fast as the ring at {}", most,
+                     most < kWithoutDecimals ? 1 : 0, in_words(at));
+}
+
+/// Of a strategy that has no other beside it.
+std::string alone(const bench::Series& series, const std::string& name) {
+  const auto widest =
+      std::max_element(series.curve.begin(), series.curve.end(),
+                       [](const auto& a, const auto& b) { return a.busbw_gbs() < b.busbw_gbs(); });
+  return fmt::format("{}, up to {:.3g} GB/s of bus bandwidth, at {}", name, widest->busbw_gbs(),
+                     in_words(widest->bytes));
+}
+
+}  // namespace
+
+std::string answer_of(const bench::Comparison& comparison) {
+  const std::vector<Group> groups = groups_of(comparison);
+  const Group& all = groups.front();
+  const Group group = fixed_strategies(all);
+  const std::string who = groups.size() > 1 ? name_of(groups, all) + " " : "";
+  if (group.size() == 1) return alone(*group.front(), who + name_in(all, *group.front()));
+  const std::vector<std::int64_t> sizes = sizes_in(group);
+  const std::vector<Lead> leads = leads_of(group, sizes);
+  const auto shorter = [](const Lead& a, const Lead& b) { return a.length() < b.length(); };
+  // Of equals the last: large messages take the time.
+  const auto main = std::max_element(leads.rbegin(), leads.rend(), shorter);
+  std::string text = fmt::format("{}{} {}{}", who, name_in(all, *main->series),
+                                 range_of(*main, sizes), beside_ring(*main, ring_of(all), sizes));
+  if (leads.size() > kMostStretches) return text;
+  for (const Lead& lead : leads) {
+    if (&lead == &*main) continue;
+    text += fmt::format("; {} {}", name_in(all, *lead.series), range_of(lead, sizes));
+  }
+  return text;
+}
+
+}  // namespace ringlet::app::report

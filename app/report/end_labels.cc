@@ -1,0 +1,106 @@
+#include "app/report/end_labels.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/report/html.h"
+#include "app/report/svg_frame.h"
+#include "app/report/svg_plot.h"
+
+namespace ringlet::app::report {
+
+namespace {
+
+// In the drawing's units, for the larger letters that a telephone gets (page_style.cc).
+constexpr double kLine = 13.8;
+constexpr double kCharacter = 7.4;
+constexpr double kLeader = 14;  // from a line's end to its name
+constexpr std::size_t kMostCharacters = 22;
+
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+std::size_t characters_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// Where character `index` of the text begins.
+std::size_t place_of(const std::string& text, std::size_t index) {
+  std::size_t seen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins_character(text[i]) && seen++ == index) return i;
+  }
+  return text.size();
+}
+
+void draw_label(std::string& svg, const EndLabel& label, double right, double y) {
+  const char* strong = label.color == kGrey ? "" : " strong";
+  print(svg, "<path class=\"leader c{}\" d=\"M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}\"/>", label.color,
+        label.x, label.y, right, right + kLeader - 4, y);
+  print(svg, "<text class=\"name c{}{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}<title>{}</title></text>\n",
+        label.color, strong, right + kLeader, y, escaped(shortened(label.name, kMostCharacters)),
+        escaped(label.name));
+}
+
+}  // namespace
+
+// Without the gaps the places need only stay in order. Neighbours that are out of order share their
+// mean, which is the nearest for all of them.
+std::vector<double> spread_out(std::vector<double> wanted, double gap, double low, double high) {
+  struct Block {
+    double sum;
+    std::size_t count;
+    double mean() const { return sum / static_cast<double>(count); }
+  };
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Block block{wanted[i] - gap * static_cast<double>(i), 1};
+    while (!blocks.empty() && blocks.back().mean() >= block.mean()) {
+      block = {block.sum + blocks.back().sum, block.count + blocks.back().count};
+      blocks.pop_back();
+    }
+    blocks.push_back(block);
+  }
+  const double last = high - gap * (static_cast<double>(wanted.size()) - 1);
+  std::size_t i = 0;
+  for (const Block& block : blocks) {
+    const double place = std::max(low, std::min(block.mean(), last));
+    for (std::size_t k = 0; k < block.count; ++k, ++i) {
+      wanted[i] = place + gap * static_cast<double>(i);
+    }
+  }
+  return wanted;
+}
+
+std::string shortened(const std::string& name, std::size_t characters) {
+  const std::size_t length = characters_of(name);
+  if (length <= characters) return name;
+  const std::size_t tail = characters / 2, head = characters - 1 - tail;
+  return name.substr(0, place_of(name, head)) + "\u2026" +
+         name.substr(place_of(name, length - tail));
+}
+
+double room_for(const std::vector<EndLabel>& labels) {
+  std::size_t longest = 0;
+  for (const EndLabel& label : labels) {
+    longest = std::max(longest, std::min(kMostCharacters, characters_of(label.name)));
+  }
+  return kLeader + kCharacter * static_cast<double>(longest);
+}
+
+std::size_t draw_end_labels(std::string& svg, std::vector<EndLabel> labels, double right) {
+  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) {
+    return (a.color != kGrey) > (b.color != kGrey);
+  });
+  constexpr auto kMost = static_cast<std::size_t>((kBottom - kTop) / kLine) + 1;
+  const std::size_t unnamed = labels.size() - std::min(labels.size(), kMost);
+  labels.resize(labels.size() - unnamed);
+  std::stable_sort(labels.begin(), labels.end(),
+                   [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
+  std::vector<double> places;
+  for (const EndLabel& label : labels) places.push_back(label.y);
+  places = spread_out(std::move(places), kLine, kTop, kBottom);
+  for (std::size_t i = 0; i < labels.size(); ++i) draw_label(svg, labels[i], right, places[i]);
+  return unnamed;
+}
+
+}  // namespace ringlet::app::report

@@ -1,0 +1,104 @@
+// The sentence that the benchmark's page begins with, from figures made up for it.
+#include "app/report/all_reduce_answer.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "app/report/all_reduce_groups.h"
+#include "app/report/svg_plot.h"
+
+namespace ringlet::app::report {
+namespace {
+
+using Rows = std::vector<bench::Measurement>;
+
+/// A strategy's microseconds at 1K, 4K, 16K, ...; one that is 0 was not measured.
+void add(Rows& rows, const char* strategy, std::initializer_list<double> times,
+         const char* engine = "ringlet") {
+  std::int64_t bytes = 1024;
+  for (const double time : times) {
+    bench::Measurement row;
+    row.engine = engine;
+    row.strategy = strategy;
+    row.ranks = 2;
+    row.bytes = bytes;
+    row.median_us = row.min_us = row.p99_us = time;
+    if (time > 0) rows.push_back(row);
+    bytes *= 4;
+  }
+}
+
+/// With the spaces that no line ends at as spaces.
+std::string answer(const Rows& rows) {
+  std::string text = answer_of(bench::compare(rows).front());
+  for (auto at = text.find("\u00a0"); at != text.npos; at = text.find("\u00a0")) {
+    text.replace(at, std::string("\u00a0").size(), " ");
+  }
+  return text;
+}
+
+TEST(AllReduceAnswer, NamesTheFastestItsSizesAndHowFarTheRingIsBehind) {
+  Rows rows;
+  add(rows, "ring", {2, 4, 12, 30});
+  add(rows, "doubling", {1, 2, 9, 40});
+  add(rows, "two-shot", {2, 3, 4, 20});
+  EXPECT_EQ(answer(rows),
+            "two-shot from 16 KiB, 3.0 times as fast as the ring at 16 KiB; doubling up to 4 KiB");
+}
+
+TEST(AllReduceAnswer, CallsATenthAsFast) {
+  Rows rows;
+  add(rows, "ring", {2, 4, 8});
+  add(rows, "two-shot", {1.05, 2, 4.2});
+  add(rows, "one-shot", {1, 3, 4});
+  EXPECT_EQ(answer(rows), "two-shot at every size, 2.0 times as fast as the ring at 4 KiB");
+}
+
+TEST(AllReduceAnswer, TakesAutoForNoStrategy) {
+  Rows rows;
+  add(rows, "auto", {1, 1, 1});
+  add(rows, "ring", {2, 2, 2});
+  add(rows, "naive", {3, 3, 3});
+  EXPECT_EQ(answer(rows), "ring at every size");
+}
+
+TEST(AllReduceAnswer, OfOneStrategySaysWhatItReaches) {
+  Rows rows;
+  add(rows, "ring", {1.024, 2.048});
+  EXPECT_EQ(answer(rows), "ring, up to 2 GB/s of bus bandwidth, at 4 KiB");
+}
+
+TEST(AllReduceAnswer, NamesTheEngineWhereThereAreSeveral) {
+  Rows rows;
+  add(rows, "ring", {2});
+  add(rows, "naive", {1});
+  add(rows, "ring", {0.5}, "openmpi");
+  EXPECT_EQ(answer(rows), "ringlet naive at 1 KiB, 2.0 times as fast as the ring at 1 KiB");
+}
+
+TEST(AllReduceAnswer, DoesNotListWhatChangesFromSizeToSize) {
+  Rows rows;
+  add(rows, "naive", {1, 2, 1, 2, 0.5});
+  add(rows, "tree", {2, 1, 2, 1, 1});
+  EXPECT_EQ(answer(rows), "naive from 256 KiB");
+}
+
+TEST(AllReduceGroups, OnlyTheBestAndTheRingStandOut) {
+  Rows rows;
+  add(rows, "naive", {1, 0, 0});  // quick where it was measured
+  add(rows, "ring", {2, 4, 8});
+  add(rows, "tree", {3, 3, 3});
+  add(rows, "auto", {1, 1, 1});
+  const bench::Comparison comparison = bench::compare(rows).front();
+  const Group group = groups_of(comparison).front();
+  EXPECT_EQ(best_strategy(group).label, "tree");
+  std::vector<int> colors;
+  for (const bench::Series* series : group) colors.push_back(color_of(group, *series));
+  EXPECT_EQ(colors, (std::vector<int>{kGrey, kBaseline, kBest, kGrey}));
+}
+
+}  // namespace
+}  // namespace ringlet::app::report
