@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "app/cli/checks.h"
 #include "app/cli/effective_config.h"
-#include "app/cli/empty_values.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/help.h"
 #include "app/cli/processes.h"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <optional>
 
-#include "app/cli/neighbours.h"
 #include "app/cli/suggest.h"
 #include "data/open_dataset.h"
 #include "kernels/device.h"

@@ -1,9 +1,8 @@
-#include "app/cli/empty_values.h"
-
 #include <fmt/format.h>
 
 #include <string_view>
 
+#include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 
 namespace ringlet::app {

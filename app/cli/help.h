@@ -35,6 +35,10 @@ std::string flag_text(const CLI::Option& option);
 /// What --help prints of `command`.
 std::string help_of(const CLI::App& command);
 
+/// The manual page, ringlet(1), from the commands and flags of `program`, in the macros of man(7):
+/// ringlet help --man | man -l -
+std::string man_page(const CLI::App& program);
+
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name,

@@ -1,4 +1,3 @@
-#include "app/cli/man_page.h"
 
 #include <fmt/format.h>
 

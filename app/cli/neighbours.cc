@@ -1,8 +1,8 @@
-#include "app/cli/neighbours.h"
-
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+
+#include "app/cli/suggest.h"
 
 namespace ringlet::app {
 

@@ -7,8 +7,8 @@
 #include <cctype>
 #include <string_view>
 
+#include "app/cli/checks.h"
 #include "app/cli/config.h"
-#include "app/cli/empty_values.h"
 #include "app/cli/suggest.h"
 #include "comm/processes/launch.h"
 #include "train/files/one_line.h"

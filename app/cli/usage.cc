@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "app/cli/neighbours.h"
 #include "app/cli/suggest.h"
 
 namespace ringlet::app {

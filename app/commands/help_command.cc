@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "app/cli/help.h"
-#include "app/cli/man_page.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/completion/completion.h"

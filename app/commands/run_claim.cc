@@ -3,6 +3,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
+#include "app/commands/checkpoint.h"
 #include "train/files/atomic_file.h"
 
 namespace ringlet::app {
@@ -35,11 +36,6 @@ bool names_own_metrics(const train::Files& files) {
 }
 
 }  // namespace
-
-fs::path run_of(const fs::path& state) {
-  if (state.filename() != "state") return state;
-  return state.has_parent_path() ? state.parent_path() : fs::path(".");
-}
 
 void RunClaim::resumed(const train::Files& files) {
   if (files.resume.empty()) return;

@@ -11,9 +11,6 @@
 
 namespace ringlet::app {
 
-/// The folder of the run whose state lies in `state`.
-std::filesystem::path run_of(const std::filesystem::path& state);
-
 /// To be made in the first of a run's processes, and kept until the run has ended.
 class RunClaim {
  public:

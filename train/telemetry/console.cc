@@ -235,8 +235,8 @@ void print_evaluation(std::FILE* out, const Evaluation& evaluation,
         count.samples == 0 ? "-"
                            : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count.right) /
                                                          static_cast<double>(count.samples));
-    fmt::print(out, "{:<{}}   {:6}  {:5}   {:>8}\n", names[k], width, count.right,
-               count.samples, share);
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:>8}\n", names[k], width, count.right, count.samples,
+               share);
   }
   fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,
              evaluation.samples, 100 * evaluation.accuracy(), evaluation.loss);
