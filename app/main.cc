@@ -18,8 +18,8 @@
 #include "app/cli/settings.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
+#include "app/cli/version.h"
 #include "app/commands.h"
-#include "train/version.h"
 
 namespace ringlet::app {
 
@@ -29,8 +29,11 @@ void describe(CLI::App& app, Action& action) {
   app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "show this and end");
   app.set_help_all_flag("--help-all", "show every flag and end");
-  app.set_version_flag("--version", std::string("ringlet ") + train::kVersion,
-                       "show the version and end");
+  // Flags are read in this order, and --version ends the reading.
+  auto json = std::make_shared<bool>(false);
+  CLI::Option* as_json = app.add_flag("--json", *json, "with --version: for programs");
+  as_json->needs(app.set_version_flag(
+      "--version", [json] { return version_text(*json); }, "show the version and end"));
   app.require_subcommand(1);
   app.footer(
       "A flag can also be set in a TOML file (--config FILE: batch-size = 256) and by a variable "

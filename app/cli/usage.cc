@@ -90,7 +90,8 @@ std::string explain(const CLI::App& app, const CLI::ParseError& error) {
     return fmt::format("{} {}", message, pointer_to_help(command));
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return explain_count(message);
-  return replaced(message, " excludes ", " cannot be combined with ");
+  return replaced(replaced(message, " excludes ", " cannot be combined with "), " requires ",
+                  " needs ");
 }
 
 }  // namespace ringlet::app

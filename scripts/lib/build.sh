@@ -46,8 +46,10 @@ build() {
     grep -E -A 4 -m 4 'error:|undefined reference' "$log" >&2 || tail -n 40 "$log" >&2
     return 1
   fi
-  # Silent when there was nothing to do.
-  grep -q 'no work to do' "$log" || say "building $preset: $((SECONDS - start)) s"
+  # Silent when there was nothing to do; each build looks up the commit.
+  local steps
+  steps=$(grep '^\[[1-9]' "$log" | grep -v 'Looking up the commit') || true
+  [[ -z $steps ]] || say "building $preset: $((SECONDS - start)) s"
 }
 
 # Ninja's "[12/34] ..." lines as one line that is written over; nothing where there is no terminal.

@@ -194,6 +194,7 @@ std::vector<Provocation> provocations() {
       usage({"train", "--resume", "a", "--init", "b"}),
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
+      usage({"--json", "devices"}),
       usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),

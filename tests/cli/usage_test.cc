@@ -1,6 +1,7 @@
 // Command lines that cannot be: one line that names the flag and the remedy, exit code 2; and what
 // --help and --version print.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
@@ -92,6 +93,7 @@ const WrongLine kWrongLines[] = {
      {"'resnet50'", "did you mean lenet, or a model of your own (docs/library.md)?"}},
     {"OthersData", {"train", "--data", "mnist"}, {"the folder with MNIST's files?"}},
     {"OthersType", {"bench", "all-reduce", "--type", "float32"}, {"did you mean f32?"}},
+    {"JsonOfNothing", {"--json", "devices"}, {"--json needs --version"}},
     {"HelpOfNothing", {"help", "trian"}, {"'trian' is not known to 'ringlet'", "train?"}},
     {"HelpOfNothingBelow", {"help", "bench", "tran"}, {"'tran' is not known to 'ringlet bench'"}},
 };
@@ -266,6 +268,23 @@ TEST(Version, IsOneLine) {
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(outcome.out.starts_with("ringlet 0."));
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+}
+
+TEST(Version, ForProgramsSaysWhatWasBuiltAndHow) {
+  for (const Arguments& line : {Arguments{"--version", "--json"}, {"--json", "--version"}}) {
+    const Outcome outcome = ringlet(line, {.environment = {{"RINGLET_ISA", "portable"}}});
+    ASSERT_TRUE(succeeds(outcome));
+    const auto json = nlohmann::json::parse(outcome.out);
+    EXPECT_TRUE(std::regex_match(json.at("version").get<std::string>(), std::regex("0\\..+")));
+    const nlohmann::json& commit = json.at("commit");
+    EXPECT_TRUE(commit.is_null() ||
+                std::regex_match(commit.get<std::string>(), std::regex("[0-9a-f]{40}(-dirty)?")))
+        << commit;
+    EXPECT_TRUE(
+        std::regex_match(json.at("compiler").get<std::string>(), std::regex("[A-Za-z]+ [0-9.]+")));
+    EXPECT_TRUE(json.at("cuda").is_null() || json.at("cuda").is_string());
+    EXPECT_EQ(json.at("instruction_set"), "portable");
+  }
 }
 
 }  // namespace

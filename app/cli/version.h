@@ -1,0 +1,12 @@
+// What --version prints.
+#pragma once
+
+#include <string>
+
+namespace ringlet::app {
+
+/// "ringlet 0.1.0"; or, for programs, a JSON object with the commit, the compiler, CUDA (null where
+/// the build has none) and the instruction set that CPU kernels use here.
+std::string version_text(bool as_json);
+
+}  // namespace ringlet::app
