@@ -5,7 +5,7 @@
 #   lib/cmake/ringlet/         find_package(ringlet): ringlet::kernels, ::nn, ::comm, ::data, ::train, and
 #                              ringlet::ringlet for all
 #   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
-#   share/                     completions for bash, zsh and fish
+#   share/                     completions for bash, zsh and fish; the manual page
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -61,16 +61,18 @@ install(FILES ${CMAKE_BINARY_DIR}/ringletConfig.cmake ${CMAKE_BINARY_DIR}/ringle
         DESTINATION ${package})
 install(EXPORT ringletTargets NAMESPACE ringlet:: DESTINATION ${package})
 
-# install_completion(SHELL FILE): what the program prints for this shell.
-function(install_completion shell file)
+# install_printed(FILE ARGUMENTS...): what the program prints with these arguments, as a file below the prefix.
+function(install_printed file)
+  list(JOIN ARGN " " arguments)
   install(CODE "
-    set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/${file}\")
+    set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${file}\")
     get_filename_component(folder \${file} DIRECTORY)
     file(MAKE_DIRECTORY \${folder})
     message(STATUS \"Writing: \${file}\")
-    execute_process(COMMAND $<TARGET_FILE:ringlet> completion ${shell} OUTPUT_FILE \${file}
+    execute_process(COMMAND $<TARGET_FILE:ringlet> ${arguments} OUTPUT_FILE \${file}
                     COMMAND_ERROR_IS_FATAL ANY)")
 endfunction()
-install_completion(bash bash-completion/completions/ringlet)
-install_completion(zsh zsh/site-functions/_ringlet)
-install_completion(fish fish/vendor_completions.d/ringlet.fish)
+install_printed(${CMAKE_INSTALL_DATADIR}/bash-completion/completions/ringlet completion bash)
+install_printed(${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_ringlet completion zsh)
+install_printed(${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d/ringlet.fish completion fish)
+install_printed(${CMAKE_INSTALL_MANDIR}/man1/ringlet.1 help --man)

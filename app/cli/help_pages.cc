@@ -60,7 +60,8 @@ const std::vector<HelpPage>& help_pages() {
         {"ringlet inspect trace.json", "where a traced run's time went"}}},
       {"ringlet devices", {{"ringlet devices --json", "for programs"}}},
       {"ringlet help",
-       {{"ringlet help bench train", "as ringlet bench train --help"}}},
+       {{"ringlet help bench train", "as ringlet bench train --help"},
+        {"ringlet help --man | man -l -", "the manual page, with every command and flag"}}},
   };
   return pages;
 }

@@ -94,8 +94,8 @@ std::string variable_of(const std::string& key) {
 bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 bool can_be_set(const CLI::Option& option) {
-  static const std::set<std::string> kOnlyTyped{"",        "help",   "help-all",
-                                                "version", "config", "print-config"};
+  static const std::set<std::string> kOnlyTyped{"",    "help",   "help-all",    "version",
+                                                "man", "config", "print-config"};
   return kOnlyTyped.count(key_of(option)) == 0;
 }
 

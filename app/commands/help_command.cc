@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/help.h"
+#include "app/cli/man_page.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/completion/completion.h"
@@ -13,6 +14,11 @@
 namespace ringlet::app {
 
 namespace {
+
+struct HelpFlags {
+  std::vector<std::string> words;
+  bool man = false;
+};
 
 /// The command that the words name, one below the other.
 const CLI::App& command_at(const CLI::App& app, const std::vector<std::string>& words) {
@@ -26,20 +32,22 @@ const CLI::App& command_at(const CLI::App& app, const std::vector<std::string>& 
   return *command;
 }
 
-int print_help(const CLI::App& app, const std::vector<std::string>& words) {
-  fmt::print("{}", help_of(command_at(app, words)));
+int print_help(const CLI::App& app, const HelpFlags& flags) {
+  fmt::print("{}", flags.man ? man_page(app) : help_of(command_at(app, flags.words)));
   return 0;
 }
 
 }  // namespace
 
 void add_help_command(CLI::App& app, Action& action) {
-  auto words = std::make_shared<std::vector<std::string>>();
+  auto flags = std::make_shared<HelpFlags>();
   CLI::App* command = app.add_subcommand("help", "show the help of a command, as --help does");
-  command->add_option("COMMAND", *words, "of which command, as bench train")
-      ->type_name(kCommandWords);
+  auto* words = command->add_option("COMMAND", flags->words, "of which command, as bench train")
+                    ->type_name(kCommandWords);
+  command->add_flag("--man", flags->man, "print the manual page of all commands, for man -l")
+      ->excludes(words);
   command->callback(
-      [words, &app, &action] { action = [words, &app] { return print_help(app, *words); }; });
+      [flags, &app, &action] { action = [flags, &app] { return print_help(app, *flags); }; });
 }
 
 }  // namespace ringlet::app

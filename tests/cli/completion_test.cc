@@ -56,6 +56,7 @@ const std::vector<Question>& questions() {
       {"ringlet bench train --js", {"--json"}, {"--init"}},
       {"ringlet completion ", {"bash", "zsh", "fish"}, {}},
       {"ringlet help b", {"bench"}, {"train"}},
+      {"ringlet help --", {"--man"}, {"--version", "--config"}},
   };
   return all;
 }

@@ -1,5 +1,6 @@
-// docs/command-line.md against the program: each section of a command names every flag that the
-// command has, and none that it has not.
+// docs/command-line.md and the manual page against the program: each section of a command names
+// every flag that the command has, and none that it has not.
+#include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -47,6 +48,27 @@ Names documented(const std::string& section) {
   return flags;
 }
 
+/// The flags that stand in bold in a section of the manual page.
+Names in_man_page(const std::string& page, const std::string& title) {
+  const auto begin = page.find("\n.SS " + title + "\n");
+  if (begin == std::string::npos) return {};
+  const auto end = std::min(page.find("\n.SS ", begin + 1), page.find("\n.SH ", begin + 1));
+  static const std::regex kTag("\n\\.TP\n\\\\fB([^\n ]*(?:, [^\n ]*)*)\\\\fR");
+  static const std::regex kFlag("(--[a-z0-9-]+)");
+  Names flags;
+  const std::string section = page.substr(begin, end - begin);
+  for (const std::string& tag : all_matches(section, kTag)) flags.merge(all_matches(tag, kFlag));
+  flags.erase("--help");
+  flags.erase("--help-all");
+  return flags;
+}
+
+/// Without the escapes of minus signs.
+std::string man_page() {
+  static const std::regex kMinus("\\\\-");
+  return std::regex_replace(ringlet({"help", "--man"}).out, kMinus, "-");
+}
+
 class Manual : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
@@ -60,6 +82,7 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
   ASSERT_NE(section, "") << "docs/command-line.md has no section on it";
   EXPECT_EQ(documented(section), flags_of(help.out))
       << "each flag needs a row in docs/command-line.md, in the section of its command";
+  EXPECT_EQ(in_man_page(man_page(), "ringlet " + GetParam()), flags_of(help.out));
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
@@ -71,6 +94,27 @@ INSTANTIATE_TEST_SUITE_P(Commands, Manual,
                            for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;
                            return name;
                          });
+
+TEST(ManPage, GivesTheExitCodesOfTheManual) {
+  const std::string table = section_of(read_file(RINGLET_MANUAL), "Exit codes");
+  const std::string page = man_page();
+  const std::string section = page.substr(page.find("\n.SH EXIT STATUS\n"));
+  static const std::regex kRow("\n\\| ([0-9][^|]*) \\|"), kTag("\n\\.TP\n([^\n]+)");
+  EXPECT_GE(all_matches(table, kRow).size(), 4u);
+  EXPECT_EQ(all_matches(table, kRow), all_matches(section, kTag));
+}
+
+TEST(ManPage, IsSetWithoutAWarning) {
+  if (Program(ShellLine{"command -v groff >/dev/null"}).wait().code != 0) {
+    GTEST_SKIP() << "there is no groff";
+  }
+  const Outcome outcome =
+      Program(ShellLine{RINGLET_PROGRAM " help --man | groff -man -ww -Tascii -P-cbu -rLL=80n"})
+          .wait();
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(holds(outcome.out, {"EXAMPLES", "EXIT STATUS", "ringlet bench all-reduce"}));
+}
 
 }  // namespace
 }  // namespace ringlet::testing

@@ -96,6 +96,7 @@ const WrongLine kWrongLines[] = {
     {"JsonOfNothing", {"--json", "devices"}, {"--json needs --version"}},
     {"HelpOfNothing", {"help", "trian"}, {"'trian' is not known to 'ringlet'", "train?"}},
     {"HelpOfNothingBelow", {"help", "bench", "tran"}, {"'tran' is not known to 'ringlet bench'"}},
+    {"HelpAndMan", {"help", "--man", "train"}, {"COMMAND cannot be combined with --man"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Usage, WrongLines, ::testing::ValuesIn(kWrongLines),
