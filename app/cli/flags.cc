@@ -395,10 +395,9 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->type_name("auto|on|off")
       ->capture_default_str()
       ->group(group);
-  app.add_option(
-         "--check-replicas", execution.check_replicas,
-         "compare the replicas, by a hash of each, every N steps as well; 0: never [after the "
-         "first step, at each epoch's end and before a state is saved]")
+  app.add_option("--check-replicas", execution.check_replicas,
+                 "compare the replicas, by a hash of each, every N steps as well; 0: never [after "
+                 "step 1, at each epoch's end, before a save]")
       ->check(whole_number(0))
       ->group(group);
 }
