@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 
 #include "comm/collectives.h"
 #include "comm/processes/hash.h"
@@ -144,6 +145,14 @@ void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::str
 void Communicator::barrier(Stream& stream, std::string_view name) {
   host_collective(stream, CollectiveKind::barrier, 0, name,
                   [this](Stream& host) { comm::barrier(transport_, host); });
+}
+
+void Communicator::await_all(Stream& stream, std::string_view name) {
+  stream.synchronize();  // the time-out is not to change under a collective
+  const double timeout = transport_.timeout_seconds();
+  transport_.set_timeout(std::numeric_limits<double>::infinity());
+  barrier(stream, name);  // where it throws, nobody waits for anybody any more
+  transport_.set_timeout(timeout);
 }
 
 std::vector<std::string> Communicator::gather_text(Stream& stream, const std::string& mine,

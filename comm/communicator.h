@@ -8,8 +8,8 @@
 //   reduce_scatter, all_gather,          what they throw comes out of Stream::synchronize() (or
 //   broadcast, all_to_all                of the call itself, where the stream runs in place).
 //                                        Data, name and communicator must live until then.
-//   barrier, require_*, gather_text      the host waits until `stream` is idle and then runs them
-//                                        on the calling thread, between host memories whatever the
+//   barrier, await_all, require_*,       the host waits until `stream` is idle and then runs them
+//   gather_text                          on the calling thread, between host memories whatever the
 //                                        stream's device; it gets the error.
 // All calls of one communicator must be ordered among themselves: made from one stream, or with a
 // synchronize() between two streams. Collectives that shall run side by side need a communicator
@@ -83,6 +83,9 @@ class Communicator {
 
   /// Returns when every rank has come here and the stream is idle.
   void barrier(Stream& stream, std::string_view name);
+  /// A barrier without a time-out: for the end of work that one rank does while the others wait,
+  /// such as a save on a slow disk. It still ends, with Aborted, where a rank fails or dies.
+  void await_all(Stream& stream, std::string_view name);
   /// Every rank's text, in the order of ranks; lengths may differ.
   std::vector<std::string> gather_text(Stream& stream, const std::string& mine,
                                        std::string_view name);

@@ -77,7 +77,9 @@ struct Execution {
   std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: as the others
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;
-  int check_replicas = 0;      ///< compare replicas every so many steps; 0: never
+  /// Compare the replicas, by a hash of each, every so many steps as well; 0: never. Without it, or
+  /// below 0: after the first step, at the end of each epoch and before a state is saved.
+  int check_replicas = -1;
   double comm_timeout = 60;    ///< seconds
   bool graph = true;           ///< CUDA: replay the step of a single replica as one captured graph
   bool tf32 = false;           ///< CUDA: see DeviceOptions

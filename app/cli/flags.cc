@@ -365,9 +365,9 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--check-replicas", execution.check_replicas,
-                 "compare the replicas' parameters byte by byte every N steps; 0: never")
+                 "compare the replicas, by a hash of each, every N steps as well; 0: never [after "
+                 "step 1, at each epoch's end, before a save]")
       ->check(whole_number(0))
-      ->capture_default_str()
       ->group(group);
 }
 

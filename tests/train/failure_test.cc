@@ -185,9 +185,30 @@ TEST(Failure, PlansThatDifferAreComparedBeforeTheFirstStep) {
   EXPECT_TRUE(testing::says(message, {"--lr", "0.05", "0.06", "2"}));
 }
 
-TEST(Failure, ReplicasThatHaveDriftedApartAreNamed) {
+struct Drift {
+  const char* name;
+  int check_replicas;
+  int save_every;
+  int before;  ///< the step that finds rank 1's parameters changed; steps count from 1
+  int found;   ///< after this step; four make an epoch
+};
+
+class Drifted : public ::testing::TestWithParam<Drift> {};
+
+/// Makes one of the parameters a little larger.
+void nudge(Device& device, Replica& replica) {
+  const View one = replica.parameters().values().slice(7, 8);
+  const float nudged = std::nextafter(read_scalar(device.compute(), one), 1.0F);
+  copy_from_host(device.compute(), &nudged, one);
+}
+
+TEST_P(Drifted, ReplicasAreNamed) {
+  const Drift& drift = GetParam();
+  const testing::TemporaryDirectory folder;
   TrainOptions options = small_options(3);
-  options.execution.check_replicas = 2;
+  options.execution.check_replicas = drift.check_replicas;
+  options.files.save_every = drift.save_every;
+  if (drift.save_every > 0) options.files.out = folder.path();
   const RunSetup setup = small_setup(options);
   int steps_done = 0;
   const std::string message = quick_message_of<comm::MismatchError>([&] {
@@ -195,22 +216,74 @@ TEST(Failure, ReplicasThatHaveDriftedApartAreNamed) {
         setup.options.execution,
         [&](Device& device, comm::Communicator& communicator) {
           TrainLoop loop(setup, device, communicator, {});
-          for (int step = 0; step < 4; ++step) {
-            if (step == 2 && communicator.rank() == 1) {
-              const float off =
-                  read_scalar(device.compute(), loop.replica().parameters().values().slice(7, 8));
-              const float nudged = std::nextafter(off, 1.0F);
-              copy_from_host(device.compute(), &nudged,
-                             loop.replica().parameters().values().slice(7, 8));
-            }
+          for (int step = 1; step <= 4; ++step) {
+            if (step == drift.before && communicator.rank() == 1) nudge(device, loop.replica());
             loop.step();
             if (communicator.rank() == 0) ++steps_done;
           }
         },
         nullptr);
   });
-  EXPECT_EQ(steps_done, 3);  // found after the fourth step
-  EXPECT_TRUE(testing::says(message, {"parameters after step 4", "rank 1", "ranks 0 and 2"}));
+  EXPECT_EQ(steps_done, drift.found - 1);
+  EXPECT_TRUE(testing::says(message, {"parameters after step " + std::to_string(drift.found),
+                                      "rank 1", "ranks 0 and 2"}));
+  if (drift.save_every > 0) {
+    EXPECT_EQ(read_state(folder.path()).progress.step, drift.found - drift.save_every)
+        << "the state of replicas that have drifted apart was kept";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(When, Drifted,
+                         ::testing::Values(Drift{"InTheFirstStep", -1, 0, 1, 1},
+                                           Drift{"InAnEpoch", -1, 0, 2, 4},
+                                           Drift{"BeforeASave", -1, 1, 2, 2},
+                                           Drift{"EverySoManySteps", 3, 0, 2, 3},
+                                           Drift{"EveryStep", 1, 0, 2, 2}),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(Failure, ReplicasMayDriftApartWhereNobodyCompares) {
+  TrainOptions options = small_options(2);
+  options.execution.check_replicas = 0;
+  const auto drift = [](TrainLoop& loop, Device& device, int rank) {
+    if (rank == 1) nudge(device, loop.replica());
+  };
+  EXPECT_TRUE(run(small_setup(options), {}, drift).result.finished);
+}
+
+/// A run of four steps on three replicas, whose first save takes longer than its time-out.
+class SlowDisk : public RunListener {
+ public:
+  TrainOptions options() const {
+    TrainOptions options = small_options(3);
+    options.execution.comm_timeout = kTimeout;
+    options.files.out = folder_.path();
+    options.files.save_every = 2;
+    return options;
+  }
+  void saved(const std::string& path) override {
+    if (!std::filesystem::is_directory(path)) return;
+    if (++saves == 1) std::this_thread::sleep_for(duration<double>(1.5 * kTimeout));
+  }
+  int saves = 0;
+
+ private:
+  static constexpr double kTimeout = 1.5;  // seconds: a busy machine takes its time, too
+  testing::TemporaryDirectory folder_;
+};
+
+TEST(Failure, ASlowDiskIsNone) {
+  SlowDisk disk;
+  EXPECT_TRUE(run(disk.options(), small_data(), {&disk}).result.finished);
+  EXPECT_EQ(disk.saves, 2);
+}
+
+TEST(Failure, AReplicaThatHangsAfterASlowSaveIsNamed) {
+  SlowDisk disk;
+  const auto hang =
+      in_forward(1, 3, [](Replica&) { std::this_thread::sleep_for(milliseconds(3000)); });
+  const std::string message = quick_message_of<comm::TimeoutError>(
+      [&] { run(small_setup(disk.options()), {&disk}, hang); });
+  EXPECT_TRUE(testing::says(message, {"rank 1", "forward and backward"}));
 }
 
 struct NotFinite {

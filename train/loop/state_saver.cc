@@ -1,6 +1,7 @@
 #include "train/loop/state_saver.h"
 
 #include "train/loop/diagnose.h"
+#include "train/loop/on_rank_0.h"
 
 namespace ringlet::train {
 
@@ -13,14 +14,21 @@ bool StateSaver::due(std::int64_t step) const {
 }
 
 void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& reporter) {
-  const std::filesystem::path& out = setup_.options.files.out;
   if (saved_step_ == progress.step) return;
+  saved_step_ = progress.step;
+  on_rank_0(communicator_, device_, "saving", [&] {
+    communicator_.set_activity("saving");
+    write(step, progress, reporter);
+  });
+}
+
+void StateSaver::write(TrainStep& step, const Progress& progress, RunReporter& reporter) {
+  const std::filesystem::path& out = setup_.options.files.out;
   const nn::Registry& registry = step.replica().parameters().registry();
   const HostState state = step.download_state();
   require_finite(state, registry, progress.step);
   save_state(out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash());
-  saved_step_ = progress.step;
   reporter.saved((out / "state").string());
   if (progress.step != setup_.last_step) return;
   save_model(out / "model.safetensors", registry, state, setup_.model);

@@ -1,8 +1,11 @@
 // StateSaver: writes a run's states, and at its end the model, where the options ask for them.
+//
+// Rank 0 writes. The others wait for it as long as the disk takes.
 #pragma once
 
 #include <cstdint>
 
+#include "comm/communicator.h"
 #include "train/loop/run_reporter.h"
 #include "train/loop/train_step.h"
 #include "train/run_setup.h"
@@ -11,19 +14,24 @@ namespace ringlet::train {
 
 class StateSaver {
  public:
-  explicit StateSaver(const RunSetup& setup) : setup_(setup) {}
+  StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator)
+      : setup_(setup), device_(device), communicator_(communicator) {}
 
   /// Whether a state is to be saved when `step` steps are done: every so many, or at the end of
   /// each epoch, and at the end of the run. The same on all ranks.
   bool due(std::int64_t step) const;
 
   /// Saves what `step` has, unless that was done already; with the last step, the model beside it.
-  /// Throws Error where numbers are not finite: the former state then stays. To be called on rank
-  /// 0 of a run that keeps files, with no step in flight.
+  /// Throws Error where numbers are not finite: the former state then stays. Collective. Of a run
+  /// that keeps files, with no step in flight.
   void save(TrainStep& step, const Progress& progress, RunReporter& reporter);
 
  private:
+  void write(TrainStep& step, const Progress& progress, RunReporter& reporter);
+
   const RunSetup& setup_;
+  Device& device_;
+  comm::Communicator& communicator_;
   std::int64_t saved_step_ = -1;
 };
 

@@ -7,6 +7,7 @@
 
 #include "train/failure.h"
 #include "train/loop/diagnose.h"
+#include "train/loop/on_rank_0.h"
 #include "train/stopwatch.h"
 #include "train/sync/plan_entries.h"
 
@@ -56,7 +57,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       step_(device, communicator, setup.replica,
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader, kEvaluationBatch),
-      saver_(setup),
+      saver_(setup, device, communicator),
       batches_(
           make_batch_source(device, setup.data.train, schedule_of(setup, communicator.rank()),
                             {setup.loader, setup.options.recipe.seed, setup.options.recipe.shuffle,
@@ -66,7 +67,9 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
   communicator_.set_activity("starting");
   check_plan();
   load_start();
-  reporter_.started(communicator_, step_.replica().plan(), step_.sync().buckets());
+  on_rank_0(communicator_, device_, "start", [this] {
+    reporter_.started(communicator_, step_.replica().plan(), step_.sync().buckets());
+  });
 }
 
 TrainLoop::~TrainLoop() {
@@ -213,9 +216,8 @@ void TrainLoop::report_settled() {
 }
 
 void TrainLoop::after_step() {
-  const int every = setup_.options.execution.check_replicas;
   const bool epoch_end = progress_.step % setup_.partition.steps_per_epoch() == 0;
-  const bool check = every > 0 && progress_.step % every == 0;
+  const bool check = wants_check(epoch_end);
   if (epoch_end || check || saver_.due(progress_.step) || stop_agreed_) {
     settle();  // these want every number so far
   }
@@ -225,7 +227,19 @@ void TrainLoop::after_step() {
   save_if_due(result_.interrupted);
 }
 
+/// Replicas that go apart mostly do so at once, so they are compared after the first step. What is
+/// evaluated, or saved (save_if_due), is compared before.
+bool TrainLoop::wants_check(bool epoch_end) const {
+  const int every = setup_.options.execution.check_replicas;
+  if (every == 0) return false;
+  return epoch_end || progress_.step == setup_.first_step + 1 ||
+         (every > 0 && progress_.step % every == 0);
+}
+
 void TrainLoop::check_replicas() {
+  if (communicator_.size() == 1 || checked_step_ == progress_.step) return;
+  checked_step_ = progress_.step;
+  communicator_.set_activity("comparing replicas");
   const std::string after = " after step " + std::to_string(progress_.step);
   Stream& stream = device_.communication();
   device_.compute().synchronize();
@@ -245,9 +259,8 @@ void TrainLoop::end_epoch() {
 }
 
 void TrainLoop::save_if_due(bool at_end) {
-  if (communicator_.rank() != 0 || setup_.options.files.out.empty()) return;
-  if (!at_end && !saver_.due(progress_.step)) return;
-  communicator_.set_activity("saving");
+  if (setup_.options.files.out.empty() || (!at_end && !saver_.due(progress_.step))) return;
+  if (setup_.options.execution.check_replicas != 0) check_replicas();
   saver_.save(step_, progress_, reporter_);
 }
 

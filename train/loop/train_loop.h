@@ -70,6 +70,7 @@ class TrainLoop {
   void check_sums(const Pending& step);
   void report_settled();
   void after_step();
+  bool wants_check(bool epoch_end) const;
   void check_replicas();
   void end_epoch();
   void save_if_due(bool at_end);
@@ -85,6 +86,7 @@ class TrainLoop {
   StepGraphs graphs_;
   std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
   bool stop_agreed_ = false;                // the wish to stop has reached every rank
+  std::int64_t checked_step_ = -1;          // the replicas were compared after it
   Progress progress_;
   RunResult result_;
 };

@@ -24,6 +24,12 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
                                             setup.planned_steps));
   entries.emplace_back(
       "shards", fmt::format("{} over {} ranks", setup.partition.shards, setup.partition.ranks));
+  // All ranks save and compare together.
+  const Files& files = setup.options.files;
+  entries.emplace_back("--out", files.out.empty() ? "not given" : "given");
+  entries.emplace_back("--save-every", fmt::format("{}", files.save_every));
+  entries.emplace_back("--check-replicas",
+                       fmt::format("{}", setup.options.execution.check_replicas));
   entries.emplace_back("layout", name_of(setup.replica.layout));
   entries.emplace_back("--sync", strategy);
   for (const nn::PlannedParameter& p : plan.parameters) {
