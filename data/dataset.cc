@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "data/content_hash.h"
+#include "data/empty_classes.h"
 #include "data/error.h"
 
 namespace ringlet::data {
@@ -97,9 +98,11 @@ std::string Dataset::description() const {
   char hash_digits[17];
   std::snprintf(hash_digits, sizeof hash_digits, "%016llx",
                 static_cast<unsigned long long>(hash()));
+  const std::string empty = empty_classes(labels_, class_names());
   return name() + ": " + std::to_string(size()) + " images of " + std::to_string(channels()) +
          " x " + std::to_string(height()) + " x " + std::to_string(width()) + ", " +
-         std::to_string(classes()) + " classes, hash " + hash_digits;
+         std::to_string(classes()) + " classes" +
+         (empty.empty() ? "" : " (no sample of " + empty + ")") + ", hash " + hash_digits;
 }
 
 }  // namespace ringlet::data

@@ -74,7 +74,8 @@ class Dataset {
   /// 64 bits over the sizes, the pixels, the labels and the class names: equal on two ranks when
   /// they read the same data, in memory or not. Not cryptographic.
   std::uint64_t hash() const { return content().hash; }
-  /// "fashion-mnist/train: 60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"
+  /// "fashion-mnist/train: 60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"; behind
+  /// the classes those without a sample: "10 classes (no sample of Trouser, Bag)".
   std::string description() const;
 
  protected:

@@ -5,6 +5,7 @@
 #include <future>
 #include <optional>
 
+#include "data/empty_classes.h"
 #include "data/error.h"
 #include "data/memory_dataset.h"
 
@@ -56,12 +57,27 @@ void require_same_image_size(const IdxFiles& files, const RawSplit& train, const
                   "; are both of one data set?");
 }
 
+std::vector<std::string> numbers_below(std::size_t end) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < end; ++i) names.push_back(std::to_string(i));
+  return names;
+}
+
 std::vector<std::string> numbered_classes(const std::vector<std::uint8_t>& labels) {
   std::size_t classes = kUsualClasses;
   for (const std::uint8_t label : labels) classes = std::max(classes, std::size_t{label} + 1);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < classes; ++i) names.push_back(std::to_string(i));
-  return names;
+  return numbers_below(classes);
+}
+
+void require_no_gap(const fs::path& file, const std::vector<std::uint8_t>& labels) {
+  if (labels.empty()) return;
+  const auto largest = std::max_element(labels.begin(), labels.end());
+  const std::string gap = empty_classes(std::vector<std::int32_t>(labels.begin(), labels.end()),
+                                        numbers_below(std::size_t{*largest} + 1));
+  if (gap.empty()) return;
+  throw DataError(file.string() + ": sample " + std::to_string(largest - labels.begin()) +
+                  " has the label " + std::to_string(*largest) + ", but no sample has " + gap +
+                  "; correct the label, or allow it with --allow-empty-classes");
 }
 
 void require_labels_in_classes(const fs::path& file, const std::vector<std::uint8_t>& labels,
@@ -113,20 +129,25 @@ IdxFiles find_idx_files(const fs::path& directory) {
 }
 
 Splits load_idx_files(const IdxFiles& files, const std::string& name,
-                      std::vector<std::string> class_names, const IdxRead& read) {
+                      std::vector<std::string> class_names, const IdxRead& read,
+                      bool allow_empty_classes) {
   auto test_reading = std::async(std::launch::async, [&] { return read_split(files.test, read); });
   RawSplit train = read_split(files.train, read);
   RawSplit test = test_reading.get();
   require_same_image_size(files, train, test);
-  if (class_names.empty()) class_names = numbered_classes(train.labels.values);
+  if (class_names.empty()) {
+    if (!allow_empty_classes) require_no_gap(files.train.labels, train.labels.values);
+    class_names = numbered_classes(train.labels.values);
+  }
   return {make_dataset(name + "/train", files.train, class_names, std::move(train)),
           make_dataset(name + "/test", files.test, class_names, std::move(test))};
 }
 
-Splits load_idx_directory(const fs::path& directory) {
+Splits load_idx_directory(const fs::path& directory, bool allow_empty_classes) {
   return load_idx_files(
       find_idx_files(directory), directory.string(), {},
-      [](const fs::path& file, int dimensions) { return read_idx(file, dimensions); });
+      [](const fs::path& file, int dimensions) { return read_idx(file, dimensions); },
+      allow_empty_classes);
 }
 
 }  // namespace ringlet::data

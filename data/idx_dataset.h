@@ -39,11 +39,14 @@ using IdxRead = std::function<IdxArray(const std::filesystem::path& file, int di
 /// Loads four files as a data set called `name`. Without `class_names` the classes are named by
 /// number: ten of them, or more where the largest training label is above 9. Errors as below.
 Splits load_idx_files(const IdxFiles& files, const std::string& name,
-                      std::vector<std::string> class_names, const IdxRead& read);
+                      std::vector<std::string> class_names, const IdxRead& read,
+                      bool allow_empty_classes = false);
 
 /// Loads a directory of IDX files as they are.
 /// Throws DataError: what read_idx says, counts of images and labels that differ, labels outside
-/// the classes, images of different size in train and test.
-Splits load_idx_directory(const std::filesystem::path& directory);
+/// the classes, images of different size in train and test. Where the labels alone say how many
+/// classes there are, also for a class below the largest training label that no training sample
+/// has, unless `allow_empty_classes`: a single damaged label would make 201 classes of ten.
+Splits load_idx_directory(const std::filesystem::path& directory, bool allow_empty_classes = false);
 
 }  // namespace ringlet::data

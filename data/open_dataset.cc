@@ -45,7 +45,7 @@ bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known)
 Splits open_dataset(const std::string& name, const OpenOptions& options,
                     const std::vector<NamedDataset>& known) {
   if (const NamedDataset* dataset = find_dataset(name, known)) return dataset->open(options);
-  if (is_dataset(name, known)) return load_idx_directory(name);
+  if (is_dataset(name, known)) return load_idx_directory(name, options.allow_empty_classes);
   std::string names;
   for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
   throw DataError("--data " + name + ": not a data set: expected " + names +

@@ -22,6 +22,7 @@ struct OpenOptions {
   std::int64_t synthetic_train = 60000;  ///< drawn training samples
   std::int64_t synthetic_test = 10000;
   std::uint64_t synthetic_seed = 1;
+  bool allow_empty_classes = false;  ///< in a folder: see load_idx_directory()
 };
 
 /// Which of the options a data set needs.

@@ -115,6 +115,7 @@ struct TrainOptions {
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never
   std::int64_t synthetic_train = 60000;
   std::int64_t synthetic_test = 10000;
+  bool allow_empty_classes = false;  ///< see data::OpenOptions
 };
 
 }  // namespace ringlet::train

@@ -372,9 +372,11 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
 }
 
 data::Splits open_data(const train::TrainOptions& options) {
-  return data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
-                                                  .synthetic_train = options.synthetic_train,
-                                                  .synthetic_test = options.synthetic_test});
+  return data::open_dataset(options.recipe.data,
+                            {.directory = options.files.data_dir,
+                             .synthetic_train = options.synthetic_train,
+                             .synthetic_test = options.synthetic_test,
+                             .allow_empty_classes = options.allow_empty_classes});
 }
 
 FlagValues values_of(const train::TrainOptions& options) {

@@ -49,6 +49,7 @@ FlagValues config_of(const RawFlags& flags, const std::filesystem::path& named) 
 
 void add_eval_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<RawFlags>();
+  flags->options.allow_empty_classes = true;  // the model has its classes already
   auto checkpoint = std::make_shared<std::filesystem::path>();
   CLI::App* command =
       app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");

@@ -159,6 +159,7 @@ void add_device_flags(CLI::App& command, RawFlags& flags) {
 
 void add_predict_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<PredictFlags>();
+  flags->raw.options.allow_empty_classes = true;  // the model has its classes already
   CLI::App* command =
       app.add_subcommand("predict", "classify images, or a data set, with a trained model");
   add_checkpoint_flag(*command, flags->checkpoint);

@@ -39,6 +39,12 @@ constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
+void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
+  app.add_flag("--allow-empty-classes", flags.options.allow_empty_classes,
+               "train on a folder in which a class below the largest label has no sample")
+      ->group(kModelGroup);
+}
+
 std::string models_in_words() {
   constexpr std::size_t kColumn = 14;
   std::string text = "Models:\n";
@@ -249,6 +255,7 @@ void add_train_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<RawFlags>();
   CLI::App* command = app.add_subcommand("train", "train a model on one or more replicas");
   add_data_flags(*command, *flags);
+  add_empty_classes_flag(*command, *flags);
   add_recipe_flags(*command, *flags);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);

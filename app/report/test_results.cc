@@ -22,7 +22,8 @@ constexpr std::size_t kShownMistakes = 24;
 data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   const std::string name = run.data_name();
-  data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir};
+  data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir,
+                            .allow_empty_classes = true};  // as the run has allowed them
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {
     if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {

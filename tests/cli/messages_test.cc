@@ -279,6 +279,7 @@ std::vector<Provocation> provocations() {
       data(kTrainImages, gzip(images) + "x"),
       data(kTrainImages, bomb()),
       data(kTrainLabels, idx({19}, 10)),
+      data(kTrainLabels, idx_header(8, {20}) + std::string(20, '\x0b')),
       data(kTestImages, idx({10, 5, 5})),
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
       // Weights.

@@ -31,6 +31,25 @@ TEST(Dataset, KnowsItsSizes) {
   EXPECT_TRUE(says(set.description(), {"tiny/train", "2 images of 1 x 2 x 2", "3 classes"}));
 }
 
+TEST(Dataset, NamesItsClassesWithoutASample) {
+  const auto classes_of = [](std::vector<std::string> names, std::vector<std::int32_t> labels) {
+    std::vector<std::uint8_t> images(labels.size());
+    const MemoryDataset set({"s", 1, 1, 1, std::move(names)}, std::move(images), std::move(labels));
+    const std::string text = set.description();
+    return text.substr(0, text.rfind(", hash"));
+  };
+  EXPECT_EQ(classes_of({"hat", "cap"}, {0, 1}), "s: 2 images of 1 x 1 x 1, 2 classes");
+  EXPECT_TRUE(
+      says(classes_of({"hat", "cap", "tie"}, {1, 1}), {"3 classes (no sample of hat, tie)"}));
+  EXPECT_TRUE(says(classes_of({"a", "b", "c", "d"}, {3}), {"4 classes (no sample of a to c)"}));
+  std::vector<std::string> names;
+  std::vector<std::int32_t> odd;
+  for (int i = 0; i < 40; ++i) names.push_back(std::to_string(i));
+  for (int i = 1; i < 40; i += 2) odd.push_back(i);
+  EXPECT_TRUE(
+      says(classes_of(names, odd), {"(no sample of 0, 2, 4, 6, 8, 10, 12, 14 and 12 more)"}));
+}
+
 TEST(Dataset, ComputesMeanAndDeviationOfPixels) {
   double mean = 0, variance = 0;
   for (const std::uint8_t value : kImages) mean += value / 255.0 / 8;

@@ -75,6 +75,25 @@ TEST_F(IdxDirectory, TakesMoreClassesFromTheTrainingLabels) {
   EXPECT_EQ(load_idx_directory(directory_.path()).test->classes(), 20);
 }
 
+TEST_F(IdxDirectory, RefusesOneDamagedLabelAmongTenClasses) {
+  std::string labels = idx({20}, 10);
+  labels[8 + 17] = '\xc8';
+  write_file(directory_ / "train-labels-idx1-ubyte", labels);
+  EXPECT_TRUE(says(error(), {"train-labels-idx1-ubyte: sample 17 has the label 200",
+                             "no sample has 10 to 199", "--allow-empty-classes"}));
+  const Splits allowed = load_idx_directory(directory_.path(), true);
+  EXPECT_EQ(allowed.train->classes(), 201);
+  EXPECT_TRUE(says(allowed.train->description(), {"201 classes (no sample of 10 to 199), hash"}));
+}
+
+TEST_F(IdxDirectory, NamesClassesWithoutASampleAboveTheLargestLabel) {
+  write_file(directory_ / "train-labels-idx1-ubyte", idx({20}, 4));
+  write_file(directory_ / "t10k-labels-idx1-ubyte", idx({10}, 9));
+  const Splits splits = load_idx_directory(directory_.path());
+  EXPECT_TRUE(says(splits.train->description(), {"10 classes (no sample of 4 to 9)"}));
+  EXPECT_TRUE(says(splits.test->description(), {"10 classes (no sample of 9)"}));
+}
+
 TEST_F(IdxDirectory, RefusesTestLabelsOutsideTheClasses) {
   std::string labels = idx({10}, 10);
   labels[8 + 4] = 10;
