@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/images/border.h"
+#include "data/open_dataset.h"
 #include "train/files/atomic_file.h"
 #include "train/optimizers/optimizer.h"
 #include "train/sync/shard_tree.h"
@@ -49,12 +50,15 @@ nn::ModelInput model_input(const data::Dataset& data) {
           static_cast<int>(data.width()), static_cast<int>(data.classes())};
 }
 
-ModelInfo model_info(const Recipe& recipe, const data::Dataset& data,
+ModelInfo model_info(const Recipe& recipe, const data::Splits& splits,
                      const data::LoaderOptions& loader) {
+  const data::Dataset& data = *splits.train;
   const nn::ModelInput input = model_input(data);
   return {.version = kVersion,
           .model = recipe.model,
           .data = recipe.data,
+          .train_samples = data.size(),
+          .test_samples = splits.test->size(),
           .channels = input.channels,
           .height = input.height,
           .width = input.width,
@@ -62,6 +66,14 @@ ModelInfo model_info(const Recipe& recipe, const data::Dataset& data,
           .mean = loader.mean,
           .deviation = loader.deviation,
           .background = static_cast<float>(data::border_brightness(data))};
+}
+
+/// The flag by which data that --data calls `name` can be others.
+const char* flag_of_data(const std::string& name) {
+  const data::NamedDataset* named = data::find_dataset(name);
+  const auto needs = named != nullptr ? named->needs : data::DataNeeds::nothing;
+  if (needs == data::DataNeeds::sizes) return "--synthetic-train";
+  return needs == data::DataNeeds::files ? "--data-dir" : "--data";
 }
 
 void check(const Recipe& recipe) {
@@ -107,7 +119,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.loader.mean = data.train->mean();
     setup.loader.deviation = data.train->deviation();
   }
-  setup.model = model_info(recipe, *data.train, setup.loader);
+  setup.model = model_info(recipe, data, setup.loader);
 
   const DeviceKind kind = options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;
@@ -132,7 +144,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.first_step = resumed->progress.step;
     if (resumed->data_hash != data.train->hash()) {
       throw FileError(resumed->folder.string() + " was trained on other data than " +
-                      data.train->description() + "; resume with the data it was started with");
+                      data.train->description() + "; resume with the data it was started with (" +
+                      flag_of_data(recipe.data) + ")");
     }
     setup.resumed = std::move(resumed);
   }

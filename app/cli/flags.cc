@@ -123,6 +123,8 @@ bool has_room_to_overlap(const RawFlags& flags, const train::Execution& executio
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
+  options.synthetic_train = flags.synthetic_train.value_or(options.synthetic_train);
+  options.synthetic_test = flags.synthetic_test.value_or(options.synthetic_test);
   train::Execution& execution = options.execution;
   execution.devices = devices_of(flags);
   execution.in_processes = flags.in_processes && flags.processes != 1;
@@ -149,6 +151,13 @@ std::string as_flag(const std::string& field, const nlohmann::json& value) {
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
   return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// Adds a flag whose value is given and not that of the run.
+void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_t of_run,
+                std::vector<std::string>& contradictions) {
+  if (given.value_or(of_run) == of_run) return;
+  contradictions.push_back(fmt::format("{} {} (the run has {})", flag, *given, of_run));
 }
 
 /// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
@@ -195,13 +204,13 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
                  "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--synthetic-train", flags.options.synthetic_train, "generated training images")
+  app.add_option("--synthetic-train", flags.synthetic_train, "generated training images")
       ->check(whole_number(1))
-      ->capture_default_str()
+      ->default_str(fmt::format("{}", flags.options.synthetic_train))
       ->group(group);
-  app.add_option("--synthetic-test", flags.options.synthetic_test, "generated test images")
+  app.add_option("--synthetic-test", flags.synthetic_test, "generated test images")
       ->check(whole_number(1))
-      ->capture_default_str()
+      ->default_str(fmt::format("{}", flags.options.synthetic_test))
       ->group(group);
 }
 
@@ -371,6 +380,17 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
 }
 
+bool is_generated(const std::string& name) {
+  const data::NamedDataset* named = data::find_dataset(name);
+  return named != nullptr && named->needs == data::DataNeeds::sizes;
+}
+
+bool says_sizes(const train::ModelInfo& model) {
+  constexpr std::int64_t kMost = 1'000'000;  // a model from elsewhere shall not fill the memory
+  return is_generated(model.data) && model.train_samples > 0 &&
+         std::max(model.train_samples, model.test_samples) <= kMost;
+}
+
 data::Splits open_data(const train::TrainOptions& options) {
   return data::open_dataset(options.recipe.data,
                             {.directory = options.files.data_dir,
@@ -380,7 +400,8 @@ data::Splits open_data(const train::TrainOptions& options) {
 }
 
 FlagValues values_of(const train::TrainOptions& options) {
-  FlagValues values;
+  FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},
+                    {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
   const nlohmann::json recipe = to_json(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
     std::string key = field;
@@ -403,13 +424,18 @@ train::TrainOptions resolve(const RawFlags& flags) {
   return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
 }
 
-train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved) {
+train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
+                            const std::optional<train::ModelInfo>& model) {
   const nlohmann::json recipe = to_json(saved);
   std::vector<std::string> contradictions;
   for (const auto& [field, value] : flags.recipe.items()) {
     if (recipe.at(field) == value) continue;
     contradictions.push_back(as_flag(field, value) + " (the run has " +
                              as_flag(field, recipe.at(field)) + ")");
+  }
+  if (model && says_sizes(*model)) {
+    contradict(flags.synthetic_train, "--synthetic-train", model->train_samples, contradictions);
+    contradict(flags.synthetic_test, "--synthetic-test", model->test_samples, contradictions);
   }
   if (!contradictions.empty()) {
     throw UsageError(

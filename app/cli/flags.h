@@ -2,12 +2,14 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/commands.h"
+#include "train/files/model_info.h"
 #include "train/options.h"
 
 namespace ringlet::app {
@@ -30,7 +32,9 @@ struct RawFlags {
   std::string overlap = "auto";
   std::string graph = "on";
   std::string transport = "auto";
-  std::string sync;             ///< empty: what the recipe needs
+  std::string sync;  ///< empty: what the recipe needs
+  /// Where they are given; else those of options.
+  std::optional<std::int64_t> synthetic_train, synthetic_test;
   train::TrainOptions options;  ///< fields that stand for themselves
 };
 
@@ -54,8 +58,15 @@ void add_sync_flags(CLI::App& app, RawFlags& flags);
 /// The options for a new run: the model's default recipe, changed by what was given.
 train::TrainOptions resolve(const RawFlags& flags);
 /// The options for a resumed run: its own recipe. Throws UsageError naming each given flag that
-/// contradicts it.
-train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved);
+/// contradicts it, or the data that `model` (empty if not known) says it was trained on.
+train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
+                            const std::optional<train::ModelInfo>& model);
+
+/// Whether the images of --data NAME are drawn, as many as --synthetic-train and --synthetic-test
+/// say.
+bool is_generated(const std::string& name);
+/// Whether `model` says how many such images it was trained and tested on, a million at most.
+bool says_sizes(const train::ModelInfo& model);
 
 /// The data that the options name. Throws DataError.
 data::Splits open_data(const train::TrainOptions& options);

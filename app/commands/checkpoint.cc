@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cli/usage.h"
+#include "app/report/run_folder.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
 #include "train/files/json_text.h"
@@ -32,6 +33,18 @@ std::optional<int> classes_in(const fs::path& file, const std::string& model) {
     if (spec.shape[0] >= 1 && spec.shape[0] <= kMost) return static_cast<int>(spec.shape[0]);
   }
   return {};
+}
+
+/// What --data-dir was, if that folder is there still.
+std::string data_dir_of(const fs::path& run) {
+  try {
+    std::error_code error;
+    if (!fs::is_regular_file(run / "run.json", error)) return {};
+    const std::string directory = report::read_facts(run).data_directory;
+    return fs::is_directory(directory, error) ? directory : "";
+  } catch (const train::FileError&) {  // without it data are looked for in the usual places
+    return {};
+  }
 }
 
 [[noreturn]] void contradict(const Checkpoint& checkpoint, const std::string& flag,
@@ -107,16 +120,35 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 }
 
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
-  if (!checkpoint.info || flags.recipe.contains("data")) return flags;
+  if (!checkpoint.info) return flags;
+  RawFlags changed = flags;
   const std::string& data = checkpoint.info->data;
+  const std::string named = flags.recipe.value("data", data);
+  if (named != data) return flags;
   if (!data::is_dataset(data)) {  // a folder may be gone
     throw UsageError(
         fmt::format("{} was trained on '{}', which is not here; name the data with --data",
                     checkpoint.file.string(), data));
   }
-  RawFlags changed = flags;
   changed.recipe["data"] = data;
+  return with_data_flags_of(changed, *checkpoint.info, run_of(checkpoint.file.parent_path()));
+}
+
+RawFlags with_data_flags_of(const RawFlags& flags, const train::ModelInfo& model,
+                            const fs::path& run) {
+  RawFlags changed = flags;
+  if (says_sizes(model)) {
+    if (!flags.synthetic_train) changed.synthetic_train = model.train_samples;
+    if (!flags.synthetic_test) changed.synthetic_test = model.test_samples;
+  }
+  std::string& data_dir = changed.options.files.data_dir;
+  if (data_dir.empty()) data_dir = data_dir_of(run);
   return changed;
+}
+
+fs::path run_of(const fs::path& folder) {
+  if (folder.filename() != "state") return folder;
+  return folder.has_parent_path() ? folder.parent_path() : fs::path(".");
 }
 
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,

@@ -35,6 +35,14 @@ Checkpoint open_checkpoint(const std::filesystem::path& named);
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint);
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
+/// Takes what else says which data they are from the run, where no flag does: how many images were
+/// drawn, as `model` says it, and --data-dir, as run.json in the folder `run` does.
+RawFlags with_data_flags_of(const RawFlags& flags, const train::ModelInfo& model,
+                            const std::filesystem::path& run);
+
+/// The folder of the run whose state, or model, lies in `folder`.
+std::filesystem::path run_of(const std::filesystem::path& folder);
+
 /// For a file that does not say what it holds: the recipe's model, with the images, classes and
 /// pixel statistics of `train`. Without `train`, those of Fashion-MNIST, and as many classes as the
 /// file has, named by number.

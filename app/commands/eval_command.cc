@@ -9,6 +9,7 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "train/files/one_line.h"
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
 
@@ -23,19 +24,34 @@ void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptio
   loader.deviation = info->deviation;
 }
 
+/// What makes the test data others than those of the run, in words; empty where nothing does.
+std::string other_data(const train::ModelInfo& info, const std::string& data,
+                       std::int64_t test_samples) {
+  if (data != info.data) {
+    return fmt::format("--data {} (the run has {})", data, train::on_one_line(info.data));
+  }
+  if (info.test_samples == 0 || info.test_samples == test_samples) return {};
+  return fmt::format("{} {} (the run has {})",
+                     is_generated(data) ? "--synthetic-test" : "test images", test_samples,
+                     info.test_samples);
+}
+
 int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, comm::Group& group) {
   const Checkpoint checkpoint = open_checkpoint(named);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data = open_data(options);
   require_fits(checkpoint, *data.test);
+  const std::string other =
+      checkpoint.info ? other_data(*checkpoint.info, options.recipe.data, data.test->size()) : "";
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size()); });
   normalize_as(checkpoint.info, setup.loader);
   const train::Evaluation result = train::evaluate(group, setup, checkpoint.file);
   if (group.process() != 0) return 0;
-  fmt::print("{} ({}) on {}\n\n", checkpoint.file.string(), options.recipe.model,
-             data.test->description());
+  fmt::print("{} ({}) on {}\n{}\n", checkpoint.file.string(), options.recipe.model,
+             data.test->description(),
+             other.empty() ? "" : "other data than the run's: " + other + "\n");
   train::print_evaluation(stdout, result, data.test->class_names());
   return 0;
 }

@@ -56,7 +56,8 @@ int predict_of_images(const PredictFlags& flags) {
 
 int predict_of_data(const PredictFlags& flags) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
-  const train::TrainOptions options = resolve(with_model_of(flags.raw, checkpoint));
+  const train::TrainOptions options =
+      resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
   const data::Splits data = open_data(options);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);

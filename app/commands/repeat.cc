@@ -21,8 +21,13 @@ std::string quoted(const std::string& word) {
 }
 
 bool is_repeated(const CLI::Option& option) {
-  static const std::set<std::string> kOnce{"--model",  "--data",  "--init",   "--out",
-                                           "--resume", "--force", "--config", "--print-config"};
+  // The run keeps these, or they were for its beginning.
+  static const std::set<std::string> kOnce{"--model",          "--data",
+                                           "--data-dir",       "--synthetic-train",
+                                           "--synthetic-test", "--allow-empty-classes",
+                                           "--init",           "--out",
+                                           "--resume",         "--force",
+                                           "--config",         "--print-config"};
   return option.count() > 0 && option.get_group() != kRecipeGroup &&
          kOnce.count(option.get_name()) == 0;
 }

@@ -22,8 +22,10 @@
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
+#include "app/commands/checkpoint.h"
 #include "app/commands/repeat.h"
 #include "train/files/atomic_file.h"
+#include "train/files/model_info.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -97,12 +99,6 @@ bool same_folder(const fs::path& a, const fs::path& b) {
   return fs::weakly_canonical(a / "") == fs::weakly_canonical(b / "");
 }
 
-/// The folder of the run whose state lies in `state`.
-fs::path run_of(const fs::path& state) {
-  if (state.filename() != "state") return state;
-  return state.has_parent_path() ? state.parent_path() : fs::path(".");
-}
-
 /// Fails before the training where its results could not be written after it.
 void check_outputs(const train::Files& files) {
   if (!files.trace.empty()) train::require_writable_file(files.trace);
@@ -169,11 +165,15 @@ int stop_signal(comm::Group& group) {
 
 /// The options of a new run; with --resume, those of the saved run, which is read into `saved`.
 train::TrainOptions options_of(const RawFlags& flags, std::optional<train::SavedState>& saved) {
-  if (!flags.options.files.resume.empty()) saved = train::read_state(flags.options.files.resume);
-  train::TrainOptions options = saved ? resolve(flags, saved->recipe) : resolve(flags);
-  train::Files& files = options.files;
-  if (saved) files.resume = run_of(saved->folder);
-  if (files.out.empty()) files.out = files.resume;
+  if (flags.options.files.resume.empty()) return resolve(flags);
+  saved = train::read_state(flags.options.files.resume);
+  const fs::path run = run_of(saved->folder);
+  const auto model = train::read_model_info(saved->folder / "model.safetensors");
+  train::TrainOptions options =
+      resolve(model ? with_data_flags_of(flags, *model, run) : flags, saved->recipe, model);
+  options.allow_empty_classes = true;  // the run has them, or it has other data, which is told
+  options.files.resume = run;
+  if (options.files.out.empty()) options.files.out = run;
   return options;
 }
 

@@ -14,6 +14,8 @@ using train::FileError;
 
 namespace {
 
+constexpr const char* kRecordFile = "run.json";
+
 std::string text_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -30,12 +32,12 @@ void or_note(RunFolder& run, Read read) {
 }
 
 void read_record(RunFolder& run) {
-  const fs::path file = run.path / "run.json";
+  const fs::path file = run.path / kRecordFile;
   if (!fs::exists(file)) {
     run.notes.push_back(file.string() + " is missing: nothing is known of data and machine");
     return;
   }
-  or_note(run, [&] { run.facts = parse_run_facts(text_of(file), file.string()); });
+  or_note(run, [&] { run.facts = read_facts(run.path); });
 }
 
 void read_state_of(RunFolder& run) {
@@ -63,6 +65,11 @@ std::string RunFolder::model_name() const {
 std::string RunFolder::data_name() const {
   if (facts && !facts->data.empty()) return facts->data;
   return recipe ? recipe->data : "unknown data";
+}
+
+RunFacts read_facts(const fs::path& folder) {
+  const fs::path file = folder / kRecordFile;
+  return parse_run_facts(text_of(file), file.string());
 }
 
 RunFolder read_run(const fs::path& folder) {

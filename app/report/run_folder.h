@@ -31,6 +31,9 @@ struct RunFolder {
   std::string data_name() const;
 };
 
+/// Reads the folder's run.json. Throws FileError.
+RunFacts read_facts(const std::filesystem::path& folder);
+
 /// Reads a folder. Throws FileError where it is none, or has no metrics or broken ones; the rest
 /// may be missing.
 RunFolder read_run(const std::filesystem::path& folder);

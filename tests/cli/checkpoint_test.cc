@@ -5,9 +5,6 @@
 namespace ringlet::testing {
 namespace {
 
-/// The sizes of quick_train's data.
-const Arguments kSizes{"--synthetic-train", "256", "--synthetic-test", "64"};
-
 /// A finished run of the mlp.
 class Checkpoint : public ::testing::Test {
  protected:
@@ -15,7 +12,7 @@ class Checkpoint : public ::testing::Test {
     ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", (folder_ / "run").string()}))));
   }
   Outcome evaluate(const Arguments& more) const {
-    return ringlet(Arguments{"eval", "--checkpoint", (folder_ / "run").string()} + kSizes + more);
+    return ringlet(Arguments{"eval", "--checkpoint", (folder_ / "run").string()} + more);
   }
   const TemporaryDirectory folder_;
 };
@@ -27,12 +24,27 @@ TEST_F(Checkpoint, NamesModelAndData) {
   EXPECT_EQ(silent.out, evaluate({"--model", "mlp", "--data", "synthetic"}).out);
 }
 
+TEST_F(Checkpoint, BringsTheSizeOfDrawnData) {
+  const std::string sizes = "on synthetic/test: 64 images";
+  EXPECT_TRUE(holds(evaluate({}).out, {sizes}));
+  const std::string alone = folder_ / "alone.safetensors";
+  std::filesystem::copy_file(folder_ / "run/model.safetensors", alone);
+  EXPECT_TRUE(holds(ringlet({"eval", "--checkpoint", alone}).out, {sizes}));
+  EXPECT_TRUE(
+      holds(ringlet({"predict", "--checkpoint", alone, "--data", "synthetic"}).out, {sizes}));
+  EXPECT_EQ(evaluate({}).out, evaluate({"--synthetic-train", "8", "--synthetic-test", "64"}).out);
+}
+
+TEST_F(Checkpoint, NamesTheFlagByWhichDataDiffer) {
+  EXPECT_EQ(evaluate({}).out.find("other data"), std::string::npos);
+  EXPECT_TRUE(holds(evaluate({"--synthetic-test", "100"}).out,
+                    {"other data than the run's: --synthetic-test 100 (the run has 64)"}));
+}
+
 TEST_F(Checkpoint, BringsItsOwnNormalisation) {
-  const Arguments line{"eval", "--checkpoint",     (folder_ / "run").string(), "--synthetic-test",
-                       "64",   "--synthetic-train"};
-  const Outcome few = ringlet(line + Arguments{"8"});
+  const Outcome few = evaluate({"--synthetic-train", "8"});
   ASSERT_TRUE(succeeds(few));
-  EXPECT_EQ(few.out, ringlet(line + Arguments{"256"}).out)
+  EXPECT_EQ(few.out, evaluate({"--synthetic-train", "256"}).out)
       << "the mean of whatever training images are at hand was taken";
 }
 
@@ -57,7 +69,9 @@ TEST_F(Checkpoint, WhoseDataHaveGoneAsksForThem) {
   ASSERT_NE(at, std::string::npos);
   write_file(file, bytes.replace(at, name.size(), "\"ringlet.data\":\"/no/such/\""));
   EXPECT_TRUE(fails_with(2, evaluate({}), {"/no/such/", "--data"}));
-  EXPECT_TRUE(succeeds(evaluate({"--data", "synthetic"})));
+  const Outcome elsewhere = evaluate({"--data", "synthetic", "--synthetic-test", "64"});
+  EXPECT_TRUE(succeeds(elsewhere));
+  EXPECT_TRUE(holds(elsewhere.out, {"other data than the run's: --data synthetic"}));
 }
 
 }  // namespace

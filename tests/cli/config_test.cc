@@ -129,8 +129,7 @@ TEST_F(ConfigFile, OfAResumedRunIsThatOfTheWholeRun) {
   const std::string init = start + "/model.safetensors";
   ASSERT_TRUE(succeeds(
       ringlet(quick_train({"--lr", "0.07", "--max-steps", "2", "--init", init, "--out", out}))));
-  const Arguments resume{"train", "--resume",         out, "--synthetic-train",
-                         "256",   "--synthetic-test", "64"};
+  const Arguments resume{"train", "--resume", out};
   EXPECT_TRUE(fails_with(2, ringlet(resume + Arguments{"--config", file("lr = 0.3\n")}),
                          {"contradicts --lr 0.3", "--lr 0.07"}));
   ASSERT_TRUE(succeeds(ringlet(resume)));

@@ -1,6 +1,8 @@
 // Data sets that are not what they should be: one line that names the file, exit code 1.
 #include <functional>
 
+#include "data/fashion_mnist.h"
+#include "data/idx_dataset.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
@@ -90,6 +92,34 @@ TEST(OwnData, InAFolderTrains) {
   const Outcome outcome = train_on(folder.path());
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"20 images of 1 x 4 x 5"}));
+}
+
+TEST(OwnData, MayLeaveClassesOutWhereThatIsAllowed) {
+  const TemporaryDirectory folder;
+  const fs::path data = folder / "data";
+  fs::create_directory(data);
+  write_small_set(data);
+  write_file(data / kLabels, idx({20}, 10).replace(8 + 17, 1, "\xc8"));
+  const std::string out = folder / "run";
+  const Outcome trained = ringlet({"train", "--model", "mlp", "--epochs", "2", "--max-steps", "1",
+                                   "--data", data.string(), "--allow-empty-classes", "--out", out});
+  ASSERT_TRUE(succeeds(trained));
+  EXPECT_TRUE(holds(trained.out, {"201 classes (no sample of 10 to 199)"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out}))) << "the run has allowed it";
+  EXPECT_TRUE(succeeds(ringlet({"eval", "--checkpoint", out})));
+}
+
+TEST(FashionMnist, NeedsItsFolderOnce) {
+  const auto places = data::fashion_mnist_places();
+  const auto place = std::find_if(places.begin(), places.end(), data::has_idx_files);
+  if (place == places.end()) GTEST_SKIP() << "Fashion-MNIST is not on this machine";
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--max-steps", "1", "--out", out,
+                                "--data-dir", place->string()})));
+  const ProgramOptions elsewhere{.environment = {{"RINGLET_DATA", "/no/such"}}};
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--max-steps", "2"}, elsewhere)));
+  EXPECT_TRUE(succeeds(ringlet({"eval", "--checkpoint", out}, elsewhere)));
 }
 
 TEST(FashionMnist, IsSoughtWhereTheUserSays) {

@@ -11,9 +11,7 @@ namespace fs = std::filesystem;
 
 /// Flags to go on with a quick run in `out`.
 Arguments resume(const fs::path& out, const Arguments& more = {}) {
-  return Arguments{"train", "--synthetic-train", "256",       "--synthetic-test",
-                   "64",    "--resume",          out.string()} +
-         more;
+  return Arguments{"train", "--resume", out.string()} + more;
 }
 
 TEST(Out, WhereAFileLiesIsRefused) {
@@ -98,7 +96,9 @@ TEST(Resume, WithAContradictionNamesBothValues) {
                          {"--lr 3", "--lr 0.1", "--exact", "--init"}));
   EXPECT_TRUE(
       fails_with(2, ringlet(resume(out, {"--model", "lenet"})), {"--model lenet", "--model mlp"}));
-  EXPECT_TRUE(fails_with(1, ringlet({"train", "--resume", out.string()}), {"other data"}));
+  EXPECT_TRUE(
+      fails_with(2, ringlet(resume(out, {"--synthetic-train", "512", "--synthetic-test", "9"})),
+                 {"--synthetic-train 512 (the run has 256)", "--synthetic-test 9", "has 64"}));
   EXPECT_TRUE(succeeds(ringlet(resume(out, {"--lr", "0.1", "--model", "mlp"}))));
 }
 

@@ -26,9 +26,7 @@ std::set<std::string> keys_of(const json& object) {
 
 /// What `eval` says of the mlp in a folder, but for the line that names the file.
 std::string evaluation_of(const std::filesystem::path& out, const std::string& replicas) {
-  const Outcome outcome =
-      ringlet({"eval", "--model", "mlp", "--data", "synthetic", "--synthetic-train", "256",
-               "--synthetic-test", "64", "--replicas", replicas, "--checkpoint", out.string()});
+  const Outcome outcome = ringlet({"eval", "--replicas", replicas, "--checkpoint", out.string()});
   EXPECT_TRUE(succeeds(outcome));
   return outcome.out.substr(outcome.out.find('\n'));
 }
@@ -57,8 +55,7 @@ TEST(Run, OnFourIsEvaluatedOnOneAndGoesOnOnTwo) {
   EXPECT_TRUE(holds(on_one, {"all ", "64 "}));
   EXPECT_EQ(on_one, evaluation_of(out, "3")) << "each sample counts once for any number";
 
-  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", out, "--synthetic-train", "256",
-                                "--synthetic-test", "64", "--replicas", "2"})));
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", out, "--replicas", "2"})));
   const std::string whole = folder / "whole";
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--exact", "--out", whole}))));
   EXPECT_EQ(read_file(folder.path() / "run" / "model.safetensors"),
@@ -70,8 +67,7 @@ TEST(Run, IsFinishedOnlyOnce) {
   const std::string out = folder / "run";
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
   const std::string model = read_file(folder / "run/model.safetensors");
-  const Outcome again =
-      ringlet({"train", "--resume", out, "--synthetic-train", "256", "--synthetic-test", "64"});
+  const Outcome again = ringlet({"train", "--resume", out});
   EXPECT_TRUE(succeeds(again));
   EXPECT_TRUE(holds(again.out, {"nothing was left to do: 4 of 4 steps"}));
   EXPECT_EQ(model, read_file(folder / "run/model.safetensors"));

@@ -19,6 +19,8 @@ ModelInfo example() {
   return {.version = "0.1.0",
           .model = "lenet",
           .data = "fashion-mnist",
+          .train_samples = 60000,
+          .test_samples = 10000,
           .channels = 1,
           .height = 28,
           .width = 30,
@@ -32,6 +34,7 @@ TEST(ModelInfo, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_model_info("f", to_metadata(example())), example());
   ModelInfo plain = example();
   plain.background.reset();
+  plain.train_samples = plain.test_samples = 0;
   EXPECT_EQ(parse_model_info("f", to_metadata(plain)), plain);
 }
 
@@ -49,6 +52,7 @@ TEST(ModelInfo, HasANumberForEachChannelOrOneForAll) {
 TEST(ModelInfo, IsPlainTextInShortestDecimals) {
   const Metadata metadata = to_metadata(example());
   EXPECT_EQ(metadata.at("format"), "pt");
+  EXPECT_EQ(metadata.at("ringlet.samples"), "[60000,10000]");
   EXPECT_EQ(metadata.at("ringlet.input"), "[1,28,30]");
   EXPECT_EQ(metadata.at("ringlet.mean"), "0.1");
   EXPECT_EQ(metadata.at("ringlet.deviation"), "0.33333334");
@@ -92,8 +96,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Broken{"ringlet.input", "[1,28]"}, Broken{"ringlet.input", "[1,28,0]"},
                       Broken{"ringlet.input", "[1,28,-28]"}, Broken{"ringlet.input", "[1,28,1.5]"},
                       Broken{"ringlet.input", "[1,28,99999999999999999999]"},
-                      Broken{"ringlet.input", "1,28,28"}, Broken{"ringlet.input", "[[[[[[[[["},
-                      Broken{"ringlet.classes", "[]"}, Broken{"ringlet.classes", "[\"a\",1]"},
+                      Broken{"ringlet.samples", "[8]"}, Broken{"ringlet.samples", "[8,0]"},
+                      Broken{"ringlet.samples", "[8,4294967296]"},
+                      Broken{"ringlet.samples", "8 and 9"}, Broken{"ringlet.input", "1,28,28"},
+                      Broken{"ringlet.input", "[[[[[[[[["}, Broken{"ringlet.classes", "[]"},
+                      Broken{"ringlet.classes", "[\"a\",1]"},
                       Broken{"ringlet.classes", "{\"a\":1}"}, Broken{"ringlet.classes", "\"a\nb\""},
                       Broken{"ringlet.model", "a\nb"}, Broken{"ringlet.mean", "nan"},
                       Broken{"ringlet.mean", "0.1 "}, Broken{"ringlet.mean", "0.1,0.2"},
@@ -109,6 +116,8 @@ TEST(ModelInfo, OfARunSaysWhatTheRunWas) {
   const ModelInfo info = make_run_setup(options, data, 1).model;
   EXPECT_EQ(info.model, "lenet");
   EXPECT_EQ(info.data, "formula");
+  EXPECT_EQ(info.train_samples, 64);
+  EXPECT_EQ(info.test_samples, data.test->size());
   EXPECT_EQ(info.classes, data.train->class_names());
   EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics()[0].mean));
   EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics()[0].deviation));

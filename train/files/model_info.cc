@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "train/files/atomic_file.h"
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLargestSide = 1 << 14;  // pixels; beyond it a file is broken rather than large
 constexpr std::size_t kMostClasses = 1 << 16;
+constexpr std::int64_t kMostSamples = std::numeric_limits<std::int32_t>::max();
 
 /// Takes the texts of one file apart; every complaint names the file and the text.
 class MetadataReader {
@@ -63,11 +65,25 @@ class MetadataReader {
     fail(key, fmt::format("a finite number, or one for each of {} channels", channels));
   }
 
-  nlohmann::json list(const std::string& key, const char* wanted) const {
+  nlohmann::json list(const std::string& key, const std::string& wanted) const {
     constexpr int kFlat = 1;  // levels
     nlohmann::json json = parse_json_text(file_.string() + ": its " + key, text(key), kFlat);
     if (!json.is_array()) fail(key, wanted);
     return json;
+  }
+
+  /// As many whole numbers as `names` names, "[channels,height,width]", each from 1 to `most`.
+  std::vector<std::int64_t> counts(const std::string& key, const std::string& names,
+                                   std::int64_t most) const {
+    const std::string wanted = fmt::format("{}, each a whole number from 1 to {}", names, most);
+    const nlohmann::json numbers = list(key, wanted);
+    const auto size = static_cast<std::size_t>(std::count(names.begin(), names.end(), ',') + 1);
+    const bool good = numbers.size() == size &&
+                      std::all_of(numbers.begin(), numbers.end(), [most](const auto& number) {
+                        return number.is_number_unsigned() && number >= 1 && number <= most;
+                      });
+    if (!good) fail(key, wanted);
+    return numbers.get<std::vector<std::int64_t>>();
   }
 
   [[noreturn]] void fail(const std::string& key, const std::string& wanted) const {
@@ -85,24 +101,16 @@ class MetadataReader {
 };
 
 void read_input(const MetadataReader& reader, ModelInfo& info) {
-  const char* key = "ringlet.input";
-  const std::string wanted =
-      fmt::format("[channels,height,width], each a whole number from 1 to {}", kLargestSide);
-  const nlohmann::json extents = reader.list(key, wanted.c_str());
-  const bool good = extents.size() == 3 &&
-                    std::all_of(extents.begin(), extents.end(), [](const nlohmann::json& extent) {
-                      return extent.is_number_unsigned() && extent >= 1 && extent <= kLargestSide;
-                    });
-  if (!good) reader.fail(key, wanted);
-  info.channels = extents[0].get<int>();
-  info.height = extents[1].get<int>();
-  info.width = extents[2].get<int>();
+  const auto extents = reader.counts("ringlet.input", "[channels,height,width]", kLargestSide);
+  info.channels = static_cast<int>(extents[0]);
+  info.height = static_cast<int>(extents[1]);
+  info.width = static_cast<int>(extents[2]);
 }
 
 void read_classes(const MetadataReader& reader, ModelInfo& info) {
   const char* key = "ringlet.classes";
   const std::string wanted = fmt::format("a list of 1 to {} names", kMostClasses);
-  const nlohmann::json names = reader.list(key, wanted.c_str());
+  const nlohmann::json names = reader.list(key, wanted);
   if (names.empty() || names.size() > kMostClasses) reader.fail(key, wanted);
   for (const nlohmann::json& name : names) {
     if (!name.is_string()) reader.fail(key, wanted);
@@ -143,6 +151,9 @@ Metadata to_metadata(const ModelInfo& info) {
       {"ringlet.classes", as_json(info.classes)},
       {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
       {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}};
+  if (info.train_samples > 0) {
+    metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
+  }
   if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
   return metadata;
 }
@@ -155,6 +166,11 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
   check_model(reader, info.model);
   info.version = reader.text("ringlet.version");
   info.data = reader.text("ringlet.data");
+  if (metadata.contains("ringlet.samples")) {
+    const auto samples = reader.counts("ringlet.samples", "[training,test]", kMostSamples);
+    info.train_samples = samples[0];
+    info.test_samples = samples[1];
+  }
   read_input(reader, info);
   read_classes(reader, info);
   info.mean = reader.per_channel("ringlet.mean", info.channels);

@@ -6,6 +6,7 @@
 //   ringlet.version     "0.1.0"             who wrote it
 //   ringlet.model       "lenet"             the network, by the name of --model
 //   ringlet.data        "fashion-mnist"     what it was trained on, as --data named it
+//   ringlet.samples     "[60000,10000]"     how many training and test images there were, if known
 //   ringlet.input       "[1,28,28]"         channels, height and width of an image
 //   ringlet.classes     "[\"Bag\",...]"     their names, in the order of the logits
 //   ringlet.mean        "0.28604063"        subtracted from pixel / 255 ...
@@ -17,6 +18,7 @@
 // on how many replicas the model was trained, so that exact mode's files stay equal byte for byte.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -32,6 +34,8 @@ struct ModelInfo {
   std::string version{};
   std::string model{};
   std::string data{};
+  std::int64_t train_samples = 0;  ///< 0: not known, as in files of earlier versions
+  std::int64_t test_samples = 0;   ///< the same
   int channels = 0;
   int height = 0;
   int width = 0;
