@@ -73,13 +73,15 @@ bool is_replaced(const CLI::Option& option) {
   return false;
 }
 
-/// Whether a configuration file keeps the flag. --no-nesterov is kept as nesterov = false.
+/// Whether a configuration file keeps the flag. --no-nesterov is kept as nesterov = false, --no-out
+/// only where it is given.
 bool is_kept(const CLI::App& command, const CLI::Option& option) {
   static const std::set<std::string> kActs{"force", "resume"};
   const std::string key = key_of(option);
-  const bool is_opposite =
-      key.starts_with("no-") && command.get_option_no_throw("--" + key.substr(3)) != nullptr;
-  return can_be_set(option) && kActs.count(key) == 0 && !is_opposite;
+  const CLI::Option* opposite =
+      key.starts_with("no-") ? command.get_option_no_throw("--" + key.substr(3)) : nullptr;
+  if (opposite != nullptr && (is_switch(*opposite) || option.count() == 0)) return false;
+  return can_be_set(option) && kActs.count(key) == 0;
 }
 
 /// `text` as comments of at most a hundred columns.

@@ -32,7 +32,8 @@ struct RawFlags {
   std::string overlap = "auto";
   std::string graph = "on";
   std::string transport = "auto";
-  std::string sync;  ///< empty: what the recipe needs
+  std::string sync;     ///< empty: what the recipe needs
+  bool no_out = false;  ///< keep nothing of the run
   /// Where they are given; else those of options.
   std::optional<std::int64_t> synthetic_train, synthetic_test;
   train::TrainOptions options;  ///< fields that stand for themselves

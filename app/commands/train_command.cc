@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/repeat.h"
+#include "app/commands/run_folder.h"
 #include "train/files/atomic_file.h"
 #include "train/files/model_info.h"
 #include "train/models.h"
@@ -38,6 +40,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
+constexpr const char* kRuns = "runs";               // holds the runs that no --out names
 constexpr int kInterrupted = 128;                   // plus the signal's number: what shells expect
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
@@ -56,14 +59,15 @@ std::string models_in_words() {
   return text;
 }
 
-void add_file_flags(CLI::App& app, train::TrainOptions& options) {
-  train::Files& files = options.files;
+void add_file_flags(CLI::App& app, RawFlags& flags) {
+  train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
   app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
       ->type_name("FILE")
       ->group(group);
   app.add_option("--out", files.out,
-                 "folder for the model, the states to resume from, metrics.jsonl and epochs.csv")
+                 "folder for the model, the states to resume from, metrics.jsonl and epochs.csv "
+                 "[runs/MODEL-N, N counting up]")
       ->type_name("DIR")
       ->group(group);
   app.add_option("--save-every", files.save_every,
@@ -74,6 +78,11 @@ void add_file_flags(CLI::App& app, train::TrainOptions& options) {
   app.add_option("--resume", files.resume, "go on with the run in this folder")
       ->excludes("--init")
       ->type_name("DIR")
+      ->group(group);
+  app.add_flag("--no-out", flags.no_out, "keep nothing of the run: no model, no state, no metrics")
+      ->excludes("--out")
+      ->excludes("--save-every")
+      ->excludes("--resume")
       ->group(group);
   app.add_flag("--force", files.force, "write into an --out that holds another run")->group(group);
   app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
@@ -88,7 +97,7 @@ void add_file_flags(CLI::App& app, train::TrainOptions& options) {
                  "own, with .pN before the extension")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--max-steps", options.max_steps,
+  app.add_option("--max-steps", flags.options.max_steps,
                  "stop after N steps of the whole run; the schedule stays as planned")
       ->check(whole_number(0))
       ->group(group);
@@ -102,10 +111,7 @@ bool same_folder(const fs::path& a, const fs::path& b) {
 /// Fails before the training where its results could not be written after it.
 void check_outputs(const train::Files& files) {
   if (!files.trace.empty()) train::require_writable_file(files.trace);
-  if (files.out.empty()) {
-    if (files.save_every > 0) throw UsageError("--save-every needs --out DIR to save into");
-    return;
-  }
+  if (files.out.empty()) return;
   const bool used = fs::exists(files.out / "state") || fs::exists(files.out / "model.safetensors");
   const bool goes_on = !files.resume.empty() && same_folder(files.out, files.resume);
   if (used && !files.force && !goes_on) {
@@ -120,6 +126,10 @@ void check_outputs(const train::Files& files) {
 bool can_renew_lines(int descriptor) {
   const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
   return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
+}
+
+void print_folder(const fs::path& out) {
+  fmt::print("folder    {}\n", out.empty() ? "none: nothing is kept (--no-out)" : out.string());
 }
 
 /// Notes how long the first step took to come, and where things were saved.
@@ -137,7 +147,7 @@ class Notes : public train::RunListener {
       fmt::print("\nnothing was left to do: {} of {} steps were done before\n", setup.first_step,
                  setup.last_step);
     }
-    if (!last_saved_.empty()) fmt::print("saved {}\n", last_saved_);
+    fmt::print("{}\n", last_saved_.empty() ? "nothing was saved" : "saved " + last_saved_);
   }
 
  private:
@@ -148,7 +158,7 @@ class Notes : public train::RunListener {
 void report_interruption(const train::RunResult& result, const train::Files& files,
                          const CLI::App& command) {
   if (files.out.empty()) {
-    fmt::print("stopped after step {}; nothing was saved, since there is no --out\n", result.step);
+    fmt::print("stopped after step {}; nothing was saved (--no-out)\n", result.step);
   } else {
     fmt::print("stopped after step {}; go on with\n  {}\n", result.step,
                command_to_resume(command, files.out));
@@ -179,7 +189,8 @@ train::TrainOptions options_of(const RawFlags& flags, std::optional<train::Saved
 
 FlagValues values_of_run(const train::TrainOptions& options) {
   FlagValues values = values_of(options);
-  if (!options.files.out.empty()) values["out"] = options.files.out.string();
+  // A new run's folder is a setting only where it was given.
+  if (!options.files.resume.empty()) values["out"] = options.files.out.string();
   return values;
 }
 
@@ -188,12 +199,12 @@ FlagValues values_of_run(const RawFlags& flags) {
   return values_of_run(options_of(flags, saved));
 }
 
-/// The weights that the run in `folder` was started from, as its configuration says (its state does
-/// not hold that). Empty where it started from none, or nothing can be read there.
-std::string init_of(const fs::path& folder) {
+/// A flag's value in the configuration of the run in `folder`, which says what its state does not:
+/// the weights that it was started from. Empty where it has none, or nothing can be read there.
+std::string configured(const fs::path& folder, const std::string& key) {
   try {
     for (const ConfigEntry& entry : read_config(folder / kConfigFile)) {
-      if (entry.key == "init" && !entry.values.empty()) return entry.values.front();
+      if (entry.key == key && !entry.values.empty()) return entry.values.front();
     }
   } catch (const ConfigError&) {  // it explains a run; going on does not need it
   }
@@ -203,9 +214,36 @@ std::string init_of(const fs::path& folder) {
 /// Writes the effective configuration into the run's folder.
 void write_config(const CLI::App& command, const train::TrainOptions& options) {
   FlagValues values = values_of_run(options);
-  const std::string init = options.files.resume.empty() ? "" : init_of(options.files.resume);
-  if (!init.empty()) values["init"] = init;
+  if (const fs::path& run = options.files.resume; !run.empty()) {
+    if (const std::string init = configured(run, "init"); !init.empty()) values["init"] = init;
+    if (configured(run, "out").empty()) values.erase("out");
+  }
   train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+}
+
+/// Makes the run's folder where none is named, and opens its files, all in the first process. Once
+/// that process has come here, the others wait for it as long as the disk takes.
+std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App& command,
+                                          comm::Group& group, train::TrainOptions& options,
+                                          train::RunSetup& setup) {
+  fs::path& out = options.files.out;
+  std::optional<train::RunFiles> written;
+  const bool speaks = group.process() == 0;
+  const auto from_first = [speaks](const std::string& text) {
+    return speaks ? std::optional(text) : std::nullopt;
+  };
+  group.agree("start", from_first(""), options.execution.comm_timeout);
+  if (speaks) {
+    if (out.empty() && !flags.no_out) out = make_run_folder(kRuns, options.recipe.model);
+    print_folder(out);
+    if (!out.empty()) write_config(command, options);
+    setup.options.files.out = out;
+    written.emplace(setup);
+  }
+  constexpr double kHoweverLong = std::numeric_limits<double>::infinity();
+  out = group.agree("run's folder", from_first(out.string()), kHoweverLong);
+  setup.options.files.out = out;
+  return written;
 }
 
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
@@ -219,14 +257,11 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   setup.stop_requested = [] { return noted_signal() != 0; };
   note_stop_signals(options.execution.in_processes ? kLaunchersGrace : std::chrono::seconds(0));
 
-  const bool speaks = group.process() == 0;
-  if (speaks && !files.out.empty()) write_config(command, options);
+  const std::optional<train::RunFiles> written = open_files(flags, command, group, options, setup);
   train::Console console(stdout, can_renew_lines(STDOUT_FILENO));
   Notes notes;
   std::vector<train::RunListener*> listeners{&notes, &console};
-  std::optional<train::RunFiles> written;
-  if (speaks) {
-    written.emplace(setup);
+  if (written) {
     for (train::RunListener* file : written->listeners()) listeners.push_back(file);
   }
   std::unique_ptr<train::TraceWriter> trace;
@@ -235,7 +270,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
   if (trace) trace->write(file_of_process(files.trace, group));
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
-  if (!speaks) return code;
+  if (group.process() != 0) return code;
   console.finish();
   if (result.interrupted) {
     report_interruption(result, files, command);
@@ -262,7 +297,7 @@ void add_train_command(CLI::App& app, Action& action) {
   add_gpu_flags(*command, *flags);
   add_sync_flags(*command, *flags);
   command->footer(models_in_words());
-  add_file_flags(*command, flags->options);
+  add_file_flags(*command, *flags);
   command->callback([flags, command, &action] {
     action = {
         in_processes(flags, std::bind_front(run_training, std::cref(*flags), std::cref(*command))),

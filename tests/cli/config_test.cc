@@ -76,6 +76,16 @@ TEST_F(ConfigFile, SwitchesOffAsWellAsOn) {
   EXPECT_EQ(value_of("exact", ringlet({"train", "--print-config"}, off)), "false");
 }
 
+TEST_F(ConfigFile, KeepsThatNothingIsKept) {
+  const ProgramOptions unset{.environment = {{"RINGLET_NO_OUT", ""}}};
+  const Arguments line{"train", "--print-config"};
+  EXPECT_EQ(value_of("no-out", ringlet(line, unset)), "") << "that is no setting of a usual run";
+  const Outcome printed = ringlet(line + Arguments{"--no-out"}, unset);
+  EXPECT_EQ(value_of("no-out", printed), "true");
+  const Arguments again = line + Arguments{"--config", file(printed.out)};
+  EXPECT_EQ(value_of("no-out", ringlet(again, unset)), "true");
+}
+
 TEST_F(ConfigFile, MistakesAreNamedWithTheirPlace) {
   const struct {
     const char* text;
@@ -115,7 +125,9 @@ TEST_F(ConfigFile, OfARunRepeatsIt) {
       succeeds(ringlet(quick_train({"--exact", "--lr", "0.07", "--seed", "18446744073709551615",
                                     "--replicas", "2", "--out", first, "--max-steps", "3"}))));
   const std::string own = first + "/config.toml";
-  EXPECT_TRUE(fails_with(2, ringlet({"train", "--config", own}), {"holds another run"}));
+  EXPECT_TRUE(
+      fails_with(2, ringlet({"train", "--config", own}, {.environment = {{"RINGLET_NO_OUT", ""}}}),
+                 {"holds another run"}));
   ASSERT_TRUE(succeeds(ringlet({"train", "--config", own, "--out", second, "--replicas", "4"})));
   EXPECT_EQ(read_file(first + "/model.safetensors"), read_file(second + "/model.safetensors"));
   EXPECT_TRUE(holds(read_file(own), {"\nlr = 0.07\n", "\nseed = \"18446744073709551615\"\n",

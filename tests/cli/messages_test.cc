@@ -191,7 +191,6 @@ std::vector<Provocation> provocations() {
       usage({"train", "--resume", "a", "--init", "b"}),
       usage({"train", "--data", "/no/such"}),
       usage({"inspect"}),
-      usage_of_train({"--save-every", "1"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),

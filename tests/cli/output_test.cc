@@ -1,6 +1,8 @@
 // Places that cannot be written, runs that must not be overwritten, and numbers that break: an
 // error in one line, and the former state still loads. Nothing here relies on permissions: tests
 // may run as root.
+#include <memory>
+
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -64,6 +66,69 @@ TEST(Out, ThatFillsLeavesTheFormerState) {
     EXPECT_EQ(entry.path().string().find(".tmp."), std::string::npos) << "half-written " << entry;
   }
   EXPECT_TRUE(succeeds(ringlet(resume(out))));
+}
+
+/// Runs in `folder` as a user's shell would, without the variable that tests set.
+ProgramOptions in(const TemporaryDirectory& folder) {
+  return {.environment = {{"RINGLET_NO_OUT", ""}}, .folder = folder.path().string()};
+}
+
+TEST(Out, IsAFolderOfTheRunsOwnWhereNoneIsNamed) {
+  const TemporaryDirectory folder;
+  const Outcome first = ringlet(quick_train({"--max-steps", "2"}), in(folder));
+  ASSERT_TRUE(succeeds(first));
+  EXPECT_TRUE(first.out.starts_with("folder    runs/mlp-1\n")) << first.out;
+  EXPECT_TRUE(holds(first.out, {"saved runs/mlp-1/model.safetensors"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", "runs/mlp-1"}, in(folder))));
+  EXPECT_FALSE(fs::exists(folder / "runs/mlp-2")) << "a run that goes on has a folder";
+
+  const Outcome second = ringlet(quick_train({"--processes", "2"}), in(folder));
+  ASSERT_TRUE(succeeds(second));
+  EXPECT_TRUE(holds(second.out, {"folder    runs/mlp-2\n", "2 in 2 processes"}));
+  EXPECT_TRUE(fs::exists(folder / "runs/mlp-2/model.safetensors"));
+  const Outcome again = ringlet({"train", "--config", "runs/mlp-1/config.toml"}, in(folder));
+  if (again.err.find("libtomlplusplus-dev") != std::string::npos) return;
+  EXPECT_TRUE(succeeds(again));
+  EXPECT_TRUE(holds(again.out, {"folder    runs/mlp-3\n"})) << "a run's folder is its own";
+}
+
+TEST(Out, CountsBeyondTheRunsThatAreThere) {
+  const TemporaryDirectory folder;
+  for (const char* run : {"mlp-7", "mlp-x", "mlp-", "mlp--3", "mlp-12b", "lenet-20"}) {
+    fs::create_directories(folder / "runs" / run);
+  }
+  write_file(folder / "runs/mlp-8", "a file of the user's");
+  EXPECT_TRUE(holds(ringlet(quick_train(), in(folder)).out, {"folder    runs/mlp-9\n"}));
+}
+
+TEST(Out, IsNotSharedByRunsThatBeginAtOnce) {
+  const TemporaryDirectory folder;
+  constexpr int kRuns = 4;
+  std::vector<std::unique_ptr<Program>> programs;
+  for (int i = 0; i < kRuns; ++i) {
+    programs.push_back(std::make_unique<Program>(quick_train(), in(folder)));
+  }
+  for (const auto& program : programs) EXPECT_TRUE(succeeds(program->wait()));
+  for (int i = 1; i <= kRuns; ++i) {
+    EXPECT_TRUE(fs::exists(folder / ("runs/mlp-" + std::to_string(i)) / "model.safetensors")) << i;
+  }
+}
+
+TEST(Out, IsLeftOutOnRequestAndByAMistake) {
+  const TemporaryDirectory folder;
+  const Outcome outcome = ringlet(quick_train({"--no-out"}), in(folder));
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"nothing is kept (--no-out)", "nothing was saved"}));
+  EXPECT_TRUE(
+      fails_with(2, ringlet(quick_train({"--exact", "--replicas", "3"}), in(folder)), {"--exact"}));
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "something was left there";
+}
+
+TEST(Out, ThatCannotBeMadeIsNamed) {
+  const TemporaryDirectory folder;
+  write_file(folder / "runs", "a file of the user's");
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train(), in(folder)), {"cannot create runs"}));
+  EXPECT_EQ(read_file(folder / "runs"), "a file of the user's");
 }
 
 TEST(Metrics, OnAFullDiskAreNamed) {

@@ -37,9 +37,11 @@ Clock::time_point after(double seconds) {
 /// The child's side of fork(): never returns.
 [[noreturn]] void become_program(std::string program, const Arguments& arguments,
                                  const ProgramOptions& options) {
+  ::setenv("RINGLET_NO_OUT", "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread
   for (const auto& [name, value] : options.environment) {
     ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
+  if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(kNotStarted);
   if (options.file_size_limit >= 0) {
     const auto bytes = static_cast<rlim_t>(options.file_size_limit);
     const struct rlimit limit { bytes, bytes };

@@ -29,9 +29,11 @@ struct Outcome {
 };
 
 struct ProgramOptions {
-  bool terminal = false;                             ///< on a pseudo-terminal instead of pipes
-  long file_size_limit = -1;                         ///< RLIMIT_FSIZE in bytes; -1: none
-  std::map<std::string, std::string> environment{};  ///< added to the test's own
+  bool terminal = false;      ///< on a pseudo-terminal instead of pipes
+  long file_size_limit = -1;  ///< RLIMIT_FSIZE in bytes; -1: none
+  /// Added to the test's own, and to RINGLET_NO_OUT=1: runs without --out leave no folder.
+  std::map<std::string, std::string> environment{};
+  std::string folder{};  ///< where it runs; empty: where the test does
 };
 
 struct ShellLine {
