@@ -24,8 +24,11 @@ failed; one line on the standard error says what, where and what to do
 2
 the command line, a variable or a configuration file is wrong; nothing was begun
 .TP
+3
+done, but what was printed could not be written
+.TP
 128 + n
-signal n stopped it; a run has finished its step and saved its state
+signal n stopped it; a run has finished its step and saved its state. 141: the reader of its output went away
 )";
 
 /// `text` as it stands: no escapes, no hyphens in place of minus signs.
