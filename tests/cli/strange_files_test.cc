@@ -69,7 +69,9 @@ TEST_F(StrangeFiles, InPlaceOfAConfigurationAreReplacedOrNamed) {
     const Outcome outcome =
         ringlet({"train", "--resume", run, "--synthetic-train", "256", "--synthetic-test", "64"});
     EXPECT_FALSE(outcome.timed_out);
-    if (outcome.code != 0) EXPECT_TRUE(fails_with(1, outcome, {"config.toml"}));
+    if (outcome.code != 0) {
+      EXPECT_TRUE(fails_with(1, outcome, {"config.toml"}));
+    }
   });
 }
 
@@ -78,7 +80,9 @@ TEST_F(StrangeFiles, DoNotHoldUpWhoInspects) {
     for_each_strange(name, [&](const std::string& run) {
       const Outcome outcome = ringlet({"inspect", run});
       EXPECT_FALSE(outcome.timed_out);
-      if (outcome.code != 0) EXPECT_TRUE(fails_with(1, outcome, {}));
+      if (outcome.code != 0) {
+        EXPECT_TRUE(fails_with(1, outcome, {}));
+      }
     });
   }
 }
