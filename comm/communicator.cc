@@ -9,6 +9,7 @@
 
 #include "comm/collectives.h"
 #include "comm/processes/hash.h"
+#include "comm/report/answer_watch.h"
 #include "comm/report/rank_text.h"
 #include "kernels/error.h"
 #include "kernels/exception_message.h"
@@ -151,6 +152,7 @@ void Communicator::barrier(Stream& stream, std::string_view name) {
 void Communicator::await_all(Stream& stream, std::string_view name) {
   stream.synchronize();  // the time-out is not to change under a collective
   const double timeout = transport_.timeout_seconds();
+  const AnswerWatch watch(transport_, timeout, std::string(name));
   transport_.set_timeout(std::numeric_limits<double>::infinity());
   barrier(stream, name);  // where it throws, nobody waits for anybody any more
   transport_.set_timeout(timeout);

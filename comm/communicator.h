@@ -84,7 +84,8 @@ class Communicator {
   /// Returns when every rank has come here and the stream is idle.
   void barrier(Stream& stream, std::string_view name);
   /// A barrier without a time-out: for the end of work that one rank does while the others wait,
-  /// such as a save on a slow disk. It still ends, with Aborted, where a rank fails or dies.
+  /// such as a save on a slow disk. It still ends, with Aborted, where a rank fails or dies, and
+  /// where its process is stopped for as long as the time-out (report/answer_watch.h).
   void await_all(Stream& stream, std::string_view name);
   /// Every rank's text, in the order of ranks; lengths may differ.
   std::vector<std::string> gather_text(Stream& stream, const std::string& mine,

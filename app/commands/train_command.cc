@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,7 +113,7 @@ bool can_renew_lines(int descriptor) {
 }
 
 void print_folder(const fs::path& out) {
-  fmt::print("folder    {}\n", out.empty() ? "none: nothing is kept (--no-out)" : out.string());
+  fmt::print("folder    {}\n", out.empty() ? "none (--no-out)" : train::on_one_line(out.string()));
 }
 
 /// Notes how long the first step took to come, and where things were saved.
@@ -233,7 +232,7 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
 }
 
 /// Makes the run's folder where none is named, and opens its files, all in the first process. Once
-/// that process has come here, the others wait for it as long as the disk takes.
+/// that process has come here, the others wait for it as long as a slow disk takes.
 std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App& command,
                                           comm::Group& group, RunClaim& claim,
                                           train::TrainOptions& options, train::RunSetup& setup) {
@@ -254,8 +253,9 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
     setup.options.files.out = out;
     written.emplace(setup);
   }
-  constexpr double kHoweverLong = std::numeric_limits<double>::infinity();
-  out = group.agree("run's folder", from_first(out.string()), kHoweverLong);
+  constexpr double kSlowestDisk = 600;  // seconds
+  out = group.agree("run's folder", from_first(out.string()),
+                    std::max(kSlowestDisk, options.execution.comm_timeout));
   setup.options.files.out = out;
   return written;
 }

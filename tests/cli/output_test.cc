@@ -118,7 +118,7 @@ TEST(Out, IsLeftOutOnRequestAndByAMistake) {
   const TemporaryDirectory folder;
   const Outcome outcome = ringlet(quick_train({"--no-out"}), in(folder));
   EXPECT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(holds(outcome.out, {"nothing is kept (--no-out)", "nothing was saved"}));
+  EXPECT_TRUE(holds(outcome.out, {"folder    none (--no-out)", "nothing was saved"}));
   EXPECT_TRUE(
       fails_with(2, ringlet(quick_train({"--exact", "--replicas", "3"}), in(folder)), {"--exact"}));
   EXPECT_TRUE(fs::is_empty(folder.path())) << "something was left there";

@@ -143,7 +143,7 @@ TEST_F(StrangeFiles, BeyondTheMemoryAreRefused) {
   write_small_set(path("data"));
   const fs::path images = path("data/train-images-idx3-ubyte");
   if (!make_sparse(images, idx_header(8, {kSide, kSide, kSide}), 16 + kImages)) GTEST_SKIP();
-  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--data", path("data")})),
+  EXPECT_TRUE(fails_with(1, ringlet({"train", "--data", path("data")}),
                          {images.string(), "more than this machine's memory"}));
 
   const std::string header =

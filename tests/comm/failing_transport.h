@@ -75,11 +75,16 @@ class FailingTransport final : public Transport {
 
   int exchanges() const { return exchanges_; }
 
+  int mute = -1;  ///< a rank that does not answer
+
   void abort(const std::string& reason) noexcept override { inner_.abort(reason); }
   std::optional<RootCause> root_cause() const override { return inner_.root_cause(); }
   FlightRecorder& recorder() override { return inner_.recorder(); }
   CostModel typical_costs() const override { return inner_.typical_costs(); }
-  std::optional<RankStatus> look_at(int other) const override { return inner_.look_at(other); }
+  std::optional<RankStatus> look_at(int other) const override {
+    if (other == mute) return {};
+    return inner_.look_at(other);
+  }
   PeerAccess* peer_access() override { return peers_.get(); }
 
  protected:

@@ -238,5 +238,34 @@ TEST(Abort, NeverLetsASenderLeaveWhileItIsRead) {
   }
 }
 
+/// What rank 0 gets that waits for rank 1, which is late and is `mute` or not.
+std::string message_of_waiting(int mute, std::chrono::milliseconds late) {
+  LocalGroup group(2);
+  std::string message;
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    FailingTransport transport(group.transport(rank), FailingTransport::kNever);
+    transport.mute = rank == 0 ? mute : -1;
+    Communicator communicator(transport, {.timeout_seconds = 0.2});
+    if (rank == 1) std::this_thread::sleep_for(late);
+    try {
+      communicator.await_all(device->communication(), "saved");
+    } catch (const Aborted& error) {
+      if (rank == 0) message = error.what();
+    }
+  });
+  return message;
+}
+
+TEST(AwaitAll, WaitsForWhoAnswersHoweverLate) {
+  EXPECT_EQ(message_of_waiting(-1, std::chrono::milliseconds(800)), "");
+}
+
+TEST(AwaitAll, NamesWhoDoesNotAnswer) {
+  EXPECT_NE(message_of_waiting(1, std::chrono::milliseconds(3000))
+                .find("rank 1 has not answered for 0.2 s while all waited for 'saved'"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ringlet::comm

@@ -1,0 +1,39 @@
+#include "comm/report/answer_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace ringlet::comm {
+
+AnswerWatch::AnswerWatch(Transport& transport, double seconds, std::string what)
+    : transport_(transport),
+      seconds_(seconds),
+      what_(std::move(what)),
+      thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+void AnswerWatch::watch(const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  using Seconds = std::chrono::duration<double>;
+  constexpr double kLooks = 8, kOften = 0.05, kSeldom = 5;  // a time-out; seconds between two
+  const Seconds pause(std::clamp(seconds_ / kLooks, kOften, kSeldom));
+  std::vector<Clock::time_point> answered(static_cast<std::size_t>(transport_.size()),
+                                          Clock::now());
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, stop, pause, [] { return false; }) && !stop.stop_requested()) {
+    for (int rank = 0; rank < transport_.size(); ++rank) {
+      Clock::time_point& last = answered[static_cast<std::size_t>(rank)];
+      if (rank == transport_.rank() || transport_.look_at(rank)) last = Clock::now();
+      if (Seconds(Clock::now() - last).count() <= seconds_) continue;
+      return transport_.abort(
+          fmt::format("rank {} has not answered for {:g} s while all waited for '{}'; its process "
+                      "is stopped or hangs: see ps",
+                      rank, seconds_, what_));
+    }
+  }
+}
+
+}  // namespace ringlet::comm
