@@ -308,7 +308,7 @@ TEST(Rendezvous, CutsACauseThatIsTooLong) {
   all[11]->abort({11, std::string(Message::kLongest, 'x')});
   for (const auto& one : all) {
     ASSERT_TRUE(cause_within_a_second(*one));
-    EXPECT_EQ(one->root_cause()->message, std::string(Message::kLongest - 6, 'x') + " ...");
+    EXPECT_EQ(one->root_cause()->message, std::string(Message::kLongest - 6, 'x').append(" ..."));
   }
 }
 
