@@ -41,17 +41,18 @@ DType parse_grad_dtype(const std::string& name) {
   throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
 }
 
-/// Throws std::runtime_error for a number that no run has. A Learner's state has neither a batch
-/// size nor epochs: they are 0.
+/// Throws std::runtime_error for a number that no run has. A Learner's state names no model, and its
+/// batch size and epochs are 0.
 void require_possible(const Recipe& recipe) {
   const auto check = [](const char* name, double value, double min, double max) {
     if (value >= min && value <= max) return;
     throw std::runtime_error(fmt::format("'{}' is {}, which no run has", name, value));
   };
+  const double least = recipe.model.empty() ? 0 : 1;
   constexpr double kMost = std::numeric_limits<int>::max();
   constexpr double kFinite = std::numeric_limits<double>::max();
-  check("batch_size", static_cast<double>(recipe.batch_size), 0, kMost);
-  check("epochs", recipe.epochs, 0, kMost);
+  check("batch_size", static_cast<double>(recipe.batch_size), least, kMost);
+  check("epochs", recipe.epochs, least, kMost);
   check("accumulate", recipe.accumulate, 1, kMost);
   check("shards", recipe.shards, 0, kMost);
   check("lr", recipe.lr, 0, kFinite);
