@@ -41,8 +41,8 @@ DType parse_grad_dtype(const std::string& name) {
   throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
 }
 
-/// Throws std::runtime_error for a number that no run has. A Learner's state names no model, and its
-/// batch size and epochs are 0.
+/// Throws std::runtime_error for a number that no run has. A Learner's state names no model, and
+/// its batch size and epochs are 0.
 void require_possible(const Recipe& recipe) {
   const auto check = [](const char* name, double value, double min, double max) {
     if (value >= min && value <= max) return;
