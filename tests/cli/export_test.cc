@@ -6,6 +6,7 @@
 #include "tests/cli/program.h"
 #include "tests/cli/python.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 #include "train/loop/predictor.h"
 
 namespace ringlet::testing {
@@ -80,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Export, ::testing::Values("lenet", "lenet-d2l",
 TEST(ExportCommand, NamesWhatIsWrong) {
   const TemporaryDirectory folder;
   const std::string out = (folder / "m.onnx").string();
-  const std::string torch = std::string(RINGLET_TESTDATA) + "/oracle/init.safetensors";
+  const std::string torch = testdata("oracle/init.safetensors");
   EXPECT_TRUE(fails_with(2, ringlet({"export", "--checkpoint", torch}), {"--onnx", "required"}));
   EXPECT_TRUE(
       fails_with(1, ringlet({"export", "--checkpoint", "/no/such", "--onnx", out}), {"/no/such"}));

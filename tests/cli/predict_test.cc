@@ -7,6 +7,7 @@
 #include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
+#include "tests/support/testdata.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
@@ -201,7 +202,7 @@ TEST_F(Predict, NeedsImagesOrDataAndNotBoth) {
 }
 
 TEST_F(Predict, OfAFileThatIsPyTorchsSaysWhatIsAssumed) {
-  const std::string file = std::string(RINGLET_TESTDATA) + "/oracle/init.safetensors";
+  const std::string file = testdata("oracle/init.safetensors");
   const std::string image = write("y.png", as_png(garment(0)));
   const Outcome outcome = ringlet({"predict", "--checkpoint", file, image, "--top", "10"});
   ASSERT_TRUE(succeeds(outcome));

@@ -10,12 +10,13 @@
 #include "tests/oracle/formula_data.h"
 #include "tests/support/files.h"
 #include "tests/support/tensors.h"
+#include "tests/support/testdata.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
 namespace {
 
-const std::string kFolder = RINGLET_TESTDATA "/oracle/";
+const std::string kFolder = testdata("oracle/");
 constexpr std::uint32_t kSteps = 20, kBatch = 64, kTestSamples = 40;
 constexpr double kLossTolerance = 1e-5, kFinalTolerance = 1e-4;
 

@@ -6,6 +6,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -142,7 +143,7 @@ TEST(Weights, OfAWrappedModuleLoad) {
 }
 
 TEST(Weights, ThatPyTorchWroteLoad) {
-  const std::string file = std::string(RINGLET_TESTDATA) + "/oracle/init.safetensors";
+  const std::string file = testdata("oracle/init.safetensors");
   const Outcome outcome = ringlet({"eval", "--data", "synthetic", "--synthetic-train", "64",
                                    "--synthetic-test", "64", "--checkpoint", file});
   EXPECT_TRUE(succeeds(outcome));

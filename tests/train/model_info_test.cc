@@ -7,6 +7,7 @@
 
 #include "kernels/error.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/atomic_file.h"
 
@@ -68,7 +69,7 @@ TEST(ModelInfo, OfAFolderWhoseNameIsNoTextIsStillWritten) {
 TEST(ModelInfo, IsAbsentInAFileOfPyTorchs) {
   EXPECT_EQ(parse_model_info("f", {}), std::nullopt);
   EXPECT_EQ(parse_model_info("f", {{"format", "pt"}}), std::nullopt);
-  EXPECT_EQ(read_model_info(RINGLET_TESTDATA "/oracle/init.safetensors"), std::nullopt);
+  EXPECT_EQ(read_model_info(testing::testdata("oracle/init.safetensors")), std::nullopt);
 }
 
 struct Broken {

@@ -14,6 +14,7 @@
 #include "tests/oracle/formula_data.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tensors.h"
+#include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
@@ -21,7 +22,7 @@
 namespace ringlet::train {
 namespace {
 
-const std::string kFolder = RINGLET_TESTDATA "/oracle/";
+const std::string kFolder = testing::testdata("oracle/");
 constexpr std::int64_t kSteps = 20, kBatch = 64;
 constexpr double kLossTolerance = 1e-5, kGradientTolerance = 1e-5, kFinalTolerance = 1e-4;
 

@@ -6,6 +6,7 @@
 #include "data/memory_dataset.h"
 #include "kernels/device.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
 #include "train/loop/logits.h"
@@ -81,7 +82,7 @@ TEST_F(Predict, RefusesImagesOfAnotherSize) {
 
 TEST_F(Predict, RefusesAFileThatDoesNotFitOrSayWhatItIs) {
   const auto device = open_device(DeviceId{}, {});
-  const std::string foreign = RINGLET_TESTDATA "/oracle/init.safetensors";
+  const std::string foreign = testing::testdata("oracle/init.safetensors");
   EXPECT_TRUE(testing::says(testing::message_of<FileError>([&] { Predictor(*device, foreign); }),
                             {foreign, "does not say"}));
   ModelInfo info = read_model_info(file()).value();

@@ -9,6 +9,7 @@
 
 #include "kernels/error.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::train {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr double kTolerance = 1e-9;  // relative
 
 nlohmann::json tables() {
-  std::ifstream file(RINGLET_TESTDATA "/oracle/one_cycle.json");
+  std::ifstream file(testing::testdata("oracle/one_cycle.json"));
   return nlohmann::json::parse(file);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
@@ -159,7 +160,7 @@ TEST(State, AnotherModelsIsRefused) {
 
 TEST(State, PyTorchsFilesAreTaken) {
   const Model model;
-  const std::string file = RINGLET_TESTDATA "/oracle/init.safetensors";
+  const std::string file = testing::testdata("oracle/init.safetensors");
   const HostState plain = load_model(file, model.registry());
   ASSERT_EQ(plain.values.size(), 8u);
   EXPECT_EQ(model.registry().parameters[0]->name, "conv1.weight");
