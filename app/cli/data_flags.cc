@@ -1,0 +1,103 @@
+// The flags that say what is learnt from what: the model and its data.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/checks.h"
+#include "app/cli/error_exit.h"
+#include "app/cli/flags.h"
+#include "data/open_dataset.h"
+#include "train/models.h"
+
+namespace ringlet::app {
+
+namespace {
+
+constexpr const char* kDataDir = "--data-dir";
+constexpr const char* kSyntheticTrain = "--synthetic-train";
+constexpr const char* kSyntheticTest = "--synthetic-test";
+
+/// Throws UsageError unless `flag`, one of those that only some data have, is for `data`.
+void require_for_data(const std::string& flag, const std::string& data) {
+  const data::DataNeeds wanted = flag == kDataDir ? data::DataNeeds::files : data::DataNeeds::sizes;
+  const data::NamedDataset* named = data::find_dataset(data);
+  if (named != nullptr && named->needs == wanted) return;
+  std::vector<std::string> fitting;
+  for (const data::NamedDataset& dataset : data::named_datasets()) {
+    if (dataset.needs == wanted) fitting.push_back(dataset.name);
+  }
+  throw UsageError(fmt::format("{} is for --data {}, and these data are {}; leave one of them out",
+                               flag, fmt::join(fitting, " or "), data));
+}
+
+}  // namespace
+
+void add_model_flag(CLI::App& app, RawFlags& flags) {
+  app.add_option_function<std::string>(
+         "--model",
+         [&flags](const std::string& name) { flags.recipe["model"] = flags.model = name; },
+         fmt::format("which network and recipe [{}]", flags.model))
+      ->check(one_of(train::model_names()))
+      ->type_name(fmt::format("{}", fmt::join(train::model_names(), "|")))
+      ->group(kModelGroup);
+}
+
+std::string data_choices() {
+  std::string choices;
+  for (const data::NamedDataset& dataset : data::named_datasets()) {
+    choices += dataset.name + (dataset.help.empty() ? "" : " (" + dataset.help + ")") + ", ";
+  }
+  return choices + "or " + data::kDataFolder;
+}
+
+void add_data_flags(CLI::App& app, RawFlags& flags) {
+  const char* group = kModelGroup;
+  add_model_flag(app, flags);
+  const train::Recipe defaults = train::default_recipe(flags.model);
+  app.add_option_function<std::string>(
+         "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
+         fmt::format("{} [{}]", data_choices(), flags.recipe.value("data", defaults.data)))
+      ->check(data_name())
+      ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
+      ->group(group);
+  app.add_option(kDataDir, flags.options.files.data_dir,
+                 "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
+      ->type_name("DIR")
+      ->group(group);
+  app.add_option(kSyntheticTrain, flags.synthetic_train, "generated training images")
+      ->check(whole_number(1))
+      ->default_str(fmt::format("{}", flags.options.synthetic_train))
+      ->group(group);
+  app.add_option(kSyntheticTest, flags.synthetic_test, "generated test images")
+      ->check(whole_number(1))
+      ->default_str(fmt::format("{}", flags.options.synthetic_test))
+      ->group(group);
+}
+
+void note_data_flags(const CLI::App& app, RawFlags& flags) {
+  for (const char* flag : {kDataDir, kSyntheticTrain, kSyntheticTest}) {
+    if (app.count(flag) > 0) flags.data_flags.emplace_back(flag);
+  }
+}
+
+bool is_generated(const std::string& name) {
+  const data::NamedDataset* named = data::find_dataset(name);
+  return named != nullptr && named->needs == data::DataNeeds::sizes;
+}
+
+bool says_sizes(const train::ModelInfo& model) {
+  constexpr std::int64_t kMost = 1'000'000;  // a model from elsewhere shall not fill the memory
+  return is_generated(model.data) && model.train_samples > 0 &&
+         std::max(model.train_samples, model.test_samples) <= kMost;
+}
+
+data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options) {
+  for (const std::string& flag : flags.data_flags) require_for_data(flag, options.recipe.data);
+  return data::open_dataset(options.recipe.data,
+                            {.directory = options.files.data_dir,
+                             .synthetic_train = options.synthetic_train,
+                             .synthetic_test = options.synthetic_test,
+                             .allow_empty_classes = options.allow_empty_classes});
+}
+
+}  // namespace ringlet::app
