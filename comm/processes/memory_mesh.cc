@@ -72,13 +72,6 @@ std::optional<HandedMemory> receive_note(int socket) {
   return handed;
 }
 
-bool is_own_user(int socket) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-         peer.uid == ::getuid();
-}
-
 /// No run has had it before: process numbers repeat, also between PID namespaces.
 std::string new_name() {
   std::random_device random;
@@ -128,9 +121,8 @@ void MemoryMesh::connect(int process, const std::string& name) {
 void MemoryMesh::accept(const MessageSocket& listener) {
   pollfd waiting{listener.descriptor(), POLLIN, 0};
   while (::poll(&waiting, 1, 0) > 0) {
-    MessageSocket comer(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!comer.open()) fail_to_hand_over(own_);
-    if (!is_own_user(comer.descriptor())) continue;
+    MessageSocket comer = listener.accept();
+    if (!comer.open()) continue;  // another user's
     const auto hello = receive_note(comer.descriptor());
     if (!hello || hello->note.rank <= own_ || hello->note.rank >= processes()) continue;
     MessageSocket& link = links_[static_cast<std::size_t>(hello->note.rank)];
