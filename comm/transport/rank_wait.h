@@ -35,13 +35,42 @@ class RankWait {
   /// the group is given up, TimeoutError, having given it up, when `peer` has not come in time.
   template <class Ready>
   void wait(int peer, Ready ready) {
-    constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
-    const std::chrono::nanoseconds timeout(
-        static_cast<std::int64_t>(std::min(transport_.timeout_seconds(), kLongest) * 1e9));
-    const bool in_time =
-        doorbell_.wait([this, &ready] { return ready() || group_.aborted(); }, spin_, timeout);
-    throw_if_aborted();
-    if (!in_time) fail<TimeoutError>(explain_timeout(transport_, peer));
+    wait_until(ready, [peer] { return peer; });
+  }
+
+  /// Returns when has_come(peer) holds for each of the other ranks of `ranks`. It reads atomics
+  /// sequentially consistently, and this rank has stored in its own that it has come. check(peer)
+  /// may throw; it is called once at least, early for those who were there before.
+  ///
+  /// Only who finds all the others there rings, by ring(peer): nobody before can be what a sleeper
+  /// waits for. The last to store is sure to find them. With more ranks than processors, waking all
+  /// of them at each arrival would take twice the time.
+  template <class HasCome, class Check, class Ring>
+  void wait_for_all(int ranks, HasCome has_come, Check check, Ring ring) {
+    const int own = transport_.rank();
+    const auto is_here = [&](int rank) { return rank == own || has_come(rank); };
+    int first_missing = ranks;
+    for (int rank = ranks - 1; rank >= 0; --rank) {
+      if (!is_here(rank)) {
+        first_missing = rank;
+      } else if (rank != own) {
+        check(rank);
+      }
+    }
+    if (first_missing == ranks) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (rank != own) ring(rank);
+      }
+      return;
+    }
+    const auto all_here = [&] {
+      while (first_missing < ranks && is_here(first_missing)) ++first_missing;
+      return first_missing == ranks;
+    };
+    wait_until(all_here, [&] { return first_missing; });
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (rank != own) check(rank);
+    }
   }
 
   void throw_if_aborted() const {
@@ -61,6 +90,18 @@ class RankWait {
   }
 
  private:
+  /// `missing` says for whom the wait was, when nobody has come in time.
+  template <class Ready, class Missing>
+  void wait_until(Ready ready, Missing missing) {
+    constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
+    const std::chrono::nanoseconds timeout(
+        static_cast<std::int64_t>(std::min(transport_.timeout_seconds(), kLongest) * 1e9));
+    const bool in_time =
+        doorbell_.wait([&] { return ready() || group_.aborted(); }, spin_, timeout);
+    throw_if_aborted();
+    if (!in_time) fail<TimeoutError>(explain_timeout(transport_, missing()));
+  }
+
   RanksGroup& group_;
   Transport& transport_;
   Doorbell& doorbell_;

@@ -76,23 +76,22 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
     shown.device = stream.device().id();
     if (!stream.in_order_with_host()) board.arrived[session_ % 2].record(stream);
     shown.session.store(session_);
-    for (int peer = 0; peer < group_.replicas(); ++peer) group_.doorbell(peer).ring();
-    for (int peer = 0; peer < group_.replicas(); ++peer) await(stream, peer, mine);
+    waiting_.wait_for_all(
+        group_.replicas(), [this](int peer) { return shown_by(peer).session.load() == session_; },
+        [&](int peer) { check(stream, peer, mine); },
+        [this](int peer) { group_.doorbell(peer).ring(); });
+    if (stream.in_order_with_host()) return;
+    for (int peer = 0; peer < group_.replicas(); ++peer) {
+      if (peer != transport().rank()) group_.board(peer).arrived[session_ % 2].hold(stream);
+    }
   } catch (...) {
     board.progress.store(2 * session_);
     throw;
   }
 }
 
-void LocalPeerAccess::await(Stream& stream, int peer, const View& mine) {
-  Shown& theirs = shown_by(peer);
-  if (peer == transport().rank()) return;
-  waiting_.wait(peer, [this, &theirs] { return theirs.session.load() == session_; });
-  check(stream, peer, theirs, mine);
-  if (!stream.in_order_with_host()) group_.board(peer).arrived[session_ % 2].hold(stream);
-}
-
-void LocalPeerAccess::check(const Stream& stream, int peer, const Shown& theirs, const View& mine) {
+void LocalPeerAccess::check(const Stream& stream, int peer, const View& mine) {
+  const Shown& theirs = shown_by(peer);
   const Device& device = stream.device();
   if (!device.reads_memory_of(theirs.device)) {
     waiting_.fail<ContractError>(

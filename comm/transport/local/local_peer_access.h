@@ -34,8 +34,7 @@ class LocalPeerAccess final : public PeerRanges {
   PeerBoard& my_board() { return group_.board(transport().rank()); }
   Shown& shown_by(int rank) { return group_.board(rank).shown[session_ % 2]; }
   void meet_and_show(Stream& stream, const View& mine);
-  void await(Stream& stream, int peer, const View& mine);
-  void check(const Stream& stream, int peer, const Shown& theirs, const View& mine);
+  void check(const Stream& stream, int peer, const View& mine);
   void finish_reading(Stream& stream);
 
   LocalGroup& group_;

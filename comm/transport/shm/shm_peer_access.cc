@@ -75,15 +75,11 @@ void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmPlace& place) {
   mine.tag = transport().recorder().current();
   mine.place = place;
   mine.session.store(session_);
-  for (int peer = 0; peer < transport().size(); ++peer) {
-    if (peer != transport().rank()) memory_.board(peer).doorbell.ring();
-  }
-  for (int peer = 0; peer < transport().size(); ++peer) {
-    if (peer == transport().rank()) continue;
-    const ShmBoard::Shown& theirs = shown_by(peer);
-    waiting_.wait(peer, [this, &theirs] { return theirs.session.load() == session_; });
-    check(peer, mine, theirs);
-  }
+  waiting_.wait_for_all(
+      transport().size(),
+      [this](int peer) { return shown_by(peer).session.load() == session_; },
+      [&](int peer) { check(peer, mine, shown_by(peer)); },
+      [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }
 
 void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs) {
