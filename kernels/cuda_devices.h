@@ -43,6 +43,10 @@ CudaSurvey survey_cuda();
 /// The number of GPUs; 0 without a driver or without CUDA in this build. Cheaper than a survey.
 int cuda_device_count();
 
+/// Whether GPU `device` reads and writes the memory of GPU `other`; false where the driver does not
+/// say.
+bool cuda_reaches(int device, int other);
+
 /// The CUDA stream behind a stream of a GPU's, for libraries that launch by themselves; makes that
 /// GPU the calling thread's current one. Throws ContractError for another device's stream.
 CUstream_st* cuda_stream_of(Stream& stream);

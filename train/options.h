@@ -69,7 +69,7 @@ struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   bool in_processes = false;                  ///< the world is processes, this one of them
   int threads = 1;                            ///< CPU threads a replica
-  std::string sync = "ring";                  ///< strategy of all-reduce, by its name
+  std::string sync = "auto";                  ///< strategy of all-reduce, by its name
   comm::Strategies strategies{};              ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};                ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()

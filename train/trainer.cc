@@ -1,11 +1,13 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "comm/transport/nccl/nccl_transport.h"
+#include "kernels/cuda_devices.h"
 #include "train/failure.h"
 #include "train/files/state.h"
 #include "train/loop/replica_watch.h"
@@ -28,11 +30,25 @@ void require_meant_for(const comm::Group& group, const Execution& execution) {
           "the transport `local` joins the ranks of one process");
 }
 
+/// Whether each device reads and writes the memory of all others.
+bool reach_each_other(const std::vector<DeviceId>& devices) {
+  const auto reaches = [](DeviceId device, DeviceId other) {
+    if (device == other) return true;
+    return device.kind == DeviceKind::cuda && other.kind == DeviceKind::cuda &&
+           cuda_reaches(device.index, other.index);
+  };
+  return std::all_of(devices.begin(), devices.end(), [&](DeviceId device) {
+    return std::all_of(devices.begin(), devices.end(),
+                       [&](DeviceId other) { return reaches(device, other); });
+  });
+}
+
 }  // namespace
 
 comm::LocalGroup threads_of(const Execution& execution) {
   require(!execution.in_processes, "threads_of", "ranks of several processes have a ProcessGroup");
-  return comm::LocalGroup(static_cast<int>(execution.devices.size()));
+  return comm::LocalGroup(static_cast<int>(execution.devices.size()),
+                          {.in_reach = reach_each_other(execution.devices)});
 }
 
 void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWriter* trace) {

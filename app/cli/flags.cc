@@ -132,7 +132,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
       flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
   execution.graph = flags.graph == "on";
   execution.on_hang = end_despite_running_threads;
-  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "ring";
+  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "auto";
   execution.transport = train::transport_named(flags.transport);
   execution.transport = checked([&] { return train::choose_transport(execution); });
   return options;
@@ -301,7 +301,7 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
   const char* group = "Synchronisation";
   std::vector<std::string> strategies;
   for (const auto name : execution.strategies.names()) strategies.emplace_back(name);
-  app.add_option("--sync", flags.sync, "how gradients are summed [ring; doubling with --exact]")
+  app.add_option("--sync", flags.sync, "how gradients are summed [auto; doubling with --exact]")
       ->check(one_of(strategies))
       ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
       ->group(group);

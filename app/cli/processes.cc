@@ -91,7 +91,7 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
     const auto place = flags->in_processes ? place_of(*flags) : std::nullopt;
     // What is wrong with the flags is said here, once. `body` resolves them again, with a resumed
     // run's recipe, and must come to the transport of this group. It does: the recipe reaches the
-    // transport only by --sync's default, ring or doubling, which all transports carry.
+    // transport only by --sync's default, auto or doubling, which all transports carry.
     const train::Execution execution = resolve(*flags).execution;
     if (place) return run_as_process(*place, execution, body);
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);

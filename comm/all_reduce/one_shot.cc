@@ -10,7 +10,7 @@ OneShotAllReduce::OneShotAllReduce(Transport& transport)
 OneShotAllReduce::~OneShotAllReduce() { peers_.settle(); }
 
 PathCost OneShotAllReduce::path_cost(int ranks, double bytes) {
-  return {1, (ranks - 1) * bytes, (ranks - 1) * bytes};
+  return {1, ranks * bytes, (ranks - 1) * bytes};
 }
 
 void OneShotAllReduce::run(Stream& stream, View data, ReduceOp op) {

@@ -21,6 +21,15 @@ inline std::chrono::nanoseconds spin_time(int ranks, int processors) {
   return ranks > processors ? std::chrono::microseconds(0) : kSpin;
 }
 
+/// Round figures for Transport::typical_costs() where data go through memory. With more ranks than
+/// processors they take turns, and whoever waits is woken by the system's scheduler.
+inline CostModel memory_costs(int ranks, int processors) {
+  constexpr double kLatency = 0.12e-6, kLatencyByScheduler = 25e-6;  // seconds
+  const bool in_turns = ranks > processors;
+  const double turns = in_turns ? static_cast<double>(ranks) / processors : 1;
+  return {turns * (in_turns ? kLatencyByScheduler : kLatency), turns / 50e9, turns / 16e9};
+}
+
 /// `RanksGroup` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up,
 /// and gives them up. Whoever does that rings `doorbell`.
 template <class RanksGroup>

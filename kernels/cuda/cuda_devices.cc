@@ -51,9 +51,7 @@ CudaDeviceInfo describe(int device, int count) {
     info.free_bytes = static_cast<std::int64_t>(free);
   }
   for (int other = 0; other < count; ++other) {
-    int possible = 0;
-    const bool asked = cudaDeviceCanAccessPeer(&possible, device, other) == cudaSuccess;
-    info.peer_access.push_back(other == device || (asked && possible != 0));
+    info.peer_access.push_back(cuda_reaches(device, other));
   }
   return info;
 }
@@ -88,6 +86,16 @@ int cuda_device_count() {
   int count = 0;
   count_devices(count);
   return count;
+}
+
+bool cuda_reaches(int device, int other) {
+  if (other == device) return true;
+  int possible = 0;
+  if (cudaDeviceCanAccessPeer(&possible, device, other) != cudaSuccess) {
+    cudaGetLastError();  // asking is no failure of what comes later
+    return false;
+  }
+  return possible != 0;
 }
 
 CUstream_st* cuda_stream_of(Stream& stream) {

@@ -15,6 +15,8 @@ CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
 
 int cuda_device_count() { return 0; }
 
+bool cuda_reaches(int /*device*/, int /*other*/) { return false; }
+
 CUstream_st* cuda_stream_of(Stream& stream) {
   throw ContractError("cuda_stream_of: " + stream.device().id().to_string() + " is no GPU");
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "comm/all_reduce/auto.h"
+#include "comm/transport/rank_wait.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {
@@ -73,6 +74,28 @@ TEST(AutoAllReduce, PicksFromTheTableWhatTheTransportCanRun) {
   EXPECT_STREQ(far.name_for(1), "ring");
 }
 
+TEST(AutoAllReduce, PassesOverOtherRanksMemoryWhereTheDevicesDoNotReachIt) {
+  LocalGroup group(2, {.in_reach = false});
+  const AutoAllReduce reduce(group.transport(0), {}, {});
+  for (std::int64_t bytes = 4; bytes <= 64 << 20; bytes *= 2) {
+    const std::string name = reduce.name_for(bytes);
+    EXPECT_FALSE(name == "one-shot" || name == "two-shot") << name << " for " << bytes;
+  }
+}
+
+TEST(MemoryCosts, HaveRanksMeetLessOftenWhereTheyTakeTurns) {
+  // The first size that two-shot, which meets twice, is taken for.
+  const auto hand_over = [](int ranks, int processors) {
+    const StrategyTable table =
+        modeled_table(named({"one-shot", "two-shot"}), ranks, memory_costs(ranks, processors));
+    return table.at(1).from_bytes;
+  };
+  for (const int ranks : {2, 4, 8}) {
+    EXPECT_LT(hand_over(ranks, ranks), 8 << 10) << ranks;
+    EXPECT_GT(hand_over(ranks, ranks / 2), 16 << 10) << ranks;
+  }
+}
+
 TEST(AutoAllReduce, PassesOverStrategiesThatNobodyHasAdded) {
   LocalGroup group(2);
   const AutoAllReduce reduce(group.transport(0), {},
@@ -81,10 +104,12 @@ TEST(AutoAllReduce, PassesOverStrategiesThatNobodyHasAdded) {
 }
 
 TEST(AutoAllReduce, PicksByTheModelWithoutATable) {
-  LocalGroup group(2);
+  LocalGroup group(4);
   const AutoAllReduce near(group.transport(0), {});
   EXPECT_STREQ(near.name_for(4), "one-shot");
   EXPECT_STREQ(near.name_for(64 << 20), "two-shot");
+  LocalGroup pair(2);  // one message each, and no copy beside it
+  EXPECT_STREQ(AutoAllReduce(pair.transport(0), {}).name_for(4), "doubling");
   LocalGroup part(2, {.first_rank = 0, .world_size = 8});
   const AutoAllReduce far(part.transport(0), {});
   EXPECT_STREQ(far.name_for(4), "doubling");

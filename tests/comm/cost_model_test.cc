@@ -29,7 +29,7 @@ TEST(CostModel, HasTheTextbooksFormulas) {
   expect_path("ring", 8, {14, 1.75, 0.875});
   expect_path("halving-doubling", 8, {6, 1.75, 0.875});
   expect_path("doubling", 8, {3, 3, 3});
-  expect_path("one-shot", 8, {1, 7, 7});
+  expect_path("one-shot", 8, {1, 8, 7});
   expect_path("two-shot", 8, {2, 1.75, 0.875});
   expect_path("nccl", 8, {14, 1.75, 0.875});
   expect_path("gloo", 8, {14, 1.75, 0.875});

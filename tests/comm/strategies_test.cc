@@ -70,12 +70,12 @@ TEST(Strategies, OfAProgramRunByTheirNames) {
 }
 
 TEST(Strategies, ArePickedByTheirCost) {
-  LocalGroup group(2);
+  LocalGroup group(4);
   const Strategies strategies = with_toy();
   const AutoAllReduce reduce(group.transport(0), strategies);
   EXPECT_STREQ(reduce.name_for(4), "one-shot");    // 100 steps are too many
   EXPECT_STREQ(reduce.name_for(64 << 20), "toy");  // and a tenth of the bytes is little
-  const AutoAllReduce tuned(group.transport(0), strategies, {{2, 0, "toy"}, {2, 100, "ring"}});
+  const AutoAllReduce tuned(group.transport(0), strategies, {{4, 0, "toy"}, {4, 100, "ring"}});
   EXPECT_STREQ(tuned.name_for(4), "toy");
   EXPECT_STREQ(tuned.name_for(100), "ring");
 }

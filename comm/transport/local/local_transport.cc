@@ -30,10 +30,8 @@ void take(Stream& stream, const void* arriving, const View& in, Combine combine)
   }
 }
 
-std::chrono::nanoseconds chosen_spin(int size, const LocalGroupOptions& options) {
-  if (options.spin_microseconds < 0) {
-    return spin_time(size, usable_processors());
-  }
+std::chrono::nanoseconds chosen_spin(int size, int processors, const LocalGroupOptions& options) {
+  if (options.spin_microseconds < 0) return spin_time(size, processors);
   return std::chrono::nanoseconds(static_cast<std::int64_t>(options.spin_microseconds * 1e3));
 }
 
@@ -56,8 +54,10 @@ class LocalTransport final : public Transport {
     const FlightRecorder& recorder = group_.transport(other).recorder();
     return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(), now_ns()};
   }
-  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
-  PeerAccess* peer_access() override { return group_.replicas() == size() ? &peers_ : nullptr; }
+  CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
+  PeerAccess* peer_access() override {
+    return group_.in_reach_ && group_.replicas() == size() ? &peers_ : nullptr;
+  }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
@@ -200,8 +200,10 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
 LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
     : Group(options.first_rank, replicas, std::max(replicas, options.world_size)),
       look_elsewhere_(options.look_elsewhere),
-      spin_(chosen_spin(size(), options)),
+      processors_(usable_processors()),
+      spin_(chosen_spin(size(), processors_, options)),
       stream_from_(options.stream_from < 0 ? last_cache_bytes() : options.stream_from),
+      in_reach_(options.in_reach),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(replicas >= 1, "LocalGroup", "a group has at least one rank");
   const auto count = static_cast<std::size_t>(replicas);

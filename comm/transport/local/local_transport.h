@@ -62,6 +62,9 @@ struct LocalGroupOptions {
   /// caches. Negative: the size of the processor's last-level cache. Smaller results stay there for
   /// their next reader.
   std::int64_t stream_from = -1;
+  /// Whether each rank's device reads and writes the memory of all others. Without it there is no
+  /// peer access.
+  bool in_reach = true;
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
@@ -139,8 +142,10 @@ class LocalGroup final : public Group {
   PeerBoard& board(int rank) { return boards_[place(rank)]; }
 
   std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
+  int processors_;  // of whoever made the group: its ranks may be bound to some
   std::chrono::nanoseconds spin_;
   std::int64_t stream_from_;
+  bool in_reach_;
   const MemoryOperations kernels_{};
   const MemoryOperations* operations_;
   std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place

@@ -46,20 +46,22 @@ struct Progress {
 class ShmTransport final : public Transport {
  public:
   ShmTransport(ProcessGroup& group, std::shared_ptr<ShmShared> shared, Transport& local,
-               std::chrono::nanoseconds spin)
+               int processors)
       : Transport(local.world()),
         group_(group),
         shared_(std::move(shared)),
         memory_(shared_->memory),
         local_(local),
-        waiting_(group, *this, memory_.board(rank()).doorbell, spin),
+        processors_(processors),
+        waiting_(group, *this, memory_.board(rank()).doorbell,
+                 spin_time(size(), processors)),
         peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
-  CostModel typical_costs() const override { return {0.3e-6, 1 / 20e9, 1 / 40e9}; }
+  CostModel typical_costs() const override { return memory_costs(size(), processors_); }
   PeerAccess* peer_access() override { return &peers_; }
   Allocator& allocator(Device& device) override {
     return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(shared_->heap) : device;
@@ -81,6 +83,7 @@ class ShmTransport final : public Transport {
   std::shared_ptr<ShmShared> shared_;
   const ShmMemory& memory_;
   Transport& local_;
+  int processors_;
   RankWait<ProcessGroup> waiting_;
   ShmPeerAccess peers_;
 };
@@ -164,11 +167,11 @@ std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double 
                                              timeout_seconds));
   const std::shared_ptr<ShmShared> shared(
       new ShmShared{std::move(memory), group.mesh(), ShmReach(group.mesh(), group.size())});
-  const auto spin = spin_time(group.size(), group.processors(timeout_seconds));
+  const int processors = group.processors(timeout_seconds);
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < group.replicas(); ++i) {
     auto transport = std::make_unique<ShmTransport>(
-        group, shared, group.local().transport(group.first_rank() + i), spin);
+        group, shared, group.local().transport(group.first_rank() + i), processors);
     group.on_abort([rank = transport.get()] { rank->wake(); });
     transports.push_back(std::move(transport));
   }
