@@ -76,8 +76,7 @@ void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmPlace& place) {
   mine.place = place;
   mine.session.store(session_);
   waiting_.wait_for_all(
-      transport().size(),
-      [this](int peer) { return shown_by(peer).session.load() == session_; },
+      transport().size(), [this](int peer) { return shown_by(peer).session.load() == session_; },
       [&](int peer) { check(peer, mine, shown_by(peer)); },
       [this](int peer) { memory_.board(peer).doorbell.ring(); });
 }

@@ -53,8 +53,7 @@ class ShmTransport final : public Transport {
         memory_(shared_->memory),
         local_(local),
         processors_(processors),
-        waiting_(group, *this, memory_.board(rank()).doorbell,
-                 spin_time(size(), processors)),
+        waiting_(group, *this, memory_.board(rank()).doorbell, spin_time(size(), processors)),
         peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
