@@ -6,11 +6,12 @@ namespace ringlet {
 
 void check_cuda(cudaError_t result, const char* call, At at) {
   if (result == cudaSuccess) return;
+  // Whoever catches this may go on. CUDA would tell of it once more at the next launch.
+  cudaGetLastError();
   int device = 0;
   const bool known = cudaGetDevice(&device) == cudaSuccess;
   const std::string where = known ? " on cuda:" + std::to_string(device) : std::string();
   if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // not sticky: whoever catches it may go on
     throw OutOfMemoryError(
         std::string(call) + where + ": the GPU has not enough memory left; use a smaller batch",
         at);
