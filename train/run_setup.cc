@@ -159,7 +159,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--layout lanes", "is for the CPU; leave it out");
   setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input, kind, unit);
   setup.replica.max_train_batch = unit;
-  setup.replica.max_eval_batch = std::min(kEvaluationBatch, data.test->size());
+  setup.evaluation_batch = kind == DeviceKind::cuda ? 2000 : 250;
+  setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;

@@ -26,6 +26,9 @@ struct RunSetup {
   ReplicaSpec replica;
   ModelInfo model;             ///< what the saved files say of the model
   data::LoaderOptions loader;  ///< of the training data
+  /// Samples of one evaluation pass. Fixed for a kind of device, so that sums do not depend on the
+  /// number of ranks. A GPU is filled by more of them.
+  std::int64_t evaluation_batch = 0;
   std::int64_t first_step = 0;
   std::int64_t planned_steps = 0;
   std::int64_t last_step = 0;  ///< planned_steps, or less with --max-steps
@@ -36,9 +39,6 @@ struct RunSetup {
   /// Asked once a step; true ends the run after it, on all ranks.
   std::function<bool()> stop_requested = [] { return false; };
 };
-
-/// Samples of one evaluation pass; fixed, so that sums do not depend on the number of ranks.
-inline constexpr std::int64_t kEvaluationBatch = 250;
 
 /// Checks the options against each other and the data, and works out everything above. What the
 /// execution leaves open is decided here (train/sync/transport_choice.h). `ranks`: of the world.

@@ -137,7 +137,8 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     Replica replica(device, setup.replica);
     const auto state = load_model(model, replica.parameters().registry());
     upload(device, state, replica.parameters(), {});
-    Evaluator evaluator(replica, communicator, setup.data.test, setup.loader, kEvaluationBatch);
+    Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,
+                        setup.evaluation_batch);
     const Evaluation mine = evaluator.run();
     if (communicator.world().local_rank == 0) result = mine;
   };

@@ -56,7 +56,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       reporter_(setup, listeners),
       step_(device, communicator, setup.replica,
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
-      evaluator_(step_.replica(), communicator, setup.data.test, setup.loader, kEvaluationBatch),
+      evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
+                 setup.evaluation_batch),
       saver_(setup, device, communicator),
       batches_(
           make_batch_source(device, setup.data.train, schedule_of(setup, communicator.rank()),
