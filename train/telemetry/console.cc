@@ -215,7 +215,7 @@ void Console::print_sync_taken() {
                        1e3 * std::accumulate(taken.begin(), taken.end(), 0.0));
   }
   fmt::print(out_, "\n");
-  say("sync took",
+  say(taken.empty() ? "sync" : "sync took",
       text + fmt::format("replica 0 waited {:.3f} ms (mean)", 1e3 * sync_taken_.waited_seconds));
   print_sums(out_, sync_plan_, taken);
 }
