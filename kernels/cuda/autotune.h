@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace ringlet {
 
@@ -15,8 +16,12 @@ bool may_autotune(const CudaStream& stream);
 struct TunedOutput {
   void* address = nullptr;
   std::int64_t bytes = 0;
-  bool is_read = false;  ///< with beta != 0: it is put back after each timing
+  bool is_read = false;  ///< with beta != 0: it is put back in the end
 };
+
+/// The candidate, 0 to candidates - 1, whose time_of() is the least in a few rounds over all; one
+/// that has none is passed over. 0 when none has one.
+int fastest(int candidates, const std::function<std::optional<float>(int)>& time_of);
 
 /// Runs launch(0), launch(1), ... launch(candidates - 1) a few times each, and returns the one with
 /// the least time on the GPU; one that returns false cannot be launched. Returns 0 when none can.

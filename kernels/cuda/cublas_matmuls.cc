@@ -6,6 +6,8 @@
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
+#include "kernels/cuda/nan_probe.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 
@@ -53,6 +55,32 @@ int CublasMatmuls::find_candidates(const MatmulKey& key, const MatmulDescriptors
 
 CublasMatmuls::Plan CublasMatmuls::make_plan(const MatmulKey& key, const Matmul& matmul,
                                              const float* bias, float beta) {
+  Plan whole = make_whole_plan(key, matmul, bias, beta);
+  const bool has_relu = (key.epilogue & CUBLASLT_EPILOGUE_RELU) != 0;
+  if (!has_relu || keeps_nan(whole, key)) return whole;
+  MatmulKey without = key;
+  without.epilogue = bias == nullptr ? CUBLASLT_EPILOGUE_DEFAULT : CUBLASLT_EPILOGUE_BIAS;
+  Plan plan = make_whole_plan(without, matmul, bias, beta);
+  plan.relu_apart = true;
+  return plan;
+}
+
+bool CublasMatmuls::keeps_nan(Plan& plan, const MatmulKey& key) {
+  const MatmulSize& size = key.size;
+  const std::array<std::int64_t, 3> counts = {size.m * size.k, size.k * size.n, size.m};
+  const bool has_bias = key.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+  return lets_nan_through(
+      stream_, std::span(counts).first(has_bias ? 3 : 2), size.m * size.n,
+      [&](std::span<void* const> inputs, void* output) {
+        if (has_bias) plan.descriptors.set_bias(static_cast<const float*>(inputs[2]));
+        const Matmul probe{size, static_cast<const float*>(inputs[0]),
+                           static_cast<const float*>(inputs[1]), static_cast<float*>(output)};
+        return launch(plan.descriptors, plan.algorithm, probe, 0) == CUBLAS_STATUS_SUCCESS;
+      });
+}
+
+CublasMatmuls::Plan CublasMatmuls::make_whole_plan(const MatmulKey& key, const Matmul& matmul,
+                                                   const float* bias, float beta) {
   stream_.handle();  // the heuristic asks the current device
   MatmulDescriptors descriptors(key, stream_.tf32());
   if (bias != nullptr) descriptors.set_bias(bias);
@@ -67,7 +95,7 @@ CublasMatmuls::Plan CublasMatmuls::make_plan(const MatmulKey& key, const Matmul&
           return launch(descriptors, algorithm, matmul, beta) == CUBLAS_STATUS_SUCCESS;
         }));
   }
-  return {std::move(descriptors), candidates[best]};
+  return {std::move(descriptors), candidates[best], false};
 }
 
 cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
@@ -89,6 +117,9 @@ void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation acti
   Plan& plan = plans_.find_or(key, [&] { return make_plan(key, matmul, bias, beta); });
   if (bias != nullptr) plan.descriptors.set_bias(bias);
   check_matmul(launch(plan.descriptors, plan.algorithm, matmul, beta), "cublasLtMatmul", key.size);
+  if (!plan.relu_apart) return;
+  const View y(matmul.d, {key.size.n, key.size.m});
+  impl::relu_forward(stream_, y, y);
 }
 
 }  // namespace ringlet

@@ -25,10 +25,14 @@ class CublasMatmuls {
   struct Plan {
     MatmulDescriptors descriptors;
     cublasLtMatmulHeuristicResult_t algorithm{};
+    bool relu_apart = false;  // the epilogue has none, since cuBLASLt's loses NaN
   };
   using Candidates = std::array<cublasLtMatmulHeuristicResult_t, 8>;
 
   Plan make_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
+  /// With all of the key's epilogue, whatever it does to NaN.
+  Plan make_whole_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
+  bool keeps_nan(Plan& plan, const MatmulKey& key);
   /// The heuristic's proposals, best first. Returns how many there are.
   int find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
                       Candidates& candidates) const;

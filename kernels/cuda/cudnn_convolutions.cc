@@ -1,8 +1,11 @@
 #include "kernels/cuda/cudnn_convolutions.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
+#include "kernels/cuda/nan_probe.h"
 
 namespace ringlet {
 
@@ -75,10 +78,13 @@ void* CudnnConvolutions::workspace_of(const Plan& plan) {
 
 std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& plans,
                                       const Addresses& addresses) {
+  std::int64_t workspace = 0;  // one for all: a larger one would be another address
+  for (const Plan& plan : plans) workspace = std::max(workspace, plan.workspace);
+  const Descriptor pack =
+      make_pack(addresses, workspace == 0 ? nullptr : stream_.workspace(workspace));
   const int best = fastest(
       stream_, static_cast<int>(plans.size()), output_of(key, addresses), [&](int candidate) {
         const Plan& plan = plans[static_cast<std::size_t>(candidate)];
-        const Descriptor pack = make_pack(addresses, workspace_of(plan));
         return cudnn().cudnnBackendExecute(handle_.get(), plan.descriptor.handle(),
                                            pack.handle()) == CUDNN_STATUS_SUCCESS;
       });
@@ -95,10 +101,27 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
                               tuned ? kCandidates : 1, entry.why_not);
   if (!plans.empty()) {
     const std::size_t best = plans.size() == 1 ? 0 : choose(key, plans, addresses);
+    if (key.activation == Activation::relu && !keeps_nan(key, plans[best])) {
+      entry.why_not = "the engine's ReLU loses NaN";
+      return entry;
+    }
     entry.plan = std::move(plans[best]);
     entry.packs.reserve(kPacks);
   }
   return entry;
+}
+
+bool CudnnConvolutions::keeps_nan(const Key& key, const Plan& plan) {
+  const std::array<std::int64_t, 3> counts = {key.x.count(), key.w.count(), key.w[0]};
+  return lets_nan_through(
+      stream_, std::span(counts).first(key.bias ? 3 : 2), key.y.count(),
+      [&](std::span<void* const> inputs, void* output) {
+        const Addresses addresses = {inputs[0], inputs[1], output, key.bias ? inputs[2] : nullptr};
+        const Descriptor pack = make_pack(addresses, workspace_of(plan));
+        stream_.handle();  // makes the device current
+        return cudnn().cudnnBackendExecute(handle_.get(), plan.descriptor.handle(),
+                                           pack.handle()) == CUDNN_STATUS_SUCCESS;
+      });
 }
 
 const Descriptor& CudnnConvolutions::pack(Entry& entry, const Addresses& addresses,

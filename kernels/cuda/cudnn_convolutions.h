@@ -29,8 +29,9 @@ class CudnnConvolutions {
   /// Throws DeviceError where cuDNN is missing or cannot use the device.
   explicit CudnnConvolutions(CudaStream& stream);
 
-  /// Returns false where no engine can do it. The first call for a key chooses the plan; later ones
-  /// allocate nothing, as long as the addresses are among the last few of that key.
+  /// Returns false where no engine can do it, or its ReLU loses NaN. The first call for a key
+  /// chooses the plan; later ones allocate nothing, as long as the addresses are among the last few
+  /// of that key.
   bool try_run(const Key& key, const Addresses& addresses);
   /// Throws DeviceError with cuDNN's last reason where no engine can do it.
   void run(const Key& key, const Addresses& addresses);
@@ -51,6 +52,7 @@ class CudnnConvolutions {
   };
 
   Entry make_entry(const Key& key, const Addresses& addresses);
+  bool keeps_nan(const Key& key, const cudnn_graph::Plan& plan);
   std::size_t choose(const Key& key, const std::vector<cudnn_graph::Plan>& plans,
                      const Addresses& addresses);
   const cudnn_graph::Descriptor& pack(Entry& entry, const Addresses& addresses, void* workspace);

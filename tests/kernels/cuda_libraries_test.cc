@@ -1,15 +1,27 @@
 // What cuBLASLt and cuDNN tell on a machine that has the libraries and no GPU.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "kernels/conv2d.h"
+#include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cublas_descriptors.h"
 #include "kernels/cuda/cudnn.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/plan_cache.h"
 #include "kernels/cuda/views.h"
 #include "kernels/cuda_devices.h"
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+#include "kernels/linear.h"
+#include "kernels/memory.h"
 #include "kernels/shared_library.h"
 #include "tests/kernels/cases.h"
 
@@ -123,6 +135,57 @@ TEST(PlanCache, MakesAPlanOnceForAKey) {
   EXPECT_EQ(&cache.find_or(1, never), &one);
   EXPECT_THROW((void)cache.find_or(3, never), Error);
   EXPECT_EQ(cache.find_or(3, [] { return std::string("three"); }), "three");
+}
+
+// On the stand-in for GPUs, whose ReLU can lose NaN. What the real ones do is not documented.
+TEST(CudaNaN, PassesThroughTheReluOfALibraryThatLosesIt) {
+  const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;
+  if (gpus.empty() || !gpus[0].name.starts_with("stand-in")) GTEST_SKIP() << "for the stand-in";
+  for (const char* relu : {"", "loses-nan"}) {
+    if (*relu != '\0') setenv("RINGLET_STAND_IN_RELU", relu, 1);  // NOLINT(concurrency-mt-unsafe)
+    const auto device = open_device({DeviceKind::cuda, 0}, {.tf32 = true});
+    Stream& stream = device->compute();
+    const auto filled = [&](const Shape& shape, float value) {
+      Tensor tensor(*device, shape);
+      fill(stream, value, tensor);
+      return tensor;
+    };
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const Tensor bias = filled({3}, -1);
+    for (const float x : {nan, 1.0F, -1.0F}) {
+      const float expected = std::isnan(x) ? nan : std::max(0.0F, 4 * x - 1);
+      for (const bool is_linear : {true, false}) {
+        const Tensor y = filled(is_linear ? Shape{2, 3} : Shape{2, 3, 1, 1}, 7);
+        if (is_linear) {
+          linear_forward(stream, filled({2, 4}, x), filled({3, 4}, 1), bias, Activation::relu, y);
+        } else {
+          conv2d_forward(stream, {}, filled({2, 1, 2, 2}, x), filled({3, 1, 2, 2}, 1), bias,
+                         Activation::relu, y);
+        }
+        std::array<float, 6> values{};
+        copy_to_host(stream, y, values.data());
+        for (const float value : values) {
+          EXPECT_TRUE(std::isnan(expected) ? std::isnan(value) : value == expected)
+              << value << " for " << x << (is_linear ? " linear " : " convolution ") << relu;
+        }
+      }
+    }
+  }
+  unsetenv("RINGLET_STAND_IN_RELU");  // NOLINT(concurrency-mt-unsafe)
+}
+
+TEST(Autotune, TakesTheLeastTimeOfAFewRounds) {
+  // By candidate and round: the second is the fastest but once, the third cannot be launched.
+  const std::vector<std::vector<float>> times = {{5, 5, 5}, {9, 4, 9}, {}, {6, 4.5F, 6}};
+  std::vector<std::size_t> rounds(times.size(), 0);
+  const int best = fastest(4, [&](int candidate) -> std::optional<float> {
+    const auto i = static_cast<std::size_t>(candidate);
+    if (times[i].empty()) return std::nullopt;
+    return times[i].at(rounds[i]++);
+  });
+  EXPECT_EQ(best, 1);
+  EXPECT_EQ(rounds, (std::vector<std::size_t>{3, 3, 0, 3}));
+  EXPECT_EQ(fastest(2, [](int) { return std::nullopt; }), 0);
 }
 
 }  // namespace

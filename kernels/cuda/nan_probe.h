@@ -1,0 +1,20 @@
+// Whether a library's fused ReLU lets NaN through, as kernels/relu.h says. Its documentation leaves
+// that open, and a network whose numbers are broken must not look as if it had learnt nothing.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace ringlet {
+
+class CudaStream;
+
+/// Asks the device: launch(inputs, output) with inputs of so many floats, all NaN. False where the
+/// output is no NaN, where it cannot be launched, and while the stream is captured. Blocks the
+/// host, and allocates for as long as it takes.
+bool lets_nan_through(CudaStream& stream, std::span<const std::int64_t> input_counts,
+                      std::int64_t output_count,
+                      const std::function<bool(std::span<void* const>, void*)>& launch);
+
+}  // namespace ringlet
