@@ -3,7 +3,7 @@
 #   RINGLET_CUDA                 AUTO (default), ON (what is missing is an error) or OFF
 #   CMAKE_CUDA_ARCHITECTURES     or CUDAARCHS in the environment; default 80 and 90, and PTX of 90 for what
 #                                comes later
-#   CUDNN_ROOT, NCCL_ROOT        where they are not in the toolkit, the system or Python's site-packages
+#   CUBLASLT_ROOT, CUDNN_ROOT, NCCL_ROOT   where they are not in the toolkit, the system or Python's site-packages
 #
 # cuBLASLt, cuDNN and NCCL are opened at run time (kernels/shared_library.h); their folders go into the
 # program's search path.
@@ -13,6 +13,7 @@ set(RINGLET_WHY_NO_CUDA "it was configured with RINGLET_CUDA=OFF")
 
 if(NOT RINGLET_CUDA STREQUAL OFF)
   include(CheckLanguage)
+  include(PythonNvidia)
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})  # the toolkit need not be on PATH
     find_program(RINGLET_NVCC nvcc HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} PATHS /usr/local/cuda /opt/cuda
                  PATH_SUFFIXES bin)
@@ -31,8 +32,7 @@ if(NOT RINGLET_CUDA STREQUAL OFF)
     find_package(CUDAToolkit QUIET)
     find_package(CUDNN 9.8 QUIET)
     find_package(NCCL 2.18 QUIET)
-    find_file(CUBLASLT_RUNTIME libcublasLt.so.${CUDAToolkit_VERSION_MAJOR}
-              HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib PATH_SUFFIXES lib lib64)
+    find_nvidia_library(CUBLASLT HEADER cublasLt.h LIBRARY libcublasLt.so.${CUDAToolkit_VERSION_MAJOR} WHEEL cublas)
     if(NOT CUDAToolkit_FOUND)
       set(RINGLET_WHY_NO_CUDA "the CUDA toolkit beside ${CMAKE_CUDA_COMPILER} is not complete")
     elseif(CUDAToolkit_VERSION VERSION_LESS 12.0)
@@ -42,7 +42,7 @@ if(NOT RINGLET_CUDA STREQUAL OFF)
     elseif(NOT NCCL_FOUND)
       set(RINGLET_WHY_NO_CUDA "NCCL was not found (install it, or say -D NCCL_ROOT=DIR)")
     elseif(NOT CUBLASLT_RUNTIME)
-      set(RINGLET_WHY_NO_CUDA "cuBLASLt was not found in ${CUDAToolkit_LIBRARY_DIR}")
+      set(RINGLET_WHY_NO_CUDA "cuBLASLt was not found (install it, or say -D CUBLASLT_ROOT=DIR)")
     else()
       set(RINGLET_WITH_CUDA TRUE)
     endif()
@@ -62,6 +62,9 @@ if(RINGLET_WITH_CUDA)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  endif()
+  if(RINGLET_CUDA_STAND_IN)
+    list(APPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR}/stand_in)
   endif()
   foreach(library CUDNN_RUNTIME NCCL_RUNTIME CUBLASLT_RUNTIME)
     get_filename_component(folder ${${library}} DIRECTORY)

@@ -1,0 +1,484 @@
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda_stand_in/stand_in.h"
+
+namespace {
+
+struct Node {
+  std::string name;
+  std::function<void()> work;
+};
+
+/// A sequence that is being captured. Its nodes stand in the order of the calls.
+struct Capture {
+  std::vector<Node> nodes;
+  cudaStream_t origin = nullptr;
+  // By stream that has joined: how many nodes there were after its last one, and how many of these
+  // the origin has waited for since.
+  std::map<cudaStream_t, std::size_t> last, joined;
+  bool broken = false;  ///< something was called that CUDA forbids meanwhile
+};
+
+}  // namespace
+
+struct CUstream_st {
+  std::deque<std::function<void()>> queue;
+  std::shared_ptr<Capture> capture;
+};
+
+struct CUevent_st {
+  std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
+  cudaStream_t stream = nullptr;            // of the latest record
+  std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
+  std::size_t nodes = 0;                    // that the capture had then
+  std::int64_t time = 0;                    // counts work, not seconds
+};
+
+struct CUgraph_st {
+  std::vector<Node> nodes;
+};
+
+struct CUgraphExec_st {
+  std::vector<Node> nodes;
+};
+
+namespace {
+
+// One thread at a time is in here. Work that runs may come in again.
+std::recursive_mutex mutex;
+std::set<cudaStream_t> streams;
+std::map<const void*, std::size_t> pinned;  // address -> bytes
+std::set<void*> allocated;
+std::int64_t work_done = 0;
+thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+thread_local std::shared_ptr<Capture> capturing;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+cudaError_t failed(cudaError_t error) { return last_error = error; }
+
+int device_count() {
+  const char* said = std::getenv("RINGLET_STAND_IN_GPUS");
+  return said == nullptr ? 1 : std::atoi(said);
+}
+
+bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+void run_next(CUstream_st& stream) {
+  const std::function<void()> work = std::move(stream.queue.front());
+  stream.queue.pop_front();
+  work();
+  ++work_done;
+}
+
+void drain(CUstream_st& stream) {
+  while (!stream.queue.empty()) run_next(stream);
+}
+
+/// Runs the stream of the event until it has come to that record.
+void reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
+  while (event.reached < record && streams.contains(stream) && !stream->queue.empty()) {
+    run_next(*stream);
+  }
+}
+
+void drain_all() {
+  for (const cudaStream_t stream : std::set(streams)) drain(*stream);
+}
+
+/// Fails where this thread captures: CUDA forbids the call, and ends the capture.
+bool forbidden() {
+  if (capturing == nullptr) return false;
+  capturing->broken = true;
+  failed(cudaErrorStreamCaptureUnsupported);
+  return true;
+}
+
+cudaError_t allocate(void** address, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;  // CUDA's
+  const std::size_t whole = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  *address = std::aligned_alloc(kAlignment, std::max(whole, kAlignment));
+  if (*address == nullptr) return failed(cudaErrorMemoryAllocation);
+  std::memset(*address, 0xFF, whole);  // NaN in each type of float
+  allocated.insert(*address);
+  return cudaSuccess;
+}
+
+cudaError_t release(void* address) {
+  if (address == nullptr) return cudaSuccess;
+  if (forbidden()) return last_error;
+  drain_all();
+  if (allocated.erase(address) == 0) return failed(cudaErrorInvalidValue);
+  std::free(address);
+  return cudaSuccess;
+}
+
+bool is_pinned(const void* address) {
+  const auto next = pinned.upper_bound(address);
+  if (next == pinned.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(next);
+  return static_cast<const char*>(address) < static_cast<const char*>(begin) + bytes;
+}
+
+cudaError_t check_stream(cudaStream_t stream) {
+  return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
+}
+
+void write_nodes(const std::vector<Node>& nodes) {
+  const char* file = std::getenv("RINGLET_STAND_IN_NODES");
+  if (file == nullptr) return;
+  std::ofstream out(file, std::ios::app);
+  for (std::size_t i = 0; i < nodes.size(); ++i) out << (i == 0 ? "" : " ") << nodes[i].name;
+  out << "\n";
+}
+
+}  // namespace
+
+namespace ringlet::stand_in {
+
+void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+  const Lock lock(mutex);
+  if (!streams.contains(stream)) {
+    failed(cudaErrorInvalidResourceHandle);
+    return;
+  }
+  if (stream->capture == nullptr) {
+    stream->queue.push_back(std::move(work));
+    return;
+  }
+  Capture& capture = *stream->capture;
+  capture.nodes.push_back({name, std::move(work)});
+  capture.last[stream] = capture.nodes.size();
+}
+
+float relu(float x) {
+  const bool loses_nan = std::getenv("RINGLET_STAND_IN_RELU") != nullptr;
+  return loses_nan ? (x > 0 ? x : 0) : (x < 0 ? 0 : x);
+}
+
+}  // namespace ringlet::stand_in
+
+using ringlet::stand_in::enqueue;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorPeerAccessAlreadyEnabled:
+      return "cudaErrorPeerAccessAlreadyEnabled";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    default:
+      return "an error of the stand-in";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device_count();
+  return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  current_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strncpy(properties->name, "stand-in on the CPU", sizeof properties->name - 1);
+  properties->major = 9;
+  properties->multiProcessorCount = 4;
+  properties->totalGlobalMem = std::size_t{8} << 30;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  if (attribute != cudaDevAttrMultiProcessorCount) return failed(cudaErrorInvalidValue);
+  *value = 4;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int other) {
+  if (!is_device(device) || !is_device(other)) return failed(cudaErrorInvalidDevice);
+  *possible = device != other;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
+  static std::set<std::pair<int, int>> enabled;
+  const Lock lock(mutex);
+  if (!is_device(other) || other == current_device) return failed(cudaErrorInvalidDevice);
+  const bool is_new = enabled.emplace(current_device, other).second;
+  return is_new ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = std::size_t{8} << 30;
+  *free = *total / 2;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  const Lock lock(mutex);
+  return forbidden() ? last_error : allocate(address, bytes);
+}
+
+cudaError_t cudaFree(void* address) {
+  const Lock lock(mutex);
+  return release(address);
+}
+
+cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
+  const Lock lock(mutex);
+  if (forbidden()) return last_error;
+  const cudaError_t result = allocate(address, bytes);
+  if (result == cudaSuccess) pinned[*address] = bytes;
+  return result;
+}
+
+cudaError_t cudaFreeHost(void* address) {
+  const Lock lock(mutex);
+  const cudaError_t result = release(address);
+  if (result == cudaSuccess) pinned.erase(address);
+  return result;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const Lock lock(mutex);
+  *stream = new CUstream_st;
+  streams.insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  drain(*stream);
+  streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (stream->capture != nullptr) {
+    stream->capture->broken = true;
+    return failed(cudaErrorStreamCaptureUnsupported);
+  }
+  drain(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  drain(*stream);  // who asks again and again shall get an end
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const Lock lock(mutex);
+  drain_all();  // what is on its way to this event
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  event->stream = stream;
+  event->capture = stream->capture;
+  if (stream->capture != nullptr) {
+    event->nodes = stream->capture->nodes.size();
+    return cudaSuccess;
+  }
+  stream->queue.push_back([event, record = ++event->recorded] {
+    event->reached = record;
+    event->time = work_done;
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (event->capture != nullptr) {  // the stream joins the capture
+    Capture& capture = *event->capture;
+    stream->capture = event->capture;
+    if (stream == capture.origin) {
+      std::size_t& joined = capture.joined[event->stream];
+      joined = std::max(joined, event->nodes);
+    } else {
+      capture.last.try_emplace(stream, capture.nodes.size());
+    }
+    return cudaSuccess;
+  }
+  if (stream->capture != nullptr) return failed(cudaErrorStreamCaptureIsolation);
+  stream->queue.push_back(
+      [event, from = event->stream, record = event->recorded] { reach(*event, from, record); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const Lock lock(mutex);
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  reach(*event, event->stream, event->recorded);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const Lock lock(mutex);
+  *milliseconds = static_cast<float>(end->time - start->time);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  const auto copy = [to, from, bytes] { std::memcpy(to, from, bytes); };
+  if (kind == cudaMemcpyHostToDevice && !is_pinned(from) && stream->capture == nullptr) {
+    // Of ordinary memory CUDA has a copy before it returns.
+    const auto* begin = static_cast<const std::byte*>(from);
+    enqueue(stream, "copy", [to, kept = std::vector<std::byte>(begin, begin + bytes)] {
+      std::memcpy(to, kept.data(), kept.size());
+    });
+    return cudaSuccess;
+  }
+  enqueue(stream,
+          kind == cudaMemcpyHostToDevice   ? "upload"
+          : kind == cudaMemcpyDeviceToHost ? "download"
+                                           : "copy",
+          copy);
+  if (kind == cudaMemcpyDeviceToHost && !is_pinned(to) && stream->capture == nullptr)
+    drain(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t stream) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
+            : stream->capture->broken  ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (stream->capture != nullptr || capturing != nullptr) return failed(cudaErrorIllegalState);
+  capturing = stream->capture = std::make_shared<Capture>();
+  capturing->origin = stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const Lock lock(mutex);
+  *graph = nullptr;
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (capturing == nullptr || capturing->origin != stream) return failed(cudaErrorIllegalState);
+  const std::shared_ptr<Capture> capture = std::exchange(capturing, nullptr);
+  for (const cudaStream_t member : streams) {
+    if (member->capture == capture) member->capture = nullptr;
+  }
+  if (capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
+  for (const auto& [member, last] : capture->last) {
+    if (member != stream && capture->joined[member] < last) {
+      return failed(cudaErrorStreamCaptureUnjoined);
+    }
+  }
+  *graph = new CUgraph_st{std::move(capture->nodes)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
+  const Lock lock(mutex);
+  write_nodes(graph->nodes);
+  *executable = new CUgraphExec_st{graph->nodes};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  enqueue(stream, "graph", [executable] {
+    for (const Node& node : executable->nodes) node.work();
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const Lock lock(mutex);
+  drain_all();
+  delete executable;
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,436 @@
+// cuDNN's graph API as far as Ringlet calls it: a convolution, forwards or backwards, with a bias
+// and ReLU behind it. Two engines are proposed for each graph: the second one says of itself that
+// it is not deterministic, wants scratch memory, and adds in another order.
+#include <cudnn_graph.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tests/cuda_stand_in/stand_in.h"
+
+namespace {
+
+struct Part;
+using Parts = std::vector<std::shared_ptr<const Part>>;
+
+/// What a descriptor holds: its attributes, as bytes or as other descriptors.
+struct Part {
+  cudnnBackendDescriptorType_t type{};
+  std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values;
+  std::map<cudnnBackendAttributeName_t, Parts> parts;
+  std::int64_t engine = 0;
+
+  template <class T>
+  std::vector<T> all(cudnnBackendAttributeName_t name) const {
+    const auto found = values.find(name);
+    if (found == values.end()) return {};
+    std::vector<T> result(found->second.size() / sizeof(T));
+    std::memcpy(result.data(), found->second.data(), result.size() * sizeof(T));
+    return result;
+  }
+  template <class T>
+  T one(cudnnBackendAttributeName_t name, T otherwise = {}) const {
+    const auto found = values.find(name);
+    if (found != values.end()) std::memcpy(&otherwise, found->second.data(), sizeof(T));
+    return otherwise;
+  }
+  const Part* part(cudnnBackendAttributeName_t name) const {
+    const auto found = parts.find(name);
+    return found == parts.end() ? nullptr : found->second.at(0).get();
+  }
+};
+
+struct Descriptor {
+  std::shared_ptr<Part> part = std::make_shared<Part>();
+  bool finalized = false;
+};
+
+Descriptor* descriptor_of(cudnnBackendDescriptor_t handle) {
+  return static_cast<Descriptor*>(handle);
+}
+
+std::size_t size_of(cudnnBackendAttributeType_t type) {
+  switch (type) {
+    case CUDNN_TYPE_INT64:
+    case CUDNN_TYPE_VOID_PTR:
+    case CUDNN_TYPE_HANDLE:
+      return 8;
+    case CUDNN_TYPE_BOOLEAN:
+    case CUDNN_TYPE_CHAR:
+      return 1;
+    default:  // float and the enumerations
+      return 4;
+  }
+}
+
+constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
+
+/// A dense tensor in memory; a null address is a value inside the graph.
+struct Tensor {
+  std::vector<std::int64_t> extents, strides;
+  float* data = nullptr;
+
+  std::int64_t count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
+};
+
+/// What a graph computes: y = relu(x * w + bias), or one of the gradients.
+struct Convolution {
+  cudnnBackendDescriptorType_t pass{};
+  Tensor x, w, y, bias;
+  std::vector<std::int64_t> stride, padding, dilation;
+  float beta = 0;
+  bool relu = false;
+  bool backwards = false;  ///< the order of additions
+
+  std::int64_t taps() const { return w.extents[1] * w.extents[2] * w.extents[3]; }
+  std::int64_t plane() const { return y.extents[2] * y.extents[3]; }  ///< outputs of a channel
+  std::int64_t per_group() const { return w.extents[0] * w.extents[1] / x.extents[1]; }
+
+  /// body(tap, p, address) for each tap of the filter that sees x for output p; `channels` are the
+  /// channels of sample n that a group sees.
+  template <class Body>
+  void for_each_tap(float* channels, Body body) const {
+    for (std::int64_t tap = 0; tap < taps(); ++tap) {
+      const std::int64_t kw = tap % w.extents[3], kh = tap / w.extents[3] % w.extents[2];
+      float* channel = channels + tap / (w.extents[3] * w.extents[2]) * x.strides[1];
+      for (std::int64_t p = 0; p < plane(); ++p) {
+        const std::int64_t ih = p / y.extents[3] * stride[0] - padding[0] + kh * dilation[0];
+        const std::int64_t iw = p % y.extents[3] * stride[1] - padding[1] + kw * dilation[1];
+        if (ih < 0 || iw < 0 || ih >= x.extents[2] || iw >= x.extents[3]) continue;
+        body(tap, p, channel[ih * x.strides[2] + iw]);
+      }
+    }
+  }
+
+  /// body(channels, columns, first) for each sample and group: its channels of x, room for
+  /// [taps, plane] values, filled with 0, and the index [n, o] of its first output.
+  template <class Body>
+  void for_each_group(const Tensor& xs, Body body) const {
+    std::vector<float> columns(static_cast<std::size_t>(taps() * plane()));
+    const std::int64_t groups = x.extents[1] / w.extents[1];
+    for (std::int64_t n = 0; n < x.extents[0]; ++n) {
+      for (std::int64_t group = 0; group < groups; ++group) {
+        std::fill(columns.begin(), columns.end(), 0.0F);
+        body(xs.data + n * x.strides[0] + group * w.extents[1] * x.strides[1], columns.data(), n,
+             group * per_group());
+      }
+    }
+  }
+
+  /// columns[tap, p] = what of x meets the tap for output p
+  void gather(float* channels, float* columns) const {
+    for_each_tap(channels, [&](std::int64_t tap, std::int64_t p, float& value) {
+      columns[tap * plane() + p] = value;
+    });
+  }
+
+  /// body(o, tap) for the outputs of a group and all taps.
+  template <class Body>
+  void for_each_weight(std::int64_t first, Body body) const {
+    for (std::int64_t o = first; o < first + per_group(); ++o) {
+      for (std::int64_t i = 0; i < taps(); ++i) body(o, backwards ? taps() - 1 - i : i);
+    }
+  }
+
+  void forward() const {
+    std::fill_n(y.data, y.count(), 0.0F);
+    for_each_group(x, [this](float* channels, float* columns, std::int64_t n, std::int64_t first) {
+      gather(channels, columns);
+      for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
+        float* out = y.data + n * y.strides[0] + o * y.strides[1];
+        const float* in = columns + tap * plane();
+        const float weight = w.data[o * taps() + tap];
+        const std::int64_t count = plane();
+        for (std::int64_t p = 0; p < count; ++p) out[p] += in[p] * weight;
+      });
+    });
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      if (bias.data != nullptr) y.data[i] += bias.data[i / plane() % y.extents[1]];
+      if (relu) y.data[i] = ringlet::stand_in::relu(y.data[i]);
+    }
+  }
+
+  void add_data_gradient(const Tensor& sum) const {
+    for_each_group(sum,
+                   [this](float* channels, float* columns, std::int64_t n, std::int64_t first) {
+                     for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
+                       const float* dy = y.data + n * y.strides[0] + o * y.strides[1];
+                       float* out = columns + tap * plane();
+                       const float weight = w.data[o * taps() + tap];
+                       const std::int64_t count = plane();
+                       for (std::int64_t p = 0; p < count; ++p) out[p] += dy[p] * weight;
+                     });
+                     for_each_tap(channels, [&](std::int64_t tap, std::int64_t p, float& value) {
+                       value += columns[tap * plane() + p];
+                     });
+                   });
+  }
+
+  void add_filter_gradient(const Tensor& sum) const {
+    for_each_group(x, [&](float* channels, float* columns, std::int64_t n, std::int64_t first) {
+      gather(channels, columns);
+      for_each_weight(first, [&](std::int64_t o, std::int64_t tap) {
+        const float* dy = y.data + n * y.strides[0] + o * y.strides[1];
+        const float* in = columns + tap * plane();
+        float total = 0;
+        const std::int64_t count = plane();
+        for (std::int64_t p = 0; p < count; ++p) total += dy[p] * in[p];
+        sum.data[o * taps() + tap] += total;
+      });
+    });
+  }
+
+  /// gradient = sum + beta * gradient
+  void backward(const Tensor& gradient, void (Convolution::*add)(const Tensor&) const) const {
+    std::vector<float> sums(static_cast<std::size_t>(gradient.count()), 0.0F);
+    (this->*add)({gradient.extents, gradient.strides, sums.data()});
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      float& value = gradient.data[i];
+      value = sums[i] + (beta == 0 ? 0 : beta * value);
+    }
+  }
+
+  void run() const {
+    switch (pass) {
+      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        return backward(x, &Convolution::add_data_gradient);
+      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+        return backward(w, &Convolution::add_filter_gradient);
+      default:
+        return forward();
+    }
+  }
+};
+
+/// The names of one pass's attributes.
+struct Names {
+  cudnnBackendAttributeName_t x, w, y, convolution, beta;
+};
+
+Names names_of(cudnnBackendDescriptorType_t pass) {
+  switch (pass) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA};
+    default:
+      return {CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+              CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
+  }
+}
+
+using Addresses = std::map<std::int64_t, float*>;
+
+Addresses addresses_of(const Part& pack) {
+  const auto ids = pack.all<std::int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+  const auto pointers = pack.all<float*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  Addresses addresses;
+  for (std::size_t i = 0; i < ids.size(); ++i) addresses[ids[i]] = pointers.at(i);
+  return addresses;
+}
+
+/// Throws std::out_of_range where the pack lacks an address, or one is not aligned as was said.
+Tensor tensor_of(const Part& part, const Addresses& addresses) {
+  Tensor tensor{part.all<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
+                part.all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES)};
+  if (part.one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return tensor;
+  tensor.data = addresses.at(part.one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
+  const auto alignment = part.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);
+  if (reinterpret_cast<std::intptr_t>(tensor.data) % alignment != 0) {
+    throw std::out_of_range("an address that is not aligned");
+  }
+  return tensor;
+}
+
+Convolution convolution_of(const Part& config, const Addresses& addresses) {
+  const Part& graph = *config.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  Convolution result;
+  result.backwards = config.engine == 1;
+  for (const auto& operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
+    if (operation->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
+      const Part& pointwise = *operation->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+      const auto mode = pointwise.one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
+      if (mode == CUDNN_POINTWISE_RELU_FWD) result.relu = true;
+      if (mode == CUDNN_POINTWISE_ADD) {
+        result.bias = tensor_of(*operation->part(CUDNN_ATTR_OPERATION_POINTWISE_BDESC), addresses);
+      }
+      result.y = tensor_of(*operation->part(CUDNN_ATTR_OPERATION_POINTWISE_YDESC), addresses);
+      continue;
+    }
+    const Names names = names_of(operation->type);
+    const Part& convolution = *operation->part(names.convolution);
+    result.pass = operation->type;
+    result.x = tensor_of(*operation->part(names.x), addresses);
+    result.w = tensor_of(*operation->part(names.w), addresses);
+    result.y = tensor_of(*operation->part(names.y), addresses);
+    result.stride = convolution.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+    result.padding = convolution.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+    result.dilation = convolution.all<std::int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+    result.beta = operation->one<float>(names.beta);
+  }
+  return result;
+}
+
+const char* name_of(cudnnBackendDescriptorType_t pass) {
+  switch (pass) {
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      return "conv2d_backward_data";
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return "conv2d_backward_filter";
+    default:
+      return "conv2d_forward";
+  }
+}
+
+}  // namespace
+
+struct cudnnContext {
+  cudaStream_t stream = nullptr;
+};
+
+extern "C" {
+
+std::size_t cudnnGetVersion() { return CUDNN_VERSION; }
+
+const char* cudnnGetErrorString(cudnnStatus_t status) {
+  return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS" : "an error of the stand-in";
+}
+
+void cudnnGetLastErrorString(char* text, std::size_t size) {
+  if (size > 0) text[0] = '\0';
+}
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
+  *handle = new cudnnContext;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  delete handle;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t* handle) {
+  auto* descriptor = new Descriptor;
+  descriptor->part->type = type;
+  *handle = descriptor;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
+  delete descriptor_of(handle);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t type, std::int64_t count,
+                                       const void* values) {
+  Descriptor& descriptor = *descriptor_of(handle);
+  if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    Parts& parts = descriptor.part->parts[name];
+    parts.clear();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Descriptor& other = **(static_cast<Descriptor* const*>(values) + i);
+      if (!other.finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+      parts.push_back(other.part);
+    }
+    return CUDNN_STATUS_SUCCESS;
+  }
+  const auto* bytes = static_cast<const std::byte*>(values);
+  descriptor.part->values[name].assign(bytes,
+                                       bytes + static_cast<std::size_t>(count) * size_of(type));
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
+                                       cudnnBackendAttributeName_t name,
+                                       cudnnBackendAttributeType_t, std::int64_t wanted,
+                                       std::int64_t* count, void* values) {
+  const Descriptor& descriptor = *descriptor_of(handle);
+  if (!descriptor.finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  switch (name) {
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      *count = kEngines;
+      if (values == nullptr) return CUDNN_STATUS_SUCCESS;
+      *count = std::min(wanted, kEngines);
+      for (std::int64_t i = 0; i < *count; ++i) {
+        Descriptor& config = **(static_cast<Descriptor**>(values) + i);
+        config.part->engine = i;
+        config.part->parts = descriptor.part->parts;  // the graph
+        config.finalized = true;
+      }
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINECFG_ENGINE: {
+      Descriptor& engine = **static_cast<Descriptor**>(values);
+      engine.part->engine = descriptor.part->engine;
+      engine.finalized = true;
+      *count = 1;
+      return CUDNN_STATUS_SUCCESS;
+    }
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      *count = descriptor.part->engine;  // of the second engine one note
+      if (*count == 1)
+        *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      *count = 1;
+      *static_cast<std::int64_t*>(values) =
+          descriptor.part->part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine * kScratchBytes;
+      return CUDNN_STATUS_SUCCESS;
+    default:
+      return CUDNN_STATUS_NOT_SUPPORTED;
+  }
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
+  Descriptor& descriptor = *descriptor_of(handle);
+  if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
+  descriptor.finalized = true;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                  cudnnBackendDescriptor_t variant_pack) {
+  const Part& pack = *descriptor_of(variant_pack)->part;
+  const Part& config = *descriptor_of(plan)->part->part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  auto* scratch = pack.one<std::byte*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+  const std::int64_t scratch_bytes = config.engine * kScratchBytes;
+  if (scratch_bytes > 0 && scratch == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  try {
+    const Convolution convolution = convolution_of(config, addresses_of(pack));
+    ringlet::stand_in::enqueue(
+        handle->stream, name_of(convolution.pass), [convolution, scratch, scratch_bytes] {
+          if (scratch_bytes > 0)
+            std::memset(scratch, 0xFF, static_cast<std::size_t>(scratch_bytes));
+          convolution.run();
+        });
+  } catch (const std::out_of_range&) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+}  // extern "C"

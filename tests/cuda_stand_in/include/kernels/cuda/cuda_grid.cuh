@@ -1,0 +1,60 @@
+// In the place of kernels/cuda/cuda_grid.cuh: launches put the grid on the stand-in's stream, where
+// its threads run on the host in a shuffled order.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_error.h"
+#include "tests/cuda_stand_in/stand_in.h"
+#include "tests/support/host_grid.h"
+
+namespace ringlet::impl {
+
+class CudaGrid {
+ public:
+  explicit CudaGrid(CudaStream& stream) : stream_(stream) {}
+
+  using Adder = test::HostGrid::Adder;
+
+  template <class F>
+  void for_each(const char* name, std::int64_t n, const F& f) {
+    if (n == 0) return;
+    launch(name, [name, n, f](test::HostGrid& grid) { grid.for_each(name, n, f); });
+  }
+
+  template <class F>
+  void for_each_pack(const char* name, std::int64_t n, const F& f) {
+    if (n == 0) return;
+    launch(name, [name, n, f](test::HostGrid& grid) { grid.for_each_pack(name, n, f); });
+  }
+
+  template <class Program>
+  void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0) return;
+    launch(name, [name, blocks, program](test::HostGrid& grid) {
+      grid.run_blocks(name, blocks, program);
+    });
+  }
+
+  std::int64_t blocks_to_fill() const { return stream_.multiprocessors(); }
+
+  template <class T>
+  T* workspace_of(std::int64_t count) {
+    return stream_.workspace_of<T>(count);
+  }
+
+ private:
+  template <class Grid>
+  void launch(const char* name, Grid run) {
+    stand_in::enqueue(stream_.handle(), name, [run] {
+      test::HostGrid grid(7);
+      run(grid);
+    });
+    check_launch(name);
+  }
+
+  CudaStream& stream_;
+};
+
+}  // namespace ringlet::impl

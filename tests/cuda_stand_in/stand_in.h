@@ -1,0 +1,29 @@
+// A stand-in for GPUs: what Ringlet calls of the CUDA run time (cuda_runtime.cc), cuDNN (cudnn.cc)
+// and cuBLASLt (cublas_lt.cc), as shared libraries that work on the CPU. Ringlet's own CUDA back
+// end runs on them unchanged: devices, streams, events, captured graphs, plans, packs, autotuning.
+// Of its kernels the threads run on the host (include/kernels/cuda/cuda_grid.cuh).
+//
+// It is as late as CUDA may be. What is put on a stream runs when somebody waits for it, and
+// not before. Memory is full of NaN when it is allocated. So a missing wait and a missing copy give
+// wrong results here. What CUDA forbids while a stream is captured fails here as well.
+//
+// It says nothing of speed, of the compiled kernels, or of what the real libraries choose.
+//
+//   RINGLET_STAND_IN_GPUS=N          GPUs that are there; default 1
+//   RINGLET_STAND_IN_RELU=loses-nan  the libraries' ReLU makes 0 of NaN
+//   RINGLET_STAND_IN_NODES=FILE      for each graph that is instantiated, a line of its nodes
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+namespace ringlet::stand_in {
+
+/// Puts work on the stream; while it is captured, into its graph. `name` is for the list of nodes.
+void enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
+
+/// The libraries' ReLU.
+float relu(float x);
+
+}  // namespace ringlet::stand_in
