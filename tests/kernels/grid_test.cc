@@ -3,8 +3,12 @@
 // need it, and also off by one element.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <deque>
+#include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "kernels/grid/bias.h"
@@ -222,6 +226,64 @@ TEST_P(Grid, AveragePool) {
       }
     }
   }
+}
+
+/// Numbers with which rounding, signs of zero and infinities show.
+std::vector<float> awkward_floats(std::int64_t count, std::uint32_t seed) {
+  auto values = random_floats(count, seed);
+  for (std::size_t i = 0; i < values.size(); i += 5) {
+    const float some[] = {-0.0F, 1e-45F, -1e-40F, std::numeric_limits<float>::infinity()};
+    values[i] = some[i / 5 % 4];
+  }
+  return values;
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+/// Images whose 2 x 2 windows are whole packs, pairs, and neither, with and without odd edges.
+std::vector<Shape> halved_shapes() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t n : {0, 1, 3, 40}) {
+    for (const auto& [h, w] : {std::pair{2, 2}, {8, 8}, {26, 26}, {6, 7}, {7, 6}, {5, 5}, {3, 2}}) {
+      shapes.push_back({n, 3, h, w});
+    }
+  }
+  return shapes;
+}
+
+TEST_P(Grid, PoolingBackwardHasTheReferencesBits) {
+  for (const Shape& x_shape : halved_shapes()) {
+    SCOPED_TRACE(x_shape.to_string());
+    const Shape y_shape = pool2d_output_shape({}, x_shape);
+    const auto x = random_floats(x_shape.count(), 1), dy = awkward_floats(y_shape.count(), 2);
+    const View y = blank(y_shape), winner = filled<std::int32_t>(y_shape, -1);
+    grid::max_pool2d_forward(grid_, {}, put(x_shape, x), y, winner);
+    const View average = blank(x_shape), maximum = blank(x_shape);
+    grid::avg_pool2d_backward(grid_, {}, put(y_shape, dy), 0, average);
+    grid::max_pool2d_backward(grid_, {}, put(y_shape, dy), winner, 0, maximum);
+    EXPECT_EQ(bits_of(read(average)), bits_of(reference::avg_pool2d_backward({}, x_shape, dy)));
+    EXPECT_EQ(bits_of(read(maximum)), bits_of(reference::max_pool2d_backward({}, x_shape, x, dy)));
+  }
+}
+
+TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
+  const Pool2dSpec spec{.kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}};
+  const Shape x_shape{2, 3, 9, 7}, y_shape = pool2d_output_shape(spec, x_shape);
+  const auto dy = random_floats(y_shape.count(), 2);
+  const auto gradient = [&]<class I>(I) {
+    const View dx = blank(x_shape);
+    grid_.for_each(
+        "backward", x_shape.count(),
+        grid::PoolBackward<I, grid::AverageShare>{
+            grid::PoolGeometry<I>(spec, x_shape, y_shape), {put(y_shape, dy).f32()}, 0, dx.f32()});
+    return read(dx);
+  };
+  EXPECT_EQ(gradient(std::int32_t{}), gradient(std::int64_t{}));
+  EXPECT_FALSE(grid::has_small_indices({1 << 15, 1, 1 << 8, 1 << 7}));
 }
 
 TEST_P(Grid, MaximumPool) {
@@ -455,6 +517,38 @@ INSTANTIATE_TEST_SUITE_P(Ways, Grid,
                          testing::Values(Way{"packs", 1, 0}, Way{"packs_in_another_order", 2, 0},
                                          Way{"one_by_one", 3, 1}),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+/// Dividends at which a wrong quotient shows: beside multiples of d, and at the ends.
+std::vector<std::int32_t> dividends_for(std::int64_t d, std::mt19937& random) {
+  constexpr std::int64_t kEnd = std::int64_t{1} << 31;
+  const std::int64_t last = (kEnd - 1) / d * d;
+  std::vector<std::int32_t> dividends = {0, 1, static_cast<std::int32_t>(kEnd - 1)};
+  const auto random_multiple = static_cast<std::int64_t>(random() % (kEnd / d)) * d;
+  for (const std::int64_t multiple : {d, random_multiple, last}) {
+    for (const std::int64_t n : {multiple - 1, multiple, multiple + 1}) {
+      if (n >= 0 && n < kEnd) dividends.push_back(static_cast<std::int32_t>(n));
+    }
+  }
+  dividends.push_back(static_cast<std::int32_t>(random() % kEnd));
+  return dividends;
+}
+
+TEST(Divisor, DividesAsTheProcessorIn32Bits) {
+  std::mt19937 random(7);
+  std::vector<std::int64_t> divisors(1 << 16);
+  std::iota(divisors.begin(), divisors.end(), 1);
+  for (int i = 0; i < 20'000; ++i) divisors.push_back(1 + (random() >> (1 + i % 16)));
+  for (const std::int64_t d : {(std::int64_t{1} << 31) - 1, std::int64_t{1} << 31}) {
+    divisors.push_back(d);
+  }
+  for (const std::int64_t d : divisors) {
+    const grid::Divisor divisor(d);
+    for (const std::int32_t n : dividends_for(d, random)) {
+      if (divisor.quotient(n) == n / d && divisor.remainder(n) == n % d) continue;
+      FAIL() << n << " / " << d << " is not " << divisor.quotient(n);
+    }
+  }
+}
 
 TEST(Divisor, DividesAsTheProcessor) {
   std::vector<std::int64_t> numbers;
