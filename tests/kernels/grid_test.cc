@@ -286,6 +286,50 @@ TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
   EXPECT_FALSE(grid::has_small_indices({1 << 15, 1, 1 << 8, 1 << 7}));
 }
 
+TEST_P(Grid, BiasAndReluAsOneBackward) {
+  std::vector<Shape> shapes = bias_shapes();
+  shapes.push_back({1, 3, 0, 4});
+  for (const Shape& sample : shapes) {
+    for (const std::int64_t n : kSomeBatches) {
+      const Shape shape = sample.with_batch(n), channels{shape[1]};
+      SCOPED_TRACE(shape.to_string());
+      const auto a = reference::relu_forward(awkward_floats(shape.count(), 3));
+      const auto dy = random_floats(shape.count(), 1, -0.5F, 1);
+      const auto dz = reference::relu_backward(a, dy);
+      const auto expected = reference::bias_backward(shape, to_double(dz));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape[1], beta);
+        const View gradient = put(shape, dy), db = put(channels, old);
+        grid::bias_relu_backward(grid_, put(shape, a), gradient, gradient, beta, db);
+        EXPECT_EQ(bits_of(read(gradient)), bits_of(dz));
+        EXPECT_LE(error_of(db, blended(beta, old, expected)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
+  for (const Shape& shape : halved_shapes()) {
+    SCOPED_TRACE(shape.to_string());
+    const Shape y_shape = pool2d_output_shape({}, shape), channels{shape[1]};
+    const auto a = reference::relu_forward(awkward_floats(shape.count(), 3));
+    auto dy = random_floats(y_shape.count(), 1, -0.5F, 1);
+    if (!dy.empty()) dy.back() = -0.0F;
+    const auto dz = reference::relu_backward(a, reference::avg_pool2d_backward({}, shape, dy));
+    const auto expected = reference::bias_backward(shape, to_double(dz));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape[1], beta);
+      const View activations = put(shape, a), db = put(channels, old);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, beta, db);
+      EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+      EXPECT_LE(error_of(db, blended(beta, old, expected)), 1e-6);
+    }
+    const View activations = put(shape, a);
+    grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, 0, {});
+    EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+  }
+}
+
 TEST_P(Grid, MaximumPool) {
   for (const Pool2dCase& c : pool2d_cases()) {
     for (const std::int64_t n : {0, 1, 5}) {
@@ -371,14 +415,16 @@ TEST_P(Grid, SoftmaxIsStableAndShowsWhatIsBroken) {
 }
 
 TEST_P(Grid, Classify) {
-  for (const std::int64_t n : kSomeBatches) {
-    auto logits = random_floats(n * 5, 1);
-    for (std::size_t i = 0; i < logits.size(); i += 7) logits[i] = kNaN;
-    for (std::size_t i = 1; i < logits.size(); i += 5) logits[i] = logits[i - 1];  // equal ones
-    const auto labels = random_labels(n, 2, 5);
-    const View count = filled<std::int32_t>({10}, 0);
-    grid::argmax_count(grid_, put({n, 5}, logits), put({n}, labels), count);
-    EXPECT_EQ(read<std::int32_t>(count), reference::argmax_count(5, logits, labels));
+  for (const std::int64_t classes : {1, 5, 33, 200}) {
+    for (const std::int64_t n : kSomeBatches) {
+      auto logits = random_floats(n * classes, 1);
+      for (float& logit : logits) logit = std::round(8 * logit);  // many equal ones
+      for (std::size_t i = 0; i < logits.size(); i += 7) logits[i] = kNaN;
+      const auto labels = random_labels(n, 2, static_cast<int>(classes));
+      const View count = filled<std::int32_t>({2 * classes}, 0);
+      grid::argmax_count(grid_, put({n, classes}, logits), put({n}, labels), count);
+      EXPECT_EQ(read<std::int32_t>(count), reference::argmax_count(classes, logits, labels));
+    }
   }
   const View count = filled<std::int32_t>({4}, 0);
   grid::argmax_count(grid_, put<float>({3, 2}, {kNaN, kNaN, 0, 1, 0, 1}),
@@ -570,14 +616,16 @@ TEST(Divisor, DividesAsTheProcessor) {
   }
 }
 
-TEST(ColumnSumPlan, CoversAllRowsOnce) {
-  for (const std::int64_t rows : {0, 1, 31, 32, 33, 4096, 100'000}) {
-    for (const std::int64_t columns : {1, 10, 13'520, 802'816}) {
-      const grid::ColumnSumPlan plan(rows, columns);
-      EXPECT_GE(plan.parts * plan.rows_per_part, rows);
-      EXPECT_LT((plan.parts - 1) * plan.rows_per_part, std::max<std::int64_t>(rows, 1));
-      if (columns > 1 << 18) {
-        EXPECT_LE(plan.parts, 1);  // threads enough without parts
+TEST(ChannelSumPlan, CoversAllSamplesOnce) {
+  for (const std::int64_t samples : {0, 1, 31, 32, 33, 4096, 100'000}) {
+    for (const std::int64_t units : {1, 16, 169, 50'000}) {
+      for (const std::int64_t teams : {1, 20, 5000}) {
+        const grid::ChannelSumPlan plan(samples, units, teams, 256);
+        EXPECT_GE(plan.team_size * plan.samples_per_block, samples);
+        EXPECT_LT((plan.team_size - 1) * plan.samples_per_block,
+                  std::max<std::int64_t>(samples, 1));
+        EXPECT_GE(plan.samples_per_block * units, 256);
+        EXPECT_LE(plan.team_size, std::max<std::int64_t>(1, 1024 / teams));
       }
     }
   }
@@ -599,11 +647,35 @@ struct SumOfBlock {
   }
 };
 
+/// The last block of a team counts the blocks that wrote before.
+struct CountOfTeam {
+  static constexpr int kThreads = 1, kPhases = 1, kTeamPhases = 1;
+  struct Shared {};
+  grid::Divisor team_size;
+  std::vector<int>* members;
+  std::vector<bool>* written;
+  void phase(int, const grid::Place& place, Shared&) const {
+    (*written)[static_cast<std::size_t>(place.block)] = true;
+  }
+  void team_phase(int, const grid::Place& place, Shared&) const {
+    const std::int64_t team = team_size.quotient(place.block), size = team_size.divisor();
+    for (std::int64_t block = team * size; block < (team + 1) * size; ++block) {
+      (*members)[static_cast<std::size_t>(team)] += (*written)[static_cast<std::size_t>(block)];
+    }
+  }
+};
+
 TEST(HostGrid, RunsEveryThreadOnceAndPhasesOneAfterAnother) {
   std::vector<int> sums(3);
   HostGrid grid(1);
   grid.run_blocks("sums", 3, SumOfBlock{&sums});
   EXPECT_EQ(sums, std::vector<int>(3, 32 * 32));
+  for (const std::int64_t size : {1, 3}) {
+    std::vector<int> members(5);
+    std::vector<bool> written(static_cast<std::size_t>(5 * size));
+    grid.run_teams("teams", 5, CountOfTeam{grid::Divisor(size), &members, &written});
+    EXPECT_EQ(members, std::vector<int>(5, static_cast<int>(size)));
+  }
   std::multiset<std::int64_t> visited;
   grid.for_each("visits", 100, [&](std::int64_t i) { visited.insert(i); });
   EXPECT_EQ(visited.size(), 100U);
