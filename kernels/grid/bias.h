@@ -17,6 +17,8 @@ inline std::int64_t pixels_per_channel(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
 }
 
+/// I is the type of indices, as in pool2d.h.
+template <class I>
 struct BiasForward {
   Divisor pixels;
   Divisor channels;
@@ -29,7 +31,7 @@ struct BiasForward {
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     Pack<float, kWidth> values = load_pack<kWidth>(x, pack);
     for (int i = 0; i < kWidth; ++i) {
-      values[i] += b[channels.remainder(pixels.quotient(kWidth * pack + i))];
+      values[i] += b[channels.remainder(pixels.quotient(static_cast<I>(kWidth * pack + i)))];
     }
     store_pack(y, pack, values);
   }
@@ -39,9 +41,16 @@ struct BiasForward {
 template <class Grid>
 void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const View& y) {
   if (x.count() == 0) return;
-  grid.for_each_pack("bias_forward", x.count(),
-                     BiasForward{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
-                                 x.f32(), b.f32(), y.f32()});
+  const auto launch = [&]<class I>(I) {
+    grid.for_each_pack("bias_forward", x.count(),
+                       BiasForward<I>{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
+                                      x.f32(), b.f32(), y.f32()});
+  };
+  if (has_small_indices(x.shape())) {
+    launch(std::int32_t{});
+  } else {
+    launch(std::int64_t{});
+  }
 }
 
 /// Cuts N samples, with `units` of a channel's work each, among the blocks of a team. How it is cut
@@ -86,6 +95,7 @@ struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>, double, kColumns> {
     const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
     const auto end = static_cast<std::int32_t>(samples * units.divisor());
     double total = 0;
+    RINGLET_ROLLED
     for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
       const std::int32_t n = units.quotient(i);
       total += source((first + n) * channels + channel,

@@ -103,6 +103,7 @@ struct TeamSum {
     if (k == 0) {
       const T* const of_team = partial + team * team_size.divisor() * kColumns;
       T sum{};
+      RINGLET_ROLLED
       for (std::int64_t i = place.thread; i < team_size.divisor() * kColumns; i += kThreads) {
         sum += of_team[i];
       }

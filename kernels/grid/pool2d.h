@@ -155,6 +155,11 @@ void avg_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x,
   });
 }
 
+/// What a gradient begins with.
+RINGLET_HOST_DEVICE inline float start_of(float beta, float old_value) {
+  return beta == 0 ? 0.0F : beta * old_value;
+}
+
 /// dx = beta * dx + sum over the windows with this pixel of share.of(output, windows' geometry).
 template <class I, class Share>
 struct PoolBackward {
@@ -169,7 +174,9 @@ struct PoolBackward {
     const I first_column = g.w.first_output(at.column);
     const auto pixel = static_cast<std::int32_t>(at.row * g.width() + at.column);
     float total = beta == 0 ? 0.0F : beta * dx[i];
+    RINGLET_ROLLED
     for (I r = g.h.first_output(at.row); r < row_end; ++r) {
+      RINGLET_ROLLED
       for (I c = first_column; c < column_end; ++c) {
         const I o = g.plane_outputs(at.plane) + r * g.w.output_count() + c;
         total += share.of(g, o, r, c, pixel);
@@ -215,11 +222,6 @@ RINGLET_HOST_DEVICE double for_window(const PoolGeometry<I>& g, const PlanePoint
 
 /// Whether for_window() may take neighbours as one: they lie at a multiple of their size.
 inline bool takes_pairs(const View& x) { return x.shape()[3] % 2 == 0 && takes_packs<2>(x.f32()); }
-
-/// What a gradient begins with.
-RINGLET_HOST_DEVICE inline float start_of(float beta, float old_value) {
-  return beta == 0 ? 0.0F : beta * old_value;
-}
 
 struct AverageShare {
   const float* dy;
