@@ -1,6 +1,6 @@
 // Marks the small functions that CPU loops and device kernels share, for compilers that need it.
-// RINGLET_ROLLED stands before a loop of a device kernel that turns once or a few times: unrolled, it
-// would begin with a division for the number of turns. A CPU's compiler decides for itself.
+// RINGLET_ROLLED stands before a loop of a device kernel that turns once or a few times: unrolled,
+// it would begin with a division for the number of turns. A CPU's compiler decides for itself.
 #pragma once
 
 #ifdef __CUDACC__
