@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/pool2d.h"
 
 namespace ringlet {
 
@@ -31,6 +32,29 @@ void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
   require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, db)};
   dispatch(stream, work, [&](auto& concrete) { impl::bias_backward(concrete, dy, beta, db); });
+}
+
+void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, float beta, View db) {
+  constexpr const char* kName = "bias_relu_backward";
+  require_channels(kName, dy);
+  require_same_kind(kName, dy, a);
+  require_same_kind(kName, dy, dz);
+  require_dense(kName, db, Shape{dy.shape()[1]});
+  const Work work{kName, 2 * static_cast<double>(dy.count()), total_bytes(a, dy, dz, db)};
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::bias_relu_backward(concrete, a, dy, dz, beta, db); });
+}
+
+void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db) {
+  constexpr const char* kName = "bias_relu_avg_pool2d_backward";
+  require_f32(kName, dy, a);
+  require_layout(kName, a, Layout::nchw);
+  require_same_layout(kName, a, dy);
+  require_shape(kName, dy, pool2d_output_shape({}, a.shape()));
+  if (!db.absent()) require_dense(kName, db, Shape{dy.shape()[1]});
+  const Work work{kName, 3 * static_cast<double>(a.count()), total_bytes(dy, a, a, db)};
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::bias_relu_avg_pool2d_backward(concrete, dy, a, beta, db); });
 }
 
 }  // namespace ringlet

@@ -1,4 +1,7 @@
 // Adds one number per channel to every sample and pixel.   y[n,c,...] = x[n,c,...] + b[c]
+//
+// Backward often comes with what lies behind the bias, a ReLU and 2 x 2 average pooling: then one
+// pass over memory does it all. The bits are those of the operations one after another.
 #pragma once
 
 #include "kernels/stream.h"
@@ -10,5 +13,14 @@ namespace ringlet {
 void bias_forward(Stream& stream, ConstView x, ConstView b, View y);
 /// db[c] = beta * db[c] + sum over n, h, w of dy[n,c,h,w].   db [C].
 void bias_backward(Stream& stream, ConstView dy, float beta, View db);
+
+/// For a = relu(x + b):   dz = dy * [a > 0],   db = beta * db + sum over n, h, w of dz.
+/// a, dy and dz as x above; dz may be dy's memory.
+void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, float beta, View db);
+
+/// For a = relu(x + b), y = avg_pool2d(a) with the default Pool2dSpec (pool2d.h): the memory of a
+/// [N, C, H, W] becomes dz = avg_pool2d_backward(dy) * [a > 0], and db as above, or absent.
+/// dy [N, C, H/2, W/2]; layout nchw.
+void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db);
 
 }  // namespace ringlet

@@ -66,6 +66,8 @@ RINGLET_ON_EACH_DEVICE(avg_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(avg_pool2d_forward);
 RINGLET_ON_EACH_DEVICE(bias_backward);
 RINGLET_ON_EACH_DEVICE(bias_forward);
+RINGLET_ON_EACH_DEVICE(bias_relu_avg_pool2d_backward);
+RINGLET_ON_EACH_DEVICE(bias_relu_backward);
 RINGLET_ON_EACH_DEVICE(cast);
 RINGLET_ON_EACH_DEVICE(conv2d_backward_data);
 RINGLET_ON_EACH_DEVICE(conv2d_backward_filter);

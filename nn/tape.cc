@@ -25,7 +25,13 @@ bool Backward::wants(const Variable& x) const {
 }
 
 View Backward::gradient(const Variable& y) const {
+  tape_.take_seed(tape_.node(y));
   const View& whole = tape_.node(y).gradient;
+  return whole.shape() == y.shape() ? whole : whole.reshaped(y.shape());
+}
+
+ConstView Backward::gradient_to_read(const Variable& y) const {
+  const ConstView whole = tape_.node(y).seeded ? tape_.seed_ : tape_.node(y).gradient;
   return whole.shape() == y.shape() ? whole : whole.reshaped(y.shape());
 }
 
@@ -153,6 +159,12 @@ View Tape::write_target(Node& node, float& beta) {
   return node.gradient;
 }
 
+void Tape::take_seed(Node& node) {
+  if (!node.seeded) return;
+  node.seeded = false;
+  copy(stream(), seed_, node.gradient);
+}
+
 namespace {
 
 /// Groups the steps of backward by layer for a trace: one span "backward conv1".
@@ -208,11 +220,12 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
 void Tape::start_from(const Variable& loss, const View& seed) {
   Node& root = node(loss);
   require(root.value.layout() == Layout::nchw, "Tape::backward", "the loss has the layout nchw");
-  root.gradient = arena_.allocate(root.value.shape());  // a copy: closures may overwrite it
+  seed_ = seed.reshaped(root.value.shape());
+  root.gradient = arena_.allocate(root.value.shape());  // for a closure that overwrites it
   root.owns_gradient = true;
+  root.seeded = true;
   root.written = true;
   root.owns_value = false;  // not given back: the user reads the loss
-  copy(stream(), seed.reshaped(root.value.shape()), root.gradient);
 }
 
 void Tape::run(const Step& step) {

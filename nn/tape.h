@@ -76,6 +76,8 @@ class Backward {
   bool wants(const Variable& x) const;
   /// The gradient of the step's output. The closure may overwrite it: nobody reads it afterwards.
   View gradient(const Variable& y) const;
+  /// The same for a closure that only reads it. So the seed of backward need not be copied first.
+  ConstView gradient_to_read(const Variable& y) const;
   /// Where to put the gradient of x; call it once per use, right before writing.
   Target target(const Variable& x) const;
 
@@ -188,6 +190,7 @@ class Tape {
     bool owns_value = false;     // the value lies in the arena and is released with its step
     bool owns_gradient = false;  // so does the gradient
     bool written = false;        // the gradient holds something of this backward pass
+    bool seeded = false;         // the gradient is the seed, not copied yet
   };
   struct Step {
     const char* operation = "";
@@ -218,6 +221,7 @@ class Tape {
   void end_step(void* closure, void (*call)(void*, Backward&));
   void* closure_memory(std::size_t bytes, std::size_t alignment);
   View write_target(Node& node, float& beta);
+  void take_seed(Node& node);
   void start_from(const Variable& loss, const View& seed);
   void run(const Step& step);
   void count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener);
@@ -240,6 +244,7 @@ class Tape {
   std::vector<View> kept_;              // of all steps, and of the one recorded next
   std::size_t kept_recorded_ = 0;       // those that belong to recorded steps
   std::vector<int> node_of_parameter_;  // by Parameter::id, -1 where not used in this step
+  View seed_;                           // of the backward pass that runs
   bool accumulate_ = false;             // options of the backward pass that runs
   bool backward_done_ = false;          // in this step
 

@@ -1,13 +1,13 @@
-// Compares each kernel that passes over memory with its floor: the time that the bytes which it
-// must move take at the rate at which this device copies. That rate is measured first. cuDNN's
-// pooling and softmax stand beside Ringlet's.
+// Compares each kernel that passes over memory with its floor: the time of an empty kernel, and that
+// of the bytes which it must move at the rate at which this device copies. Both are measured first.
+// cuDNN's pooling and softmax stand beside Ringlet's.
 //
 //   kernel_floors --device cuda:0 --batch 256,4096 --json floors.json
 //
 // A call's time is that of many calls divided by their number: on a GPU they are captured as one
 // graph, so the host's launches do not count, only what the GPU needs from one kernel to the next
-// ("an empty kernel", measured too). Where that is more than the bytes need, it is the floor. What
-// fits into the cache may be faster than memory: look at the largest batch.
+// ("an empty kernel"). Each of Ringlet's is one launch. What fits into the cache may be faster than
+// memory: look at the largest batch.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -112,7 +112,7 @@ void measure(Device& device, Timer& timer, const Machine& machine, std::int64_t 
     kernels.push_back(std::move(kernel));
   }
   for (const MemoryKernel& kernel : kernels) {
-    const double floor = std::max(kernel.bytes / machine.bytes_per_second, machine.empty_seconds);
+    const double floor = kernel.bytes / machine.bytes_per_second + machine.empty_seconds;
     rows.push_back({kernel.name, batch, kernel.bytes, timer(kernel.run), floor});
     const Row& row = rows.back();
     fmt::print("{:<42} {:>6} {:>10.3f} {:>11.2f} {:>11.2f} {:>8.2f}\n", row.name, row.batch,

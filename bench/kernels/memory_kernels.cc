@@ -85,6 +85,7 @@ void add_elementwise(TensorStore& store, List& list, std::int64_t batch) {
   list.add("relu backward", [=, &s] { relu_backward(s, a, b, 0, c); });
   list.add("bias forward", [=, &s] { bias_forward(s, a, bias, b); });
   list.add("bias backward", [=, &s] { bias_backward(s, a, 0, bias_gradient); });
+  list.add("relu and bias backward", [=, &s] { bias_relu_backward(s, a, b, c, 0, bias_gradient); });
   list.add("dropout forward", [=, &s] { dropout_forward(s, {}, a, b); });
   list.add("add", [=, &s] { add(s, a, b, c); });
   list.add("scale", [=, &s] { scale(s, 0.5F, a, 0, b); });
@@ -94,9 +95,11 @@ void add_pooling(TensorStore& store, List& list, std::int64_t batch) {
   Stream& s = store.device().compute();
   const View x = store.floats({batch, 20, 26, 26}), dx = store.floats({batch, 20, 26, 26});
   const View y = store.floats({batch, 20, 13, 13}), dy = store.floats({batch, 20, 13, 13});
-  const View winner = store.integers({batch, 20, 13, 13}, 1);
+  const View winner = store.integers({batch, 20, 13, 13}, 1), bias_gradient = store.floats({20});
   list.add("average pool forward", [=, &s] { avg_pool2d_forward(s, {}, x, y); });
   list.add("average pool backward", [=, &s] { avg_pool2d_backward(s, {}, dy, 0, dx); });
+  list.add("average pool, relu and bias backward",
+           [=, &s] { bias_relu_avg_pool2d_backward(s, dy, x, 0, bias_gradient); });
   list.add("maximum pool forward", [=, &s] { max_pool2d_forward(s, {}, x, y, winner); });
   list.add("maximum pool backward", [=, &s] { max_pool2d_backward(s, {}, dy, winner, 0, dx); });
 }

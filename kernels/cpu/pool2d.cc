@@ -14,6 +14,8 @@ namespace ringlet::impl {
 
 namespace {
 
+using Window = PoolWindow<std::int64_t>;
+
 struct Geometry {
   Pool2dSpec spec;
   std::int64_t planes;  // N * C
@@ -25,13 +27,13 @@ struct Geometry {
 
   std::int64_t pixels() const { return height * width; }
   std::int64_t out_pixels() const { return out_h * out_w; }
-  PoolWindow rows(std::int64_t i) const {
-    return pool_window(i, spec.kernel.h, spec.stride.h, spec.padding.h, height);
+  Window rows(std::int64_t i) const {
+    return pool_window<std::int64_t>(i, spec.kernel.h, spec.stride.h, spec.padding.h, height);
   }
-  PoolWindow columns(std::int64_t j) const {
-    return pool_window(j, spec.kernel.w, spec.stride.w, spec.padding.w, width);
+  Window columns(std::int64_t j) const {
+    return pool_window<std::int64_t>(j, spec.kernel.w, spec.stride.w, spec.padding.w, width);
   }
-  float divisor(const PoolWindow& r, const PoolWindow& c) const {
+  float divisor(const Window& r, const Window& c) const {
     const std::int64_t count =
         spec.count_include_pad ? r.counted * c.counted : (r.end - r.begin) * (c.end - c.begin);
     return static_cast<float>(count);
@@ -47,13 +49,13 @@ struct Geometry {
 template <class F>
 void for_each_window(const Geometry& g, F f) {
   for (std::int64_t i = 0; i < g.out_h; ++i) {
-    const PoolWindow rows = g.rows(i);
+    const Window rows = g.rows(i);
     for (std::int64_t j = 0; j < g.out_w; ++j) f(i * g.out_w + j, rows, g.columns(j));
   }
 }
 
 void average_plane(const Geometry& g, const float* x, float* y) {
-  for_each_window(g, [=, &g](std::int64_t o, const PoolWindow& rows, const PoolWindow& columns) {
+  for_each_window(g, [=, &g](std::int64_t o, const Window& rows, const Window& columns) {
     float sum = 0;
     for (std::int64_t h = rows.begin; h < rows.end; ++h) {
       for (std::int64_t w = columns.begin; w < columns.end; ++w) sum += x[h * g.width + w];
@@ -75,7 +77,7 @@ void average_halves(const Geometry& g, const float* x, float* y) {
 }
 
 void spread_plane(const Geometry& g, const float* dy, float* dx) {
-  for_each_window(g, [=, &g](std::int64_t o, const PoolWindow& rows, const PoolWindow& columns) {
+  for_each_window(g, [=, &g](std::int64_t o, const Window& rows, const Window& columns) {
     const float share = dy[o] / g.divisor(rows, columns);
     for (std::int64_t h = rows.begin; h < rows.end; ++h) {
       for (std::int64_t w = columns.begin; w < columns.end; ++w) dx[h * g.width + w] += share;
@@ -100,7 +102,7 @@ void spread_halves(const Geometry& g, const float* dy, float* dx) {
 }
 
 void maximum_plane(const Geometry& g, const float* x, float* y, std::int32_t* winner) {
-  for_each_window(g, [=, &g](std::int64_t o, const PoolWindow& rows, const PoolWindow& columns) {
+  for_each_window(g, [=, &g](std::int64_t o, const Window& rows, const Window& columns) {
     std::int64_t best = rows.begin * g.width + columns.begin;
     for (std::int64_t h = rows.begin; h < rows.end; ++h) {
       for (std::int64_t w = columns.begin; w < columns.end; ++w) {

@@ -76,6 +76,7 @@ CudaStream::~CudaStream() {
   cudaStreamSynchronize(handle_);  // its work may use what goes now; an error was thrown before
   libraries_.reset();
   workspaces_.clear();
+  tickets_.clear();
   cudaStreamDestroy(handle_);
 }
 
@@ -90,6 +91,17 @@ void* CudaStream::workspace(std::int64_t bytes) {
     workspaces_.emplace_back(device(), bytes);
   }
   return workspaces_.back().data();
+}
+
+unsigned* CudaStream::tickets(std::int64_t count) {
+  const std::int64_t bytes = count * std::int64_t{sizeof(unsigned)};
+  if (tickets_.empty() || bytes > tickets_.back().bytes()) {
+    constexpr std::int64_t kFewest = 4096;  // bytes: more channels than most models have
+    const Buffer& fresh = tickets_.emplace_back(device(), std::max(bytes, kFewest));
+    check_cuda(cudaMemsetAsync(fresh.data(), 0, static_cast<std::size_t>(fresh.bytes()), handle()),
+               "cudaMemsetAsync");
+  }
+  return static_cast<unsigned*>(tickets_.back().data());
 }
 
 CudaLibraries& CudaStream::libraries() {

@@ -77,6 +77,9 @@ class CudaStream : public Stream {
     return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
   }
 
+  /// At least `count` zeros, to count the blocks that are through. Who uses them leaves them 0.
+  unsigned* tickets(std::int64_t count);
+
   /// cuBLASLt and cuDNN for this stream, opened at the first call.
   CudaLibraries& libraries();
 
@@ -103,6 +106,7 @@ class CudaStream : public Stream {
   bool autotune_;
   std::unique_ptr<CudaLibraries> libraries_;
   std::vector<Buffer> workspaces_;  // the last one is in use
+  std::vector<Buffer> tickets_;     // the same
 };
 
 /// A CUDA stream that is launched to from a host thread of its own.

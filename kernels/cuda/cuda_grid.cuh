@@ -51,13 +51,49 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int
 }
 
 template <class Program>
-__global__ void __launch_bounds__(Program::kThreads) blocks_kernel(Program program) {
-  __shared__ typename Program::Shared shared;
-  const grid::Place place{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+__device__ void run_phases(const Program& program, const grid::Place& place,
+                           typename Program::Shared& shared) {
 #pragma unroll
   for (int k = 0; k < Program::kPhases; ++k) {
     if (k > 0) __syncthreads();
     program.phase(k, place, shared);
+  }
+}
+
+template <class Program>
+__global__ void __launch_bounds__(Program::kThreads) blocks_kernel(Program program) {
+  __shared__ typename Program::Shared shared;
+  run_phases(program, {blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)}, shared);
+}
+
+/// Whether the calling block is the last of its team to come here. What the others wrote before
+/// they came is then there to be read. Leaves the team's ticket at 0 for the next kernel.
+__device__ inline bool last_of_team(unsigned* ticket, unsigned team_size) {
+  __shared__ bool last;
+  __syncthreads();  // all threads of this block have written
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicAdd(ticket, 1) == team_size - 1;
+    if (last) *ticket = 0;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+/// The last block adds up in an order of its own, so no result depends on which block it is.
+template <class Program>
+__global__ void __launch_bounds__(Program::kThreads)
+    teams_kernel(unsigned* tickets, Program program) {
+  __shared__ typename Program::Shared shared;
+  const grid::Place place{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+  run_phases(program, place, shared);
+  const auto team = program.team_size.quotient(static_cast<std::int32_t>(blockIdx.x));
+  if (!last_of_team(tickets + team, static_cast<unsigned>(program.team_size.divisor()))) return;
+#pragma unroll
+  for (int k = 0; k < Program::kTeamPhases; ++k) {
+    if (k > 0) __syncthreads();
+    program.team_phase(k, place, shared);
   }
 }
 
@@ -95,6 +131,14 @@ class CudaGrid {
     if (blocks == 0) return;
     blocks_kernel<<<static_cast<unsigned>(blocks), Program::kThreads, 0, stream_.handle()>>>(
         program);
+    check_launch(name);
+  }
+
+  template <class Program>
+  void run_teams(const char* name, std::int64_t teams, const Program& program) {
+    const auto blocks = static_cast<unsigned>(teams * program.team_size.divisor());
+    unsigned* tickets = stream_.tickets(teams);
+    teams_kernel<<<blocks, Program::kThreads, 0, stream_.handle()>>>(tickets, program);
     check_launch(name);
   }
 

@@ -21,6 +21,17 @@ void bias_backward(CudaStream& stream, const ConstView& dy, float beta, const Vi
   grid::bias_backward(CudaGrid(stream), dy, beta, db);
 }
 
+void bias_relu_backward(CudaStream& stream, const ConstView& a, const ConstView& dy, const View& dz,
+                        float beta, const View& db) {
+  require_nchw("bias_relu_backward", dy);
+  grid::bias_relu_backward(CudaGrid(stream), a, dy, dz, beta, db);
+}
+
+void bias_relu_avg_pool2d_backward(CudaStream& stream, const ConstView& dy, const View& a,
+                                   float beta, const View& db) {
+  grid::bias_relu_avg_pool2d_backward(CudaGrid(stream), dy, a, beta, db);
+}
+
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
                                    const ConstView& labels, const View& probabilities,
                                    const View& loss) {

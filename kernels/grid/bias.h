@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/elements.h"
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/pack.h"
+#include "kernels/grid/pool2d.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -15,6 +17,8 @@ inline std::int64_t pixels_per_channel(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
 }
 
+/// I is the type of indices, as in pool2d.h.
+template <class I>
 struct BiasForward {
   Divisor pixels;
   Divisor channels;
@@ -27,7 +31,7 @@ struct BiasForward {
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     Pack<float, kWidth> values = load_pack<kWidth>(x, pack);
     for (int i = 0; i < kWidth; ++i) {
-      values[i] += b[channels.remainder(pixels.quotient(kWidth * pack + i))];
+      values[i] += b[channels.remainder(pixels.quotient(static_cast<I>(kWidth * pack + i)))];
     }
     store_pack(y, pack, values);
   }
@@ -37,86 +41,212 @@ struct BiasForward {
 template <class Grid>
 void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const View& y) {
   if (x.count() == 0) return;
-  grid.for_each_pack("bias_forward", x.count(),
-                     BiasForward{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
-                                 x.f32(), b.f32(), y.f32()});
+  const auto launch = [&]<class I>(I) {
+    grid.for_each_pack("bias_forward", x.count(),
+                       BiasForward<I>{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
+                                      x.f32(), b.f32(), y.f32()});
+  };
+  if (has_small_indices(x.shape())) {
+    launch(std::int32_t{});
+  } else {
+    launch(std::int64_t{});
+  }
 }
 
-/// Cuts dy, as a matrix of N rows and C * H * W columns, into parts of rows. How it is cut follows
-/// from its shape alone, so the same gradients have the same sum on every GPU.
-struct ColumnSumPlan {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t rows_per_part = 0;
-  std::int64_t parts = 0;
+/// Cuts N samples, with `units` of a channel's work each, among the blocks of a team. How it is cut
+/// follows from the shapes alone, so the same gradients have the same sum on every GPU. A block's
+/// share of what fits into a GPU has far fewer than 2^31 units.
+struct ChannelSumPlan {
+  std::int64_t samples = 0;
+  std::int64_t samples_per_block = 1;
+  std::int64_t team_size = 1;
 
-  ColumnSumPlan(std::int64_t row_count, std::int64_t column_count)
-      : rows(row_count), columns(column_count) {
-    constexpr std::int64_t kEnoughThreads = std::int64_t{1} << 18;
-    constexpr std::int64_t kFewestRows = 32;  // so that what is written is little beside the rows
-    const std::int64_t wanted = std::max<std::int64_t>(1, kEnoughThreads / columns);
-    rows_per_part = std::max(kFewestRows, (rows + wanted - 1) / wanted);
-    parts = (rows + rows_per_part - 1) / rows_per_part;
+  /// `rows`: threads of a block that work on the same channel.
+  ChannelSumPlan(std::int64_t sample_count, std::int64_t units, std::int64_t teams, int rows)
+      : samples(sample_count) {
+    constexpr std::int64_t kEnoughBlocks = 1024;
+    const std::int64_t fewest = (rows + units - 1) / units;  // something for every thread
+    const std::int64_t wanted = std::max<std::int64_t>(1, kEnoughBlocks / teams);
+    samples_per_block = std::max(fewest, (samples + wanted - 1) / wanted);
+    team_size = std::max<std::int64_t>(1, (samples + samples_per_block - 1) / samples_per_block);
   }
 };
 
-/// partial[part][column] = sum of the part's rows. A thread has a column of a part, so neighbours
-/// read neighbouring addresses.
-struct ColumnSums {
-  ColumnSumPlan plan;
-  Divisor columns;
-  const float* dy = nullptr;
-  double* partial = nullptr;
+/// db[c] = beta * db[c] + sum of source(n * channels + c, unit) over samples n and units. Each is
+/// called once, and may write. A team has kColumns channels, whose threads are neighbours: 8 where
+/// the channels lie side by side in memory, and 1 where a plane of pixels does.
+template <int kColumns, class Source>
+struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>, double, kColumns> {
+  using Base = TeamSum<ChannelSums, double, kColumns>;
 
-  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t part = columns.quotient(i), column = i - part * plan.columns;
-    const std::int64_t begin = part * plan.rows_per_part;
-    const std::int64_t end = std::min(plan.rows, begin + plan.rows_per_part);
-    double total = 0;
-    for (std::int64_t row = begin; row < end; ++row) {
-      total += static_cast<double>(dy[row * plan.columns + column]);
-    }
-    partial[i] = total;
-  }
-};
-
-/// db[c] = beta * db[c] + sum of partial[part][c * pixels .. (c + 1) * pixels) over all parts. One
-/// block for each channel.
-struct ChannelTotals : BlockSum<ChannelTotals, double> {
-  ColumnSumPlan plan;
-  Divisor pixels;
-  const double* partial = nullptr;
+  ChannelSumPlan plan;
+  std::int64_t channels = 0;
+  Divisor units;
+  Source source;
   float beta = 0;
-  float* db = nullptr;
+  float* db = nullptr;  // may be null
 
-  /// The sum of every kThreads-th of the channel's numbers.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
+    const std::int64_t team = this->team_size.quotient(place.block);
+    const std::int64_t first =
+        (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
+    const std::int64_t channel = team * kColumns + place.thread % kColumns;
+    if (channel >= channels) return 0;
+    const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
+    const auto end = static_cast<std::int32_t>(samples * units.divisor());
     double total = 0;
-    for (std::int64_t i = place.thread; i < plan.parts * pixels.divisor(); i += kThreads) {
-      const std::int64_t part = pixels.quotient(i), pixel = i - part * pixels.divisor();
-      total += partial[part * plan.columns + place.block * pixels.divisor() + pixel];
+    RINGLET_ROLLED
+    for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
+      const std::int32_t n = units.quotient(i);
+      total += source((first + n) * channels + channel,
+                      i - n * static_cast<std::int32_t>(units.divisor()));
     }
     return total;
   }
-  RINGLET_HOST_DEVICE void finish(const Place& place, double sum) const {
-    float& total = db[place.block];
-    total = element::blend(beta, total, static_cast<float>(sum));
+  RINGLET_HOST_DEVICE void finish(std::int64_t channel, double sum) const {
+    if (db == nullptr || channel >= channels) return;
+    db[channel] = element::blend(beta, db[channel], static_cast<float>(sum));
   }
 };
+
+template <int kColumns, class Grid, class Source>
+void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
+                         const Source& source, float beta, const View& db) {
+  using Sums = ChannelSums<kColumns, Source>;
+  const std::int64_t channels = shape[1], teams = (channels + kColumns - 1) / kColumns;
+  if (teams == 0) return;
+  const bool nothing = shape.count() == 0;
+  const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
+  const ChannelSumPlan plan(nothing ? 0 : shape[0], at_least_one, teams, Sums::kRows);
+  auto* partial = grid.template workspace_of<double>(teams * plan.team_size * kColumns);
+  grid.run_teams(name, teams,
+                 Sums{{Divisor(plan.team_size), partial},
+                      plan,
+                      channels,
+                      Divisor(at_least_one),
+                      source,
+                      beta,
+                      db.absent() ? nullptr : db.f32()});
+}
+
+/// dy as it is.
+template <int kWidth>
+struct Gradient {
+  const float* dy;
+  std::int64_t pixels;
+
+  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+    const auto values = load_pack<kWidth>(dy + plane * pixels, unit);
+    double sum = 0;
+    for (int i = 0; i < kWidth; ++i) sum += static_cast<double>(values[i]);
+    return sum;
+  }
+};
+
+/// dz = dy * [a > 0], on the way.
+template <int kWidth>
+struct RectifiedGradient {
+  const float* a;
+  const float* dy;
+  float* dz;
+  std::int64_t pixels;
+
+  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+    const auto activations = load_pack<kWidth>(a + plane * pixels, unit);
+    auto values = load_pack<kWidth>(dy + plane * pixels, unit);
+    double sum = 0;
+    for (int i = 0; i < kWidth; ++i) {
+      values[i] = element::relu_gradient(activations[i], values[i]);
+      sum += static_cast<double>(values[i]);
+    }
+    store_pack(dz + plane * pixels, unit, values);
+    return sum;
+  }
+};
+
+/// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU.
+template <int kWidth>
+struct RectifiedAverageGradient {
+  PoolGeometry<std::int32_t> g;  // of one plane
+  const float* dy;
+  float* a;
+  std::int64_t pixels, outputs;
+
+  struct Spread {
+    float share;
+    RINGLET_HOST_DEVICE bool reads() const { return true; }
+    RINGLET_HOST_DEVICE float operator()(std::int32_t, float activation) const {
+      return element::relu_gradient(activation, share);
+    }
+    RINGLET_HOST_DEVICE float outside(float) const { return 0; }
+  };
+
+  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+    const std::int32_t row = g.w.outputs.quotient(unit);
+    const PlanePoint<std::int32_t> at{0, row, unit - row * g.w.output_count()};
+    return for_window<kWidth>(g, at, a + plane * pixels,
+                              // The sum with 0 is what pooling writes: it turns -0 into 0.
+                              Spread{0.0F + 0.25F * dy[plane * outputs + unit]});
+  }
+};
+
+/// Whether all planes of this many pixels can be read in packs.
+template <class... Pointers>
+bool planes_take_packs(std::int64_t pixels, Pointers... data) {
+  return pixels % kPack == 0 && (takes_packs(data) && ...);
+}
 
 /// Floor: reads 4 N bytes. Without samples, db = beta * db.
 template <class Grid>
 void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db) {
   constexpr const char* kName = "bias_backward";
-  const std::int64_t channels = dy.shape()[1];
-  if (channels == 0) return;
-  const std::int64_t pixels = std::max<std::int64_t>(1, pixels_per_channel(dy.shape()));
-  const ColumnSumPlan plan(dy.count() == 0 ? 0 : dy.shape()[0], channels * pixels);
-  auto* partial = grid.template workspace_of<double>(plan.parts * plan.columns);
-  grid.for_each(kName, plan.parts * plan.columns,
-                ColumnSums{plan, Divisor(plan.columns), dy.f32(), partial});
-  grid.run_blocks(kName, channels,
-                  ChannelTotals{{}, plan, Divisor(pixels), partial, beta, db.f32()});
+  const Shape& shape = dy.shape();
+  const std::int64_t pixels = pixels_per_channel(shape);
+  if (pixels == 1) {
+    launch_channel_sums<8>(grid, kName, shape, 1, Gradient<1>{dy.f32(), 1}, beta, db);
+  } else if (planes_take_packs(pixels, dy.f32())) {
+    launch_channel_sums<1>(grid, kName, shape, pixels / kPack, Gradient<kPack>{dy.f32(), pixels},
+                           beta, db);
+  } else {
+    launch_channel_sums<1>(grid, kName, shape, pixels, Gradient<1>{dy.f32(), pixels}, beta, db);
+  }
+}
+
+/// Floor: reads 8 N bytes, writes 4 N.
+template <class Grid>
+void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, const View& dz,
+                        float beta, const View& db) {
+  constexpr const char* kName = "bias_relu_backward";
+  const Shape& shape = dy.shape();
+  const std::int64_t pixels = pixels_per_channel(shape);
+  const RectifiedGradient<1> one{a.f32(), dy.f32(), dz.f32(), pixels};
+  if (pixels == 1) {
+    launch_channel_sums<8>(grid, kName, shape, 1, one, beta, db);
+  } else if (planes_take_packs(pixels, a.f32(), dy.f32(), dz.f32())) {
+    launch_channel_sums<1>(grid, kName, shape, pixels / kPack,
+                           RectifiedGradient<kPack>{a.f32(), dy.f32(), dz.f32(), pixels}, beta, db);
+  } else {
+    launch_channel_sums<1>(grid, kName, shape, pixels, one, beta, db);
+  }
+}
+
+/// Floor: reads 4 bytes an output and 4 a pixel, writes 4 a pixel.
+template <class Grid>
+void bias_relu_avg_pool2d_backward(Grid&& grid, const ConstView& dy, const View& a, float beta,
+                                   const View& db) {
+  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+    const std::int64_t outputs = pixels_per_channel(dy.shape());
+    const RectifiedAverageGradient<kWidth> gradient{
+        PoolGeometry<std::int32_t>({}, a.shape(), dy.shape()), dy.f32(), a.f32(),
+        pixels_per_channel(a.shape()), outputs};
+    launch_channel_sums<1>(grid, "bias_relu_avg_pool2d_backward", dy.shape(), outputs, gradient,
+                           beta, db);
+  };
+  if (takes_pairs(a)) {
+    launch(std::integral_constant<int, 2>{});
+  } else {
+    launch(std::integral_constant<int, 1>{});
+  }
 }
 
 }  // namespace ringlet::grid

@@ -1,5 +1,5 @@
-// The kernels of kernels/classify.h. Counts are integers, so the result does not depend on the
-// order in which blocks add.
+// The kernels of kernels/classify.h. Counts are integers, and the best of a row is the same in any
+// order, so results do not depend on the order in which threads compare and blocks add.
 #pragma once
 
 #include <algorithm>
@@ -7,42 +7,71 @@
 #include <type_traits>
 
 #include "kernels/elements.h"
-#include "kernels/grid/elementwise.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/pack.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
 
-/// A thread a row, which it reads through the cache. A label outside the classes counts nowhere:
-/// a kernel cannot throw.
+/// Counts the row's label, and once more if its largest logit is there: the first of equal ones,
+/// and never a NaN. A warp has a row. A label outside the classes counts nowhere: a kernel cannot
+/// throw.
 template <class Adder>
 struct ArgmaxCount {
+  static constexpr int kThreads = 256;
+  static constexpr int kRowThreads = 32;
+  static constexpr int kRowsPerBlock = kThreads / kRowThreads;
+  static constexpr int kSteps = tree_steps(kRowThreads);
+  static constexpr int kPhases = kSteps + 2;
+  struct Best {
+    float value;
+    std::int32_t at;  // -1: nothing yet
+  };
+  struct Shared {
+    Best best[kThreads];
+  };
+  struct Better {
+    RINGLET_HOST_DEVICE Best operator()(const Best& a, const Best& b) const {
+      if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
+      const bool second = b.value > a.value || (b.value == a.value && b.at < a.at);
+      return second ? b : a;
+    }
+  };
+
   Adder adder;
+  std::int64_t rows = 0;
   std::int64_t classes = 0;
   const float* logits = nullptr;
   const std::int32_t* labels = nullptr;
   std::int32_t* count = nullptr;
 
-  RINGLET_HOST_DEVICE void operator()(std::int64_t row) const {
-    const std::int32_t label = labels[row];
-    if (label < 0 || label >= classes) return;
-    adder(count + 2 * label, 1);
-    if (argmax(logits + row * classes) == label) adder(count + 2 * label + 1, 1);
+  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+    const int lane = place.thread % kRowThreads;
+    const std::int64_t row = place.block * kRowsPerBlock + place.thread / kRowThreads;
+    if (row >= rows) return;
+    Best* best = shared.best + (place.thread - lane);
+    if (k == 0) {
+      best[lane] = lane_best(logits + row * classes, lane);
+    } else if (k <= kSteps) {
+      tree_step(best, kRowThreads, k - 1, lane, Better{});
+    } else if (lane == 0) {
+      add(labels[row], best[0].at);
+    }
   }
 
  private:
-  /// The first of the largest; -1 if all are NaN.
-  RINGLET_HOST_DEVICE std::int64_t argmax(const float* row) const {
-    std::int64_t best = -1;
-    float largest = 0;
-    for (std::int64_t k = 0; k < classes; ++k) {
+  RINGLET_HOST_DEVICE Best lane_best(const float* row, int lane) const {
+    Best best{0, -1};
+    for (auto k = static_cast<std::int32_t>(lane); k < classes; k += kRowThreads) {
       const float value = row[k];
-      if (value != value || (best >= 0 && value <= largest)) continue;
-      best = k;
-      largest = value;
+      if (value == value && (best.at < 0 || value > best.value)) best = {value, k};
     }
     return best;
+  }
+  RINGLET_HOST_DEVICE void add(std::int32_t label, std::int32_t predicted) const {
+    if (label < 0 || label >= classes) return;
+    adder(count + 2 * label, 1);
+    if (predicted == label) adder(count + 2 * label + 1, 1);
   }
 };
 
@@ -50,20 +79,18 @@ struct ArgmaxCount {
 template <class Grid>
 void argmax_count(Grid&& grid, const ConstView& logits, const ConstView& labels,
                   const View& count) {
-  using Adder = typename std::remove_reference_t<Grid>::Adder;
-  grid.for_each("argmax_count", logits.shape()[0],
-                ArgmaxCount<Adder>{{},
-                                   logits.shape()[1],
-                                   logits.f32(),
-                                   labels.as<std::int32_t>(),
-                                   count.as<std::int32_t>()});
+  using Count = ArgmaxCount<typename std::remove_reference_t<Grid>::Adder>;
+  const std::int64_t rows = logits.shape()[0];
+  grid.run_blocks("argmax_count", (rows + Count::kRowsPerBlock - 1) / Count::kRowsPerBlock,
+                  Count{{},
+                        rows,
+                        logits.shape()[1],
+                        logits.f32(),
+                        labels.as<std::int32_t>(),
+                        count.as<std::int32_t>()});
 }
 
-template <class Adder>
-struct CountNonfinite : BlockSum<CountNonfinite<Adder>, std::int32_t> {
-  static constexpr int kThreads = BlockSum<CountNonfinite, std::int32_t>::kThreads;
-
-  Adder adder;
+struct CountNonfinite : TeamSum<CountNonfinite, std::int32_t> {
   std::int64_t packs = 0;  // that x can be read in; the elements behind them come one by one
   std::int64_t elements = 0;
   const float* x = nullptr;
@@ -77,9 +104,7 @@ struct CountNonfinite : BlockSum<CountNonfinite<Adder>, std::int32_t> {
     for (std::int64_t i = kPack * packs + first; i < elements; i += stride) found += in_pack<1>(i);
     return found;
   }
-  RINGLET_HOST_DEVICE void finish(const Place&, std::int32_t found) const {
-    if (found != 0) adder(count, found);
-  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t, std::int32_t found) const { *count = found; }
   template <int kWidth>
   RINGLET_HOST_DEVICE std::int32_t in_pack(std::int64_t pack) const {
     const Pack<float, kWidth> values = load_pack<kWidth>(x, pack);
@@ -94,15 +119,17 @@ struct CountNonfinite : BlockSum<CountNonfinite<Adder>, std::int32_t> {
 /// Floor: reads 4 N bytes.
 template <class Grid>
 void count_nonfinite(Grid&& grid, const ConstView& x, const View& count) {
-  using Count = CountNonfinite<typename std::remove_reference_t<Grid>::Adder>;
   const std::int64_t elements = x.storage();
   const std::int64_t packs = takes_packs(x.f32()) ? elements / kPack : 0;
   const std::int64_t threads = packs > 0 ? packs : elements;
-  fill(grid, 0, count);
-  grid.run_blocks(
-      "count_nonfinite",
-      std::min((threads + Count::kThreads - 1) / Count::kThreads, grid.blocks_to_fill()),
-      Count{{}, {}, packs, elements, x.f32(), count.as<std::int32_t>()});
+  const std::int64_t blocks =
+      std::clamp<std::int64_t>((threads + CountNonfinite::kThreads - 1) / CountNonfinite::kThreads,
+                               1, grid.blocks_to_fill());
+  auto* partial = grid.template workspace_of<std::int32_t>(blocks);
+  grid.run_teams(
+      "count_nonfinite", 1,
+      CountNonfinite{
+          {Divisor(blocks), partial}, packs, elements, x.f32(), count.as<std::int32_t>()});
 }
 
 }  // namespace ringlet::grid

@@ -1,5 +1,6 @@
-// The kernel of kernels/gather_batch.h, for nchw. Each block gathers one sample: its first thread
-// walks the permutation, then all its threads copy the image.
+// The kernel of kernels/gather_batch.h, for nchw. Each block gathers one sample. Each of its
+// threads walks the permutation: a warp does that in the time that one thread needs, and no other
+// warp waits for it.
 #pragma once
 
 #include <limits>
@@ -14,10 +15,8 @@ namespace ringlet::grid {
 template <int kWidth>
 struct GatherBatch {
   static constexpr int kThreads = 256;
-  static constexpr int kPhases = 2;
-  struct Shared {
-    std::int64_t sample;  // -1 beyond the data set
-  };
+  static constexpr int kPhases = 1;
+  struct Shared {};
 
   GatherSpec spec;
   std::int64_t pixels = 0;
@@ -27,18 +26,15 @@ struct GatherBatch {
   float* y = nullptr;
   std::int32_t* batch_labels = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    if (k == 1) {
-      copy_image(place, shared.sample);
-    } else if (place.thread == 0) {
-      shared.sample = sample_at(position->first + place.block);
-      batch_labels[place.block] = shared.sample < 0 ? -1 : labels[shared.sample];
-    }
+  RINGLET_HOST_DEVICE void phase(int, const Place& place, Shared&) const {
+    const std::int64_t sample = sample_at(position->first + place.block);
+    if (place.thread == 0) batch_labels[place.block] = sample < 0 ? -1 : labels[sample];
+    copy_image(place, sample);
   }
 
  private:
+  /// -1 beyond the data set, where the walk would not end.
   RINGLET_HOST_DEVICE std::int64_t sample_at(std::int64_t at) const {
-    // Beyond the data set the walk would not end.
     if (at < 0 || at >= spec.sampler.size()) return -1;
     return spec.sampler.index(position->epoch, at);
   }

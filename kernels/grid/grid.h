@@ -16,6 +16,10 @@
 //   run_blocks(name, blocks, p)  p.phase(k, place, shared) for every k in [0, P::kPhases) and every
 //                                thread of every block; the P::kThreads threads of a block finish
 //                                a phase before one of them begins the next
+//   run_teams(name, teams, p)    the same with teams of p.team_size neighbouring blocks. When all
+//                                of a team are through, one of them goes on:
+//                                p.team_phase(k, place, shared) for k in [0, P::kTeamPhases). It
+//                                sees what the others wrote, so a sum takes one launch
 //   blocks_to_fill()             blocks that keep the whole device busy
 //   workspace_of<T>(count)       scratch memory, until the operation ends
 //   Adder                        adder(address, value) adds an integer so that none is lost
@@ -28,6 +32,7 @@
 
 #include <cstdint>
 
+#include "kernels/grid/divisor.h"
 #include "kernels/host_device.h"
 
 namespace ringlet::grid {
@@ -61,27 +66,57 @@ struct Sum {
   }
 };
 
-/// The program of blocks whose threads each bring a share(place). They are added in a tree, and
-/// thread 0 hands the sum to finish(place, sum).
-template <class Derived, class T>
-struct BlockSum {
+/// The program of teams that sum up. A team has kColumns sums; thread t brings share(place) to sum
+/// t % kColumns. A block adds in a tree what its threads bring, and writes it to `partial`. The
+/// team's last block adds these in the same way, and hands sum i of all to finish(i, sum).
+template <class Derived, class T, int kColumns = 1>
+struct TeamSum {
   static constexpr int kThreads = 256;
-  static constexpr int kSteps = tree_steps(kThreads);
+  static constexpr int kRows = kThreads / kColumns;  // threads that bring to the same sum
+  static constexpr int kSteps = tree_steps(kRows);
   static constexpr int kPhases = kSteps + 2;
+  static constexpr int kTeamPhases = kPhases;
   struct Shared {
     T sums[kThreads];
   };
 
+  Divisor team_size;     // in blocks
+  T* partial = nullptr;  // [blocks][kColumns]
+
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    const Derived& derived = static_cast<const Derived&>(*this);
     if (k == 0) {
-      shared.sums[place.thread] = derived.share(place);
-    } else if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread == 0) {
-      derived.finish(place, shared.sums[0]);
+      shared.sums[place.thread] = derived().share(place);
+    } else {
+      add_phase(k, place, shared);
     }
   }
+  /// phase() when the threads have brought their shares.
+  RINGLET_HOST_DEVICE void add_phase(int k, const Place& place, Shared& shared) const {
+    if (k <= kSteps) {
+      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
+    } else if (place.thread < kColumns) {
+      partial[place.block * kColumns + place.thread] = shared.sums[place.thread];
+    }
+  }
+  RINGLET_HOST_DEVICE void team_phase(int k, const Place& place, Shared& shared) const {
+    const std::int64_t team = team_size.quotient(place.block);
+    if (k == 0) {
+      const T* const of_team = partial + team * team_size.divisor() * kColumns;
+      T sum{};
+      RINGLET_ROLLED
+      for (std::int64_t i = place.thread; i < team_size.divisor() * kColumns; i += kThreads) {
+        sum += of_team[i];
+      }
+      shared.sums[place.thread] = sum;
+    } else if (k <= kSteps) {
+      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
+    } else if (place.thread < kColumns) {
+      derived().finish(team * kColumns + place.thread, shared.sums[place.thread]);
+    }
+  }
+
+ private:
+  RINGLET_HOST_DEVICE const Derived& derived() const { return static_cast<const Derived&>(*this); }
 };
 
 }  // namespace ringlet::grid

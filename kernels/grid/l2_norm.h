@@ -1,5 +1,5 @@
-// The kernels of kernels/l2_norm.h: a block sums the squares of a part of fixed length, and one
-// block more adds up the parts.
+// The kernel of kernels/l2_norm.h: a block sums the squares of a part of fixed length, and the last
+// one adds up the parts.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace ringlet::grid {
 
-/// partial[part] = sum of the squares of elements [part * kPart, (part + 1) * kPart).
-struct SquareSums : BlockSum<SquareSums, double> {
+/// norm = sqrt(sum of squares). Block i has elements [i * kPart, (i + 1) * kPart).
+struct SquareSums : TeamSum<SquareSums, double> {
   static constexpr std::int64_t kPart = 16 * kPack * kThreads;  // 64 KiB
 
   std::int64_t elements = 0;
   bool packed = false;  // whether x may be read in packs
   const float* x = nullptr;
-  double* partial = nullptr;
+  float* norm = nullptr;
 
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
@@ -36,38 +36,23 @@ struct SquareSums : BlockSum<SquareSums, double> {
     }
     return sum;
   }
-  RINGLET_HOST_DEVICE void finish(const Place& place, double sum) const {
-    partial[place.block] = sum;
+  RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
+    *norm = static_cast<float>(std::sqrt(sum));
   }
   RINGLET_HOST_DEVICE static double square(float value) {
     return static_cast<double>(value) * static_cast<double>(value);
   }
 };
 
-/// norm = sqrt(sum of partial), in one block.
-struct RootOfTotal : BlockSum<RootOfTotal, double> {
-  std::int64_t parts = 0;
-  const double* partial = nullptr;
-  float* norm = nullptr;
-
-  RINGLET_HOST_DEVICE double share(const Place& place) const {
-    double sum = 0;
-    for (std::int64_t part = place.thread; part < parts; part += kThreads) sum += partial[part];
-    return sum;
-  }
-  RINGLET_HOST_DEVICE void finish(const Place&, double sum) const {
-    *norm = static_cast<float>(std::sqrt(sum));
-  }
-};
-
 /// Floor: reads 4 N bytes.
 template <class Grid>
 void l2_norm(Grid&& grid, const ConstView& x, const View& norm) {
-  constexpr const char* kName = "l2_norm";
-  const std::int64_t parts = (x.count() + SquareSums::kPart - 1) / SquareSums::kPart;
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, (x.count() + SquareSums::kPart - 1) / SquareSums::kPart);
   auto* partial = grid.template workspace_of<double>(parts);
-  grid.run_blocks(kName, parts, SquareSums{{}, x.count(), takes_packs(x.f32()), x.f32(), partial});
-  grid.run_blocks(kName, 1, RootOfTotal{{}, parts, partial, norm.f32()});
+  grid.run_teams(
+      "l2_norm", 1,
+      SquareSums{{Divisor(parts), partial}, x.count(), takes_packs(x.f32()), x.f32(), norm.f32()});
 }
 
 }  // namespace ringlet::grid

@@ -30,9 +30,9 @@ RINGLET_HOST_DEVICE void store_pack(T* data, std::int64_t index, const Pack<T, k
 }
 
 /// Whether packs may be read from this address.
-template <class T>
+template <int kWidth = kPack, class T>
 bool takes_packs(const T* data) {
-  return reinterpret_cast<std::uintptr_t>(data) % sizeof(Pack<T, kPack>) == 0;
+  return reinterpret_cast<std::uintptr_t>(data) % sizeof(Pack<T, kWidth>) == 0;
 }
 
 }  // namespace ringlet::grid

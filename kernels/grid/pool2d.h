@@ -1,10 +1,16 @@
 // The kernels of kernels/pool2d.h, for nchw. Backward gathers: each pixel asks the windows that
 // contain it, in the order in which the CPU adds them, so that no atomics are needed and the sums
-// have the same bits.
+// have the same bits. Windows side by side need no asking: there each output writes its pixels.
+//
+// I is the type of indices: 32 bits where the tensors permit, which a GPU computes with in half as
+// many instructions and fewer registers.
 #pragma once
+
+#include <cstdint>
 
 #include "kernels/elements.h"
 #include "kernels/grid/divisor.h"
+#include "kernels/grid/pack.h"
 #include "kernels/grid/pool_window.h"
 #include "kernels/pool2d.h"
 #include "kernels/tensor.h"
@@ -12,46 +18,52 @@
 namespace ringlet::grid {
 
 /// One dimension of images and windows.
+template <class I>
 struct PoolAxis {
-  std::int64_t kernel;
+  I kernel;
   Divisor stride;
-  std::int64_t padding;
+  I padding;
   Divisor pixels;
   Divisor outputs;
 
-  RINGLET_HOST_DEVICE PoolWindow window(std::int64_t o) const {
-    return pool_window(o, kernel, stride.divisor(), padding, pixels.divisor());
+  RINGLET_HOST_DEVICE I pixel_count() const { return static_cast<I>(pixels.divisor()); }
+  RINGLET_HOST_DEVICE I output_count() const { return static_cast<I>(outputs.divisor()); }
+  RINGLET_HOST_DEVICE PoolWindow<I> window(I o) const {
+    return pool_window<I>(o, kernel, static_cast<I>(stride.divisor()), padding, pixel_count());
   }
   /// The first output whose window may contain `pixel`: the smallest o with
   /// o * stride - padding + kernel > pixel.
-  RINGLET_HOST_DEVICE std::int64_t first_output(std::int64_t pixel) const {
-    const std::int64_t above = pixel + padding - kernel;  // o * stride has to be larger
+  RINGLET_HOST_DEVICE I first_output(I pixel) const {
+    const I above = pixel + padding - kernel;  // o * stride has to be larger
     return above < 0 ? 0 : stride.quotient(above) + 1;
   }
   /// One past the last output whose window begins at or before `pixel`.
-  RINGLET_HOST_DEVICE std::int64_t end_output(std::int64_t pixel) const {
-    const std::int64_t last = stride.quotient(pixel + padding);
-    return last < outputs.divisor() ? last + 1 : outputs.divisor();
+  RINGLET_HOST_DEVICE I end_output(I pixel) const {
+    const I last = stride.quotient(static_cast<I>(pixel + padding));
+    return last < output_count() ? last + 1 : output_count();
   }
 };
 
 /// Where an output or a pixel lies: images and outputs are planes of rows.
+template <class I>
 struct PlanePoint {
-  std::int64_t plane;
-  std::int64_t row;
-  std::int64_t column;
+  I plane;
+  I row;
+  I column;
 };
 
-RINGLET_HOST_DEVICE inline PlanePoint plane_point(const Divisor& rows, const Divisor& columns,
-                                                  std::int64_t i) {
-  const std::int64_t line = columns.quotient(i);
-  const std::int64_t plane = rows.quotient(line);
-  return {plane, line - plane * rows.divisor(), i - line * columns.divisor()};
+template <class I>
+RINGLET_HOST_DEVICE PlanePoint<I> plane_point(const Divisor& rows, const Divisor& columns, I i) {
+  const I line = columns.quotient(i);
+  const I plane = rows.quotient(line);
+  return {plane, line - plane * static_cast<I>(rows.divisor()),
+          i - line * static_cast<I>(columns.divisor())};
 }
 
+template <class I>
 struct PoolGeometry {
-  PoolAxis h;
-  PoolAxis w;
+  PoolAxis<I> h;
+  PoolAxis<I> w;
   bool count_include_pad;
 
   PoolGeometry(const Pool2dSpec& spec, const Shape& x, const Shape& y)
@@ -59,23 +71,21 @@ struct PoolGeometry {
         w{spec.kernel.w, Divisor(spec.stride.w), spec.padding.w, Divisor(x[3]), Divisor(y[3])},
         count_include_pad(spec.count_include_pad) {}
 
-  RINGLET_HOST_DEVICE PlanePoint output(std::int64_t o) const {
-    return plane_point(h.outputs, w.outputs, o);
+  RINGLET_HOST_DEVICE PlanePoint<I> output(std::int64_t o) const {
+    return plane_point(h.outputs, w.outputs, static_cast<I>(o));
   }
-  RINGLET_HOST_DEVICE PlanePoint pixel(std::int64_t i) const {
-    return plane_point(h.pixels, w.pixels, i);
+  RINGLET_HOST_DEVICE PlanePoint<I> pixel(std::int64_t i) const {
+    return plane_point(h.pixels, w.pixels, static_cast<I>(i));
   }
+  RINGLET_HOST_DEVICE I width() const { return w.pixel_count(); }
   /// Index of a plane's first pixel, and of its first output.
-  RINGLET_HOST_DEVICE std::int64_t plane_pixels(std::int64_t plane) const {
-    return plane * h.pixels.divisor() * w.pixels.divisor();
+  RINGLET_HOST_DEVICE I plane_pixels(I plane) const { return plane * h.pixel_count() * width(); }
+  RINGLET_HOST_DEVICE I plane_outputs(I plane) const {
+    return plane * h.output_count() * w.output_count();
   }
-  RINGLET_HOST_DEVICE std::int64_t plane_outputs(std::int64_t plane) const {
-    return plane * h.outputs.divisor() * w.outputs.divisor();
-  }
-  RINGLET_HOST_DEVICE float divisor(const PoolWindow& rows, const PoolWindow& columns) const {
-    const std::int64_t count = count_include_pad
-                                   ? rows.counted * columns.counted
-                                   : (rows.end - rows.begin) * (columns.end - columns.begin);
+  RINGLET_HOST_DEVICE float divisor(const PoolWindow<I>& rows, const PoolWindow<I>& columns) const {
+    const I count = count_include_pad ? rows.counted * columns.counted
+                                      : (rows.end - rows.begin) * (columns.end - columns.begin);
     return static_cast<float>(count);
   }
 };
@@ -87,35 +97,47 @@ inline bool are_halves(const Pool2dSpec& spec, const Shape& x, const Shape& y) {
          spec.padding == Extent2{0, 0} && 2 * y[2] <= x[2] && 2 * y[3] <= x[3];
 }
 
+/// Whether 32 bits hold every index, also one that a stride of a grid's loop has gone beyond.
+inline bool has_small_indices(const Shape& x) { return x.count() < std::int64_t{1} << 30; }
+
+/// launch(geometry), with the type of indices that these images need.
+template <class Launch>
+void with_geometry(const Pool2dSpec& spec, const Shape& x, const Shape& y, Launch launch) {
+  if (has_small_indices(x)) {
+    launch(PoolGeometry<std::int32_t>(spec, x, y));
+  } else {
+    launch(PoolGeometry<std::int64_t>(spec, x, y));
+  }
+}
+
+template <class I>
 struct AveragePool {
-  PoolGeometry g;
+  PoolGeometry<I> g;
   const float* x = nullptr;
   float* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
-    const PlanePoint at = g.output(o);
-    const PoolWindow rows = g.h.window(at.row), columns = g.w.window(at.column);
+    const PlanePoint<I> at = g.output(o);
+    const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
     const float* plane = x + g.plane_pixels(at.plane);
     float sum = 0;
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      for (std::int64_t c = columns.begin; c < columns.end; ++c) {
-        sum += plane[r * g.w.pixels.divisor() + c];
-      }
+    for (I r = rows.begin; r < rows.end; ++r) {
+      for (I c = columns.begin; c < columns.end; ++c) sum += plane[r * g.width() + c];
     }
     y[o] = sum / g.divisor(rows, columns);
   }
 };
 
+template <class I>
 struct AverageHalves {
-  PoolGeometry g;
+  PoolGeometry<I> g;
   const float* x = nullptr;
   float* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
-    const PlanePoint at = g.output(o);
-    const std::int64_t width = g.w.pixels.divisor();
-    const float* above = x + g.plane_pixels(at.plane) + 2 * at.row * width + 2 * at.column;
-    const float* below = above + width;
+    const PlanePoint<I> at = g.output(o);
+    const float* above = x + g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
+    const float* below = above + g.width();
     y[o] = 0.25F * (above[0] + above[1] + below[0] + below[1]);
   }
 };
@@ -124,82 +146,188 @@ struct AverageHalves {
 template <class Grid>
 void avg_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y) {
   constexpr const char* kName = "avg_pool2d_forward";
-  const PoolGeometry g(spec, x.shape(), y.shape());
-  if (are_halves(spec, x.shape(), y.shape())) {
-    grid.for_each(kName, y.count(), AverageHalves{g, x.f32(), y.f32()});
-  } else {
-    grid.for_each(kName, y.count(), AveragePool{g, x.f32(), y.f32()});
-  }
+  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+    if (are_halves(spec, x.shape(), y.shape())) {
+      grid.for_each(kName, y.count(), AverageHalves<I>{g, x.f32(), y.f32()});
+    } else {
+      grid.for_each(kName, y.count(), AveragePool<I>{g, x.f32(), y.f32()});
+    }
+  });
 }
 
-/// dx = beta * dx + sum over the windows with this pixel of share(output, windows' geometry).
-template <class Share>
+/// What a gradient begins with.
+RINGLET_HOST_DEVICE inline float start_of(float beta, float old_value) {
+  return beta == 0 ? 0.0F : beta * old_value;
+}
+
+/// dx = beta * dx + sum over the windows with this pixel of share.of(output, windows' geometry).
+template <class I, class Share>
 struct PoolBackward {
-  PoolGeometry g;
+  PoolGeometry<I> g;
   Share share;
   float beta = 0;
   float* dx = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
-    const PlanePoint at = g.pixel(i);
-    const std::int64_t row_end = g.h.end_output(at.row), column_end = g.w.end_output(at.column);
-    const std::int64_t first_column = g.w.first_output(at.column);
-    const auto pixel = static_cast<std::int32_t>(at.row * g.w.pixels.divisor() + at.column);
+    const PlanePoint<I> at = g.pixel(i);
+    const I row_end = g.h.end_output(at.row), column_end = g.w.end_output(at.column);
+    const I first_column = g.w.first_output(at.column);
+    const auto pixel = static_cast<std::int32_t>(at.row * g.width() + at.column);
     float total = beta == 0 ? 0.0F : beta * dx[i];
-    for (std::int64_t r = g.h.first_output(at.row); r < row_end; ++r) {
-      for (std::int64_t c = first_column; c < column_end; ++c) {
-        const std::int64_t o = g.plane_outputs(at.plane) + r * g.w.outputs.divisor() + c;
-        total += share(g, o, r, c, pixel);
+    RINGLET_ROLLED
+    for (I r = g.h.first_output(at.row); r < row_end; ++r) {
+      RINGLET_ROLLED
+      for (I c = first_column; c < column_end; ++c) {
+        const I o = g.plane_outputs(at.plane) + r * g.w.output_count() + c;
+        total += share.of(g, o, r, c, pixel);
       }
     }
     dx[i] = total;
   }
 };
 
+/// The pixels of the window of output `at`, in a plane that begins at `pixels`, one or two
+/// neighbours (kWidth) at a time: pixels[p] = f(p, pixels[p]). Those that an odd height or width
+/// leaves without a window go to the nearest output: pixels[p] = f.outside(pixels[p]). Where
+/// f.reads() is false, f is given 0. Returns the sum of what f returned.
+template <int kWidth, class I, class F>
+RINGLET_HOST_DEVICE double for_window(const PoolGeometry<I>& g, const PlanePoint<I>& at,
+                                      float* pixels, const F& f) {
+  const I width = g.width(), corner = 2 * at.row * width + 2 * at.column;
+  double sum = 0;
+  for (int k = 0; k < 4; k += kWidth) {
+    const I first = corner + (k < 2 ? 0 : width) + k % 2;
+    Pack<float, kWidth> values{};
+    if (f.reads()) values = load_pack<kWidth>(static_cast<const float*>(pixels + first), 0);
+    for (int i = 0; i < kWidth; ++i) {
+      values[i] = f(first + i, values[i]);
+      sum += static_cast<double>(values[i]);
+    }
+    store_pack(pixels + first, 0, values);
+  }
+  const auto outside = [&](I p) { pixels[p] = f.outside(f.reads() ? pixels[p] : 0.0F); };
+  const bool right = kWidth == 1 && 2 * at.column + 3 == width;
+  const bool below = 2 * at.row + 3 == g.h.pixel_count();
+  if (right) {
+    outside(corner + 2);
+    outside(corner + width + 2);
+  }
+  if (below) {
+    outside(corner + 2 * width);
+    outside(corner + 2 * width + 1);
+  }
+  if (right && below) outside(corner + 2 * width + 2);
+  return sum;
+}
+
+/// Whether for_window() may take neighbours as one: they lie at a multiple of their size.
+inline bool takes_pairs(const View& x) { return x.shape()[3] % 2 == 0 && takes_packs<2>(x.f32()); }
+
 struct AverageShare {
   const float* dy;
-  RINGLET_HOST_DEVICE float operator()(const PoolGeometry& g, std::int64_t o, std::int64_t row,
-                                       std::int64_t column, std::int32_t) const {
+
+  template <class I>
+  RINGLET_HOST_DEVICE float of(const PoolGeometry<I>& g, I o, I row, I column, std::int32_t) const {
     return dy[o] / g.divisor(g.h.window(row), g.w.window(column));
+  }
+
+  struct Spread {
+    float share;
+    float beta;
+    RINGLET_HOST_DEVICE bool reads() const { return beta != 0; }
+    RINGLET_HOST_DEVICE float operator()(std::int32_t, float old_value) const {
+      return start_of(beta, old_value) + share;
+    }
+    RINGLET_HOST_DEVICE float outside(float old_value) const { return start_of(beta, old_value); }
+  };
+  /// To all four pixels of a window alike; a quarter is exact.
+  RINGLET_HOST_DEVICE Spread spread(std::int64_t o, float beta) const {
+    return {0.25F * dy[o], beta};
   }
 };
 
 struct WinnersShare {
   const float* dy;
   const std::int32_t* winner;
-  RINGLET_HOST_DEVICE float operator()(const PoolGeometry&, std::int64_t o, std::int64_t,
-                                       std::int64_t, std::int32_t pixel) const {
+
+  template <class I>
+  RINGLET_HOST_DEVICE float of(const PoolGeometry<I>&, I o, I, I, std::int32_t pixel) const {
     return winner[o] == pixel ? dy[o] : 0.0F;
   }
+
+  struct Spread {
+    float share;
+    std::int32_t winner;
+    float beta;
+    RINGLET_HOST_DEVICE bool reads() const { return beta != 0; }
+    RINGLET_HOST_DEVICE float operator()(std::int32_t pixel, float old_value) const {
+      const float start = start_of(beta, old_value);
+      return pixel == winner ? start + share : start;
+    }
+    RINGLET_HOST_DEVICE float outside(float old_value) const { return start_of(beta, old_value); }
+  };
+  RINGLET_HOST_DEVICE Spread spread(std::int64_t o, float beta) const {
+    return {dy[o], winner[o], beta};
+  }
 };
+
+/// Windows side by side: a thread an output, which writes its pixels.
+template <int kWidth, class Share>
+struct HalvesBackward {
+  PoolGeometry<std::int32_t> g;
+  Share share;
+  float beta = 0;
+  float* dx = nullptr;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
+    const PlanePoint<std::int32_t> at = g.output(o);
+    for_window<kWidth>(g, at, dx + g.plane_pixels(at.plane), share.spread(o, beta));
+  }
+};
+
+template <class Grid, class Share>
+void pool2d_backward(Grid& grid, const char* name, const Pool2dSpec& spec, const Shape& y,
+                     const Share& share, float beta, const View& dx) {
+  const Shape& x = dx.shape();
+  if (are_halves(spec, x, y) && has_small_indices(x)) {
+    const PoolGeometry<std::int32_t> g(spec, x, y);
+    if (takes_pairs(dx)) {
+      grid.for_each(name, y.count(), HalvesBackward<2, Share>{g, share, beta, dx.f32()});
+    } else {
+      grid.for_each(name, y.count(), HalvesBackward<1, Share>{g, share, beta, dx.f32()});
+    }
+  } else {
+    with_geometry(spec, x, y, [&]<class I>(const PoolGeometry<I>& g) {
+      grid.for_each(name, x.count(), PoolBackward<I, Share>{g, share, beta, dx.f32()});
+    });
+  }
+}
 
 /// Floor: reads 4 bytes an output, writes 4 a pixel; with a beta, reads 4 a pixel.
 template <class Grid>
 void avg_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy, float beta,
                          const View& dx) {
-  const PoolGeometry g(spec, dx.shape(), dy.shape());
-  grid.for_each("avg_pool2d_backward", dx.count(),
-                PoolBackward<AverageShare>{g, {dy.f32()}, beta, dx.f32()});
+  pool2d_backward(grid, "avg_pool2d_backward", spec, dy.shape(), AverageShare{dy.f32()}, beta, dx);
 }
 
+template <class I>
 struct MaximumPool {
-  PoolGeometry g;
+  PoolGeometry<I> g;
   const float* x = nullptr;
   float* y = nullptr;
   std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
-    const PlanePoint at = g.output(o);
-    const PoolWindow rows = g.h.window(at.row), columns = g.w.window(at.column);
-    const std::int64_t width = g.w.pixels.divisor();
+    const PlanePoint<I> at = g.output(o);
+    const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
     const float* plane = x + g.plane_pixels(at.plane);
-    std::int64_t best = rows.begin * width + columns.begin;
+    I best = rows.begin * g.width() + columns.begin;
     float largest = plane[best];
-    for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-      for (std::int64_t c = columns.begin; c < columns.end; ++c) {
-        const float value = plane[r * width + c];
+    for (I r = rows.begin; r < rows.end; ++r) {
+      for (I c = columns.begin; c < columns.end; ++c) {
+        const float value = plane[r * g.width() + c];
         if (!element::beats(value, largest)) continue;
-        best = r * width + c;
+        best = r * g.width() + c;
         largest = value;
       }
     }
@@ -208,21 +336,21 @@ struct MaximumPool {
   }
 };
 
+template <class I>
 struct MaximumHalves {
-  PoolGeometry g;
+  PoolGeometry<I> g;
   const float* x = nullptr;
   float* y = nullptr;
   std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
-    const PlanePoint at = g.output(o);
-    const std::int64_t width = g.w.pixels.divisor();
-    const std::int64_t origin = 2 * at.row * width + 2 * at.column;
+    const PlanePoint<I> at = g.output(o);
+    const I width = g.width(), origin = 2 * at.row * width + 2 * at.column;
     const float* first = x + g.plane_pixels(at.plane) + origin;
     const float values[4] = {first[0], first[1], first[width], first[width + 1]};
-    const std::int64_t offsets[4] = {0, 1, width, width + 1};
+    const I offsets[4] = {0, 1, width, width + 1};
     float largest = values[0];
-    std::int64_t offset = 0;
+    I offset = 0;
     for (int k = 1; k < 4; ++k) {
       const bool better = element::beats(values[k], largest);
       largest = better ? values[k] : largest;
@@ -238,23 +366,22 @@ template <class Grid>
 void max_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y,
                         const View& winner) {
   constexpr const char* kName = "max_pool2d_forward";
-  const PoolGeometry g(spec, x.shape(), y.shape());
   auto* winners = winner.as<std::int32_t>();
-  if (are_halves(spec, x.shape(), y.shape())) {
-    grid.for_each(kName, y.count(), MaximumHalves{g, x.f32(), y.f32(), winners});
-  } else {
-    grid.for_each(kName, y.count(), MaximumPool{g, x.f32(), y.f32(), winners});
-  }
+  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+    if (are_halves(spec, x.shape(), y.shape())) {
+      grid.for_each(kName, y.count(), MaximumHalves<I>{g, x.f32(), y.f32(), winners});
+    } else {
+      grid.for_each(kName, y.count(), MaximumPool<I>{g, x.f32(), y.f32(), winners});
+    }
+  });
 }
 
 /// Floor: reads 8 bytes an output, writes 4 a pixel; with a beta, reads 4 a pixel.
 template <class Grid>
 void max_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy,
                          const ConstView& winner, float beta, const View& dx) {
-  const PoolGeometry g(spec, dx.shape(), dy.shape());
-  grid.for_each(
-      "max_pool2d_backward", dx.count(),
-      PoolBackward<WinnersShare>{g, {dy.f32(), winner.as<std::int32_t>()}, beta, dx.f32()});
+  pool2d_backward(grid, "max_pool2d_backward", spec, dy.shape(),
+                  WinnersShare{dy.f32(), winner.as<std::int32_t>()}, beta, dx);
 }
 
 }  // namespace ringlet::grid

@@ -1,7 +1,8 @@
 // The kernels of kernels/softmax_cross_entropy.h, for nchw. A warp has a row; maximum and sum are
-// trees over its threads.
+// trees over its threads. The last block adds up the losses of all.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,14 +18,15 @@ struct Larger {
   RINGLET_HOST_DEVICE float operator()(float a, float b) const { return a < b ? b : a; }
 };
 
-/// probabilities = softmax(logits), and each row's loss.
-struct SoftmaxRows {
-  static constexpr int kThreads = 256;
+/// probabilities = softmax(logits), and the sum of the rows' losses.
+struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
+  using Total = TeamSum<SoftmaxRows, double>;
   static constexpr int kRowThreads = 32;
   static constexpr int kRowsPerBlock = kThreads / kRowThreads;
-  static constexpr int kSteps = tree_steps(kRowThreads);
-  static constexpr int kPhases = 2 * kSteps + 3;
-  struct Shared {
+  static constexpr int kRowSteps = tree_steps(kRowThreads);
+  static constexpr int kRowPhases = 2 * kRowSteps + 2;
+  static constexpr int kPhases = kRowPhases + Total::kPhases;
+  struct Shared : Total::Shared {
     float largest[kThreads];
     float sum[kThreads];
   };
@@ -34,28 +36,42 @@ struct SoftmaxRows {
   const float* logits = nullptr;
   const std::int32_t* labels = nullptr;
   float* probabilities = nullptr;
-  double* losses = nullptr;
+  float* loss = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+    if (k == kRowPhases) {
+      shared.sums[place.thread] = finish_row(place, shared);
+    } else if (k > kRowPhases) {
+      add_phase(k - kRowPhases, place, shared);
+    } else if (row_of(place) < rows) {
+      row_phase(k, place, shared);
+    }
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
+    *loss = static_cast<float>(sum);
+  }
+
+ private:
+  RINGLET_HOST_DEVICE static std::int64_t row_of(const Place& place) {
+    return place.block * kRowsPerBlock + place.thread / kRowThreads;
+  }
+
+  RINGLET_HOST_DEVICE void row_phase(int k, const Place& place, Shared& shared) const {
     const int lane = place.thread % kRowThreads;
-    const std::int64_t row = place.block * kRowsPerBlock + place.thread / kRowThreads;
-    if (row >= rows) return;
+    const std::int64_t row = row_of(place);
     float* largest = shared.largest + (place.thread - lane);
     float* sum = shared.sum + (place.thread - lane);
     if (k == 0) {
       largest[lane] = lane_maximum(logits + row * classes, lane);
-    } else if (k <= kSteps) {
+    } else if (k <= kRowSteps) {
       tree_step(largest, kRowThreads, k - 1, lane, Larger{});
-    } else if (k == kSteps + 1) {
+    } else if (k == kRowSteps + 1) {
       sum[lane] = lane_exponentials(row, lane, largest[0]);
-    } else if (k <= 2 * kSteps + 1) {
-      tree_step(sum, kRowThreads, k - kSteps - 2, lane, Sum{});
     } else {
-      finish(row, lane, largest[0], sum[0]);
+      tree_step(sum, kRowThreads, k - kRowSteps - 2, lane, Sum{});
     }
   }
 
- private:
   RINGLET_HOST_DEVICE float lane_maximum(const float* row, int lane) const {
     float largest = -std::numeric_limits<float>::infinity();
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
@@ -75,35 +91,23 @@ struct SoftmaxRows {
     return sum;
   }
 
-  RINGLET_HOST_DEVICE void finish(std::int64_t row, int lane, float largest, float sum) const {
-    const float factor = 1.0F / sum;
+  /// The row's loss for its first thread, 0 for the others.
+  RINGLET_HOST_DEVICE double finish_row(const Place& place, const Shared& shared) const {
+    const int lane = place.thread % kRowThreads, first = place.thread - lane;
+    const std::int64_t row = row_of(place);
+    if (row >= rows) return 0;
+    const float largest = shared.largest[first], sum = shared.sum[first], factor = 1.0F / sum;
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
       probabilities[row * classes + k] *= factor;
     }
-    if (lane == 0) losses[row] = loss(row, static_cast<double>(largest), static_cast<double>(sum));
+    return lane == 0 ? loss_of(row, static_cast<double>(largest), static_cast<double>(sum)) : 0;
   }
 
   /// NaN for a label outside the classes: a kernel cannot throw.
-  RINGLET_HOST_DEVICE double loss(std::int64_t row, double largest, double sum) const {
+  RINGLET_HOST_DEVICE double loss_of(std::int64_t row, double largest, double sum) const {
     const std::int32_t label = labels[row];
     if (label < 0 || label >= classes) return std::numeric_limits<double>::quiet_NaN();
     return std::log(sum) - (static_cast<double>(logits[row * classes + label]) - largest);
-  }
-};
-
-/// total = sum of values, in one block.
-struct TotalLoss : BlockSum<TotalLoss, double> {
-  std::int64_t count = 0;
-  const double* values = nullptr;
-  float* total = nullptr;
-
-  RINGLET_HOST_DEVICE double share(const Place& place) const {
-    double sum = 0;
-    for (std::int64_t i = place.thread; i < count; i += kThreads) sum += values[i];
-    return sum;
-  }
-  RINGLET_HOST_DEVICE void finish(const Place&, double sum) const {
-    *total = static_cast<float>(sum);
   }
 };
 
@@ -111,13 +115,18 @@ struct TotalLoss : BlockSum<TotalLoss, double> {
 template <class Grid>
 void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
                                    const View& probabilities, const View& loss) {
-  constexpr const char* kName = "softmax_cross_entropy_forward";
   const std::int64_t rows = logits.shape()[0];
-  auto* losses = grid.template workspace_of<double>(rows);
-  grid.run_blocks(kName, (rows + SoftmaxRows::kRowsPerBlock - 1) / SoftmaxRows::kRowsPerBlock,
-                  SoftmaxRows{rows, logits.shape()[1], logits.f32(), labels.as<std::int32_t>(),
-                              probabilities.f32(), losses});
-  grid.run_blocks(kName, 1, TotalLoss{{}, rows, losses, loss.f32()});
+  const std::int64_t blocks = std::max<std::int64_t>(
+      1, (rows + SoftmaxRows::kRowsPerBlock - 1) / SoftmaxRows::kRowsPerBlock);
+  auto* partial = grid.template workspace_of<double>(blocks);
+  grid.run_teams("softmax_cross_entropy_forward", 1,
+                 SoftmaxRows{{Divisor(blocks), partial},
+                             rows,
+                             logits.shape()[1],
+                             logits.f32(),
+                             labels.as<std::int32_t>(),
+                             probabilities.f32(),
+                             loss.f32()});
 }
 
 struct SoftmaxGradient {

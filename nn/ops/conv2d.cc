@@ -1,7 +1,6 @@
 #include "nn/ops/conv2d.h"
 
-#include "kernels/bias.h"
-#include "kernels/relu.h"
+#include "nn/ops/bias.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -16,11 +15,7 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
               [=](Backward& backward) {
                 Stream& stream = backward.stream();
                 const View dy = backward.gradient(y);
-                if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);
-                if (backward.wants(bias)) {
-                  const auto [db, beta] = backward.target(bias);
-                  bias_backward(stream, dy, beta, db);
-                }
+                bias_backward(backward, y, bias, activation);
                 if (backward.wants(weight)) {
                   const auto [dw, beta] = backward.target(weight);
                   conv2d_backward_filter(stream, spec, x.value(), dy, beta, dw);

@@ -1,26 +1,61 @@
 #include "nn/ops/conv2d_relu_avg_pool2d.h"
 
+#include "kernels/bias.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
 
+namespace {
+
+ConstView value_of(const Variable& bias) { return bias.absent() ? ConstView() : bias.value(); }
+
+Variable in_nchw(const Variable& x, const Variable& weight, const Variable& bias,
+                 const Conv2dSpec& spec) {
+  Tape& tape = x.tape();
+  const Shape full = conv2d_output_shape(spec, x.shape(), weight.shape());
+  const Variable y = tape.make(pool2d_output_shape({}, full), x.layout());
+  const View a = tape.keep(full, x.layout());
+  conv2d_forward(tape.stream(), spec, x.value(), weight.value(), value_of(bias), Activation::relu,
+                 a);
+  avg_pool2d_forward(tape.stream(), {}, a, y.value());
+  tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
+    Stream& stream = backward.stream();
+    const auto db = backward.wants(bias) ? backward.target(bias) : Backward::Target{};
+    bias_relu_avg_pool2d_backward(stream, backward.gradient(y), a, db.beta, db.view);
+    if (backward.wants(weight)) {
+      const auto [dw, beta] = backward.target(weight);
+      conv2d_backward_filter(stream, spec, x.value(), a, beta, dw);
+    }
+    if (backward.wants(x)) {
+      const auto [dx, beta] = backward.target(x);
+      conv2d_backward_data(stream, spec, weight.value(), a, beta, dx);
+    }
+  });
+  return y;
+}
+
+}  // namespace
+
 bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
                                   const Pool2dSpec& pool) {
   const bool halves = pool.kernel == Extent2{2, 2} && pool.stride == Extent2{2, 2} &&
                       pool.padding == Extent2{0, 0} && !pool.ceil_mode;
-  return halves && conv2d_relu_avg_pool2d_supported(x.tape().device().id().kind, x.layout(), spec);
+  return halves &&
+         (x.layout() == Layout::nchw ||
+          conv2d_relu_avg_pool2d_supported(x.tape().device().id().kind, x.layout(), spec));
 }
 
 Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const Variable& bias,
                                 const Conv2dSpec& spec) {
+  if (x.layout() == Layout::nchw) return in_nchw(x, weight, bias, spec);
   Tape& tape = x.tape();
   const Variable y =
       tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()), x.layout());
   const View mask =
       tape.keep(conv2d_relu_avg_pool2d_mask_shape(y.shape()), Layout::nchw, DType::u8);
-  conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), weight.value(),
-                                 bias.absent() ? ConstView() : bias.value(), y.value(), mask);
+  conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), weight.value(), value_of(bias),
+                                 y.value(), mask);
   tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
     const View dy = backward.gradient(y);
     if (backward.wants(weight)) {

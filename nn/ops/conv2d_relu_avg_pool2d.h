@@ -1,5 +1,7 @@
-// Differentiable convolution + ReLU + 2x2 average pooling as one
-// (kernels/conv2d_relu_avg_pool2d.h).
+// Differentiable convolution + ReLU + 2x2 average pooling as one. In the layout lanes nothing
+// between them reaches memory (kernels/conv2d_relu_avg_pool2d.h). In nchw the ReLU's result does,
+// and is overwritten with its gradient: pooling, ReLU and bias go backward in one pass
+// (kernels/bias.h).
 #pragma once
 
 #include "kernels/conv2d.h"
@@ -8,7 +10,7 @@
 
 namespace ringlet::nn {
 
-/// Whether the three operations may run as one here: the device has the kernel, and the pooling is
+/// Whether the three operations may run as one here: the device has the kernels, and the pooling is
 /// 2x2 with stride 2, without padding.
 bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
                                   const Pool2dSpec& pool);

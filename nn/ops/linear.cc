@@ -1,8 +1,7 @@
 #include "nn/ops/linear.h"
 
-#include "kernels/bias.h"
 #include "kernels/linear.h"
-#include "kernels/relu.h"
+#include "nn/ops/bias.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -16,11 +15,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
   tape.record("linear", {x, weight, bias}, y, activation, [=](Backward& backward) {
     Stream& stream = backward.stream();
     const View dy = backward.gradient(y);
-    if (activation == Activation::relu) relu_backward(stream, y.value(), dy, 0, dy);
-    if (backward.wants(bias)) {
-      const auto [db, beta] = backward.target(bias);
-      bias_backward(stream, dy, beta, db);
-    }
+    bias_backward(backward, y, bias, activation);
     if (backward.wants(weight)) {
       const auto [dw, beta] = backward.target(weight);
       linear_backward_weight(stream, x.value(), dy, beta, dw);

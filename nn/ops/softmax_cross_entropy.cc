@@ -14,7 +14,7 @@ Variable softmax_cross_entropy(const Variable& logits, const Variable& labels) {
   tape.record("softmax_cross_entropy", {logits}, loss, [=](Backward& backward) {
     const auto [dlogits, beta] = backward.target(logits);
     softmax_cross_entropy_backward(backward.stream(), probabilities, labels.value(),
-                                   backward.gradient(loss), beta, dlogits);
+                                   backward.gradient_to_read(loss), beta, dlogits);
   });
   return loss;
 }

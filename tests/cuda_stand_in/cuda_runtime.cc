@@ -417,6 +417,13 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 }
 
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  enqueue(stream, "memset", [to, value, bytes] { std::memset(to, value, bytes); });
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/pool2d.h"
 #include "kernels/reference/bias.h"
+#include "kernels/reference/elements.h"
+#include "kernels/reference/pool2d.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 
@@ -58,6 +61,50 @@ TEST_P(Bias, Backward) {
       expect_close(db, blended(beta, old, expected), 5e-6);
     }
   });
+}
+
+TEST_P(Bias, BackwardWithRelu) {
+  for_each_shape([&](const Shape& shape) {
+    const auto a = reference::relu_forward(random_floats(shape.count(), 3));
+    const auto dy = random_floats(shape.count(), 1, -0.5F, 1);
+    const auto dz = reference::relu_backward(a, dy);
+    const auto expected = reference::bias_backward(shape, to_double(dz));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape[1], beta);
+      const Tensor db = run([&](Device& device) {
+        Tensor result = upload(device, {shape[1]}, old), dx = gradient(device, shape, dy);
+        bias_relu_backward(device.compute(), input(device, shape, a), dx, dx, beta, result);
+        EXPECT_EQ(test::read(device.compute(), dx), dz);
+        return result;
+      });
+      expect_close(db, blended(beta, old, expected), 5e-6);
+    }
+  });
+}
+
+TEST_P(Bias, BackwardWithReluAndPooling) {
+  if (layout() != Layout::nchw) GTEST_SKIP() << "in lanes the convolution does it all";
+  for (const Shape& sample : {Shape{1, 3, 6, 8}, {1, 20, 5, 5}, {1, 2, 7, 4}}) {
+    for (const std::int64_t n : kBatches) {
+      const Shape shape = sample.with_batch(n), y_shape = pool2d_output_shape({}, shape);
+      SCOPED_TRACE(shape.to_string());
+      const auto a = reference::relu_forward(random_floats(shape.count(), 3));
+      const auto dy = random_floats(y_shape.count(), 1, -0.5F, 1);
+      const auto dz = reference::relu_backward(a, reference::avg_pool2d_backward({}, shape, dy));
+      const auto expected = reference::bias_backward(shape, to_double(dz));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape[1], beta);
+        const Tensor db = run([&](Device& device) {
+          Tensor result = upload(device, {shape[1]}, old), pixels = input(device, shape, a);
+          bias_relu_avg_pool2d_backward(device.compute(), gradient(device, y_shape, dy), pixels,
+                                        beta, result);
+          EXPECT_EQ(test::read(device.compute(), pixels), dz);
+          return result;
+        });
+        expect_close(db, blended(beta, old, expected), 5e-6);
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, Bias, all_setups(), name_of);

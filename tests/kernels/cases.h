@@ -3,6 +3,8 @@
 // batch.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +18,14 @@ inline const std::vector<std::int64_t> kBatches = {0, 1, 15, 16, 17, 33, 85, 86,
 
 /// A gradient is overwritten, added to, or something between.
 inline const std::vector<float> kBetas = {0.0F, 1.0F, 0.5F};
+
+/// What a relative L2 error may be of a sum of `terms` products whose signs are random, where a
+/// shorter one may be `tolerance`. Added one after another in f32, the error grows with the root of
+/// their number: about 1.9e-8 sqrt(terms), 1.85e-6 for 9600.
+inline double sum_tolerance(double tolerance, std::int64_t terms) {
+  constexpr double kShort = 2400;
+  return tolerance * std::max(1.0, std::sqrt(static_cast<double>(terms) / kShort));
+}
 
 struct Conv2dCase {
   const char* name;

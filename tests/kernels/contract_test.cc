@@ -161,6 +161,19 @@ std::vector<Violation> layers() {
        }},
       {"bias_backward", "rank",
        [](Fixture& f) { bias_backward(f.stream(), f.f32({6}), 0, f.f32({6})); }},
+      {"bias_relu_backward", "kinds",
+       [](Fixture& f) {
+         bias_relu_backward(f.stream(), f.f32({2, 3}), f.f32({3, 2}), f.f32({3, 2}), 0, f.f32({2}));
+       }},
+      {"bias_relu_avg_pool2d_backward", "output",
+       [](Fixture& f) {
+         bias_relu_avg_pool2d_backward(f.stream(), f.f32({2, 3, 2, 3}), f.f32({2, 3, 4, 4}), 0, {});
+       }},
+      {"bias_relu_avg_pool2d_backward", "layout",
+       [](Fixture& f) {
+         bias_relu_avg_pool2d_backward(f.stream(), f.f32({2, 3, 2, 2}, Layout::lanes),
+                                       f.f32({2, 3, 4, 4}, Layout::lanes), 0, {});
+       }},
       {"relu_forward", "kinds",
        [](Fixture& f) {
          relu_forward(f.stream(), f.f32({2, 3}), f.f32({3, 2}));

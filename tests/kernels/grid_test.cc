@@ -3,8 +3,12 @@
 // need it, and also off by one element.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <deque>
+#include <limits>
+#include <numeric>
+#include <random>
 #include <set>
 
 #include "kernels/grid/bias.h"
@@ -224,6 +228,108 @@ TEST_P(Grid, AveragePool) {
   }
 }
 
+/// Numbers with which rounding, signs of zero and infinities show.
+std::vector<float> awkward_floats(std::int64_t count, std::uint32_t seed) {
+  auto values = random_floats(count, seed);
+  for (std::size_t i = 0; i < values.size(); i += 5) {
+    const float some[] = {-0.0F, 1e-45F, -1e-40F, std::numeric_limits<float>::infinity()};
+    values[i] = some[i / 5 % 4];
+  }
+  return values;
+}
+
+std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
+  std::vector<std::uint32_t> bits;
+  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+  return bits;
+}
+
+/// Images whose 2 x 2 windows are whole packs, pairs, and neither, with and without odd edges.
+std::vector<Shape> halved_shapes() {
+  std::vector<Shape> shapes;
+  for (const std::int64_t n : {0, 1, 3, 40}) {
+    for (const auto& [h, w] : {std::pair{2, 2}, {8, 8}, {26, 26}, {6, 7}, {7, 6}, {5, 5}, {3, 2}}) {
+      shapes.push_back({n, 3, h, w});
+    }
+  }
+  return shapes;
+}
+
+TEST_P(Grid, PoolingBackwardHasTheReferencesBits) {
+  for (const Shape& x_shape : halved_shapes()) {
+    SCOPED_TRACE(x_shape.to_string());
+    const Shape y_shape = pool2d_output_shape({}, x_shape);
+    const auto x = random_floats(x_shape.count(), 1), dy = awkward_floats(y_shape.count(), 2);
+    const View y = blank(y_shape), winner = filled<std::int32_t>(y_shape, -1);
+    grid::max_pool2d_forward(grid_, {}, put(x_shape, x), y, winner);
+    const View average = blank(x_shape), maximum = blank(x_shape);
+    grid::avg_pool2d_backward(grid_, {}, put(y_shape, dy), 0, average);
+    grid::max_pool2d_backward(grid_, {}, put(y_shape, dy), winner, 0, maximum);
+    EXPECT_EQ(bits_of(read(average)), bits_of(reference::avg_pool2d_backward({}, x_shape, dy)));
+    EXPECT_EQ(bits_of(read(maximum)), bits_of(reference::max_pool2d_backward({}, x_shape, x, dy)));
+  }
+}
+
+TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
+  const Pool2dSpec spec{.kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}};
+  const Shape x_shape{2, 3, 9, 7}, y_shape = pool2d_output_shape(spec, x_shape);
+  const auto dy = random_floats(y_shape.count(), 2);
+  const auto gradient = [&]<class I>(I) {
+    const View dx = blank(x_shape);
+    grid_.for_each(
+        "backward", x_shape.count(),
+        grid::PoolBackward<I, grid::AverageShare>{
+            grid::PoolGeometry<I>(spec, x_shape, y_shape), {put(y_shape, dy).f32()}, 0, dx.f32()});
+    return read(dx);
+  };
+  EXPECT_EQ(gradient(std::int32_t{}), gradient(std::int64_t{}));
+  EXPECT_FALSE(grid::has_small_indices({1 << 15, 1, 1 << 8, 1 << 7}));
+}
+
+TEST_P(Grid, BiasAndReluAsOneBackward) {
+  std::vector<Shape> shapes = bias_shapes();
+  shapes.push_back({1, 3, 0, 4});
+  for (const Shape& sample : shapes) {
+    for (const std::int64_t n : kSomeBatches) {
+      const Shape shape = sample.with_batch(n), channels{shape[1]};
+      SCOPED_TRACE(shape.to_string());
+      const auto a = reference::relu_forward(awkward_floats(shape.count(), 3));
+      const auto dy = random_floats(shape.count(), 1, -0.5F, 1);
+      const auto dz = reference::relu_backward(a, dy);
+      const auto expected = reference::bias_backward(shape, to_double(dz));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape[1], beta);
+        const View gradient = put(shape, dy), db = put(channels, old);
+        grid::bias_relu_backward(grid_, put(shape, a), gradient, gradient, beta, db);
+        EXPECT_EQ(bits_of(read(gradient)), bits_of(dz));
+        EXPECT_LE(error_of(db, blended(beta, old, expected)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
+  for (const Shape& shape : halved_shapes()) {
+    SCOPED_TRACE(shape.to_string());
+    const Shape y_shape = pool2d_output_shape({}, shape), channels{shape[1]};
+    const auto a = reference::relu_forward(awkward_floats(shape.count(), 3));
+    auto dy = random_floats(y_shape.count(), 1, -0.5F, 1);
+    if (!dy.empty()) dy.back() = -0.0F;
+    const auto dz = reference::relu_backward(a, reference::avg_pool2d_backward({}, shape, dy));
+    const auto expected = reference::bias_backward(shape, to_double(dz));
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(shape[1], beta);
+      const View activations = put(shape, a), db = put(channels, old);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, beta, db);
+      EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+      EXPECT_LE(error_of(db, blended(beta, old, expected)), 1e-6);
+    }
+    const View activations = put(shape, a);
+    grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, 0, {});
+    EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+  }
+}
+
 TEST_P(Grid, MaximumPool) {
   for (const Pool2dCase& c : pool2d_cases()) {
     for (const std::int64_t n : {0, 1, 5}) {
@@ -309,14 +415,16 @@ TEST_P(Grid, SoftmaxIsStableAndShowsWhatIsBroken) {
 }
 
 TEST_P(Grid, Classify) {
-  for (const std::int64_t n : kSomeBatches) {
-    auto logits = random_floats(n * 5, 1);
-    for (std::size_t i = 0; i < logits.size(); i += 7) logits[i] = kNaN;
-    for (std::size_t i = 1; i < logits.size(); i += 5) logits[i] = logits[i - 1];  // equal ones
-    const auto labels = random_labels(n, 2, 5);
-    const View count = filled<std::int32_t>({10}, 0);
-    grid::argmax_count(grid_, put({n, 5}, logits), put({n}, labels), count);
-    EXPECT_EQ(read<std::int32_t>(count), reference::argmax_count(5, logits, labels));
+  for (const std::int64_t classes : {1, 5, 33, 200}) {
+    for (const std::int64_t n : kSomeBatches) {
+      auto logits = random_floats(n * classes, 1);
+      for (float& logit : logits) logit = std::round(8 * logit);  // many equal ones
+      for (std::size_t i = 0; i < logits.size(); i += 7) logits[i] = kNaN;
+      const auto labels = random_labels(n, 2, static_cast<int>(classes));
+      const View count = filled<std::int32_t>({2 * classes}, 0);
+      grid::argmax_count(grid_, put({n, classes}, logits), put({n}, labels), count);
+      EXPECT_EQ(read<std::int32_t>(count), reference::argmax_count(classes, logits, labels));
+    }
   }
   const View count = filled<std::int32_t>({4}, 0);
   grid::argmax_count(grid_, put<float>({3, 2}, {kNaN, kNaN, 0, 1, 0, 1}),
@@ -456,6 +564,38 @@ INSTANTIATE_TEST_SUITE_P(Ways, Grid,
                                          Way{"one_by_one", 3, 1}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
+/// Dividends at which a wrong quotient shows: beside multiples of d, and at the ends.
+std::vector<std::int32_t> dividends_for(std::int64_t d, std::mt19937& random) {
+  constexpr std::int64_t kEnd = std::int64_t{1} << 31;
+  const std::int64_t last = (kEnd - 1) / d * d;
+  std::vector<std::int32_t> dividends = {0, 1, static_cast<std::int32_t>(kEnd - 1)};
+  const auto random_multiple = static_cast<std::int64_t>(random() % (kEnd / d)) * d;
+  for (const std::int64_t multiple : {d, random_multiple, last}) {
+    for (const std::int64_t n : {multiple - 1, multiple, multiple + 1}) {
+      if (n >= 0 && n < kEnd) dividends.push_back(static_cast<std::int32_t>(n));
+    }
+  }
+  dividends.push_back(static_cast<std::int32_t>(random() % kEnd));
+  return dividends;
+}
+
+TEST(Divisor, DividesAsTheProcessorIn32Bits) {
+  std::mt19937 random(7);
+  std::vector<std::int64_t> divisors(1 << 16);
+  std::iota(divisors.begin(), divisors.end(), 1);
+  for (int i = 0; i < 20'000; ++i) divisors.push_back(1 + (random() >> (1 + i % 16)));
+  for (const std::int64_t d : {(std::int64_t{1} << 31) - 1, std::int64_t{1} << 31}) {
+    divisors.push_back(d);
+  }
+  for (const std::int64_t d : divisors) {
+    const grid::Divisor divisor(d);
+    for (const std::int32_t n : dividends_for(d, random)) {
+      if (divisor.quotient(n) == n / d && divisor.remainder(n) == n % d) continue;
+      FAIL() << n << " / " << d << " is not " << divisor.quotient(n);
+    }
+  }
+}
+
 TEST(Divisor, DividesAsTheProcessor) {
   std::vector<std::int64_t> numbers;
   for (int bit = 0; bit < 40; ++bit) {
@@ -476,14 +616,16 @@ TEST(Divisor, DividesAsTheProcessor) {
   }
 }
 
-TEST(ColumnSumPlan, CoversAllRowsOnce) {
-  for (const std::int64_t rows : {0, 1, 31, 32, 33, 4096, 100'000}) {
-    for (const std::int64_t columns : {1, 10, 13'520, 802'816}) {
-      const grid::ColumnSumPlan plan(rows, columns);
-      EXPECT_GE(plan.parts * plan.rows_per_part, rows);
-      EXPECT_LT((plan.parts - 1) * plan.rows_per_part, std::max<std::int64_t>(rows, 1));
-      if (columns > 1 << 18) {
-        EXPECT_LE(plan.parts, 1);  // threads enough without parts
+TEST(ChannelSumPlan, CoversAllSamplesOnce) {
+  for (const std::int64_t samples : {0, 1, 31, 32, 33, 4096, 100'000}) {
+    for (const std::int64_t units : {1, 16, 169, 50'000}) {
+      for (const std::int64_t teams : {1, 20, 5000}) {
+        const grid::ChannelSumPlan plan(samples, units, teams, 256);
+        EXPECT_GE(plan.team_size * plan.samples_per_block, samples);
+        EXPECT_LT((plan.team_size - 1) * plan.samples_per_block,
+                  std::max<std::int64_t>(samples, 1));
+        EXPECT_GE(plan.samples_per_block * units, 256);
+        EXPECT_LE(plan.team_size, std::max<std::int64_t>(1, 1024 / teams));
       }
     }
   }
@@ -505,11 +647,35 @@ struct SumOfBlock {
   }
 };
 
+/// The last block of a team counts the blocks that wrote before.
+struct CountOfTeam {
+  static constexpr int kThreads = 1, kPhases = 1, kTeamPhases = 1;
+  struct Shared {};
+  grid::Divisor team_size;
+  std::vector<int>* members;
+  std::vector<bool>* written;
+  void phase(int, const grid::Place& place, Shared&) const {
+    (*written)[static_cast<std::size_t>(place.block)] = true;
+  }
+  void team_phase(int, const grid::Place& place, Shared&) const {
+    const std::int64_t team = team_size.quotient(place.block), size = team_size.divisor();
+    for (std::int64_t block = team * size; block < (team + 1) * size; ++block) {
+      (*members)[static_cast<std::size_t>(team)] += (*written)[static_cast<std::size_t>(block)];
+    }
+  }
+};
+
 TEST(HostGrid, RunsEveryThreadOnceAndPhasesOneAfterAnother) {
   std::vector<int> sums(3);
   HostGrid grid(1);
   grid.run_blocks("sums", 3, SumOfBlock{&sums});
   EXPECT_EQ(sums, std::vector<int>(3, 32 * 32));
+  for (const std::int64_t size : {1, 3}) {
+    std::vector<int> members(5);
+    std::vector<bool> written(static_cast<std::size_t>(5 * size));
+    grid.run_teams("teams", 5, CountOfTeam{grid::Divisor(size), &members, &written});
+    EXPECT_EQ(members, std::vector<int>(5, static_cast<int>(size)));
+  }
   std::multiset<std::int64_t> visited;
   grid.for_each("visits", 100, [&](std::int64_t i) { visited.insert(i); });
   EXPECT_EQ(visited.size(), 100U);

@@ -85,7 +85,7 @@ TEST_P(Linear, BackwardWeight) {
                                gradient(device, y_shape, dy), beta, result);
         return result;
       });
-      expect_close(dw, blended(beta, old, expected), c.tolerance);
+      expect_close(dw, blended(beta, old, expected), sum_tolerance(c.tolerance, size.n));
     }
   });
 }

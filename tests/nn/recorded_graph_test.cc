@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 #include "kernels/pool2d.h"
+#include "kernels/trace.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
@@ -143,12 +145,61 @@ TEST(Fusion, WritesFewerValuesAndCanBeSwitchedOff) {
     return operations;
   };
   EXPECT_EQ(count(true, Layout::nchw),
-            (Log{"conv1 conv2d", "pool1 avg_pool2d", "conv2 conv2d", "pool2 avg_pool2d",
-                 "fc1 linear", "fc2 linear", " softmax_cross_entropy"}));
+            (Log{"conv1 conv2d_relu_avg_pool2d", "conv2 conv2d_relu_avg_pool2d", "fc1 linear",
+                 "fc2 linear", " softmax_cross_entropy"}));
   EXPECT_EQ(count(true, Layout::lanes),
             (Log{"conv1 conv2d_relu_avg_pool2d", "conv2 conv2d_relu_avg_pool2d", "fc1 linear",
                  "fc2 linear", " softmax_cross_entropy"}));
   EXPECT_EQ(count(false, Layout::lanes).size(), 10u);
+}
+
+TEST(Fusion, KeepsTheBitsInNchw) {
+  const auto gradients = [](bool fuse) {
+    const Net net = lenet_net(15);  // odd: pooling leaves a row and a column
+    Rig rig(make_sequential(net), {net.sample.with_batch(5), Layout::nchw}, {.fuse = fuse});
+    const Tensor x = test::random_tensor(*rig.device, net.sample.with_batch(5), 3);
+    rig.step(x, test::upload(*rig.device, {5}, test::random_labels(5, 4, 10)));
+    return test::read(rig.parameters.gradients());
+  };
+  EXPECT_EQ(gradients(true), gradients(false));
+}
+
+/// The kernels of a step of LeNet in nchw, as a GPU runs them too: each one launch, but for what a
+/// library makes of a product. Beside them a GPU gathers the batch, adds the loss to the step's
+/// statistics, which are copied there before, and updates: 22 kernels and a copy.
+TEST(Fusion, LeavesLenetNineteenKernels) {
+  const Net net = lenet_net(28);
+  Rig rig(make_sequential(net), {net.sample.with_batch(4), Layout::nchw});
+  const Tensor x = test::random_tensor(*rig.device, net.sample.with_batch(4), 3);
+  const Tensor labels = test::upload<std::int32_t>(*rig.device, {4}, {0, 1, 2, 3});
+  Tracer tracer;
+  rig.device->compute().set_tracer(&tracer);
+  rig.step(x, labels);
+  rig.device->compute().set_tracer(nullptr);
+  Log kernels;
+  for (const Span& span : tracer.spans()) {
+    if (span.category == std::string_view("kernel")) kernels.push_back(span.name.data());
+  }
+  EXPECT_EQ(kernels, (Log{"conv2d_forward",
+                          "avg_pool2d_forward",
+                          "conv2d_forward",
+                          "avg_pool2d_forward",
+                          "linear_forward",
+                          "linear_forward",
+                          "softmax_cross_entropy_forward",
+                          "softmax_cross_entropy_backward",  // from here on backward
+                          "bias_backward",
+                          "linear_backward_weight",
+                          "linear_backward_data",
+                          "bias_relu_backward",
+                          "linear_backward_weight",
+                          "linear_backward_data",
+                          "bias_relu_avg_pool2d_backward",
+                          "conv2d_backward_filter",
+                          "conv2d_backward_data",
+                          "bias_relu_avg_pool2d_backward",
+                          "conv2d_backward_filter",
+                          "copy_to_host"}));  // the loss, read by the test
 }
 
 }  // namespace

@@ -40,10 +40,21 @@ class HostGrid {
   void run_blocks(const char*, std::int64_t blocks, const Program& program) {
     for (const std::int64_t block : shuffled(0, blocks)) {
       typename Program::Shared shared{};
-      std::memset(&shared, 0xFF, sizeof shared);  // as a GPU, it holds nothing of use
-      for (int k = 0; k < Program::kPhases; ++k) {
+      run_phases(program, block, blocks, shared);
+    }
+  }
+
+  template <class Program>
+  void run_teams(const char*, std::int64_t teams, const Program& program) {
+    const std::int64_t size = program.team_size.divisor();
+    std::vector<std::int64_t> through(static_cast<std::size_t>(teams));
+    for (const std::int64_t block : shuffled(0, teams * size)) {
+      typename Program::Shared shared{};
+      run_phases(program, block, teams * size, shared);
+      if (++through[static_cast<std::size_t>(block / size)] < size) continue;
+      for (int k = 0; k < Program::kTeamPhases; ++k) {
         for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
-          program.phase(k, {block, blocks, static_cast<int>(thread)}, shared);
+          program.team_phase(k, {block, teams * size, static_cast<int>(thread)}, shared);
         }
       }
     }
@@ -58,6 +69,17 @@ class HostGrid {
   }
 
  private:
+  template <class Program>
+  void run_phases(const Program& program, std::int64_t block, std::int64_t blocks,
+                  typename Program::Shared& shared) {
+    std::memset(&shared, 0xFF, sizeof shared);  // as a GPU, it holds nothing of use
+    for (int k = 0; k < Program::kPhases; ++k) {
+      for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
+        program.phase(k, {block, blocks, static_cast<int>(thread)}, shared);
+      }
+    }
+  }
+
   /// Of very many, stretches are shuffled, each of them backwards: that takes a tenth of the time.
   std::vector<std::int64_t> shuffled(std::int64_t begin, std::int64_t end) {
     constexpr std::int64_t kMany = 1 << 14, kStretch = 64;
@@ -68,8 +90,7 @@ class HostGrid {
     std::vector<std::int64_t> numbers;
     numbers.reserve(static_cast<std::size_t>(end - begin));
     for (const std::int64_t start : starts) {
-      for (std::int64_t i = std::min(start + stretch, end) - 1; i >= start; --i)
-        numbers.push_back(i);
+      for (std::int64_t i = std::min(start + stretch, end); i > start; --i) numbers.push_back(i - 1);
     }
     return numbers;
   }

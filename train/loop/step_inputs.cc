@@ -12,7 +12,10 @@ void StepInputs::upload(const Rates& rates, std::int64_t global_samples, std::in
   const std::array<float, kEnd> host{1.0F / static_cast<float>(global_samples),
                                      static_cast<float>(rates.lr),
                                      static_cast<float>(rates.momentum),
-                                     static_cast<float>(own_samples), stop_wished ? 1.0F : 0.0F};
+                                     0,
+                                     static_cast<float>(own_samples),
+                                     stop_wished ? 1.0F : 0.0F,
+                                     0};
   uploader_.upload(device_.compute(), host.data(), numbers_);
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/async_copy.h"
 #include "kernels/memory.h"
+#include "nn/parameters.h"
 #include "train/optimizers/schedule.h"
 
 namespace ringlet::train {
@@ -23,12 +24,21 @@ class StepInputs {
   /// f32 [1]: 1 / samples of the world, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
   /// f32 [2]: learning rate and momentum.
-  ConstView rates() const { return at(kRates, kCounts); }
+  ConstView rates() const { return at(kRates, kLossSum); }
   /// f32 [2]: own samples and the wish to stop, for the statistics.
-  ConstView counts() const { return at(kCounts, kEnd); }
+  ConstView counts() const { return at(kCounts, kGradNorm); }
+  /// All statistics of a step before it has a loss: 0, counts(), zeros.
+  ConstView statistics() const { return at(kLossSum, kEnd); }
 
  private:
-  enum Slot : std::int64_t { kLossSeed = 0, kRates = 1, kCounts = 3, kEnd = 5 };
+  enum Slot : std::int64_t {
+    kLossSeed = 0,
+    kRates = 1,
+    kLossSum = 3,  // from here on in the order of the statistics (train_step.cc)
+    kCounts = 4,
+    kGradNorm = 6,
+    kEnd = kLossSum + nn::Parameters::kStatistics
+  };
   View at(Slot begin, Slot end) const { return numbers_.view().slice(begin, end); }
 
   Device& device_;

@@ -49,17 +49,21 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
   communicator_.set_activity("forward and backward");
   if (micro.first_of_shard) {
     parameters.use_gradient_arena(arena);
-    fill(compute, 0, parameters.statistics(arena));
+    if (micro.last) {
+      copy(compute, inputs_.statistics(), parameters.statistics(arena));
+    } else {
+      fill(compute, 0, parameters.statistics(arena));
+    }
   }
   {
     const PhaseTimer timer(phases_.forward);
     replica_.forward(batch, position);
     replica_.add_loss_to(statistic(parameters, kLossSum, arena));
   }
-  if (micro.last) {
+  if (micro.last && !micro.first_of_shard) {
     copy(compute, inputs_.counts(), parameters.statistics(arena).slice(kSamples, kStopWishes + 1));
-    sync_.begin_step();
   }
+  if (micro.last) sync_.begin_step();
   {
     const PhaseTimer timer(phases_.backward);
     const double waited = sync_.waited_seconds();

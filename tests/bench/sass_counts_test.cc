@@ -1,0 +1,104 @@
+// bench/sass_counts: what it counts in planted machine code, and that our kernels stay at their
+// floors, where there is something to read them with.
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+const std::string kAveragePool =
+    "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardILi2ENS2_12AverageShareEEEEEvlT_";
+const std::string kWithBias =
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverageGradientILi2EEE"
+    "EEEEvPjT_";
+
+/// Machine code as cuobjdump prints it; each instruction has its place.
+class Sass {
+ public:
+  explicit Sass(const std::string& function) : text_("\t\tFunction : " + function + "\n") {}
+  Sass& add(const std::string& code, int times = 1) {
+    for (int i = 0; i < times; ++i, address_ += 16) {
+      char line[200];
+      std::snprintf(line, sizeof line, "        /*%04x*/  %s ;  /* 0x0 */\n", address_,
+                    code.c_str());
+      text_ += line;
+    }
+    return *this;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  unsigned address_ = 0;
+};
+
+class SassCounts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (Program(ShellLine{"python3 -c 0 && c++filt --version"}).wait().code != 0) {
+      GTEST_SKIP() << "python3 or c++filt is not installed";
+    }
+  }
+  Outcome count(const std::string& flags) const {
+    return Program(ShellLine{RINGLET_SASS_SCRIPT " " + flags}).wait(60);
+  }
+  Outcome count(const Sass& code) const {
+    write_file(folder_ / "code.sass", code.text());
+    return count("--check --sass " + (folder_ / "code.sass").string());
+  }
+
+  const TemporaryDirectory folder_;
+};
+
+TEST_F(SassCounts, TakesTheLongestWayAroundCalls) {
+  const Outcome outcome = count(Sass(kAveragePool)
+                                    .add("@P0 EXIT")
+                                    .add("@P1 BRA 0x50")  // over the next three
+                                    .add("IADD3 R1, R2, R3", 3)
+                                    .add("@!P2 BRA 0x80")  // over a call
+                                    .add("MOV R1, R2")
+                                    .add("CALL.REL.NOINC 0x400")
+                                    .add("STG.E desc[UR6][R6.64], R11")
+                                    .add("EXIT")
+                                    .add("BRA 0xa0")  // padding
+                                    .add("NOP", 5));
+  EXPECT_NE(outcome.out.find("| average pool backward | output | 20 | 8 |"), std::string::npos)
+      << outcome.out << outcome.err;
+}
+
+TEST_F(SassCounts, AddsTheTurnsOfTheMainLoop) {
+  const Outcome outcome = count(Sass(kWithBias)
+                                    .add("MOV R1, R2", 10)
+                                    .add("LDG.E R1, desc[UR6][R4.64]", 6)  // the loop, from 0xa0
+                                    .add("@P0 BRA 0xa0")
+                                    .add("MOV R1, R2", 2)
+                                    .add("EXIT"));
+  // 20 once and 3 x 7, shared by four units
+  EXPECT_NE(outcome.out.find("| output | 36 | 10 |"), std::string::npos)
+      << outcome.out << outcome.err;
+}
+
+TEST_F(SassCounts, SeesAKernelFallBehindItsFloor) {
+  const auto complaints = [&](const std::string& code, int instructions) {
+    const Outcome outcome = count(Sass(kAveragePool).add(code, instructions - 1).add("EXIT"));
+    EXPECT_EQ(outcome.code, 1);  // the other kernels are missing
+    return outcome.err.find("average pool backward takes") != std::string::npos;
+  };
+  EXPECT_FALSE(complaints("FFMA R1, R2, R3, R4", 225));  // 230 are 1.3 times the floor
+  EXPECT_TRUE(complaints("FFMA R1, R2, R3, R4", 235));
+  EXPECT_FALSE(complaints("LDG.E R1, desc[UR6][R4.64]", 50));  // the busiest pipe counts as well
+  EXPECT_TRUE(complaints("LDG.E R1, desc[UR6][R4.64]", 65));
+}
+
+TEST_F(SassCounts, OurKernelsStayAtTheirFloors) {
+  const std::string objects = RINGLET_KERNEL_OBJECTS;
+  if (objects.empty()) GTEST_SKIP() << "a build without CUDA";
+  const Outcome outcome = count("--check " + objects);
+  if (outcome.code == 77) GTEST_SKIP() << outcome.err;
+  EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+}
+
+}  // namespace
+}  // namespace ringlet::testing
