@@ -47,6 +47,10 @@ int cuda_device_count();
 /// say.
 bool cuda_reaches(int device, int other);
 
+/// The GPU's own number, which no other GPU has: "GPU-6f21..." as nvidia-smi -L shows it. Throws
+/// DeviceError.
+std::string cuda_uuid(int device);
+
 /// The CUDA stream behind a stream of a GPU's, for libraries that launch by themselves; makes that
 /// GPU the calling thread's current one. Throws ContractError for another device's stream.
 CUstream_st* cuda_stream_of(Stream& stream);
