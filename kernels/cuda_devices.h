@@ -37,6 +37,12 @@ struct CudaSurvey {
   std::string why_none;  ///< when there is no device: one clause with the remedy
 };
 
+/// Lets CUDA load all kernels when a device is opened, not each at its first launch, unless the
+/// user has set CUDA_MODULE_LOADING. For replicas that are threads and wait for each other on their
+/// GPUs, where such a first launch may wait for ever. Before the process's first call of CUDA, and
+/// before its threads.
+void load_cuda_kernels_eagerly() noexcept;
+
 /// Asks the driver. Never throws: what cannot be found out is left empty.
 CudaSurvey survey_cuda();
 

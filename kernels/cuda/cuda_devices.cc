@@ -2,6 +2,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
@@ -68,6 +70,11 @@ cudaError_t count_devices(int& count) {
 }
 
 }  // namespace
+
+void load_cuda_kernels_eagerly() noexcept {
+  constexpr int kKeep = 0;                        // what the user has set
+  setenv("CUDA_MODULE_LOADING", "EAGER", kKeep);  // NOLINT(concurrency-mt-unsafe): no threads yet
+}
 
 CudaSurvey survey_cuda() {
   CudaSurvey survey;

@@ -13,6 +13,8 @@ constexpr const char* kWhy = "this build of Ringlet has no CUDA: " RINGLET_WHY_N
 
 }  // namespace
 
+void load_cuda_kernels_eagerly() noexcept {}
+
 CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
 
 int cuda_device_count() { return 0; }

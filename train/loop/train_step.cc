@@ -37,6 +37,49 @@ TrainStep::~TrainStep() {
   drain(device_.compute());
 }
 
+void TrainStep::rehearse(const Rehearsal& work) {
+  Stream& compute = device_.compute();
+  const struct Untraced {
+    Stream& stream;
+    Tracer* tracer;
+    explicit Untraced(Stream& of) : stream(of), tracer(of.tracer()) { of.set_tracer(nullptr); }
+    ~Untraced() { stream.set_tracer(tracer); }
+    Untraced(const Untraced&) = delete;
+    Untraced& operator=(const Untraced&) = delete;
+  } untraced(compute);
+  for (const std::int64_t samples : work.training) {
+    for (const bool accumulate : {false, true}) {
+      if (accumulate && !work.accumulates) continue;
+      replica_.rehearse_training(samples, work.position, accumulate);
+    }
+  }
+  for (const std::int64_t samples : work.evaluation) replica_.rehearse_evaluation(samples);
+  const nn::Parameters& parameters = replica_.parameters();
+  if (grad_norm_) {
+    l2_norm(compute, parameters.gradients().slice(0, parameters.plan().elements),
+            statistic(parameters, kGradNorm));
+  }
+  fill(compute, 0, parameters.gradients());
+  rehearse_update();
+  sync_.rehearse();
+}
+
+/// With a gradient and rates of 0, and with the optimiser's state put back behind it.
+void TrainStep::rehearse_update() {
+  Stream& compute = device_.compute();
+  const Tensor rates(device_, {2});
+  fill(compute, 0, rates);
+  std::vector<Tensor> kept;
+  for (const StateArena& arena : optimizer_->state()) {
+    kept.emplace_back(device_, arena.numbers.shape());
+    copy(compute, arena.numbers, kept.back());
+  }
+  optimizer_->step(rates);
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    copy(compute, kept[i], optimizer_->state()[i].numbers);
+  compute.synchronize();
+}
+
 void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
                       bool stop_wished) {
   inputs_.upload(rates, world_samples, own_samples, stop_wished);
