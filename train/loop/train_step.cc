@@ -17,6 +17,21 @@ View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0)
   return parameters.statistics(arena).slice(which, which + 1);
 }
 
+/// While it lives, an idle stream's work leaves no spans.
+class Untraced {
+ public:
+  explicit Untraced(Stream& stream) : stream_(stream), tracer_(stream.tracer()) {
+    stream.set_tracer(nullptr);
+  }
+  ~Untraced() { stream_.set_tracer(tracer_); }
+  Untraced(const Untraced&) = delete;
+  Untraced& operator=(const Untraced&) = delete;
+
+ private:
+  Stream& stream_;
+  Tracer* tracer_;
+};
+
 }  // namespace
 
 TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
@@ -39,14 +54,7 @@ TrainStep::~TrainStep() {
 
 void TrainStep::rehearse(const Rehearsal& work) {
   Stream& compute = device_.compute();
-  const struct Untraced {
-    Stream& stream;
-    Tracer* tracer;
-    explicit Untraced(Stream& of) : stream(of), tracer(of.tracer()) { of.set_tracer(nullptr); }
-    ~Untraced() { stream.set_tracer(tracer); }
-    Untraced(const Untraced&) = delete;
-    Untraced& operator=(const Untraced&) = delete;
-  } untraced(compute);
+  const Untraced compute_untraced(compute), communication_untraced(device_.communication());
   for (const std::int64_t samples : work.training) {
     for (const bool accumulate : {false, true}) {
       if (accumulate && !work.accumulates) continue;
@@ -75,8 +83,9 @@ void TrainStep::rehearse_update() {
     copy(compute, arena.numbers, kept.back());
   }
   optimizer_->step(rates);
-  for (std::size_t i = 0; i < kept.size(); ++i)
+  for (std::size_t i = 0; i < kept.size(); ++i) {
     copy(compute, kept[i], optimizer_->state()[i].numbers);
+  }
   compute.synchronize();
 }
 

@@ -102,8 +102,10 @@ void GradientSync::rehearse() {
   if (communicator_.size() == 1) return;
   constexpr std::int64_t kRoom = 4096;  // for what a transport keeps beside the data
   Stream& stream = device_.communication();
+  std::int64_t largest = 0;
+  for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.wire_bytes());
+  stream.run([&stream, bytes = largest + kRoom] { stream.workspace(bytes); });
   for (const Bucket& bucket : buckets_) {
-    stream.run([&stream, bytes = bucket.wire_bytes() + kRoom] { stream.workspace(bytes); });
     if (bucket.dtype == DType::f32) continue;
     stream.run([this, &stream, count = bucket.end - bucket.begin] {
       const View gradients = parameters_.gradients().slice(0, count);
