@@ -37,6 +37,12 @@ struct CudaSurvey {
   std::string why_none;  ///< when there is no device: one clause with the remedy
 };
 
+/// Lets CUDA load all kernels when a device is opened, not each at its first launch, unless the
+/// user has set CUDA_MODULE_LOADING. For replicas that are threads and wait for each other on their
+/// GPUs, where such a first launch may wait for ever. Before the process's first call of CUDA, and
+/// before its threads.
+void load_cuda_kernels_eagerly() noexcept;
+
 /// Asks the driver. Never throws: what cannot be found out is left empty.
 CudaSurvey survey_cuda();
 
@@ -46,6 +52,10 @@ int cuda_device_count();
 /// Whether GPU `device` reads and writes the memory of GPU `other`; false where the driver does not
 /// say.
 bool cuda_reaches(int device, int other);
+
+/// The GPU's own number, which no other GPU has: "GPU-6f21..." as nvidia-smi -L shows it. Throws
+/// DeviceError.
+std::string cuda_uuid(int device);
 
 /// The CUDA stream behind a stream of a GPU's, for libraries that launch by themselves; makes that
 /// GPU the calling thread's current one. Throws ContractError for another device's stream.

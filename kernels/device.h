@@ -51,7 +51,8 @@ class Device : public Allocator {
   /// The event may outlive the device.
   virtual std::unique_ptr<Event> make_event() = 0;
 
-  /// Whether this device's kernels may read memory of `other`: their own, or with peer access.
+  /// Whether this device's kernels may read memory of `other`: their own, or with peer access,
+  /// which this call enables where it can be had. To be asked before such memory is used.
   virtual bool reads_memory_of(DeviceId other) const { return other == id_; }
 
   /// The device's own memory.

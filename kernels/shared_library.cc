@@ -14,8 +14,10 @@ SharedLibrary::SharedLibrary(const char* file, const char* remedy)
   }
 }
 
+void* SharedLibrary::find_address(const char* name) const { return dlsym(handle_, name); }
+
 void* SharedLibrary::address_of(const char* name) const {
-  void* address = dlsym(handle_, name);
+  void* address = find_address(name);
   if (address == nullptr) {
     throw DeviceError(
         file_ + " has no function " + name +

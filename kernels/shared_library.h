@@ -23,9 +23,15 @@ class SharedLibrary {
   Function* function(const char* name) const {
     return reinterpret_cast<Function*>(address_of(name));
   }
+  /// The same, but null where the library has none.
+  template <class Function>
+  Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(find_address(name));
+  }
 
  private:
   void* address_of(const char* name) const;
+  void* find_address(const char* name) const;
 
   std::string file_;
   void* handle_ = nullptr;  // never closed: such libraries keep threads and exit handlers

@@ -40,11 +40,12 @@ ReplicaSpec spec_of(const MakeModel& make_model, const LearnerOptions& options) 
   return spec;
 }
 
-TrainStepOptions step_options(const LearnerOptions& options) {
-  return {.sync = {.bucket_kb = options.bucket_kb,
+TrainStepOptions step_options(DeviceKind device, const LearnerOptions& options) {
+  const BucketSizes sizes = bucket_sizes(device, {options.bucket_kb, options.first_bucket_kb});
+  return {.sync = {.bucket_kb = sizes.bucket_kb,
                    .overlap = options.overlap,
                    .grad_dtype = options.grad_dtype,
-                   .first_bucket_kb = options.first_bucket_kb},
+                   .first_bucket_kb = sizes.first_bucket_kb},
           .make_optimizer = options.make_optimizer};
 }
 
@@ -73,7 +74,8 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
     : device_(device),
       communicator_(communicator),
       options_(options),
-      step_(device, communicator, spec_of(make_model, options), step_options(options)),
+      step_(device, communicator, spec_of(make_model, options),
+            step_options(device.id().kind, options)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
       labels_(device, {options.max_batch}, DType::i32),

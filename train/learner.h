@@ -33,8 +33,8 @@ struct LearnerOptions {
   std::uint64_t seed = 1;       ///< of the weights and of dropout
   bool nesterov = false;
   double weight_decay = 0;
-  std::int64_t bucket_kb = 1024;      ///< see GradientSync
-  std::int64_t first_bucket_kb = -1;  ///< see GradientSync
+  std::int64_t bucket_kb = -1;        ///< see bucket_sizes()
+  std::int64_t first_bucket_kb = -1;  ///< see bucket_sizes()
   bool overlap = true;                ///< see GradientSync
   DType grad_dtype = DType::f32;      ///< see GradientSync
   std::string optimizer = "sgd";      ///< see optimizers()

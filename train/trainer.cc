@@ -80,6 +80,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
         comm::Communicator communicator(over_nccl ? *over_nccl : host, options);
         body(*device, communicator);
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
+        watch.failed(rank, std::current_exception());
         host.abort(message_of_current_exception());
         throw;
       }

@@ -10,6 +10,7 @@
 #include "app/cli/usage.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/processors.h"
 #include "train/files/recipe_json.h"
 #include "train/models.h"
@@ -75,12 +76,11 @@ CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
-/// The first GPU of this process. Processes share the machine's GPUs: the first process takes the
-/// first --replicas of them, and so on.
+/// The first GPU of this process.
 int first_gpu(const RawFlags& flags) {
   if (!flags.in_processes) return 0;
   const auto place = checked([] { return comm::place_from_environment(); });
-  return place ? place->process * flags.replicas : 0;
+  return place ? comm::first_device(*place, flags.replicas, cuda_device_count()) : 0;
 }
 
 std::vector<DeviceId> devices_of(const RawFlags& flags) {
@@ -119,12 +119,21 @@ bool has_room_to_overlap(const RawFlags& flags, const train::Execution& executio
   return busy < static_cast<std::size_t>(usable_processors());
 }
 
+/// Whether replicas that are threads may meet over NCCL.
+bool are_threads_on_gpus(const RawFlags& flags) {
+  if (flags.transport == "local") return false;
+  const auto on_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
+  if (flags.devices.empty()) return flags.replicas > 1 && on_gpu(flags.device);
+  return flags.devices.size() > 1 && on_gpu(flags.devices.front());
+}
+
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
   options.synthetic_train = flags.synthetic_train.value_or(options.synthetic_train);
   options.synthetic_test = flags.synthetic_test.value_or(options.synthetic_test);
   train::Execution& execution = options.execution;
+  if (are_threads_on_gpus(flags)) load_cuda_kernels_eagerly();
   execution.devices = devices_of(flags);
   execution.in_processes = flags.in_processes && flags.processes != 1;
   execution.layout = layout_of(flags.layout);
@@ -314,13 +323,16 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--bucket-kb", execution.bucket_kb,
-                 "KiB of gradients that are summed at once; 0: each parameter by itself")
+  app.add_option(
+         "--bucket-kb", execution.bucket_kb,
+         "KiB of gradients that are summed at once; 0: each parameter by itself [1024; on GPUs "
+         "25600]")
       ->check(whole_number(0))
-      ->capture_default_str()
       ->group(group);
-  app.add_option("--first-bucket-kb", execution.first_bucket_kb,
-                 "the same for the first bucket, so that it can start earlier [--bucket-kb]")
+  app.add_option(
+         "--first-bucket-kb", execution.first_bucket_kb,
+         "the same for the first bucket, so that it can start earlier [--bucket-kb; on GPUs 1024 "
+         "where that is not given]")
       ->check(whole_number(0))
       ->group(group);
   app.add_option(

@@ -13,6 +13,8 @@
 #include "app/cli/usage.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/strategies.h"
+#include "comm/processes/launch.h"
+#include "kernels/cuda_devices.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -372,7 +374,11 @@ std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
 
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
   const std::vector<DeviceId> devices = devices_for(flags, place.processes);
-  return block_for(flags, place.processes, {devices[static_cast<std::size_t>(place.process)]});
+  DeviceId mine = devices[static_cast<std::size_t>(place.process)];
+  if (flags.devices.empty() && flags.device == "cuda") {
+    mine.index = comm::first_device(place, 1, cuda_device_count());
+  }
+  return block_for(flags, place.processes, {mine});
 }
 
 }  // namespace ringlet::app

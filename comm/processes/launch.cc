@@ -160,4 +160,9 @@ std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& look
   return {};
 }
 
+int first_device(const ProcessPlace& place, int replicas, int visible) {
+  const int first = place.process * replicas;  // all processes are on this machine
+  return visible > 0 ? first % visible : first;
+}
+
 }  // namespace ringlet::comm

@@ -37,4 +37,9 @@ std::optional<std::string> environment_variable(const std::string& name);
 std::optional<ProcessPlace> place_from_environment(
     const EnvironmentLookup& lookup = environment_variable);
 
+/// The first device of a process of `replicas`, of `visible` that it sees: the processes take them
+/// in turn, and begin anew behind the last. So each process finds its own also where a launcher
+/// shows it no others. `visible` 0: not known, so nobody begins anew.
+int first_device(const ProcessPlace& place, int replicas, int visible);
+
 }  // namespace ringlet::comm

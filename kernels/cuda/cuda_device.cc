@@ -27,22 +27,19 @@ int attribute(cudaDeviceAttr which, int device) {
   return value;
 }
 
-/// Lets `device` read and write the memory of every other GPU that permits it.
-void enable_peer_access(int device) {
-  int count = 0;
-  check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
-  for (int other = 0; other < count; ++other) {
-    if (other == device) continue;
-    int possible = 0;
-    check_cuda(cudaDeviceCanAccessPeer(&possible, device, other), "cudaDeviceCanAccessPeer");
-    if (possible == 0) continue;
-    const cudaError_t result = cudaDeviceEnablePeerAccess(other, 0);
-    if (result == cudaErrorPeerAccessAlreadyEnabled) {  // by another replica on this GPU
-      cudaGetLastError();
-      continue;
-    }
-    check_cuda(result, "cudaDeviceEnablePeerAccess");
+/// Lets `device` read and write the memory of GPU `other`; false where that is not possible.
+bool enable_peer_access(int device, int other) {
+  int possible = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&possible, device, other), "cudaDeviceCanAccessPeer");
+  if (possible == 0) return false;
+  make_current(device);
+  const cudaError_t result = cudaDeviceEnablePeerAccess(other, 0);
+  if (result == cudaErrorPeerAccessAlreadyEnabled) {  // by another replica on this GPU
+    cudaGetLastError();
+    return true;
   }
+  check_cuda(result, "cudaDeviceEnablePeerAccess");
+  return true;
 }
 
 }  // namespace
@@ -194,7 +191,6 @@ void CudaQueueStream::synchronize() {
 
 CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id), options_(options) {
   make_current(id.index);
-  enable_peer_access(id.index);
   compute_ = std::make_unique<CudaStream>(*this, "compute", options);
   if (options.overlap) {
     communication_ = std::make_unique<CudaQueueStream>(*this, "communication", options);
@@ -205,12 +201,15 @@ CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id), 
 
 CudaDevice::~CudaDevice() = default;
 
+/// Peer access makes a context on the other GPU, which takes memory there. So it is enabled only
+/// between GPUs that ask.
 bool CudaDevice::reads_memory_of(DeviceId other) const {
   if (other == id()) return true;
-  int possible = 0;
-  check_cuda(cudaDeviceCanAccessPeer(&possible, id().index, other.index),
-             "cudaDeviceCanAccessPeer");
-  return possible != 0;  // and then the constructor has enabled it
+  if (other.kind != DeviceKind::cuda) return false;
+  const std::lock_guard lock(reach_mutex_);
+  const auto known = reach_.find(other.index);
+  if (known != reach_.end()) return known->second;
+  return reach_[other.index] = enable_peer_access(id().index, other.index);
 }
 
 void* CudaDevice::do_allocate(std::int64_t bytes) {

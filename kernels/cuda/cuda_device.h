@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "kernels/device.h"
@@ -135,6 +137,7 @@ class CudaDevice final : public Device {
   Stream& communication() override { return *communication_; }
   Stream& transfer() override;
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(id().index); }
+  /// Enables peer access at the first call for another GPU. Any thread.
   bool reads_memory_of(DeviceId other) const override;
   std::int64_t free_bytes() const override;
   void* allocate_host(std::int64_t bytes) override;
@@ -146,6 +149,8 @@ class CudaDevice final : public Device {
 
  private:
   DeviceOptions options_;
+  mutable std::mutex reach_mutex_;
+  mutable std::map<int, bool> reach_;  // by GPU: whether its memory can be read
   std::unique_ptr<CudaStream> compute_;
   std::unique_ptr<CudaStream> communication_;
   std::unique_ptr<CudaStream> transfer_;  // made when it is first asked for

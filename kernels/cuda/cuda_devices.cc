@@ -2,7 +2,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
+
 #include "kernels/cuda/cuda_device.h"
+#include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/error.h"
 
@@ -68,6 +71,11 @@ cudaError_t count_devices(int& count) {
 
 }  // namespace
 
+void load_cuda_kernels_eagerly() noexcept {
+  constexpr int kKeep = 0;                        // what the user has set
+  setenv("CUDA_MODULE_LOADING", "EAGER", kKeep);  // NOLINT(concurrency-mt-unsafe): no threads yet
+}
+
 CudaSurvey survey_cuda() {
   CudaSurvey survey;
   int count = 0;
@@ -96,6 +104,19 @@ bool cuda_reaches(int device, int other) {
     return false;
   }
   return possible != 0;
+}
+
+std::string cuda_uuid(int device) {
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {  // 8-4-4-4-12 digits
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = static_cast<unsigned char>(properties.uuid.bytes[i]);
+    text += {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return text;
 }
 
 CUstream_st* cuda_stream_of(Stream& stream) {

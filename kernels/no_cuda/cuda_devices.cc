@@ -1,6 +1,8 @@
 // In place of kernels/cuda in a build without CUDA.
 #include "kernels/cuda_devices.h"
 
+#include <string>
+
 #include "kernels/error.h"
 
 namespace ringlet {
@@ -11,11 +13,17 @@ constexpr const char* kWhy = "this build of Ringlet has no CUDA: " RINGLET_WHY_N
 
 }  // namespace
 
+void load_cuda_kernels_eagerly() noexcept {}
+
 CudaSurvey survey_cuda() { return {{}, {}, kWhy}; }
 
 int cuda_device_count() { return 0; }
 
 bool cuda_reaches(int /*device*/, int /*other*/) { return false; }
+
+std::string cuda_uuid(int device) {
+  throw DeviceError("cuda:" + std::to_string(device) + " cannot be used: " + kWhy);
+}
 
 CUstream_st* cuda_stream_of(Stream& stream) {
   throw ContractError("cuda_stream_of: " + stream.device().id().to_string() + " is no GPU");

@@ -129,5 +129,16 @@ TEST(Launch, RefusesSeveralMachines) {
                2);
 }
 
+TEST(Launch, ProcessesTakeTheDevicesThatTheySeeInTurn) {
+  const auto first = [](int process, int replicas, int visible) {
+    return first_device({process, 8, "a run", "torchrun"}, replicas, visible);
+  };
+  EXPECT_EQ(first(0, 2, 8), 0);
+  EXPECT_EQ(first(3, 2, 8), 6);
+  EXPECT_EQ(first(5, 1, 1), 0);  // the launcher shows each process one
+  EXPECT_EQ(first(5, 2, 4), 2);
+  EXPECT_EQ(first(5, 2, 0), 10);
+}
+
 }  // namespace
 }  // namespace ringlet::comm

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/transport/local/local_transport.h"
@@ -119,6 +120,21 @@ TEST(Buckets, TheFirstMayBeCutAnotherWay) {
   ASSERT_EQ(narrow.size(), sooner.size() + 1);  // and the statistics; they are not the first
   for (std::size_t i = 0; i < sooner.size(); ++i) {
     EXPECT_EQ(narrow[i + 1].name, sooner[i].name);
+  }
+}
+
+TEST(Buckets, AreOfTheSizesThatTheDeviceWants) {
+  const auto sizes = [](DeviceKind device, std::int64_t all, std::int64_t first) {
+    const BucketSizes found = bucket_sizes(device, {all, first});
+    return std::pair(found.bucket_kb, found.first_bucket_kb);
+  };
+  EXPECT_EQ(sizes(DeviceKind::cpu, -1, -1), std::pair(1024L, -1L));
+  EXPECT_EQ(sizes(DeviceKind::cpu, -1, 64), std::pair(1024L, 64L));
+  EXPECT_EQ(sizes(DeviceKind::cuda, -1, -1), std::pair(25600L, 1024L));
+  EXPECT_EQ(sizes(DeviceKind::cuda, -1, 64), std::pair(25600L, 64L));
+  for (const DeviceKind device : {DeviceKind::cpu, DeviceKind::cuda}) {  // what is given stays
+    EXPECT_EQ(sizes(device, 0, -1), std::pair(0L, -1L));
+    EXPECT_EQ(sizes(device, 64, 1), std::pair(64L, 1L));
   }
 }
 

@@ -53,6 +53,26 @@ TEST(HangDeathTest, AReplicaThatNeverEndsIsNamedBehindTheCause) {
               "replica 1 \\(cpu:0\\)$");
 }
 
+// As where a thread that watches a GPU gives up, and the replica waits for the GPU for ever.
+TEST(HangDeathTest, AReplicaThatHangsWithoutAFailureEndsAfterAnAbort) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto hang_behind_an_abort = [] {
+    Execution execution = three_replicas(0.2);
+    execution.on_hang = [](const std::string& message) {
+      std::fputs(message.c_str(), stderr);
+      std::_Exit(1);
+    };
+    const auto body = [](Device&, comm::Communicator& communicator) {
+      if (communicator.rank() != 1) return;
+      std::thread([&communicator] { communicator.abort("the cable was cut"); }).join();
+      std::this_thread::sleep_for(seconds(30));
+    };
+    run_replicas(execution, body, nullptr);
+  };
+  EXPECT_EXIT(hang_behind_an_abort(), ::testing::ExitedWithCode(1),
+              "^the cable was cut; 0.2 s later still not ended: replica 1 \\(cpu:0\\)$");
+}
+
 TEST(Hang, AFailureWhereAllEndDoesNotWait) {
   constexpr double kGrace = 60;
   Execution execution = three_replicas(kGrace);

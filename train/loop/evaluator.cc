@@ -1,6 +1,7 @@
 #include "train/loop/evaluator.h"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "kernels/elementwise.h"
@@ -48,6 +49,14 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
           replica.device(), dataset_,
           schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
           {with_batch(loader, batch_), 0, false})) {}
+
+std::vector<std::int64_t> Evaluator::pass_sizes() const {
+  std::set<std::int64_t> sizes;
+  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+    sizes.insert(std::min(batch_, dataset_->size() - i * batch_));
+  }
+  return {sizes.begin(), sizes.end()};
+}
 
 Evaluation Evaluator::run() {
   Device& device = replica_.device();

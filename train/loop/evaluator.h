@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
@@ -21,6 +22,9 @@ class Evaluator {
   Evaluator(Replica& replica, comm::Communicator& communicator,
             std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
             std::int64_t batch);
+
+  /// Samples of this rank's passes, each number once.
+  std::vector<std::int64_t> pass_sizes() const;
 
   /// Runs this rank's passes and sums over ranks; every rank gets the whole result.
   Evaluation run();

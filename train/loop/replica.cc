@@ -18,6 +18,19 @@ nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& label
   return nn::softmax_cross_entropy(logits, labels);
 }
 
+/// A batch of zeros. With its labels, all class 0, it is a legal one.
+struct BlankBatch {
+  BlankBatch(Device& device, const nn::InputSpec& input, std::int64_t samples)
+      : images(device, input.shape, DType::f32, input.layout),
+        labels(device, {samples}, DType::i32) {
+    fill(device.compute(), 0, images);
+    fill(device.compute(), 0, labels);
+    batch = {images.f32(), labels.view().as<std::int32_t>(), samples, {0, 0, samples}};
+  }
+  Tensor images, labels;
+  data::Batch batch;
+};
+
 nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
   return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
 }
@@ -83,6 +96,24 @@ void Replica::backward(const View& seed, const nn::BackwardOptions& options,
     return;
   }
   tape_->backward(loss_, seed, options, listener);
+}
+
+void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {
+  const BlankBatch blank(device_, input_of(spec_, samples), samples);
+  const Tensor numbers(device_, {2});  // the sum of losses, and the seed
+  fill(device_.compute(), 0, numbers);
+  forward(blank.batch, position);
+  add_loss_to(numbers.view().slice(0, 1));
+  backward(numbers.view().slice(1, 2), {.accumulate = accumulate}, nullptr);
+  device_.compute().synchronize();  // then the batch may go
+}
+
+void Replica::rehearse_evaluation(std::int64_t samples) {
+  const BlankBatch blank(device_, input_of(spec_, samples), samples);
+  const Tensor loss(device_, {1}), counts(device_, {2 * spec_.input.classes}, DType::i32);
+  fill(device_.compute(), 0, counts);
+  evaluate(blank.batch, loss, counts);
+  device_.compute().synchronize();
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View counts) {

@@ -59,6 +59,12 @@ class Replica {
   /// world), into the current gradient arena.
   void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
 
+  /// Runs what forward() and backward() run for `samples`, on zeros, and in evaluation mode what
+  /// evaluate() runs; forgets the results. Parameters' gradients and the buffers are changed.
+  /// `accumulate`: see nn::BackwardOptions.
+  void rehearse_training(std::int64_t samples, ConstView position, bool accumulate);
+  void rehearse_evaluation(std::int64_t samples);
+
   /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
   /// answers are added to `counts` (i32 [2 K], see classify.h).
   void evaluate(const data::Batch& batch, View loss, View counts);

@@ -50,7 +50,10 @@ void ReplicaWatch::wait() {
   const auto all_ended = [this] { return running_.empty(); };
   std::unique_lock lock(mutex_);
   if (execution_.on_hang) {
-    changed_.wait(lock, [&] { return all_ended() || shown().error; });
+    constexpr std::chrono::milliseconds kLook(100);  // for an abort, of which nobody tells
+    while (!changed_.wait_for(lock, kLook, [&] { return all_ended() || shown().error; }) &&
+           !root_cause()) {
+    }
     if (changed_.wait_for(lock, grace, all_ended)) return;
     const std::string message = explain_hang();
     lock.unlock();
@@ -83,6 +86,10 @@ std::string ReplicaWatch::name_of(int rank) const {
       execution_.devices[static_cast<std::size_t>(rank - group_.first_rank())].to_string());
 }
 
+std::optional<comm::RootCause> ReplicaWatch::root_cause() const {
+  return group_.transport(group_.first_rank()).root_cause();
+}
+
 std::string ReplicaWatch::explain_hang() const {
   std::vector<std::string> names;
   for (const int rank : running_) names.push_back(name_of(rank));
@@ -93,6 +100,7 @@ std::string ReplicaWatch::explain_hang() const {
   } catch (...) {
     return message_of_current_exception() + "; " + hanging;
   }
+  if (const auto cause = root_cause()) return cause->message + "; " + hanging;
   return hanging;
 }
 

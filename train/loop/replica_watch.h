@@ -3,12 +3,14 @@
 //
 // A thread that hangs for ever (in a driver call, say) can be neither ended nor joined. So that the
 // user still reads what went wrong, wait() gives up some time after the first failure, if
-// Execution::on_hang is set.
+// Execution::on_hang is set. A failure is what a replica has thrown, and also an abort of the group
+// by a thread that watches for a replica: that may hang without ever throwing.
 #pragma once
 
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -20,7 +22,7 @@ namespace ringlet::train {
 class ReplicaWatch {
  public:
   /// Both outlive the watch. Nobody runs at first.
-  ReplicaWatch(const Execution& execution, const comm::Group& group)
+  ReplicaWatch(const Execution& execution, comm::Group& group)
       : execution_(execution), group_(group) {}
 
   /// To be called before the replica's thread is started.
@@ -41,12 +43,13 @@ class ReplicaWatch {
     std::exception_ptr error;
     int rank = 0;
   };
+  std::optional<comm::RootCause> root_cause() const;
   const Failure& shown() const { return root_.error ? root_ : secondary_; }
   std::string name_of(int rank) const;
   std::string explain_hang() const;
 
   const Execution& execution_;
-  const comm::Group& group_;
+  comm::Group& group_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<int> running_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "train/failure.h"
@@ -24,12 +25,13 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
   };
 }
 
-TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
+TrainStepOptions step_options(const RunSetup& setup, DeviceKind device, int rank, bool grad_norm) {
   const Execution& execution = setup.options.execution;
-  return {.sync = {.bucket_kb = execution.bucket_kb,
+  const BucketSizes sizes = bucket_sizes(device, {execution.bucket_kb, execution.first_bucket_kb});
+  return {.sync = {.bucket_kb = sizes.bucket_kb,
                    .overlap = execution.overlap,
                    .grad_dtype = setup.options.recipe.grad_dtype,
-                   .first_bucket_kb = execution.first_bucket_kb},
+                   .first_bucket_kb = sizes.first_bucket_kb},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,
@@ -46,6 +48,18 @@ MicroBatch micro_batch(const Partition& partition, std::int64_t unit, std::int64
           .last = unit + 1 == units};
 }
 
+/// Samples of a rank's passes in any step, each number once.
+std::vector<std::int64_t> unit_sizes(const Partition& partition, int rank) {
+  std::set<std::int64_t> sizes;
+  for (const std::int64_t step : {std::int64_t{0}, partition.steps_per_epoch() - 1}) {
+    for (std::int64_t unit = 0; unit < partition.units(rank); ++unit) {
+      sizes.insert(partition.unit(step, rank, unit).size());
+    }
+  }
+  sizes.erase(0);  // runs nothing
+  return {sizes.begin(), sizes.end()};
+}
+
 }  // namespace
 
 TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& communicator,
@@ -54,8 +68,9 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       device_(device),
       communicator_(communicator),
       reporter_(setup, listeners),
-      step_(device, communicator, setup.replica,
-            step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
+      step_(
+          device, communicator, setup.replica,
+          step_options(setup, device.id().kind, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
                  setup.evaluation_batch),
       saver_(setup, device, communicator),
@@ -67,6 +82,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
               setup.options.execution.graph && communicator.size() == 1 && batches_->capturable()) {
   communicator_.set_activity("starting");
   check_plan();
+  rehearse();
   load_start();
   on_rank_0(communicator_, device_, "start", [this] {
     reporter_.started(communicator_, step_.replica().plan(), step_.sync().buckets());
@@ -85,6 +101,20 @@ void TrainLoop::check_plan() {
   entries.emplace_back("the optimiser's state",
                        fmt::format("{}", fmt::join(names_of(step_.optimizer().state()), ", ")));
   communicator_.require_equal(device_.communication(), entries);
+}
+
+/// While a collective waits on a GPU for the other replicas, the driver may hold back what a first
+/// launch does: load a kernel, allocate, reach another GPU. Where the replica that it waits for is
+/// a thread of the same process and does just that, both wait for ever. So all of it is done before
+/// the first collective, and nobody goes on before everybody has done it.
+void TrainLoop::rehearse() {
+  if (communicator_.size() == 1 || device_.compute().in_order_with_host()) return;
+  communicator_.set_activity("rehearsing");
+  step_.rehearse({.training = unit_sizes(setup_.partition, communicator_.rank()),
+                  .evaluation = evaluator_.pass_sizes(),
+                  .accumulates = setup_.partition.units(communicator_.rank()) > 1,
+                  .position = batches_->position()});
+  communicator_.barrier(device_.communication(), "rehearsal");
 }
 
 void TrainLoop::load_start() {

@@ -17,6 +17,21 @@ View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0)
   return parameters.statistics(arena).slice(which, which + 1);
 }
 
+/// While it lives, an idle stream's work leaves no spans.
+class Untraced {
+ public:
+  explicit Untraced(Stream& stream) : stream_(stream), tracer_(stream.tracer()) {
+    stream.set_tracer(nullptr);
+  }
+  ~Untraced() { stream_.set_tracer(tracer_); }
+  Untraced(const Untraced&) = delete;
+  Untraced& operator=(const Untraced&) = delete;
+
+ private:
+  Stream& stream_;
+  Tracer* tracer_;
+};
+
 }  // namespace
 
 TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const ReplicaSpec& spec,
@@ -35,6 +50,43 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
 TrainStep::~TrainStep() {
   drain(device_.communication());
   drain(device_.compute());
+}
+
+void TrainStep::rehearse(const Rehearsal& work) {
+  Stream& compute = device_.compute();
+  const Untraced compute_untraced(compute), communication_untraced(device_.communication());
+  for (const std::int64_t samples : work.training) {
+    for (const bool accumulate : {false, true}) {
+      if (accumulate && !work.accumulates) continue;
+      replica_.rehearse_training(samples, work.position, accumulate);
+    }
+  }
+  for (const std::int64_t samples : work.evaluation) replica_.rehearse_evaluation(samples);
+  const nn::Parameters& parameters = replica_.parameters();
+  if (grad_norm_) {
+    l2_norm(compute, parameters.gradients().slice(0, parameters.plan().elements),
+            statistic(parameters, kGradNorm));
+  }
+  fill(compute, 0, parameters.gradients());
+  rehearse_update();
+  sync_.rehearse();
+}
+
+/// With a gradient and rates of 0, and with the optimiser's state put back behind it.
+void TrainStep::rehearse_update() {
+  Stream& compute = device_.compute();
+  const Tensor rates(device_, {2});
+  fill(compute, 0, rates);
+  std::vector<Tensor> kept;
+  for (const StateArena& arena : optimizer_->state()) {
+    kept.emplace_back(device_, arena.numbers.shape());
+    copy(compute, arena.numbers, kept.back());
+  }
+  optimizer_->step(rates);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    copy(compute, kept[i], optimizer_->state()[i].numbers);
+  }
+  compute.synchronize();
 }
 
 void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,

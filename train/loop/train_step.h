@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
@@ -33,6 +34,14 @@ struct TrainStepOptions {
   int shards = 1;                  ///< logical shards that this rank owns; 1 outside exact mode
   int in_flight = 0;               ///< send_sums() may be called so often more than take_sums()
   bool grad_norm = false;          ///< StepSums::grad_norm is wanted
+};
+
+/// The work that a run will do.
+struct Rehearsal {
+  std::vector<std::int64_t> training{};    ///< samples of forward and backward passes, above 0
+  std::vector<std::int64_t> evaluation{};  ///< samples of passes in evaluation mode, above 0
+  bool accumulates = false;                ///< the gradients of several passes are added
+  ConstView position{};                    ///< as add() will get it
 };
 
 /// Where a micro-batch stands in its step.
@@ -60,6 +69,12 @@ class TrainStep {
   ~TrainStep();
   TrainStep(const TrainStep&) = delete;
   TrainStep& operator=(const TrainStep&) = delete;
+
+  /// Runs all kinds of work once, on zeros and without a collective: afterwards no launch loads a
+  /// kernel, chooses one, or allocates. To be called first, before the parameters are initialised.
+  /// It leaves the parameters, the gradients, the optimiser's state and what is counted and traced
+  /// as they were; whoever initialises the parameters fills the buffers.
+  void rehearse(const Rehearsal& work);
 
   /// `world_samples`: of the whole step on all ranks; gradients are divided by it. `own_samples`:
   /// of this rank. Of several calls before a step's last micro-batch, the last one counts.
@@ -91,6 +106,8 @@ class TrainStep {
   PhaseSeconds& phases() { return phases_; }
 
  private:
+  void rehearse_update();
+
   Device& device_;
   comm::Communicator& communicator_;
   Replica replica_;

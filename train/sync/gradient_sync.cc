@@ -19,6 +19,12 @@ std::string bucket_name(int index, const std::string& first, const std::string& 
 
 }  // namespace
 
+BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted) {
+  if (wanted.bucket_kb >= 0) return wanted;
+  if (device != DeviceKind::cuda) return {1024, wanted.first_bucket_kb};
+  return {25 * 1024, wanted.first_bucket_kb < 0 ? 1024 : wanted.first_bucket_kb};
+}
+
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
   const std::int64_t first_kb =
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
@@ -90,6 +96,24 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
       bucket_of_parameter_[static_cast<std::size_t>(id)] = static_cast<int>(b);
     }
   }
+}
+
+void GradientSync::rehearse() {
+  if (communicator_.size() == 1) return;
+  constexpr std::int64_t kRoom = 4096;  // for what a transport keeps beside the data
+  Stream& stream = device_.communication();
+  std::int64_t largest = 0;
+  for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.wire_bytes());
+  stream.run([&stream, bytes = largest + kRoom] { stream.workspace(bytes); });
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.dtype == DType::f32) continue;
+    stream.run([this, &stream, count = bucket.end - bucket.begin] {
+      const View gradients = parameters_.gradients().slice(0, count);
+      cast(stream, gradients, wire_.view().slice(0, count));
+      cast(stream, wire_.view().slice(0, count), gradients);
+    });
+  }
+  stream.synchronize();
 }
 
 void GradientSync::begin_step() {

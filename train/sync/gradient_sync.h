@@ -40,6 +40,16 @@ struct SyncOptions {
   std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
 };
 
+/// Sizes of buckets as SyncOptions has them, of which negative ones are chosen for the device. On
+/// processors buckets are of 1 MiB. On GPUs they are of 25 MiB, the first of 1 MiB, as PyTorch's
+/// DistributedDataParallel has them: a collective costs more to start there, and moves far more in
+/// that time. The first is sooner full.
+struct BucketSizes {
+  std::int64_t bucket_kb = -1;
+  std::int64_t first_bucket_kb = -1;  ///< stays negative, "as the others", where bucket_kb is given
+};
+BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted);
+
 /// A range of the gradient arena that is summed by one collective.
 struct Bucket {
   std::int64_t begin = 0, end = 0;  ///< elements
@@ -70,6 +80,10 @@ class GradientSync : public nn::ReadyListener {
   const std::vector<Bucket>& buckets() const { return buckets_; }
   /// Whether gradients travel as sixteen bits, where numbers that are too large become infinite.
   bool narrows() const { return wire_.view().data() != nullptr; }
+
+  /// Lets the communication stream have the workspace that the largest bucket needs, and cast once
+  /// where gradients are narrow. Not between begin_step() and finish(); the gradients are zeros.
+  void rehearse();
 
   /// To be called before the last backward pass of a step, after the statistics were written.
   void begin_step();

@@ -22,14 +22,15 @@ void pause(int asked) {
 
 }  // namespace
 
-NcclCommunicator::NcclCommunicator(CallGate& gate, const ncclUniqueId& id, NcclRank rank)
-    : gate_(gate), rank_(std::move(rank)) {
+NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, CallGate& gate,
+                                   const ncclUniqueId& id, NcclRank rank)
+    : nccl_(nccl), gate_(gate), rank_(std::move(rank)) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   try {
     settle("ncclCommInitRankConfig", call([&] {
-             return nccl().ncclCommInitRankConfig(&handle_, rank_.world.size, id, rank_.world.rank,
-                                                  &config);
+             return nccl_.ncclCommInitRankConfig(&handle_, rank_.world.size, id, rank_.world.rank,
+                                                 &config);
            }));
   } catch (const std::exception& error) {
     rank_.give_up(error.what());
@@ -41,9 +42,10 @@ NcclCommunicator::NcclCommunicator(CallGate& gate, const ncclUniqueId& id, NcclR
 NcclCommunicator::~NcclCommunicator() {
   try {
     rank_.throw_if_aborted();
-    settle("ncclCommFinalize", call([this] { return nccl().ncclCommFinalize(handle_); }));
-    call([this] { return nccl().ncclCommDestroy(std::exchange(handle_, nullptr)); });
-  } catch (const std::exception&) {  // a rank has failed, or does not come to its end
+    settle("ncclCommFinalize", call([this] { return nccl_.ncclCommFinalize(handle_); }));
+    call([this] { return nccl_.ncclCommDestroy(std::exchange(handle_, nullptr)); });
+  } catch (const std::exception& error) {  // a rank has failed, or does not come to its end
+    rank_.give_up(error.what());           // the others can call NCCL no more: they hear why
     abort();
   }
 }
@@ -62,7 +64,7 @@ void NcclCommunicator::settle(const char* what, ncclResult_t result) {
     }
     pause(asked);
     const ncclResult_t asking =
-        call([this, &result] { return nccl().ncclCommGetAsyncError(handle_, &result); });
+        call([this, &result] { return nccl_.ncclCommGetAsyncError(handle_, &result); });
     if (is_failure(asking)) result = asking;
   }
   if (result != ncclSuccess) fail(what, result);
@@ -73,7 +75,7 @@ void NcclCommunicator::fail(const char* what, ncclResult_t result) {
   const std::lock_guard lock(mutex_);
   throw CommError(fmt::format(
       "{} failed on rank {} ({}): {}; NCCL_DEBUG=INFO in the environment makes NCCL say more", what,
-      rank_.world.rank, rank_.device, explain(result, handle_)));
+      rank_.world.rank, rank_.device, explain(nccl_, result, handle_)));
 }
 
 void NcclCommunicator::throw_closed() const {
@@ -84,17 +86,37 @@ void NcclCommunicator::throw_closed() const {
 std::string NcclCommunicator::asynchronous_error() {
   const CallGate::Pass pass(gate_);
   if (!pass) return {};
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return {};  // whoever asks must not hang with a thread that hangs in a call
   ncclResult_t state = ncclSuccess;
-  const ncclResult_t asking = nccl().ncclCommGetAsyncError(handle_, &state);
+  const ncclResult_t asking = nccl_.ncclCommGetAsyncError(handle_, &state);
   const ncclResult_t found = is_failure(asking) ? asking : state;
-  return is_failure(found) ? explain(found, handle_) : std::string();
+  return is_failure(found) ? explain(nccl_, found, handle_) : std::string();
 }
 
 void NcclCommunicator::abort() noexcept {
   gate_.close();
   const std::lock_guard lock(mutex_);
-  if (handle_ != nullptr) nccl().ncclCommAbort(std::exchange(handle_, nullptr));
+  if (handle_ != nullptr) nccl_.ncclCommAbort(std::exchange(handle_, nullptr));
+}
+
+void* NcclCommunicator::add_memory(void* address, std::size_t bytes) noexcept {
+  void* handle = nullptr;
+  try {
+    settle("ncclCommRegister",
+           call([&] { return nccl_.ncclCommRegister(handle_, address, bytes, &handle); }));
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+  return handle;
+}
+
+void NcclCommunicator::remove_memory(void* handle) noexcept {
+  if (handle == nullptr) return;
+  try {
+    call([&] { return nccl_.ncclCommDeregister(handle_, handle); });
+  } catch (const std::exception&) {  // the communicator is gone, and what it knew of the memory
+  }
 }
 
 }  // namespace ringlet::comm

@@ -1,6 +1,7 @@
 // NcclCommunicator: one rank's communicator of NCCL, non-blocking, and safe to abort.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -26,8 +27,9 @@ class NcclCommunicator {
  public:
   /// Collective: returns when all ranks have come and NCCL has connected them. The calling thread's
   /// current GPU is the rank's. Throws CommError, TimeoutError or Aborted.
-  NcclCommunicator(CallGate& gate, const ncclUniqueId& id, NcclRank rank);
-  /// Lets NCCL finish, unless a rank has failed.
+  NcclCommunicator(const NcclFunctions& nccl, CallGate& gate, const ncclUniqueId& id,
+                   NcclRank rank);
+  /// Lets NCCL finish, unless a rank has failed. Where NCCL does not, this rank has failed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -38,19 +40,26 @@ class NcclCommunicator {
   template <class Calls>
   void enqueue(const char* what, Calls calls) {
     settle(what, call([this, &calls] {
-             const ncclResult_t begun = nccl().ncclGroupStart();
+             const ncclResult_t begun = nccl_.ncclGroupStart();
              if (is_failure(begun)) return begun;
              const ncclResult_t called = calls(handle_);
-             const ncclResult_t ended = nccl().ncclGroupEnd();
+             const ncclResult_t ended = nccl_.ncclGroupEnd();
              return is_failure(called) ? called : ended;
            }));
   }
 
-  /// What NCCL has run into behind the host's back; "" while all is well.
+  /// What NCCL has run into behind the host's back; "" while all is well, and while another thread
+  /// is in a call of this communicator's.
   std::string asynchronous_error();
   /// Ends all work in flight, after the world was aborted. Waits until no thread of the process is
-  /// in a call of NCCL's, and lets none in any more.
+  /// in a call of NCCL's, and lets none in any more. NCCL may hang in it; the world then knows of
+  /// the abort, so that whoever runs the ranks can end the process (train/loop/replica_watch.h).
   void abort() noexcept;
+
+  /// Registers memory that collectives will use, until remove_memory(). Gives null where NCCL does
+  /// not take it, or a rank has failed: the memory can be used all the same.
+  void* add_memory(void* address, std::size_t bytes) noexcept;
+  void remove_memory(void* handle) noexcept;
 
   static bool is_failure(ncclResult_t result) {
     return result != ncclSuccess && result != ncclInProgress;
@@ -69,6 +78,7 @@ class NcclCommunicator {
   [[noreturn]] void fail(const char* what, ncclResult_t result);
   [[noreturn]] void throw_closed() const;
 
+  const NcclFunctions& nccl_;
   CallGate& gate_;
   NcclRank rank_;
   std::mutex mutex_;  // a communicator serves one thread at a time

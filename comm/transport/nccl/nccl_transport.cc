@@ -3,20 +3,25 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
+#include <cstddef>
+#include <map>
 #include <mutex>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "comm/collectives.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/call_gate.h"
+#include "comm/transport/nccl/nccl_backend.h"
 #include "comm/transport/nccl/nccl_communicator.h"
-#include "comm/transport/nccl/nccl_library.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/reduce.h"
+#include "kernels/exception_message.h"
 
 namespace ringlet::comm {
 
@@ -24,19 +29,60 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::int64_t kApart = 256;  // bytes between pieces of the workspace
+
+/// Where a rank runs, as the others hear it.
+struct RankGpu {
+  char gpu[48] = {};     // GpuStreams::gpu_of(), cut
+  char device[16] = {};  // "cuda:0"
+};
+
+void put(const std::string& text, std::span<char> place) {
+  text.copy(place.data(), place.size() - 1);  // zeros follow
+}
+
+/// Throws CommError on every rank where two have one GPU: NCCL would say so in fewer words.
+void require_a_gpu_each(Transport& host, Stream& in_place, const std::string& gpu,
+                        const std::string& device) {
+  RankGpu mine;
+  put(gpu, mine.gpu);
+  put(device, mine.device);
+  std::vector<RankGpu> all(static_cast<std::size_t>(host.size()));
+  const auto bytes_of = [](RankGpu* gpus, std::size_t count) {
+    return View(gpus, {static_cast<std::int64_t>(count * sizeof(RankGpu))}, DType::u8);
+  };
+  all_gather(host, in_place, bytes_of(&mine, 1), bytes_of(all.data(), all.size()));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (std::string_view(all[rank].gpu) != all[other].gpu) continue;
+      throw CommError(fmt::format(
+          "ranks {} and {} ({} and {}) have one GPU, {}, and NCCL needs one for each; start fewer "
+          "replicas, or let CUDA_VISIBLE_DEVICES show every process another one",
+          other, rank, all[other].device, all[rank].device, all[rank].gpu));
+    }
+  }
+}
+
 /// Rank 0's, on every rank.
-ncclUniqueId share_unique_id(Transport& host) {
+ncclUniqueId share_unique_id(const NcclFunctions& nccl, Transport& host, Stream& in_place) {
   ncclUniqueId id{};
   if (host.rank() == 0) {
-    const ncclResult_t result = nccl().ncclGetUniqueId(&id);
+    const ncclResult_t result = nccl.ncclGetUniqueId(&id);
     if (result != ncclSuccess) {
-      throw CommError("ncclGetUniqueId failed on rank 0: " + explain(result, nullptr) +
+      throw CommError("ncclGetUniqueId failed on rank 0: " + explain(nccl, result, nullptr) +
                       "; NCCL_DEBUG=INFO in the environment makes NCCL say more");
     }
   }
-  const auto device = open_device({}, {.threads = 1, .overlap = false});
-  broadcast(host, device->communication(), 0, View(&id, {sizeof id}, DType::u8));
+  broadcast(host, in_place, 0, View(&id, {sizeof id}, DType::u8));
   return id;
+}
+
+/// What the ranks tell each other over their host before NCCL is asked for anything.
+ncclUniqueId meet(const NcclBackend& backend, Transport& host, Stream& stream) {
+  const auto in_place = open_device({}, {.threads = 1, .overlap = false});
+  require_a_gpu_each(host, in_place->communication(), backend.streams.gpu_of(stream),
+                     stream.device().id().to_string());
+  return share_unique_id(backend.library, host, in_place->communication());
 }
 
 ncclDataType_t nccl_type(DType dtype) {
@@ -69,14 +115,55 @@ ncclRedOp_t nccl_op(ReduceOp op) {
   throw ContractError("NCCL knows no such operation");
 }
 
+/// Memory that NCCL allocates and knows: it sends from there, and to there, without a copy of its
+/// own. Where it gives none, the device's.
+class NcclMemory final : public Allocator {
+ public:
+  NcclMemory(const NcclBackend& backend, NcclCommunicator& communicator, Stream& stream)
+      : backend_(backend), communicator_(communicator), stream_(stream) {}
+
+  void* allocate(std::int64_t bytes) override {
+    backend_.streams.handle_of(stream_);  // makes its GPU the calling thread's
+    const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    void* address = nullptr;
+    if (backend_.library.ncclMemAlloc(&address, size) != ncclSuccess) {
+      return stream_.device().allocate(bytes);  // says what is wrong, if it has none either
+    }
+    void* const handle = communicator_.add_memory(address, size);
+    const std::lock_guard lock(mutex_);
+    handles_.emplace(address, handle);
+    return address;
+  }
+
+  void deallocate(void* address, std::int64_t bytes) noexcept override {
+    std::unique_lock lock(mutex_);
+    const auto found = handles_.find(address);
+    if (found == handles_.end()) return stream_.device().deallocate(address, bytes);
+    void* const handle = found->second;
+    handles_.erase(found);
+    lock.unlock();
+    communicator_.remove_memory(handle);
+    backend_.library.ncclMemFree(address);
+  }
+
+ private:
+  const NcclBackend& backend_;
+  NcclCommunicator& communicator_;
+  Stream& stream_;
+  std::mutex mutex_;
+  std::map<void*, void*> handles_;  // what NCCL has allocated, and its registration or null
+};
+
 class NcclTransport final : public Transport, public CollectiveEngine {
  public:
-  NcclTransport(CallGate& gate, Transport& host, Stream& stream)
+  NcclTransport(const NcclBackend& backend, CallGate& gate, Transport& host, Stream& stream)
       : Transport(host.world()),
+        backend_(backend),
         host_(host),
         stream_(stream),
-        handle_(cuda_stream_of(stream)),
-        communicator_(gate, share_unique_id(host), introduce()),
+        handle_(backend.streams.handle_of(stream)),
+        communicator_(backend.library, gate, meet(backend, host, stream), introduce()),
+        memory_(backend_, communicator_, stream),
         watch_([this] { watch(); }) {}
 
   ~NcclTransport() override {
@@ -94,6 +181,10 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
   CollectiveEngine* engine() override { return this; }
   const char* engine_name() const override { return "nccl"; }
+  Allocator& allocator(Device& device) override {
+    const bool knows = &device == &stream_.device() && backend_.library.have_memory();
+    return knows ? static_cast<Allocator&>(memory_) : device;
+  }
 
   void all_reduce(Stream& stream, View data, ReduceOp op) override;
   void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override;
@@ -111,10 +202,12 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   void watch_stream();
   bool has_stalled();
 
+  NcclBackend backend_;
   Transport& host_;
   Stream& stream_;
   cudaStream_t handle_;
   NcclCommunicator communicator_;
+  NcclMemory memory_;
   std::atomic<std::int64_t> enqueued_{0};  // groups so far
 
   std::mutex mutex_;  // guards ending_
@@ -140,42 +233,53 @@ template <class Calls>
 void NcclTransport::enqueue(const char* what, Stream& stream, Calls calls) {
   require(&stream == &stream_, what, "the transport was made for another stream");
   throw_if_aborted();
-  cuda_stream_of(stream_);  // makes its GPU the calling thread's
+  backend_.streams.handle_of(stream_);  // makes its GPU the calling thread's
   communicator_.enqueue(what, calls);
   enqueued_.fetch_add(1);
 }
 
+/// An empty message is a byte, from the begin of the workspace to kApart behind it: so it meets its
+/// peer as any other does. What is to be added lies behind that.
 void NcclTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                                 Combine combine) {
   if (stream.in_order_with_host()) {
     host_.set_timeout(timeout_seconds());
     return forward_exchange(host_, stream, to, out, from, in, combine);
   }
-  const bool sends = to != kNobody && out.bytes() > 0;
-  const bool receives = from != kNobody && in.bytes() > 0;
+  const bool sends = to != kNobody, receives = from != kNobody;
   if (!sends && !receives) return;
-  const bool reduces = receives && combine != Combine::copy;
-  const View arriving = reduces ? View(stream.workspace(in.bytes()), in.shape(), in.dtype()) : in;
+  const bool reduces = receives && in.bytes() > 0 && combine != Combine::copy;
+  const bool has_empty = (sends && out.bytes() == 0) || (receives && in.bytes() == 0);
+  std::byte* const scratch =
+      reduces || has_empty
+          ? static_cast<std::byte*>(stream.workspace(2 * kApart + (reduces ? in.bytes() : 0)))
+          : nullptr;
+  const View arriving = reduces ? View(scratch + 2 * kApart, in.shape(), in.dtype()) : in;
   enqueue("ncclSend and ncclRecv", stream, [&](ncclComm_t communicator) {
     ncclResult_t result = ncclSuccess;
     if (sends) {
-      result = nccl().ncclSend(out.data(), static_cast<std::size_t>(out.bytes()), ncclUint8, to,
-                               communicator, handle_);
+      const bool empty = out.bytes() == 0;
+      result = backend_.library.ncclSend(empty ? scratch : out.data(),
+                                         static_cast<std::size_t>(empty ? 1 : out.bytes()),
+                                         ncclUint8, to, communicator, handle_);
     }
     if (receives && !NcclCommunicator::is_failure(result)) {
-      result = nccl().ncclRecv(arriving.data(), static_cast<std::size_t>(in.bytes()), ncclUint8,
-                               from, communicator, handle_);
+      const bool empty = in.bytes() == 0;
+      result = backend_.library.ncclRecv(empty ? scratch + kApart : arriving.data(),
+                                         static_cast<std::size_t>(empty ? 1 : in.bytes()),
+                                         ncclUint8, from, communicator, handle_);
     }
     return result;
   });
-  if (reduces) reduce_into(stream, operation_of(combine), arriving, in);
+  if (reduces) backend_.operations.reduce_into(stream, operation_of(combine), arriving, in);
 }
 
 void NcclTransport::all_reduce(Stream& stream, View data, ReduceOp op) {
   if (data.bytes() == 0) return;
   enqueue("ncclAllReduce", stream, [&](ncclComm_t communicator) {
-    return nccl().ncclAllReduce(data.data(), data.data(), static_cast<std::size_t>(data.count()),
-                                nccl_type(data.dtype()), nccl_op(op), communicator, handle_);
+    return backend_.library.ncclAllReduce(
+        data.data(), data.data(), static_cast<std::size_t>(data.count()), nccl_type(data.dtype()),
+        nccl_op(op), communicator, handle_);
   });
 }
 
@@ -184,11 +288,12 @@ void NcclTransport::reduce_and_broadcast(Stream& stream, View data, ReduceOp op)
   const auto count = static_cast<std::size_t>(data.count());
   const ncclDataType_t type = nccl_type(data.dtype());
   enqueue("ncclReduce", stream, [&](ncclComm_t communicator) {
-    return nccl().ncclReduce(data.data(), data.data(), count, type, nccl_op(op), 0, communicator,
-                             handle_);
+    return backend_.library.ncclReduce(data.data(), data.data(), count, type, nccl_op(op), 0,
+                                       communicator, handle_);
   });
   enqueue("ncclBroadcast", stream, [&](ncclComm_t communicator) {
-    return nccl().ncclBroadcast(data.data(), data.data(), count, type, 0, communicator, handle_);
+    return backend_.library.ncclBroadcast(data.data(), data.data(), count, type, 0, communicator,
+                                          handle_);
   });
 }
 
@@ -196,14 +301,15 @@ void NcclTransport::reduce_and_broadcast(Stream& stream, View data, ReduceOp op)
 void NcclTransport::watch() noexcept {
   try {
     watch_stream();
-  } catch (const std::exception& error) {  // then nobody watches: the world cannot go on
-    abort(error.what());
+  } catch (...) {  // then nobody watches: the world cannot go on, and what is in flight shall end
+    abort(message_of_current_exception());
+    communicator_.abort();
   }
 }
 
 void NcclTransport::watch_stream() {
   constexpr std::chrono::milliseconds kLook(5);
-  cuda_stream_of(stream_);  // makes its GPU this thread's
+  backend_.streams.handle_of(stream_);  // makes its GPU this thread's
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kLook, [this] { return ending_; })) {
     if (root_cause()) return communicator_.abort();
@@ -221,7 +327,7 @@ void NcclTransport::watch_stream() {
 bool NcclTransport::has_stalled() {
   const Clock::time_point now = Clock::now();
   const std::int64_t enqueued = enqueued_.load();
-  if (enqueued != seen_ || cudaStreamQuery(handle_) != cudaErrorNotReady) {
+  if (enqueued != seen_ || !backend_.streams.is_busy(handle_)) {
     seen_ = enqueued;
     moved_at_ = now;
     return false;
@@ -231,23 +337,42 @@ bool NcclTransport::has_stalled() {
 
 class NcclProcess final : public NcclGroup {
  public:
-  NcclProcess() { nccl(); }
+  explicit NcclProcess(const NcclBackend& backend) : backend_(backend) {}
   std::unique_ptr<Transport> join(Transport& host, Stream& stream) override {
-    return std::make_unique<NcclTransport>(gate_, host, stream);
+    return std::make_unique<NcclTransport>(backend_, gate_, host, stream);
   }
 
  private:
+  NcclBackend backend_;
   CallGate gate_;
 };
 
 }  // namespace
 
-std::unique_ptr<NcclGroup> open_nccl() { return std::make_unique<NcclProcess>(); }
+cudaStream_t GpuStreams::handle_of(Stream& stream) const { return cuda_stream_of(stream); }
+
+bool GpuStreams::is_busy(cudaStream_t handle) const {
+  return cudaStreamQuery(handle) == cudaErrorNotReady;
+}
+
+std::string GpuStreams::gpu_of(Stream& stream) const {
+  return cuda_uuid(stream.device().id().index);
+}
+
+std::unique_ptr<NcclGroup> open_nccl(const NcclBackend& backend) {
+  return std::make_unique<NcclProcess>(backend);
+}
+
+std::unique_ptr<NcclGroup> open_nccl() {
+  static const GpuStreams streams;
+  static const MemoryOperations operations;
+  return open_nccl({nccl_library(), streams, operations});
+}
 
 std::string nccl_version() {
   try {
     int version = 0;
-    if (nccl().ncclGetVersion(&version) != ncclSuccess) return {};
+    if (nccl_library().ncclGetVersion(&version) != ncclSuccess) return {};
     return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
   } catch (const DeviceError&) {
     return {};

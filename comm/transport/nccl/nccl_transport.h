@@ -13,6 +13,9 @@
 // up, when NCCL reports an error, or when the stream has not moved for as long as the time-out
 // permits, it ends the rank's communicator with ncclCommAbort, and the stream comes to rest. Before
 // that, every thread of the process has left NCCL's calls (call_gate.h).
+//
+// allocator() gives memory of ncclMemAlloc, registered with the rank's communicator, where the
+// library has them (2.19): NCCL then moves it without a copy of its own.
 #pragma once
 
 #include <memory>
@@ -29,7 +32,8 @@ class NcclGroup {
 
   /// Collective over the ranks of `host`, each on its own thread with a GPU of its own. The
   /// transport is for `stream`, one of CUDA's, and must end before it; `host` must outlive it.
-  /// Throws CommError naming the call, the rank and the device, TimeoutError or Aborted.
+  /// Throws CommError naming the call, the rank and the device, or two ranks that have one GPU;
+  /// TimeoutError or Aborted.
   virtual std::unique_ptr<Transport> join(Transport& host, Stream& stream) = 0;
 };
 

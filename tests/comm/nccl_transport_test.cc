@@ -1,0 +1,429 @@
+// The transport over NCCL on a machine without a GPU: over a stand-in of the library, which notes
+// how it is called. cuda_transport_test.cc shows the same of NCCL itself, where there are GPUs.
+#include "comm/transport/nccl/nccl_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/transport/nccl/nccl_backend.h"
+#include "kernels/memory.h"
+#include "kernels/shared_library.h"
+#include "tests/comm/async_device.h"
+#include "tests/comm/nccl_stand_in.h"
+#include "tests/comm/ranks.h"
+
+namespace ringlet::comm {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+/// The streams of AsyncDevices.
+class AsyncStreams final : public GpuStreams {
+ public:
+  cudaStream_t handle_of(Stream& stream) const override {
+    StandInStream* const handle = &static_cast<AsyncStream&>(stream);
+    return reinterpret_cast<cudaStream_t>(handle);
+  }
+  bool is_busy(cudaStream_t handle) const override {
+    auto* const stream = reinterpret_cast<StandInStream*>(handle);
+    return static_cast<AsyncStream*>(stream)->is_busy();
+  }
+  std::string gpu_of(Stream& stream) const override {
+    return "GPU-" + std::to_string(stream.device().id().index);
+  }
+};
+
+NcclStandIn& stand_in() {
+  static const SharedLibrary library(RINGLET_NCCL_STAND_IN, "build the tests");
+  static NcclStandIn* const made = library.function<NcclStandInFunction>(kNcclStandInFunction)();
+  return *made;
+}
+
+class NcclTransport : public testing::Test {
+ protected:
+  /// What a rank has in its hands.
+  struct Rank {
+    int number;
+    AsyncDevice& device;
+    Transport& transport;
+    AsyncStream& stream() { return device.communication(); }
+  };
+
+  void SetUp() override { stand_in().reset(); }
+  void TearDown() override {
+    EXPECT_EQ(stand_in().violation(), "");
+    EXPECT_EQ(stand_in().communicators(), 0);
+    EXPECT_EQ(stand_in().registered(), 0);
+    EXPECT_EQ(stand_in().allocated(), 0);
+  }
+
+  /// Runs body(rank) on every rank, with a transport each; what each threw, or "". As in a run, the
+  /// others are told of what is thrown before the transport ends.
+  Strings messages_of(int size, const std::function<void(Rank&)>& body) {
+    group_.emplace(size);
+    const auto nccl = open_nccl({library_, streams_, operations_});
+    return messages_of_ranks(size, [&](int number) {
+      AsyncDevice device(gpu_of_rank_ ? gpu_of_rank_(number) : number);
+      Transport& host = group_->transport(number);
+      host.set_timeout(timeout_);
+      const auto transport = nccl->join(host, device.communication());
+      Rank rank{number, device, *transport};
+      try {
+        body(rank);
+      } catch (const std::exception& error) {
+        host.abort(error.what());
+        throw;
+      }
+    });
+  }
+  void run(int size, const std::function<void(Rank&)>& body) {
+    const Strings messages = messages_of(size, body);
+    for (int rank = 0; rank < size; ++rank) {
+      EXPECT_EQ(messages[static_cast<std::size_t>(rank)], "") << "rank " << rank << " threw";
+    }
+  }
+  /// The first that failed, and why.
+  std::string cause() const { return group_->root_cause() ? group_->root_cause()->message : ""; }
+
+  const NcclFunctions library_ = open_nccl_library(RINGLET_NCCL_STAND_IN);
+  const AsyncStreams streams_;
+  const AsyncOperations operations_;
+  double timeout_ = 30;
+  std::function<int(int)> gpu_of_rank_{};
+  std::optional<LocalGroup> group_;
+};
+
+Strings names_of(const std::vector<NcclCall>& calls) {
+  Strings names;
+  for (const NcclCall& call : calls) names.push_back(call.name);
+  return names;
+}
+
+void fill_with(const View& data, float value) { std::fill_n(data.f32(), data.count(), value); }
+
+/// Waits until a rank's stream is in the middle of a group.
+void await_running(int rank) {
+  while (stand_in().running(rank) == 0) std::this_thread::yield();
+}
+
+TEST_F(NcclTransport, SumsByEveryStrategy) {
+  for (const char* strategy : {"naive", "tree", "ring", "doubling", "nccl", "library"}) {
+    for (const int size : {1, 2, 3, 4}) {
+      run(size, [&](Rank& rank) {
+        Communicator communicator(rank.transport, {.strategy = strategy});
+        for (const std::int64_t count : {0, 1, 2, 7, 1001}) {
+          const Tensor data(rank.device, {count});
+          fill_with(data, static_cast<float>(1 << rank.number));
+          communicator.all_reduce(rank.stream(), data, "sum");
+          rank.stream().synchronize();
+          const float sum = static_cast<float>((1 << size) - 1);
+          for (std::int64_t i = 0; i < count; ++i) {
+            ASSERT_EQ(data.view().f32()[i], sum) << strategy << ", " << size << " ranks, " << count;
+          }
+        }
+      });
+      EXPECT_EQ(stand_in().violation(), "") << strategy;
+      stand_in().reset();
+    }
+  }
+}
+
+TEST_F(NcclTransport, CallsInOrderOnTheStreamOfTheRank) {
+  std::vector<const StandInStream*> streams(2);
+  run(2, [&](Rank& rank) {
+    streams[static_cast<std::size_t>(rank.number)] = &rank.stream();
+    Communicator communicator(rank.transport, {.strategy = "library"});
+    const Tensor data(rank.device, {3});
+    fill_with(data, 1);
+    communicator.all_reduce(rank.stream(), data, "sum");
+    if (rank.number == 0) {
+      rank.transport.send(rank.stream(), 1, data);
+      rank.transport.receive(rank.stream(), 1, data);
+    } else {
+      rank.transport.receive(rank.stream(), 0, data);
+      rank.transport.send(rank.stream(), 0, data);
+    }
+    rank.stream().synchronize();
+  });
+  for (const int rank : {0, 1}) {
+    const std::vector<NcclCall> calls = stand_in().calls(rank);
+    const char* const first = rank == 0 ? "ncclSend" : "ncclRecv";
+    const char* const second = rank == 0 ? "ncclRecv" : "ncclSend";
+    ASSERT_EQ(names_of(calls), (Strings{"ncclCommInitRankConfig", "ncclReduce", "ncclBroadcast",
+                                        first, second, "ncclCommFinalize", "ncclCommDestroy"}));
+    for (std::size_t i = 1; i < 5; ++i) {
+      EXPECT_EQ(calls[i].group, static_cast<int>(i));  // a group each
+      EXPECT_EQ(calls[i].stream, streams[static_cast<std::size_t>(rank)]);
+      EXPECT_EQ(calls[i].bytes, 3 * sizeof(float));
+      EXPECT_EQ(calls[i].peer, i < 3 ? 0 : 1 - rank);
+    }
+  }
+}
+
+TEST_F(NcclTransport, SendsAndReceivesInOneGroup) {
+  run(2, [&](Rank& rank) {
+    const Tensor mine(rank.device, {5}), theirs(rank.device, {5});
+    fill_with(mine, static_cast<float>(rank.number));
+    rank.transport.exchange(rank.stream(), 1 - rank.number, mine, 1 - rank.number, theirs);
+    rank.stream().synchronize();
+    EXPECT_EQ(theirs.view().f32()[4], static_cast<float>(1 - rank.number));
+  });
+  const std::vector<NcclCall> calls = stand_in().calls(0);
+  ASSERT_EQ(calls.size(), 5U);
+  EXPECT_EQ(calls[1].group, calls[2].group);
+}
+
+// Whoever sends nothing still waits for nobody, and whoever receives nothing waits for its sender.
+TEST_F(NcclTransport, AnEmptyExchangeMeetsItsPeer) {
+  bool has_come = false;
+  run(2, [&](Rank& rank) {
+    if (rank.number == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      has_come = true;
+      rank.transport.send(rank.stream(), 0, View(nullptr, {0}));
+    } else {
+      rank.transport.receive(rank.stream(), 1, View(nullptr, {0}));
+      rank.stream().synchronize();
+      EXPECT_TRUE(has_come);
+    }
+    rank.stream().synchronize();
+  });
+}
+
+TEST_F(NcclTransport, RegistersTheMemoryThatItGives) {
+  const void* address = nullptr;
+  run(2, [&](Rank& rank) {
+    Allocator& allocator = rank.transport.allocator(rank.device);
+    AsyncDevice other(7);
+    EXPECT_EQ(&rank.transport.allocator(other), &other);  // not the transport's
+    const Tensor data(allocator, {100});
+    if (rank.number == 0) address = data.view().data();
+    Communicator communicator(rank.transport, {.strategy = "nccl"});
+    fill_with(data, 1);
+    communicator.all_reduce(rank.stream(), data, "sum");
+    rank.stream().synchronize();
+    EXPECT_EQ(data.view().f32()[99], 2);
+    EXPECT_EQ(rank.device.bytes_held(), 0);
+  });
+  const std::vector<NcclCall> calls = stand_in().calls(0);
+  EXPECT_EQ(names_of(calls),
+            (Strings{"ncclCommInitRankConfig", "ncclCommRegister", "ncclAllReduce",
+                     "ncclCommDeregister", "ncclCommFinalize", "ncclCommDestroy"}));
+  for (const std::size_t i : {1, 2, 3}) EXPECT_EQ(calls[i].address, address);
+  EXPECT_EQ(calls[1].bytes, 400U);
+}
+
+TEST_F(NcclTransport, GoesOnWithMemoryThatIsNotRegistered) {
+  stand_in().inject({0, "ncclCommRegister", NcclFault::fails});
+  run(2, [&](Rank& rank) {
+    const Tensor data(rank.transport.allocator(rank.device), {4});
+    Communicator communicator(rank.transport, {.strategy = "nccl"});
+    fill_with(data, 1);
+    communicator.all_reduce(rank.stream(), data, "sum");
+    rank.stream().synchronize();
+    EXPECT_EQ(data.view().f32()[3], 2);
+  });
+}
+
+TEST_F(NcclTransport, NamesTwoRanksOnOneGpu) {
+  gpu_of_rank_ = [](int rank) { return rank == 2 ? 0 : rank; };
+  const Strings messages = messages_of(3, [](Rank&) { FAIL() << "a rank was let in"; });
+  for (const std::string& message : messages) {
+    EXPECT_TRUE(contains(message,
+                         "ranks 0 and 2 (meta:0 and meta:0) have one GPU, GPU-0, and NCCL "
+                         "needs one for each"))
+        << message;
+  }
+  EXPECT_EQ(stand_in().calls(0).size(), 0U);  // NCCL was asked for nothing
+}
+
+// The states in which a rank may be when the world is given up.
+
+TEST_F(NcclTransport, FailsWhereARankCannotInitialise) {
+  stand_in().inject({1, "ncclCommInitRankConfig", NcclFault::fails});
+  const Strings messages = messages_of(3, [](Rank&) { FAIL() << "a rank was let in"; });
+  EXPECT_EQ(cause(),
+            "ncclCommInitRankConfig failed on rank 1 (meta:1): internal error: the stand-in was "
+            "told so; NCCL_DEBUG=INFO in the environment makes NCCL say more");
+  EXPECT_TRUE(messages[0].starts_with("stopped")) << messages[0];
+}
+
+TEST_F(NcclTransport, NamesTheRankThatWaitsForTheOthersToInitialise) {
+  timeout_ = 0.2;
+  stand_in().inject({1, "ncclCommInitRankConfig", NcclFault::endless});
+  messages_of(2, [](Rank&) { FAIL() << "a rank was let in"; });
+  EXPECT_TRUE(contains(cause(), "waited 0.2 s in ncclCommInitRankConfig for the other ranks"))
+      << cause();
+}
+
+TEST_F(NcclTransport, FailsInAGroup) {
+  for (const char* call : {"ncclSend", "ncclRecv", "ncclGroupEnd"}) {
+    stand_in().inject({0, call, NcclFault::fails});
+    const Strings messages = messages_of(2, [](Rank& rank) {
+      Communicator communicator(rank.transport, {.strategy = "ring"});
+      const Tensor data(rank.device, {10});
+      fill_with(data, 1);
+      communicator.all_reduce(rank.stream(), data, "sum");
+      rank.stream().synchronize();
+      communicator.require_alive();
+    });
+    EXPECT_TRUE(contains(cause(), "ncclSend and ncclRecv failed on rank 0 (meta:0)")) << cause();
+    EXPECT_TRUE(messages[1].starts_with("stopped")) << messages[1];
+    EXPECT_EQ(stand_in().violation(), "") << call;
+    EXPECT_EQ(stand_in().communicators(), 0) << call;
+    stand_in().reset();
+  }
+}
+
+TEST_F(NcclTransport, EndsAGroupThatIsNeverEnqueued) {
+  stand_in().inject({0, "ncclGroupEnd", NcclFault::endless});
+  const Strings messages = messages_of(2, [](Rank& rank) {
+    Communicator communicator(rank.transport, {.strategy = "nccl", .timeout_seconds = 0.2});
+    const Tensor data(rank.device, {10});
+    fill_with(data, 1);
+    communicator.all_reduce(rank.stream(), data, "sum");
+    rank.stream().synchronize();
+    communicator.require_alive();
+  });
+  EXPECT_TRUE(contains(cause(), "in ncclAllReduce for the other ranks") ||
+              contains(cause(), "for its device in #1 all_reduce sum"))
+      << cause();
+}
+
+TEST_F(NcclTransport, AnIdleRankHearsThatAnotherHasFailed) {
+  const Strings messages = messages_of(2, [](Rank& rank) {
+    if (rank.number == 1) throw std::runtime_error("a fuse blew");
+    while (!rank.transport.root_cause()) std::this_thread::yield();
+    while (stand_in().communicators() > 0) std::this_thread::yield();  // its watcher ends it
+    const Tensor data(rank.device, {10});
+    rank.transport.exchange(rank.stream(), 1, data, kNobody, {});
+  });
+  EXPECT_EQ(cause(), "a fuse blew");
+  EXPECT_TRUE(messages[0].starts_with("stopped")) << messages[0];
+  EXPECT_EQ(names_of(stand_in().calls(0)), (Strings{"ncclCommInitRankConfig", "ncclCommAbort"}));
+}
+
+TEST_F(NcclTransport, EndsWhatIsInFlight) {
+  const Strings messages = messages_of(2, [](Rank& rank) {
+    if (rank.number == 1) {
+      await_running(0);
+      throw std::runtime_error("a fuse blew");
+    }
+    const Tensor data(rank.device, {10});
+    rank.transport.receive(rank.stream(), 1, data);
+    rank.stream().synchronize();  // comes to rest when the communicator is ended
+    if (const auto found = rank.transport.root_cause()) throw Aborted(*found);
+  });
+  EXPECT_TRUE(messages[0].starts_with("stopped")) << messages[0];
+  EXPECT_EQ(names_of(stand_in().calls(0)),
+            (Strings{"ncclCommInitRankConfig", "ncclRecv", "ncclCommAbort"}));
+}
+
+TEST_F(NcclTransport, EndsAStreamThatDoesNotMove) {
+  messages_of(2, [](Rank& rank) {
+    Communicator communicator(rank.transport, {.strategy = "nccl", .timeout_seconds = 0.2});
+    if (rank.number == 1) {
+      communicator.set_activity("data loading");
+      while (!rank.transport.root_cause()) std::this_thread::yield();
+      return;
+    }
+    const Tensor data(rank.device, {10});
+    communicator.all_reduce(rank.stream(), data, "sum");
+    rank.stream().synchronize();
+    communicator.require_alive();
+  });
+  EXPECT_TRUE(contains(cause(), "rank 1 never entered #1 all_reduce sum")) << cause();
+}
+
+TEST_F(NcclTransport, HearsWhatNcclRunsIntoByItself) {
+  messages_of(2, [](Rank& rank) {
+    if (rank.number == 1) {
+      await_running(0);
+      stand_in().break_connection(0);
+      while (!rank.transport.root_cause()) std::this_thread::yield();
+      return;
+    }
+    const Tensor data(rank.device, {10});
+    rank.transport.receive(rank.stream(), 1, data);
+    rank.stream().synchronize();
+  });
+  EXPECT_EQ(cause(),
+            "NCCL failed on rank 0 (meta:0): remote process exited: the stand-in was told so");
+}
+
+TEST_F(NcclTransport, ARankThatCannotFinaliseIsEnded) {
+  stand_in().inject({0, "ncclCommFinalize", NcclFault::endless});
+  run(2, [](Rank& rank) {
+    Communicator communicator(rank.transport);
+    communicator.barrier(rank.stream(), "the end");
+    rank.transport.set_timeout(0.2);
+  });
+  EXPECT_EQ(names_of(stand_in().calls(0)),
+            (Strings{"ncclCommInitRankConfig", "ncclCommFinalize", "ncclCommAbort"}));
+  EXPECT_TRUE(contains(cause(), "waited 0.2 s in ncclCommFinalize for the other ranks")) << cause();
+}
+
+// An abort that hangs can be waited for only. But the world has heard of it, and who runs the ranks
+// then ends the process (train/loop/replica_watch.h).
+TEST_F(NcclTransport, TellsOfAnAbortThatHangs) {
+  stand_in().inject({0, "ncclCommFinalize", NcclFault::fails});
+  stand_in().inject({0, "ncclCommAbort", NcclFault::hangs});
+  std::string heard;
+  std::thread rescuer([&] {
+    while (stand_in().hanging() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    heard = cause();
+    stand_in().release();
+  });
+  const Strings messages = messages_of(2, [](Rank&) {});
+  rescuer.join();
+  EXPECT_TRUE(contains(heard, "ncclCommFinalize failed on rank 0 (meta:0): internal error"))
+      << heard;
+  EXPECT_EQ(messages[0], "");
+}
+
+// The thread that watches must not wait for one that hangs in a call.
+TEST_F(NcclTransport, WatchesOnWhileACallHangs) {
+  const auto await_cause = [this] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!group_->root_cause() &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(5)) {
+      std::this_thread::yield();
+    }
+    return group_->root_cause().has_value();
+  };
+  messages_of(2, [&](Rank& rank) {
+    if (rank.number == 1) {
+      await_cause();
+      return;
+    }
+    const Tensor data(rank.device, {10});
+    rank.transport.set_timeout(0.2);
+    rank.transport.receive(rank.stream(), 1, data);  // never comes: the stream stalls
+    stand_in().inject({0, "ncclGroupEnd", NcclFault::hangs});
+    std::thread rescuer([&] {
+      EXPECT_TRUE(await_cause());
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_EQ(stand_in().hanging(), 1);  // nobody is torn down under the call
+      EXPECT_EQ(stand_in().running(0), 1);
+      stand_in().release();
+    });
+    try {
+      rank.transport.send(rank.stream(), 1, data);
+    } catch (const Aborted&) {
+    } catch (const CommError&) {
+    }
+    rescuer.join();
+    rank.stream().synchronize();
+  });
+  EXPECT_TRUE(contains(cause(), "rank 0 waited 0.2 s for its device")) << cause();
+}
+
+}  // namespace
+}  // namespace ringlet::comm
