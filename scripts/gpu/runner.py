@@ -1,0 +1,123 @@
+"""Runs the parts one after the other, each under its limit and all under one budget."""
+
+import signal
+import time
+import traceback
+
+from gpu import goals, process
+from gpu.context import Context
+from gpu.process import Failed, Skipped
+
+
+class Overtime(BaseException):
+    """The part has used up its time. No part catches this."""
+
+
+class Stopped(BaseException):
+    """Somebody wants this script to end."""
+
+
+def _overtime(*_):
+    raise Overtime
+
+
+def _stopped(number, _):
+    raise Stopped(number)
+
+
+class Runner:
+    """Verdicts go into report.data["parts"], which is written whenever something is known."""
+
+    def __init__(self, places, report, folder, options):
+        self.places, self.report, self.folder, self.options = places, report, folder, options
+        self.begin = time.monotonic()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, _stopped)
+        signal.signal(signal.SIGALRM, _overtime)
+
+    def seconds(self):
+        return time.monotonic() - self.begin
+
+    def save(self):
+        data = self.report.data
+        data["seconds"] = round(self.seconds(), 1)
+        data["goals"] = goals.judge(data["parts"])
+        self.report.save()
+
+    def run(self, parts):
+        """True when nothing is red."""
+        results = self.report.data["parts"]
+        for part in parts:
+            results[part.name] = {"verdict": "not run", "why": "its turn did not come"}
+        self.save()
+        try:
+            for part in parts:
+                left = self.options.budget - self.seconds()
+                if left < self.usual(part):
+                    results[part.name] = {"verdict": "not run", "why": f"{left:.0f} s left, it takes about {self.usual(part):.0f}"}
+                    self.save()
+                    self.tell(part)
+                    continue
+                self.attempt(part, min(part.limit, left, self.options.limit or part.limit))
+                if part.name == "build" and results["build"]["verdict"] == "RED":
+                    break
+        except Stopped as stop:
+            self.report.data["stopped"] = signal.Signals(stop.args[0]).name
+            self.save()
+            raise
+        return all(result["verdict"] != "RED" for result in results.values())
+
+    def usual(self, part):
+        return min(part.usual, self.options.limit or part.usual) if not self.options.rehearse else 2
+
+    def attempt(self, part, limit):
+        """Runs one part; whatever becomes of it, its figures up to there are kept."""
+        result = self.report.data["parts"][part.name] = {"verdict": "running"}
+        folder = self.folder / part.name
+        folder.mkdir()
+        context = Context(self.places, folder, self.report.running_log, self.options.rehearse, self.save)
+        context.log.write_text(f"# {part.name}\n", encoding="utf-8")
+        context.figures = result
+        self.save()
+        start = time.monotonic()
+        verdict, why = "RED", []
+        try:
+            signal.setitimer(signal.ITIMER_REAL, limit)
+            self.plant(part, context)
+            part.check(context)
+            verdict = "green"
+        except Overtime:
+            why = [f"took longer than its limit of {limit:.0f} s"]
+        except Skipped as reason:
+            verdict, why = "skipped", [str(reason)]
+        except Failed as failure:
+            why = [str(failure)]
+        except Stopped:
+            verdict, why = "not run", ["stopped from outside"]
+            raise
+        except Exception:  # pylint: disable=broad-except  # a mistake of ours must not cost the other parts
+            why = [traceback.format_exc().strip().splitlines()[-1], traceback.format_exc()]
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            process.end_all()
+            why = context.reds + why
+            result["verdict"] = "RED" if context.reds and verdict != "not run" else verdict
+            result["seconds"] = round(time.monotonic() - start, 1)
+            if why:
+                result["why"] = "\n".join(why)
+            self.report.keep_log(part.name)
+            self.save()
+            self.tell(part)
+
+    def plant(self, part, context):
+        planted = self.options.plants.get(part.name)
+        if planted == "fail":
+            context.run(["sh", "-c", "echo planted; exit 3"], 60)
+        elif planted == "hang":
+            context.run(["sleep", "100000"], 100000)
+
+    def tell(self, part):
+        result = self.report.data["parts"][part.name]
+        print(f"{result['verdict']:8} {part.name:16} {result.get('seconds', 0):6.1f} s", flush=True)
+        if result.get("why"):
+            print("    " + result["why"].replace("\n", "\n    "), flush=True)
