@@ -24,7 +24,6 @@ SYSTEM = re.compile(r"(linux-vdso|ld-linux[\w-]*|libc|libm|libpthread|libdl|libr
 # Used only where the machine's own is older than what we were built with.
 FALLBACK = ("libstdc++.so.6", "libgcc_s.so.1")
 LIMIT_MIB = 60
-PRESET = 3  # xz's: 6 packs a tenth better in three times the time
 RUN = """#!/bin/sh
 # Starts a program with what lies beside it: ./run ringlet devices
 exec python3 "$(dirname "$0")/scripts/gpu/launch.py" "$@"
@@ -96,14 +95,14 @@ def gather(build, data, folder):
     return manifest
 
 
-def write_archive(folder, out):
+def write_archive(folder, out, preset):
     """The same bytes from the same files: sorted, without owners and times."""
     def plain(info):
         info.uid = info.gid = info.mtime = 0
         info.uname = info.gname = ""
         return info
     aside = out.with_name(out.name + ".part")
-    with tarfile.open(aside, "w:xz", preset=PRESET) as tar:
+    with tarfile.open(aside, "w:xz", preset=preset) as tar:
         for path in sorted(folder.rglob("*")):
             tar.add(path, arcname=str(pathlib.Path("ringlet-gpu") / path.relative_to(folder)), recursive=False, filter=plain)
     aside.replace(out)
@@ -114,11 +113,12 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True, help="the folder with Fashion-MNIST's four files")
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--preset", type=int, default=3, help="of xz")
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="ringlet-gpu.") as name:
         manifest = gather(options.build, options.data, pathlib.Path(name))
-        write_archive(pathlib.Path(name), options.out)
+        write_archive(pathlib.Path(name), options.out, options.preset)
     mib = options.out.stat().st_size / (1 << 20)
     print(f"gpu_collect: {options.out}, {mib:.1f} MiB, for compute capability {manifest['architectures']}, "
           f"glibc {manifest['glibc']} or newer, with {len(manifest['libraries'])} libraries", file=sys.stderr)

@@ -20,6 +20,6 @@ def check(context):
     context.figures["architecture"] = architecture
     start = time.monotonic()
     _, output = context.run(["cmake", "--build", build, "--target", "ringlet", "kernel_floors", "kernels_tests", "nn_tests",
-                             "comm_tests", "train_tests"], 400)
+                             "comm_tests", "train_tests"], 3600)
     context.figures["seconds_to_compile"] = round(time.monotonic() - start, 1)
     context.figures["steps"] = len(re.findall(r"^\[\d+/\d+\]", output, re.MULTILINE))
