@@ -17,7 +17,7 @@ def first_line(command):
 def gpu_query(fields):
     line = first_line(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"])
     values = [field.strip() for field in line.split(",")]
-    return values if len(values) == len(fields.split(",")) else []
+    return values if line and len(values) == len(fields.split(",")) else []
 
 
 def has_gpu():

@@ -3,8 +3,28 @@
 import argparse
 import os
 import pathlib
+import re
+import sys
 
 BUDGET = 560.0  # seconds; many machines are lent for ten minutes a command
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message):
+        sys.exit(f"{self.prog}: {message}; --help names what there is")
+
+
+def limits_in(texts, known, parser):
+    """{part: seconds}; None stands for all parts."""
+    limits = {}
+    for text in texts:
+        name, _, seconds = text.rpartition("=")
+        if not re.fullmatch(r"\d*\.?\d+", seconds) or float(seconds) == 0:
+            parser.error(f"--limit wants seconds above 0 or PART=SECONDS, not '{text}'")
+        limits[names_in(name, known, parser)[0] if name else None] = float(seconds)
+    return limits
 
 
 def names_in(text, known, parser):
@@ -27,7 +47,7 @@ def plants_in(texts, known, parser):
 
 def parse(doc, parts, root, arguments=None):
     known = [part.name for part in parts]
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="gpu_check", description=doc, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Parts, in their order: " + ", ".join(part.name for part in parts if part.by_default) +
                ". Only with --only: " + ", ".join(part.name for part in parts if not part.by_default) + ".")
@@ -39,7 +59,8 @@ def parse(doc, parts, root, arguments=None):
     parser.add_argument("--build", metavar="FOLDER", type=pathlib.Path, help="the folder of the build [build/gpu]")
     parser.add_argument("--budget", metavar="SECONDS", type=float, default=BUDGET,
                         help="of the whole call; parts that do not fit are named as not run [%(default).0f]")
-    parser.add_argument("--limit", metavar="SECONDS", type=float, help="no part may take longer")
+    parser.add_argument("--limit", metavar="[PART=]SECONDS", action="append", default=[],
+                        help="no part, or not this one, may take longer")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path,
                         help="where the report goes [$OUT, else bench/results/DATE-GPU]")
     parser.add_argument("--rehearse", action="store_true",
@@ -47,10 +68,11 @@ def parse(doc, parts, root, arguments=None):
     parser.add_argument("--plant", metavar="fail:PART", action="append", default=[],
                         help="makes a part fail, or hang (hang:PART): a test of this script")
     options = parser.parse_args(arguments)
-    if options.budget <= 0 or (options.limit is not None and options.limit <= 0):
-        parser.error("--budget and --limit want seconds above 0")
+    if not options.budget > 0:
+        parser.error("--budget wants seconds above 0")
     if options.only and options.after:
         parser.error("--only and --after exclude each other")
+    options.limits = limits_in(options.limit, known, parser)
     options.plants = plants_in(options.plant, known, parser)
     options.wanted = names_in(options.only, known, parser) if options.only else [p.name for p in parts if p.by_default]
     if options.after:

@@ -61,8 +61,7 @@ class Runner:
                     self.save()
                     self.tell(part)
                     continue
-                limit = part.limit * (REHEARSAL if self.options.rehearse else 1)
-                self.attempt(part, min(limit, left, self.options.limit or limit))
+                self.attempt(part, min(self.limit(part), left))
                 if part.name == "build" and results["build"]["verdict"] == "RED":
                     break
         except Stopped as stop:
@@ -71,8 +70,12 @@ class Runner:
             raise
         return all(result["verdict"] != "RED" for result in results.values())
 
+    def limit(self, part):
+        most = part.limit * (REHEARSAL if self.options.rehearse else 1)
+        return min(self.options.limits.get(part.name, most), self.options.limits.get(None, most))
+
     def usual(self, part):
-        return min(part.usual, self.options.limit or part.usual) if not self.options.rehearse else 2
+        return min(2 if self.options.rehearse else part.usual, self.limit(part))
 
     def attempt(self, part, limit):
         """Runs one part; whatever becomes of it, its figures up to there are kept."""
@@ -91,7 +94,7 @@ class Runner:
             part.check(context)
             verdict = "green"
         except Overtime:
-            why = [f"took longer than its limit of {limit:.0f} s"]
+            why = [f"took longer than its limit of {limit:.3g} s"]
         except Skipped as reason:
             verdict, why = "skipped", [str(reason)]
         except Failed as failure:
