@@ -87,25 +87,10 @@ class Runner:
         context.figures = result
         self.save()
         start = time.monotonic()
-        verdict, why = "RED", []
+        verdict, why = "not run", ["stopped from outside"]
         try:
-            signal.setitimer(signal.ITIMER_REAL, limit)
-            self.plant(part, context)
-            part.check(context)
-            verdict = "green"
-        except Overtime:
-            why = [f"took longer than its limit of {limit:.3g} s"]
-        except Skipped as reason:
-            verdict, why = "skipped", [str(reason)]
-        except Failed as failure:
-            why = [str(failure)]
-        except Stopped:
-            verdict, why = "not run", ["stopped from outside"]
-            raise
-        except Exception:  # pylint: disable=broad-except  # a mistake of ours must not cost the other parts
-            why = [traceback.format_exc().strip().splitlines()[-1], traceback.format_exc()]
+            verdict, why = self.judged(part, context, limit)
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             process.end_all()
             why = context.reds + why
             result["verdict"] = "RED" if context.reds and verdict != "not run" else verdict
@@ -115,6 +100,26 @@ class Runner:
             self.report.keep_log(part.name)
             self.save()
             self.tell(part)
+
+    def judged(self, part, context, limit):
+        """(verdict, why) of one part, which has this many seconds."""
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, limit)
+                self.plant(part, context)
+                part.check(context)
+                return "green", []
+            finally:  # inside of the other: the time may run out just here
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except Overtime:
+            return "RED", [f"took longer than its limit of {limit:.3g} s"]
+        except Skipped as reason:
+            return "skipped", [str(reason)]
+        except Failed as failure:
+            return "RED", [str(failure)]
+        except Exception:  # pylint: disable=broad-except  # a mistake of ours must not cost the other parts
+            said = traceback.format_exc().strip()
+            return "RED", [said.splitlines()[-1], said]
 
     def plant(self, part, context):
         planted = self.options.plants.get(part.name)
