@@ -1,5 +1,5 @@
-// Where the files are that tests read. A test program that was taken to another machine finds them in
-// the folder that RINGLET_CHECKOUT names in the environment.
+// Where the files are that tests read. A test program that was taken to another machine finds them
+// in the folder that RINGLET_CHECKOUT names in the environment.
 #pragma once
 
 #include <string>
