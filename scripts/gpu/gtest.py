@@ -73,7 +73,7 @@ class Session:
         return status
 
 
-def run_tests(program, pattern, context, results, test_limit=60, prefix=(), options=()):
+def run_tests(program, pattern, context, results, test_limit=60, prefix=()):
     """Runs the tests that the pattern picks and adds {name: {verdict, seconds, message}} to results."""
     names = listed(program, pattern, context)
     if not names:
@@ -84,7 +84,7 @@ def run_tests(program, pattern, context, results, test_limit=60, prefix=(), opti
             return names
         flags = context.folder / "flags"  # a command line would be too short for all names
         flags.write_text("--gtest_filter=" + ":".join(left) + "\n", encoding="utf-8")
-        command = [*prefix, program, f"--gtest_flagfile={flags}", "--gtest_color=no", *options]
+        command = [*prefix, program, f"--gtest_flagfile={flags}", "--gtest_color=no"]
         before = len(results)
         run_once(Session(command, context, test_limit), results, context)
         if len(results) == before:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+GIVE_UP = 10  # seconds after which a killed process is left to itself
 KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 TAIL = 25  # lines of a failed command that are shown
 
@@ -38,13 +39,15 @@ def start(command, env, cwd, output):
 
 def end(process):
     """Kills the process with all that it started, and returns its status."""
+    _running.discard(process)
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    status = process.wait()
-    _running.discard(process)
-    return status
+    try:
+        return process.wait(GIVE_UP)
+    except subprocess.TimeoutExpired:  # the driver holds it; the other parts must not wait for that
+        return None
 
 
 def end_all():
