@@ -16,7 +16,6 @@ class Context:
         self.folder = folder
         self.log = log
         self.rehearsal = rehearsal
-        self.device = "cpu:0" if rehearsal else "cuda:0"
         self.figures = {}
         self.reds = []
         self._save = save
@@ -25,6 +24,10 @@ class Context:
     @property
     def env(self):
         return self.places.environment()
+
+    @property
+    def device(self):
+        return self.places.rehearsal_device() if self.rehearsal else "cuda:0"
 
     def program(self, name):
         return self.places.program(name)

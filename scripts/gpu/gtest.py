@@ -97,7 +97,7 @@ def run_tests(program, pattern, context, results, test_limit=60, prefix=()):
 
 def run_once(session, results, context):
     """Takes verdicts until the program ends or has to be ended."""
-    current, begun, said, why = None, 0.0, [], None
+    current, begun, said, why, unfinished = None, 0.0, [], None, "crashed"
 
     def judge(verdict, seconds, lines):
         results[current] = {"verdict": verdict, "seconds": round(seconds, 3)}
@@ -121,11 +121,11 @@ def run_once(session, results, context):
             else:
                 said.append(line)
     except TimeoutError:
-        why = f"said nothing for {session.test_limit:.0f} s"
+        why, unfinished = f"said nothing for {session.test_limit:.0f} s", "hung"
     except BaseException:
-        why = "the time of its part ran out"
+        why, unfinished = "the time of its part ran out", "unfinished"
         raise
     finally:
         status = session.close(wait_for_it=why is None)
         if current is not None:
-            judge("hung" if why else "crashed", time.monotonic() - begun, [why or f"the program ended with {status}", *said])
+            judge(unfinished, time.monotonic() - begun, [why or f"the program ended with {status}", *said])

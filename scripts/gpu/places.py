@@ -29,7 +29,7 @@ class Places:
 
     def __init__(self, root, build, manifest=None):
         self.root, self.build, self.manifest = root, build, manifest
-        self._environment = None
+        self._environment = self._rehearsal_device = None
 
     def program(self, name):
         path = self.build / PROGRAMS[name]
@@ -59,6 +59,18 @@ class Places:
     def forget_environment(self):
         """After a build, which may have brought packages."""
         self._environment = None
+
+    def rehearsal_device(self):
+        """A GPU, or the stand-in for one (tests/cuda_stand_in), where this build sees it; else the CPU."""
+        if self._rehearsal_device is None:
+            listed = subprocess.run([self.program("ringlet"), "devices", "--json"], env=self.environment(),
+                                    capture_output=True, text=True, timeout=60, check=False).stdout
+            try:
+                found = json.loads(listed)["cuda"]["devices"]
+            except (ValueError, KeyError):
+                found = []
+            self._rehearsal_device = "cuda:0" if found else "cpu:0"
+        return self._rehearsal_device
 
     def _add_libraries(self, env):
         own = [str(self.root / "lib"), *late_folders()]

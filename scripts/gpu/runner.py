@@ -55,7 +55,7 @@ class Runner:
         self.save()
         try:
             for part in parts:
-                left = self.options.budget - self.seconds()
+                left = max(self.options.budget - self.seconds(), 0)
                 if left < self.usual(part):
                     results[part.name] = {"verdict": "not run", "why": f"{left:.0f} s left, it takes about {self.usual(part):.0f}"}
                     self.save()

@@ -32,8 +32,8 @@ def environment(rank, ranks, port):
 
 def run_ranks(context, ranks, metrics):
     how = ["--sync", "ring"] if context.rehearsal else ["--sync", "nccl", "--transport", "nccl"]
-    command = [context.program("ringlet"), *TRAIN, "--processes", "--device", context.device.split(":", maxsplit=1)[0]
-               if context.rehearsal else context.device, *how, "--no-out", "--metrics", metrics, "--force"]
+    command = [context.program("ringlet"), *TRAIN, "--processes", "--device", "cpu" if context.rehearsal else context.device,
+               *how, "--no-out", "--metrics", metrics, "--force"]
     port, children = free_port(), []
     with open(context.log, "ab") as log:
         for rank in range(ranks):
