@@ -79,5 +79,8 @@ environment() {
     write "$DEPS/bin-sysroot/g++" "$(printf '#!/bin/sh\nexec %q --sysroot=%q "$@"' "$gxx" "$DEPS")"
     chmod +x "$DEPS/bin-sysroot/g++"
     printf 'export CXX=%q CUDAHOSTCXX=%q\n' "$DEPS/bin-sysroot/g++" "$DEPS/bin-sysroot/g++"
+  else
+    # The system's compiler looks for headers of one architecture (openssl/opensslconf.h) in its own folder only.
+    printf 'export CPATH=%q${CPATH:+:$CPATH}\n' "$DEPS/usr/include/$MULTIARCH"
   fi
 }

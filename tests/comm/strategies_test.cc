@@ -16,6 +16,7 @@
 #include "kernels/error.h"
 #include "tests/comm/ranks.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::comm {
 namespace {
@@ -187,7 +188,7 @@ class Formula {
 
 /// The second cell of the page's row that begins with | `name` |, or "".
 std::string formula_of(const std::string& name) {
-  std::istringstream page(testing::read_file(RINGLET_ALL_REDUCE_PAGE));
+  std::istringstream page(testing::read_file(testing::checkout("docs/all-reduce.md")));
   const std::string begin = "| `" + name + "` | ";
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with(begin)) continue;

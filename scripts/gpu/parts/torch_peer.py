@@ -1,0 +1,45 @@
+"""PyTorch on the same work, where python3 has it. What fails here is no fault of Ringlet's: it is said, not red."""
+
+import json
+
+from gpu.process import Failed, Skipped
+
+
+def measure(context, modes):
+    rows = context.figures["rows"] = []
+    peer = context.root / "bench" / "peers" / "torch_lenet.py"
+    asked = "import torch" if context.rehearsal else "import torch; assert torch.cuda.is_available()"
+    status, output = context.run(["python3", "-c", asked], 60, env=context.places.plain_environment(), check=False)
+    if status != 0:
+        raise Skipped("python3 has no PyTorch that sees the GPU: " + (output.splitlines() or [f"status {status}"])[-1])
+    few = ["--device", "cpu", "--batches", "8", "--warm-up", "1", "--steps", "2"] if context.rehearsal else []
+
+    def take(output):
+        for line in output.splitlines():
+            if line.startswith("{") and line.endswith("}"):
+                rows.append(json.loads(line))
+
+    before = context.log.stat().st_size
+    try:
+        status, _ = context.run(["python3", peer, "--modes", modes, *few], 520, env=context.places.plain_environment(),
+                                check=False)
+    finally:  # also when the time of this part runs out
+        with open(context.log, "rb") as log:
+            log.seek(before)
+            take(log.read().decode(errors="replace"))
+    bad = [row for row in rows if "error" in row]
+    context.figures["rows"] = rows = [row for row in rows if "error" not in row]
+    context.figures["errors"] = bad
+    if not rows:
+        raise Failed(f"PyTorch's measurement gave nothing (status {status})\n" + context.log_tail())
+
+
+def eager(context):
+    measure(context, "eager")
+
+
+def compiled(context):
+    if context.rehearsal:
+        measure(context, "eager")  # compiling wants a C++ compiler, and minutes
+    else:
+        measure(context, "graph,compiled,compiled-graph")
