@@ -1,6 +1,6 @@
-// Compares each kernel that passes over memory with its floor: the time of an empty kernel, and that
-// of the bytes which it must move at the rate at which this device copies. Both are measured first.
-// cuDNN's pooling and softmax stand beside Ringlet's.
+// Compares each kernel that passes over memory with its floor: the time of an empty kernel, and
+// that of the bytes which it must move at the rate at which this device copies. Both are measured
+// first. cuDNN's pooling and softmax stand beside Ringlet's.
 //
 //   kernel_floors --device cuda:0 --batch 256,4096 --json floors.json
 //

@@ -90,7 +90,8 @@ class HostGrid {
     std::vector<std::int64_t> numbers;
     numbers.reserve(static_cast<std::size_t>(end - begin));
     for (const std::int64_t start : starts) {
-      for (std::int64_t i = std::min(start + stretch, end); i > start; --i) numbers.push_back(i - 1);
+      for (std::int64_t i = std::min(start + stretch, end); i > start; --i)
+        numbers.push_back(i - 1);
     }
     return numbers;
   }

@@ -17,7 +17,7 @@
 namespace ringlet::train {
 namespace {
 
-constexpr std::size_t kMost = 35;
+constexpr std::size_t kMost = 24;
 
 bool on_stand_in() {
   const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;

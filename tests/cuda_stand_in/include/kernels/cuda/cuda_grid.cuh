@@ -40,9 +40,8 @@ class CudaGrid {
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     stream_.tickets(teams);  // as a launch on a GPU asks for them
-    launch(name, [name, teams, program](test::HostGrid& grid) {
-      grid.run_teams(name, teams, program);
-    });
+    launch(name,
+           [name, teams, program](test::HostGrid& grid) { grid.run_teams(name, teams, program); });
   }
 
   std::int64_t blocks_to_fill() const { return stream_.multiprocessors(); }
