@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-BUDGET = 560.0  # seconds; many machines are lent for ten minutes a command
+BUDGET = 560.0  # seconds; many clusters give ten minutes a command
 
 
 class Parser(argparse.ArgumentParser):
