@@ -1,5 +1,6 @@
 #include "train/batches/batch_source.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -112,7 +113,8 @@ class ResidentBatches final : public BatchSource {
   }
 
   ConstView position() const override {
-    const auto end = static_cast<std::int64_t>(taken_) * kPositionBytes;
+    // Before the first batch its place, which a rehearsal reads for random numbers of no account.
+    const auto end = std::max(static_cast<std::int64_t>(taken_), std::int64_t{1}) * kPositionBytes;
     return positions_.view().slice(end - kPositionBytes, end);
   }
 
