@@ -234,6 +234,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (!is_device(device)) return failed(cudaErrorInvalidDevice);
   *properties = {};
   std::strncpy(properties->name, "stand-in on the CPU", sizeof properties->name - 1);
+  properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->major = 9;
   properties->multiProcessorCount = 4;
   properties->totalGlobalMem = std::size_t{8} << 30;

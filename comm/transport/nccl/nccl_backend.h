@@ -22,7 +22,8 @@ class GpuStreams {
   virtual cudaStream_t handle_of(Stream& stream) const;
   /// Whether work is under way in the stream.
   virtual bool is_busy(cudaStream_t handle) const;
-  /// The GPU of `stream`, by a text that no other GPU has. Throws DeviceError.
+  /// The GPU of `stream`, by a text that no other GPU has. Ranks that NCCL_HOSTID places on several
+  /// hosts may share a GPU, as NCCL sees it: they have texts of their own. Throws DeviceError.
   virtual std::string gpu_of(Stream& stream) const;
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <span>
@@ -33,7 +34,7 @@ constexpr std::int64_t kApart = 256;  // bytes between pieces of the workspace
 
 /// Where a rank runs, as the others hear it.
 struct RankGpu {
-  char gpu[48] = {};     // GpuStreams::gpu_of(), cut
+  char gpu[256] = {};    // GpuStreams::gpu_of(), cut
   char device[16] = {};  // "cuda:0"
 };
 
@@ -356,7 +357,9 @@ bool GpuStreams::is_busy(cudaStream_t handle) const {
 }
 
 std::string GpuStreams::gpu_of(Stream& stream) const {
-  return cuda_uuid(stream.device().id().index);
+  const std::string gpu = cuda_uuid(stream.device().id().index);
+  const char* host = std::getenv("NCCL_HOSTID");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return host == nullptr ? gpu : std::string(host) + "/" + gpu;
 }
 
 std::unique_ptr<NcclGroup> open_nccl(const NcclBackend& backend) {
