@@ -1,7 +1,6 @@
 // The transports on real GPUs: late_transport_test.cc shows the same of a device that is made up.
 // Skipped where there are no GPUs.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +8,6 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/transport/nccl/nccl_backend.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/host_copy.h"
@@ -119,20 +117,6 @@ TEST_P(CudaNccl, SumsWithAGpuForEachRank) {
         communicator.gather_text(device->communication(), std::to_string(rank), "ranks").size(),
         static_cast<std::size_t>(size));
   });
-}
-
-TEST(CudaNcclRanks, MayShareAGpuWhereNcclTakesThemToBeOnSeveralHosts) {
-  SKIP_WITHOUT_GPU();
-  const auto device = open_device({DeviceKind::cuda, 0});
-  const GpuStreams streams;
-  const auto gpu_on = [&](const char* host) {
-    setenv("NCCL_HOSTID", host, 1);  // NOLINT(concurrency-mt-unsafe)
-    return streams.gpu_of(device->communication());
-  };
-  EXPECT_NE(gpu_on("r0"), gpu_on("r1"));
-  EXPECT_EQ(gpu_on("r1"), gpu_on("r1"));
-  unsetenv("NCCL_HOSTID");  // NOLINT(concurrency-mt-unsafe)
-  EXPECT_TRUE(streams.gpu_of(device->communication()).starts_with("GPU-"));
 }
 
 // A kernel of NCCL's that waits for a rank which never comes holds its stream for ever.

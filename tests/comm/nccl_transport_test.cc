@@ -3,6 +3,7 @@
 #include "comm/transport/nccl/nccl_transport.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <chrono>
 #include <functional>
@@ -13,11 +14,13 @@
 
 #include "comm/communicator.h"
 #include "comm/transport/nccl/nccl_backend.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/memory.h"
 #include "kernels/shared_library.h"
 #include "tests/comm/async_device.h"
 #include "tests/comm/nccl_stand_in.h"
 #include "tests/comm/ranks.h"
+#include "tests/support/gpu.h"
 
 namespace ringlet::comm {
 namespace {
@@ -423,6 +426,20 @@ TEST_F(NcclTransport, WatchesOnWhileACallHangs) {
     rank.stream().synchronize();
   });
   EXPECT_TRUE(contains(cause(), "rank 0 waited 0.2 s for its device")) << cause();
+}
+
+TEST(CudaNcclRanks, MayShareAGpuWhereNcclTakesThemToBeOnSeveralHosts) {
+  SKIP_WITHOUT_GPU();
+  const auto device = open_device({DeviceKind::cuda, 0});
+  const GpuStreams streams;
+  const auto gpu_on = [&](const char* host) {
+    setenv("NCCL_HOSTID", host, 1);  // NOLINT(concurrency-mt-unsafe)
+    return streams.gpu_of(device->communication());
+  };
+  EXPECT_NE(gpu_on("r0"), gpu_on("r1"));
+  EXPECT_EQ(gpu_on("r1"), gpu_on("r1"));
+  unsetenv("NCCL_HOSTID");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_TRUE(streams.gpu_of(device->communication()).starts_with("GPU-"));
 }
 
 }  // namespace
