@@ -8,6 +8,7 @@
 #include "kernels/cpu/lanes/kernel_table.h"
 #include "kernels/cpu/lanes/pooled.h"
 #include "kernels/cpu/lanes/pooling.h"
+#include "kernels/cpu/lanes/winograd_transforms.h"
 
 namespace ringlet::lanes {
 
@@ -74,6 +75,11 @@ constexpr KernelTable make_table() {
       .dense_rows = choose_dense<S, S::kRowsOutputs, kAnyStride>,
       .pooled = choose_pooled<S>,
       .unpool = unpool<S>,
+      .input_to_points = image_to_points<S, InputPoints>,
+      .gradient_to_points = image_to_points<S, GradientPoints>,
+      .points_to_output = points_to_output<S>,
+      .filters_to_points = filters_to_points<S>,
+      .points_to_filters = points_to_filters<S>,
       .avg_pool_forward = avg_pool_forward<S>,
       .avg_pool_backward = avg_pool_backward<S>,
       .max_pool_forward = max_pool_forward<S>,
