@@ -129,6 +129,17 @@ struct PoolArguments {
   float beta;  ///< dx = beta * dx + ...
 };
 
+/// Terms (channel, tap) of one place, one after the other: to[count][16].
+struct ColumnArguments {
+  const float* from;            ///< the first channel's plane
+  std::int64_t plane;           ///< floats from one channel to the next
+  const std::int64_t* offsets;  ///< of the taps in a plane; below 0: padding, zeros
+  std::int64_t taps;
+  std::int64_t first_tap;  ///< that of the first term
+  std::int64_t count;      ///< terms
+  float* to;
+};
+
 /// A tile of Winograd's convolution, for all channels: a piece of an image, and its points
 /// (winograd_transforms.h). One is read, the other written.
 struct WinogradTile {

@@ -55,22 +55,6 @@ struct Run {
   std::int64_t block, group, row, begin, size;
 };
 
-/// columns[place][channel][tap][16] of `count` channels from `from` on.
-void copy_columns(const float* from, std::int64_t plane, std::int64_t count, std::int64_t taps,
-                  std::int64_t places, const std::int64_t* offsets, float* columns) {
-  for (std::int64_t place = 0; place < places; ++place, offsets += taps) {
-    for (std::int64_t c = 0; c < count; ++c) {
-      for (std::int64_t t = 0; t < taps; ++t, columns += kLanes) {
-        if (offsets[t] < 0) {
-          std::fill_n(columns, kLanes, 0.0F);
-        } else {
-          std::copy_n(from + c * plane + offsets[t], kLanes, columns);
-        }
-      }
-    }
-  }
-}
-
 void multiply_run(const KernelTable& kernels, const ColumnsProduct& p, const Run& run,
                   const std::int64_t* offsets, float* columns) {
   const std::int64_t channels = p.group_channels(), taps = p.taps();
@@ -91,8 +75,11 @@ void multiply_run(const KernelTable& kernels, const ColumnsProduct& p, const Run
   a.columns = kAllColumns;
   for (std::int64_t c = 0; c < channels; c += p.together()) {
     const std::int64_t count = std::min(p.together(), channels - c);
-    copy_columns(from + c * p.plane(), p.plane(), count, taps, run.size, offsets, columns);
     a.steps = count * taps;
+    for (std::int64_t place = 0; place < run.size; ++place) {
+      kernels.copy_columns({from + c * p.plane(), p.plane(), offsets + place * taps, taps, 0,
+                            a.steps, columns + place * a.steps * kLanes});
+    }
     a.x_vector = samples.stride(a.steps * kLanes);
     a.beta = c == 0 ? p.beta : 1.0F;
     a.relu = p.relu && c + count == channels;

@@ -74,19 +74,10 @@ struct Part {
 /// One strip of one pixel's terms, from `term` on, turned: to [16][columns].
 void turn_strip(const TurnedColumns& t, const float* image, std::int64_t term,
                 const std::int64_t* offsets, float* samples, float* to) {
-  const float* plane = image + term / t.taps() * t.plane();
-  std::int64_t tap = term % t.taps();
-  for (std::int64_t k = 0; k < t.columns; ++k, ++tap) {
-    if (tap == t.taps()) {
-      tap = 0;
-      plane += t.plane();
-    }
-    if (term + k >= t.terms() || offsets[tap] < 0) {
-      std::fill_n(samples + k * kLanes, kLanes, 0.0F);
-    } else {
-      std::copy_n(plane + offsets[tap], kLanes, samples + k * kLanes);
-    }
-  }
+  const std::int64_t count = std::min(t.columns, t.terms() - term);
+  t.kernels.copy_columns({image + term / t.taps() * t.plane(), t.plane(), offsets, t.taps(),
+                          term % t.taps(), count, samples});
+  std::fill_n(samples + count * kLanes, (t.columns - count) * kLanes, 0.0F);
   t.kernels.transpose(samples, t.columns, to, t.columns);
 }
 

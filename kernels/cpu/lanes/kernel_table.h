@@ -30,6 +30,7 @@ struct KernelTable {
   void (*pooled)(const PooledArguments&, int outputs);
   void (*unpool)(const UnpoolArguments&);
 
+  void (*copy_columns)(const ColumnArguments&);
   // Winograd's transforms (winograd_transforms.h).
   void (*input_to_points)(const WinogradTile&);
   void (*gradient_to_points)(const WinogradTile&);

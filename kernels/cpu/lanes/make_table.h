@@ -1,6 +1,7 @@
 // Fills a KernelTable with the instances for the instruction set S.
 #pragma once
 
+#include "kernels/cpu/lanes/copy_columns.h"
 #include "kernels/cpu/lanes/dense.h"
 #include "kernels/cpu/lanes/filter.h"
 #include "kernels/cpu/lanes/fma_chain.h"
@@ -75,6 +76,7 @@ constexpr KernelTable make_table() {
       .dense_rows = choose_dense<S, S::kRowsOutputs, kAnyStride>,
       .pooled = choose_pooled<S>,
       .unpool = unpool<S>,
+      .copy_columns = copy_columns<S>,
       .input_to_points = image_to_points<S, InputPoints>,
       .gradient_to_points = image_to_points<S, GradientPoints>,
       .points_to_output = points_to_output<S>,
