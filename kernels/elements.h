@@ -59,6 +59,19 @@ RINGLET_HOST_DEVICE constexpr void sgd_step(const SgdRates& rates, float gradien
   value -= rates.learning_rate * (rates.nesterov ? g + rates.momentum * velocity : velocity);
 }
 
+/// Count, mean and sum of squared deviations, which grow by those of other values (Chan, Golub and
+/// LeVeque).
+struct Moments {
+  double count = 0, mean = 0, squares = 0;
+  RINGLET_HOST_DEVICE constexpr void add(double values, double its_mean, double its_squares) {
+    if (values == 0) return;
+    const double together = count + values, apart = its_mean - mean;
+    mean += apart * values / together;
+    squares += its_squares + apart * apart * count * values / together;
+    count = together;
+  }
+};
+
 /// Whether a float, given by its bits, is NaN or infinite: its exponent is all ones.
 RINGLET_HOST_DEVICE constexpr bool is_nonfinite(std::uint32_t bits) {
   return (bits & 0x7F800000U) == 0x7F800000U;

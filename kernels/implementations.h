@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "kernels/async_copy.h"
+#include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/cast.h"
 #include "kernels/classify.h"
@@ -29,6 +30,7 @@
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"
+#include "kernels/running_statistics.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
 
@@ -64,6 +66,13 @@ RINGLET_ON_EACH_DEVICE(add);
 RINGLET_ON_EACH_DEVICE(argmax_count);
 RINGLET_ON_EACH_DEVICE(avg_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(avg_pool2d_forward);
+RINGLET_ON_EACH_DEVICE(batch_norm_backward);
+RINGLET_ON_EACH_DEVICE(batch_norm_backward_data);
+RINGLET_ON_EACH_DEVICE(batch_norm_backward_sums);
+RINGLET_ON_EACH_DEVICE(batch_norm_forward);
+RINGLET_ON_EACH_DEVICE(batch_norm_merge);
+RINGLET_ON_EACH_DEVICE(batch_norm_moments);
+RINGLET_ON_EACH_DEVICE(batch_norm_train_forward);
 RINGLET_ON_EACH_DEVICE(bias_backward);
 RINGLET_ON_EACH_DEVICE(bias_forward);
 RINGLET_ON_EACH_DEVICE(bias_relu_avg_pool2d_backward);
@@ -94,6 +103,8 @@ RINGLET_ON_EACH_DEVICE(reduce);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);
 RINGLET_ON_EACH_DEVICE(relu_forward);
+RINGLET_ON_EACH_DEVICE(running_statistics_commit);
+RINGLET_ON_EACH_DEVICE(running_statistics_track);
 RINGLET_ON_EACH_DEVICE(scale);
 RINGLET_ON_EACH_DEVICE(sgd_update);
 RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_backward);

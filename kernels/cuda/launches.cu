@@ -3,11 +3,13 @@
 // compile a .cu file goes into CUDA's headers, so there are two files of about equal cost.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
+#include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
 
 namespace ringlet::impl {
@@ -48,6 +50,33 @@ void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, 
 void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {
   require_nchw("bias_forward", x);
   grid::bias_forward(CudaGrid(stream), x, b, y);
+}
+
+void batch_norm_forward(CudaStream& stream, const BatchNorm& norm, const ConstView& residual,
+                        const View& y) {
+  require_nchw("batch_norm_forward", y);
+  grid::batch_norm_forward(CudaGrid(stream), norm, residual, y);
+}
+
+void batch_norm_backward_data(CudaStream& stream, const BatchNorm& norm, const ConstView& dy,
+                              const ConstView& sums, float beta, const View& dx) {
+  require_nchw("batch_norm_backward_data", dx);
+  grid::batch_norm_backward_data(CudaGrid(stream), norm, dy, sums, beta, dx);
+}
+
+void batch_norm_merge(CudaStream& stream, const ConstView& parts, std::int64_t pixels,
+                      const View& moments) {
+  grid::batch_norm_merge(CudaGrid(stream), parts, pixels, moments);
+}
+
+void running_statistics_track(CudaStream& stream, const RunningSpec& spec, const ConstView& moments,
+                              const View& update) {
+  grid::running_statistics_track(CudaGrid(stream), spec, moments, update);
+}
+
+void running_statistics_commit(CudaStream& stream, const ConstView& updates,
+                               const ConstView& places, const View& values, const View& counters) {
+  grid::running_statistics_commit(CudaGrid(stream), updates, places, values, counters);
 }
 
 void cast(CudaStream& stream, const ConstView& x, const View& y) {

@@ -2,6 +2,7 @@
 // kernels/grid/; the other launches are in launches.cu.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/l2_norm.h"
@@ -30,6 +31,31 @@ void bias_relu_backward(CudaStream& stream, const ConstView& a, const ConstView&
 void bias_relu_avg_pool2d_backward(CudaStream& stream, const ConstView& dy, const View& a,
                                    float beta, const View& db) {
   grid::bias_relu_avg_pool2d_backward(CudaGrid(stream), dy, a, beta, db);
+}
+
+void batch_norm_moments(CudaStream& stream, const ConstView& x, const View& moments) {
+  require_nchw("batch_norm_moments", x);
+  grid::batch_norm_moments(CudaGrid(stream), x, moments);
+}
+
+void batch_norm_train_forward(CudaStream& stream, const BatchNorm& norm, const View& moments,
+                              const ConstView& residual, const View& y) {
+  batch_norm_moments(stream, norm.x, moments);
+  batch_norm_forward(stream, norm, residual, y);
+}
+
+void batch_norm_backward_sums(CudaStream& stream, const BatchNorm& norm, const ConstView& y,
+                              const ConstView& dy, const View& dz, const View& sums) {
+  require_nchw("batch_norm_backward_sums", dy);
+  grid::batch_norm_backward_sums(CudaGrid(stream), norm, y, dy, dz, sums);
+}
+
+void batch_norm_backward(CudaStream& stream, const BatchNorm& norm, const ConstView& y,
+                         const ConstView& dy, const View& dz, const View& sums, float beta,
+                         const View& dx) {
+  batch_norm_backward_sums(stream, norm, y, dy, dz, sums);
+  const auto [rest, through] = grid::behind_the_sums(norm, dy, dz);
+  batch_norm_backward_data(stream, rest, through, sums, beta, dx);
 }
 
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,

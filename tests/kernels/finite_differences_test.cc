@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/reference/batch_norm.h"
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
 #include "kernels/reference/elements.h"
@@ -107,6 +108,22 @@ TEST(FiniteDifferences, Bias) {
     const auto dy = random_values(shape.count(), 3);
     expect_gradient([&](const Values& v) { return dot(reference::bias_forward(shape, x, v), dy); },
                     b, reference::bias_backward(shape, dy));
+  }
+}
+
+TEST(FiniteDifferences, BatchNorm) {
+  for (const Shape& shape : {Shape{5, 3}, Shape{2, 3, 3, 2}}) {
+    const auto x = random_values(shape.count(), 1), w = random_values(3, 2);
+    const auto b = random_values(3, 3), dy = random_values(shape.count(), 4);
+    const auto loss = [&](const Values& image, const Values& weight, const Values& bias) {
+      const auto moments = reference::moments_of(shape, image);
+      return dot(reference::batch_norm_forward(shape, moments, 1e-5, weight, bias, image), dy);
+    };
+    const auto gradient =
+        reference::batch_norm_backward(shape, reference::moments_of(shape, x), 1e-5, w, x, dy);
+    expect_gradient([&](const Values& v) { return loss(v, w, b); }, x, gradient.dx);
+    expect_gradient([&](const Values& v) { return loss(x, v, b); }, w, gradient.weight);
+    expect_gradient([&](const Values& v) { return loss(x, w, v); }, b, gradient.bias);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/divisor.h"
@@ -20,8 +21,10 @@
 #include "kernels/grid/l2_norm.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/reduce.h"
+#include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
 #include "kernels/grid/softmax_cross_entropy.h"
+#include "kernels/reference/batch_norm.h"
 #include "kernels/reference/bias.h"
 #include "kernels/reference/classify.h"
 #include "kernels/reference/elements.h"
@@ -205,6 +208,91 @@ TEST_P(Grid, Bias) {
       }
     }
   }
+}
+
+std::vector<Shape> normalized_shapes() {
+  return {{5, 1}, {33, 10}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
+}
+
+TEST_P(Grid, BatchNormMoments) {
+  for (const Shape& shape : normalized_shapes()) {
+    SCOPED_TRACE(shape.to_string());
+    const auto x = random_floats(shape.count(), 1, 9999, 10001);
+    const View moments = blank({2, shape[1]});
+    grid::batch_norm_moments(grid_, put(shape, x), moments);
+    const auto expected = reference::moments_of(shape, to_double(x));
+    const auto found = read(moments);
+    for (std::int64_t c = 0; c < shape[1]; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      EXPECT_NEAR(static_cast<double>(found[i]), expected.mean[i], 6e-4);
+      EXPECT_NEAR(static_cast<double>(found[i + expected.mean.size()]) / expected.squares[i], 1,
+                  1e-6);
+    }
+  }
+  const View moments = blank({2, 3});
+  grid::batch_norm_moments(grid_, blank({0, 3, 2, 2}), moments);
+  EXPECT_EQ(read(moments), std::vector<float>(6));
+}
+
+TEST_P(Grid, BatchNorm) {
+  for (const Shape& shape : normalized_shapes()) {
+    for (const bool residual : {false, true}) {
+      SCOPED_TRACE(shape.to_string());
+      const Shape channels{shape[1]};
+      const auto x = random_floats(shape.count(), 1), added = random_floats(shape.count(), 2);
+      const auto w = random_floats(shape[1], 3, 0.5F, 2), b = random_floats(shape[1], 4);
+      const auto dy = random_floats(shape.count(), 5, -0.5F, 1);
+      const auto of_x = reference::moments_of(shape, to_double(x));
+      auto y64 = reference::batch_norm_forward(shape, of_x, 1e-5, to_double(w), to_double(b),
+                                               to_double(x));
+      for (std::size_t i = 0; i < y64.size() && residual; ++i) y64[i] += added[i];
+      y64 = reference::relu_forward(y64);
+      const auto dz64 = reference::relu_backward(y64, to_double(dy));
+      const auto expected =
+          reference::batch_norm_backward(shape, of_x, 1e-5, to_double(w), to_double(x), dz64);
+
+      const View moments = blank({2, shape[1]}), y = blank(shape), sums = blank({2, shape[1]});
+      BatchNorm norm{.activation = Activation::relu,
+                     .count = of_x.count,
+                     .x = put(shape, x),
+                     .statistics = moments,
+                     .weight = put(channels, w),
+                     .bias = put(channels, b)};
+      grid::batch_norm_moments(grid_, norm.x, moments);
+      grid::batch_norm_forward(grid_, norm, residual ? put(shape, added) : View(), y);
+      EXPECT_LE(error_of(y, y64), 1e-6);
+
+      const View gradient = put(shape, dy), dz = residual ? gradient : View();
+      grid::batch_norm_backward_sums(grid_, norm, residual ? ConstView(y) : ConstView(), gradient,
+                                     dz, sums);
+      auto both = expected.bias;
+      both.insert(both.end(), expected.weight.begin(), expected.weight.end());
+      EXPECT_LE(error_of(sums, both), 2e-6);
+      const auto rest = grid::behind_the_sums(norm, gradient, dz);
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View dx = put(shape, old);
+        grid::batch_norm_backward_data(grid_, rest.norm, rest.gradient, sums, beta, dx);
+        EXPECT_LE(error_of(dx, blended(beta, old, expected.dx)), 4e-6);
+      }
+      const View dx = blank(shape);
+      grid::batch_norm_backward_data(grid_, rest.norm, rest.gradient, {}, 0, dx);
+      const auto constant =
+          reference::batch_norm_backward(shape, of_x, 1e-5, to_double(w), to_double(x), dz64, true);
+      EXPECT_LE(error_of(dx, constant.dx), 2e-6);
+    }
+  }
+}
+
+TEST_P(Grid, RunningStatistics) {
+  const View update = filled<float>({7}, 0), running = filled<float>({4}, 1);
+  const View counter = filled<std::int32_t>({1}, 3);
+  const View places = put<std::int32_t>({7, 2}, {0, 4, 1, 4, 2, 4, 3, 4, -2, 4, -1, 4, -1, 4});
+  grid::running_statistics_track(grid_, {.count = 5}, put<float>({2, 2}, {2, 3, 8, 16}), update);
+  grid::running_statistics_commit(grid_, update, places, running, counter);
+  const std::vector<double> expected{0.9 + 0.2, 0.9 + 0.3, 0.9 + 0.2, 0.9 + 0.4};
+  EXPECT_LE(error_of(running, expected), 1e-6);
+  EXPECT_EQ(read<std::int32_t>(counter), std::vector<std::int32_t>{4});
 }
 
 TEST_P(Grid, AveragePool) {

@@ -1,0 +1,124 @@
+#include "kernels/batch_norm.h"
+
+#include "kernels/contract.h"
+#include "kernels/dispatch.h"
+#include "kernels/implementations.h"
+
+namespace ringlet {
+
+namespace {
+
+void require_tensor(const char* operation, const ConstView& x) {
+  require_f32(operation, x);
+  require(x.shape().rank() == 2 || x.shape().rank() == 4, operation,
+          "the tensor should be [N, C] or [N, C, H, W]");
+}
+
+void require_norm(const char* operation, const BatchNorm& norm) {
+  require_tensor(operation, norm.x);
+  const std::int64_t channels = norm.x.shape()[1];
+  require_dense(operation, norm.statistics, Shape{2, channels});
+  if (!norm.weight.absent()) require_dense(operation, norm.weight, Shape{channels});
+  if (!norm.bias.absent()) require_dense(operation, norm.bias, Shape{channels});
+  require(norm.count > 0, operation, "the statistics should be of at least one value");
+}
+
+/// What may be left out, and else is like x.
+void require_like(const char* operation, const BatchNorm& norm, const ConstView& view) {
+  if (!view.absent()) require_same_kind(operation, norm.x, view);
+}
+
+Work require_forward(const char* operation, const BatchNorm& norm, const ConstView& residual,
+                     const ConstView& y) {
+  require_norm(operation, norm);
+  require_like(operation, norm, residual);
+  require_same_kind(operation, norm.x, y);
+  return {operation, 4 * static_cast<double>(norm.x.count()), total_bytes(norm.x, residual, y)};
+}
+
+Work require_sums(const char* operation, const BatchNorm& norm, const ConstView& y,
+                  const ConstView& dy, const ConstView& dz, const ConstView& sums) {
+  require_norm(operation, norm);
+  require_like(operation, norm, y);
+  require_like(operation, norm, dz);
+  require_same_kind(operation, norm.x, dy);
+  require_dense(operation, sums, norm.statistics.shape());
+  return {operation, 4 * static_cast<double>(norm.x.count()), total_bytes(norm.x, y, dy, dz)};
+}
+
+Work require_data(const char* operation, const BatchNorm& norm, const ConstView& dy,
+                  const ConstView& sums, const ConstView& dx) {
+  require_norm(operation, norm);
+  require_same_kind(operation, norm.x, dy);
+  require_same_kind(operation, norm.x, dx);
+  if (!sums.absent()) require_dense(operation, sums, norm.statistics.shape());
+  return {operation, 5 * static_cast<double>(norm.x.count()), total_bytes(norm.x, dy, dx)};
+}
+
+}  // namespace
+
+void batch_norm_moments(Stream& stream, ConstView x, View moments) {
+  constexpr const char* kName = "batch_norm_moments";
+  require_tensor(kName, x);
+  require_dense(kName, moments, Shape{2, x.shape()[1]});
+  const Work work{kName, 4 * static_cast<double>(x.count()), total_bytes(x)};
+  dispatch(stream, work, [&](auto& concrete) { impl::batch_norm_moments(concrete, x, moments); });
+}
+
+void batch_norm_forward(Stream& stream, const BatchNorm& norm, ConstView residual, View y) {
+  const Work work = require_forward("batch_norm_forward", norm, residual, y);
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::batch_norm_forward(concrete, norm, residual, y); });
+}
+
+void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moments,
+                              ConstView residual, View y) {
+  Work work = require_forward("batch_norm_train_forward", norm, residual, y);
+  require(moments.data() == norm.statistics.data(), work.operation,
+          "the moments should be where the norm's statistics are");
+  work.flops *= 2;
+  work.bytes += total_bytes(norm.x);
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::batch_norm_train_forward(concrete, norm, moments, residual, y);
+  });
+}
+
+void batch_norm_backward_sums(Stream& stream, const BatchNorm& norm, ConstView y, ConstView dy,
+                              View dz, View sums) {
+  const Work work = require_sums("batch_norm_backward_sums", norm, y, dy, dz, sums);
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::batch_norm_backward_sums(concrete, norm, y, dy, dz, sums);
+  });
+}
+
+void batch_norm_backward_data(Stream& stream, const BatchNorm& norm, ConstView dy, ConstView sums,
+                              float beta, View dx) {
+  const Work work = require_data("batch_norm_backward_data", norm, dy, sums, dx);
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::batch_norm_backward_data(concrete, norm, dy, sums, beta, dx);
+  });
+}
+
+void batch_norm_backward(Stream& stream, const BatchNorm& norm, ConstView y, ConstView dy, View dz,
+                         View sums, float beta, View dx) {
+  Work work = require_sums("batch_norm_backward", norm, y, dy, dz, sums);
+  const Work data = require_data(work.operation, norm, dy, sums, dx);
+  work.flops += data.flops;
+  work.bytes += data.bytes;
+  dispatch(stream, work, [&](auto& concrete) {
+    impl::batch_norm_backward(concrete, norm, y, dy, dz, sums, beta, dx);
+  });
+}
+
+void batch_norm_merge(Stream& stream, ConstView parts, std::int64_t pixels, View moments) {
+  constexpr const char* kName = "batch_norm_merge";
+  require(parts.shape().rank() == 2 && moments.shape().rank() == 2 && pixels > 0, kName,
+          "the parts should be [R, 2 C + 1], the moments [2, C], of at least one pixel");
+  require_dense(kName, moments, Shape{2, moments.shape()[1]});
+  require_dense(kName, parts, Shape{parts.shape()[0], 2 * moments.shape()[1] + 1});
+  const Work work{kName, 8 * static_cast<double>(parts.count()), total_bytes(parts, moments)};
+  dispatch(stream, work,
+           [&](auto& concrete) { impl::batch_norm_merge(concrete, parts, pixels, moments); });
+}
+
+}  // namespace ringlet

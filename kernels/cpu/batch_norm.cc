@@ -1,0 +1,218 @@
+// The CPU's implementation of kernels/batch_norm.h. A channel is one thread's work: its sums run
+// over samples (blocks in lanes) in one order, so no bit depends on the number of threads. Where a
+// channel is passed over twice, the second pass finds it in the cache.
+#include "kernels/batch_norm.h"
+
+#include <cmath>
+
+#include "kernels/cpu/loops.h"
+#include "kernels/cpu/norm/table.h"
+#include "kernels/grid/batch_norm.h"
+#include "kernels/implementations.h"
+
+namespace ringlet::impl {
+
+namespace {
+
+NormLoops norm_loops(const CpuStream& stream) {
+  return for_instruction_set(stream.isa(), [](auto set) { return norm_loops_of(set); });
+}
+
+/// Where the planes of a tensor lie: of a sample and channel, or of a block and channel.
+class Planes {
+ public:
+  explicit Planes(const ConstView& x)
+      : channels_(x.shape()[1]),
+        samples_(x.shape()[0]),
+        lanes_(in_lanes(x) ? static_cast<int>(kLanes) : 1),
+        floats_(x.shape().rank() == 4 ? x.shape()[2] * x.shape()[3] * lanes_ : lanes_) {}
+
+  std::int64_t channels() const { return channels_; }
+  double values() const {
+    return static_cast<double>(samples_) * static_cast<double>(floats_ / lanes_);
+  }
+  /// Calls f(plane, offset) for each plane of the channel, in order.
+  template <class F>
+  void for_channel(std::int64_t channel, const float* x, F f) const {
+    for (std::int64_t n = 0; n < samples_; n += lanes_) {
+      const std::int64_t offset = (n / lanes_ * channels_ + channel) * floats_;
+      const std::int64_t left = samples_ - n;
+      const bool whole = lanes_ == 1 || left >= lanes_;
+      f(NormPlane{floats_, whole ? 16 : static_cast<int>(left), x + offset}, offset);
+    }
+  }
+
+ private:
+  std::int64_t channels_, samples_;
+  int lanes_;
+  std::int64_t floats_;
+};
+
+/// What a channel is normalised with, from the views of a BatchNorm.
+struct NormChannels {
+  explicit NormChannels(const BatchNorm& norm)
+      : mean(norm.statistics.f32()),
+        squares(mean + norm.x.shape()[1]),
+        weight(norm.weight.absent() ? nullptr : norm.weight.f32()),
+        bias(norm.bias.absent() ? nullptr : norm.bias.f32()),
+        epsilon(static_cast<double>(norm.epsilon)),
+        count(norm.count),
+        relu(norm.activation == Activation::relu) {}
+
+  /// 1 / the deviation
+  double factor(std::int64_t c) const {
+    return 1 / std::sqrt(static_cast<double>(squares[c]) / count + epsilon);
+  }
+  ChannelNorm channel(std::int64_t c) const {
+    const double gain = (weight == nullptr ? 1.0 : static_cast<double>(weight[c])) * factor(c);
+    return {mean[c], static_cast<float>(gain), bias == nullptr ? 0.0F : bias[c], relu};
+  }
+  /// From sums (Σ dz, Σ dz h), or null.
+  ChannelGradient gradient(std::int64_t c, const float* sums, std::int64_t channels,
+                           float beta) const {
+    const ChannelNorm norm = channel(c);
+    if (sums == nullptr) return {norm.gain, 0, 0, beta};
+    const double through = static_cast<double>(norm.gain) / count;
+    return {norm.gain, static_cast<float>(-through * static_cast<double>(sums[c])),
+            static_cast<float>(-through * static_cast<double>(sums[channels + c]) * factor(c)),
+            beta};
+  }
+
+  const float* mean;
+  const float* squares;
+  const float* weight;
+  const float* bias;
+  double epsilon, count;
+  bool relu;
+};
+
+void channel_moments(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
+                     float* moments) {
+  RunningMoments all{};
+  planes.for_channel(c, x,
+                     [&](const NormPlane& plane, std::int64_t) { loops.moments(plane, all); });
+  moments[c] = static_cast<float>(all.mean);
+  moments[planes.channels() + c] = static_cast<float>(all.squares);
+}
+
+void channel_forward(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
+                     const NormChannels& norm, const float* residual, float* y) {
+  const ChannelNorm of_channel = norm.channel(c);
+  planes.for_channel(c, x, [&](const NormPlane& plane, std::int64_t at) {
+    loops.forward(plane, of_channel, residual == nullptr ? nullptr : residual + at, y + at);
+  });
+}
+
+/// The tensors of a backward pass; null where absent.
+struct BackwardTensors {
+  const float* x;
+  const float* y;
+  const float* dy;
+  float* dz;
+  float* sums;
+};
+
+void channel_sums(const NormLoops& loops, const Planes& planes, std::int64_t c,
+                  const BackwardTensors& t, const NormChannels& norm) {
+  const ChannelNorm of_channel = norm.channel(c);
+  ChannelSums total{};
+  planes.for_channel(c, t.x, [&](const NormPlane& plane, std::int64_t at) {
+    loops.sums(plane, of_channel, t.y == nullptr ? nullptr : t.y + at, t.dy + at,
+               t.dz == nullptr ? nullptr : t.dz + at, total);
+  });
+  t.sums[c] = static_cast<float>(total.dz);
+  t.sums[planes.channels() + c] = static_cast<float>(total.dz_deviation * norm.factor(c));
+}
+
+/// From dy, of which `relu` says whether it still has to pass the ReLU.
+void channel_data(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
+                  const NormChannels& norm, bool relu, const float* dy, const float* sums,
+                  float beta, float* dx) {
+  ChannelNorm of_channel = norm.channel(c);
+  of_channel.relu = relu;
+  const ChannelGradient gradient = norm.gradient(c, sums, planes.channels(), beta);
+  planes.for_channel(c, x, [&](const NormPlane& plane, std::int64_t at) {
+    loops.data(plane, of_channel, gradient, dy + at, dx + at);
+  });
+}
+
+const float* data_or_null(const ConstView& view) { return view.absent() ? nullptr : view.f32(); }
+
+BackwardTensors tensors_of(const BatchNorm& norm, const ConstView& y, const ConstView& dy,
+                           const View& dz, const View& sums) {
+  return {norm.x.f32(), data_or_null(y), dy.f32(), dz.absent() ? nullptr : dz.f32(), sums.f32()};
+}
+
+}  // namespace
+
+void batch_norm_moments(CpuStream& stream, const ConstView& x, const View& moments) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(x);
+  for_each_item(stream, planes.channels(),
+                [&](std::int64_t c) { channel_moments(loops, planes, c, x.f32(), moments.f32()); });
+}
+
+void batch_norm_forward(CpuStream& stream, const BatchNorm& norm, const ConstView& residual,
+                        const View& y) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(norm.x);
+  const NormChannels channels(norm);
+  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+    channel_forward(loops, planes, c, norm.x.f32(), channels, data_or_null(residual), y.f32());
+  });
+}
+
+void batch_norm_train_forward(CpuStream& stream, const BatchNorm& norm, const View& moments,
+                              const ConstView& residual, const View& y) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(norm.x);
+  const NormChannels channels(norm);
+  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+    channel_moments(loops, planes, c, norm.x.f32(), moments.f32());
+    channel_forward(loops, planes, c, norm.x.f32(), channels, data_or_null(residual), y.f32());
+  });
+}
+
+void batch_norm_backward_sums(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
+                              const ConstView& dy, const View& dz, const View& sums) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(norm.x);
+  const NormChannels channels(norm);
+  const BackwardTensors tensors = tensors_of(norm, y, dy, dz, sums);
+  for_each_item(stream, planes.channels(),
+                [&](std::int64_t c) { channel_sums(loops, planes, c, tensors, channels); });
+}
+
+void batch_norm_backward_data(CpuStream& stream, const BatchNorm& norm, const ConstView& dy,
+                              const ConstView& sums, float beta, const View& dx) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(norm.x);
+  const NormChannels channels(norm);
+  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+    channel_data(loops, planes, c, norm.x.f32(), channels, channels.relu, dy.f32(),
+                 data_or_null(sums), beta, dx.f32());
+  });
+}
+
+void batch_norm_backward(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
+                         const ConstView& dy, const View& dz, const View& sums, float beta,
+                         const View& dx) {
+  const NormLoops loops = norm_loops(stream);
+  const Planes planes(norm.x);
+  const NormChannels channels(norm);
+  const BackwardTensors tensors = tensors_of(norm, y, dy, dz, sums);
+  const bool rectified = tensors.dz != nullptr;
+  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+    channel_sums(loops, planes, c, tensors, channels);
+    channel_data(loops, planes, c, norm.x.f32(), channels, channels.relu && !rectified,
+                 rectified ? tensors.dz : tensors.dy, tensors.sums, beta, dx.f32());
+  });
+}
+
+void batch_norm_merge(CpuStream&, const ConstView& parts, std::int64_t pixels,
+                      const View& moments) {
+  const grid::NormMerge merge = grid::norm_merge(parts, pixels, moments);
+  for (std::int64_t c = 0; c < merge.channels; ++c) merge(c);
+}
+
+}  // namespace ringlet::impl

@@ -1,0 +1,361 @@
+// The kernels of kernels/batch_norm.h, for nchw. Sums run in double about a value of the channel
+// itself, so that one pass over memory is as good as two, and in the teams of grid/bias.h.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/batch_norm.h"
+#include "kernels/elements.h"
+#include "kernels/grid/bias.h"
+#include "kernels/grid/divisor.h"
+#include "kernels/grid/elementwise.h"
+#include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::grid {
+
+/// Two sums of one channel.
+struct SumPair {
+  double first, second;
+  RINGLET_HOST_DEVICE SumPair operator+(const SumPair& other) const {
+    return {first + other.first, second + other.second};
+  }
+  RINGLET_HOST_DEVICE SumPair& operator+=(const SumPair& other) { return *this = *this + other; }
+};
+
+/// finish(c, sum of source(channel, plane, unit)) for every channel; else as ChannelSums.
+template <int kColumns, class Source>
+struct ChannelPairs : TeamSum<ChannelPairs<kColumns, Source>, SumPair, kColumns> {
+  using Base = TeamSum<ChannelPairs, SumPair, kColumns>;
+
+  ChannelSumPlan plan;
+  std::int64_t channels = 0;
+  Divisor units;
+  Source source;
+
+  RINGLET_HOST_DEVICE SumPair share(const Place& place) const {
+    const std::int64_t team = this->team_size.quotient(place.block);
+    const std::int64_t first =
+        (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
+    const std::int64_t channel = team * kColumns + place.thread % kColumns;
+    SumPair total{};
+    if (channel >= channels) return total;
+    const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
+    const auto end = static_cast<std::int32_t>(samples * units.divisor());
+    const auto of_channel = source.channel(channel);
+    RINGLET_ROLLED
+    for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
+      const std::int32_t n = units.quotient(i);
+      source.add(of_channel, (first + n) * channels + channel,
+                 i - n * static_cast<std::int32_t>(units.divisor()), total);
+    }
+    return total;
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t channel, const SumPair& sum) const {
+    if (channel < channels) source.finish(channel, sum);
+  }
+};
+
+template <int kColumns, class Grid, class Source>
+void launch_channel_pairs(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
+                          const Source& source) {
+  using Pairs = ChannelPairs<kColumns, Source>;
+  const std::int64_t channels = shape[1], teams = (channels + kColumns - 1) / kColumns;
+  if (teams == 0) return;
+  const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
+  const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Pairs::kRows);
+  auto* partial = grid.template workspace_of<SumPair>(teams * plan.team_size * kColumns);
+  grid.run_teams(
+      name, teams,
+      Pairs{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
+}
+
+/// launch(Source<width>) in the columns and packs that the shape and these addresses take.
+template <class Grid, class Make, class... Pointers>
+void launch_pairs_over(Grid& grid, const char* name, const Shape& shape, const Make& make,
+                       Pointers... data) {
+  const std::int64_t pixels = pixels_per_channel(shape);
+  if (pixels == 1) {
+    launch_channel_pairs<8>(grid, name, shape, 1, make(std::integral_constant<int, 1>{}));
+  } else if (planes_take_packs(pixels, data...)) {
+    launch_channel_pairs<1>(grid, name, shape, pixels / kPack,
+                            make(std::integral_constant<int, kPack>{}));
+  } else {
+    launch_channel_pairs<1>(grid, name, shape, pixels, make(std::integral_constant<int, 1>{}));
+  }
+}
+
+/// Sums of d and d d, d being the distance from the channel's first value.
+template <int kWidth>
+struct MomentSource {
+  const float* x;
+  float* moments;
+  std::int64_t pixels, channels;
+  double count;
+
+  RINGLET_HOST_DEVICE double channel(std::int64_t c) const {
+    return static_cast<double>(x[c * pixels]);
+  }
+  RINGLET_HOST_DEVICE void add(double origin, std::int64_t plane, std::int32_t unit,
+                               SumPair& total) const {
+    const auto values = load_pack<kWidth>(x + plane * pixels, unit);
+    for (int i = 0; i < kWidth; ++i) {
+      const double d = static_cast<double>(values[i]) - origin;
+      total += {d, d * d};
+    }
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t c, const SumPair& sum) const {
+    const bool any = count > 0;
+    const double offset = any ? sum.first / count : 0;
+    moments[c] = any ? static_cast<float>(channel(c) + offset) : 0.0F;
+    const double squares = sum.second - offset * sum.first;
+    moments[channels + c] = squares > 0 || squares != squares ? static_cast<float>(squares) : 0.0F;
+  }
+};
+
+/// A channel's normalisation.
+struct NormOfChannel {
+  float mean, gain, bias;
+  float factor;  // 1 / the deviation
+};
+
+struct NormParameters {
+  const float* statistics;
+  const float* weight;  // null for 1
+  const float* bias;    // null for 0
+  std::int64_t channels;
+  float epsilon, per_value;  // 1 / count
+  bool relu;
+
+  explicit NormParameters(const BatchNorm& norm)
+      : statistics(norm.statistics.f32()),
+        weight(norm.weight.absent() ? nullptr : norm.weight.f32()),
+        bias(norm.bias.absent() ? nullptr : norm.bias.f32()),
+        channels(norm.x.shape()[1]),
+        epsilon(norm.epsilon),
+        per_value(static_cast<float>(1 / norm.count)),
+        relu(norm.activation == Activation::relu) {}
+
+  RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const {
+    const float factor = 1.0F / std::sqrt(statistics[channels + c] * per_value + epsilon);
+    return {statistics[c], (weight == nullptr ? 1.0F : weight[c]) * factor,
+            bias == nullptr ? 0.0F : bias[c], factor};
+  }
+};
+
+template <class I>
+struct NormForward {
+  Divisor pixels, channels;
+  NormParameters norm;
+  const float* x;
+  const float* residual;  // may be null
+  float* y;
+
+  bool takes_packs() const {
+    return pixels.divisor() % kPack == 0 && grid::takes_packs(x) && grid::takes_packs(y) &&
+           (residual == nullptr || grid::takes_packs(residual));
+  }
+  template <int kWidth>
+  RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
+    const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
+    const NormOfChannel c = norm.channel(channels.remainder(plane));
+    auto values = load_pack<kWidth>(x, pack);
+    for (int i = 0; i < kWidth; ++i) values[i] = (values[i] - c.mean) * c.gain + c.bias;
+    if (residual != nullptr) {
+      const auto added = load_pack<kWidth>(residual, pack);
+      for (int i = 0; i < kWidth; ++i) values[i] += added[i];
+    }
+    for (int i = 0; i < kWidth && norm.relu; ++i) values[i] = element::relu(values[i]);
+    store_pack(y, pack, values);
+  }
+};
+
+/// Sums of dz and dz h; writes dz where it is wanted.
+template <int kWidth>
+struct NormSumSource {
+  NormParameters norm;
+  const float* x;
+  const float* y;  // may be null
+  const float* dy;
+  float* dz;  // may be null
+  float* sums;
+  std::int64_t pixels;
+
+  RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
+  RINGLET_HOST_DEVICE void add(const NormOfChannel& c, std::int64_t plane, std::int32_t unit,
+                               SumPair& total) const {
+    const auto values = load_pack<kWidth>(x + plane * pixels, unit);
+    auto gradient = load_pack<kWidth>(dy + plane * pixels, unit);
+    Pack<float, kWidth> outputs{};
+    if (y != nullptr) outputs = load_pack<kWidth>(y + plane * pixels, unit);
+    for (int i = 0; i < kWidth; ++i) {
+      const float deviation = values[i] - c.mean;
+      const float output = y != nullptr ? outputs[i] : deviation * c.gain + c.bias;
+      if (norm.relu) gradient[i] = element::relu_gradient(output, gradient[i]);
+      const auto d = static_cast<double>(gradient[i]);
+      total += {d, d * static_cast<double>(deviation)};
+    }
+    if (dz != nullptr) store_pack(dz + plane * pixels, unit, gradient);
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t c, const SumPair& sum) const {
+    sums[c] = static_cast<float>(sum.first);
+    sums[norm.channels + c] =
+        static_cast<float>(sum.second * static_cast<double>(channel(c).factor));
+  }
+};
+
+template <class I>
+struct NormData {
+  Divisor pixels, channels;
+  NormParameters norm;
+  const float* x;
+  const float* dy;
+  const float* sums;  // null: the statistics are constants
+  float beta;
+  float* dx;
+
+  bool takes_packs() const {
+    return pixels.divisor() % kPack == 0 && grid::takes_packs(x) && grid::takes_packs(dy) &&
+           grid::takes_packs(dx);
+  }
+  template <int kWidth>
+  RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
+    const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
+    const auto channel = channels.remainder(plane);
+    const NormOfChannel c = norm.channel(channel);
+    float shift = 0, slope = 0;
+    if (sums != nullptr) {
+      shift = sums[channel] * norm.per_value;
+      slope = sums[norm.channels + channel] * norm.per_value * c.factor;
+    }
+    const auto values = load_pack<kWidth>(x, pack);
+    auto gradient = load_pack<kWidth>(dy, pack);
+    for (int i = 0; i < kWidth; ++i) {
+      const float deviation = values[i] - c.mean;
+      if (norm.relu) {
+        gradient[i] = element::relu_gradient(deviation * c.gain + c.bias, gradient[i]);
+      }
+      gradient[i] = c.gain * (gradient[i] - (shift + deviation * slope));
+    }
+    if (beta != 0.0F) {
+      const auto old_values = load_pack<kWidth>(static_cast<const float*>(dx), pack);
+      for (int i = 0; i < kWidth; ++i) gradient[i] += beta * old_values[i];
+    }
+    store_pack(dx, pack, gradient);
+  }
+};
+
+template <class F>
+void with_index_of(const Shape& shape, const F& launch) {
+  if (has_small_indices(shape)) {
+    launch(std::int32_t{});
+  } else {
+    launch(std::int64_t{});
+  }
+}
+
+/// Floor: reads 4 N bytes.
+template <class Grid>
+void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
+  const std::int64_t pixels = pixels_per_channel(x.shape()), channels = x.shape()[1];
+  const double count = static_cast<double>(x.count()) / static_cast<double>(channels);
+  if (x.count() == 0) {  // there is no first value
+    grid::fill(grid, 0, moments);
+    return;
+  }
+  launch_pairs_over(
+      grid, "batch_norm_moments", x.shape(),
+      [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+        return MomentSource<kWidth>{x.f32(), moments.f32(), pixels, channels, count};
+      },
+      x.f32());
+}
+
+/// Floor: reads 4 N bytes, and as many of the residual; writes 4 N.
+template <class Grid>
+void batch_norm_forward(Grid&& grid, const BatchNorm& norm, const ConstView& residual,
+                        const View& y) {
+  const Shape& shape = y.shape();
+  if (shape.count() == 0) return;
+  with_index_of(shape, [&]<class I>(I) {
+    grid.for_each_pack(
+        "batch_norm_forward", shape.count(),
+        NormForward<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]), NormParameters(norm),
+                       norm.x.f32(), residual.absent() ? nullptr : residual.f32(), y.f32()});
+  });
+}
+
+/// Floor: reads 8 N bytes, and 4 N of y; writes 4 N of dz.
+template <class Grid>
+void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstView& y,
+                              const ConstView& dy, const View& dz, const View& sums) {
+  const float* outputs = y.absent() ? nullptr : y.f32();
+  float* through = dz.absent() ? nullptr : dz.f32();
+  launch_pairs_over(
+      grid, "batch_norm_backward_sums", dy.shape(),
+      [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+        return NormSumSource<kWidth>{
+            NormParameters(norm),          norm.x.f32(), outputs, dy.f32(), through, sums.f32(),
+            pixels_per_channel(dy.shape())};
+      },
+      norm.x.f32(), outputs, dy.f32(), through);
+}
+
+/// Floor: reads 8 N bytes, writes 4 N.
+template <class Grid>
+void batch_norm_backward_data(Grid&& grid, const BatchNorm& norm, const ConstView& dy,
+                              const ConstView& sums, float beta, const View& dx) {
+  const Shape& shape = dx.shape();
+  if (shape.count() == 0) return;
+  with_index_of(shape, [&]<class I>(I) {
+    grid.for_each_pack(
+        "batch_norm_backward_data", shape.count(),
+        NormData<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]), NormParameters(norm),
+                    norm.x.f32(), dy.f32(), sums.absent() ? nullptr : sums.f32(), beta, dx.f32()});
+  });
+}
+
+/// What is left of a backward pass when the sums are there: dz is known, or dy with its ReLU.
+struct BehindTheSums {
+  BatchNorm norm;
+  ConstView gradient;
+};
+
+inline BehindTheSums behind_the_sums(BatchNorm norm, const ConstView& dy, const View& dz) {
+  if (dz.absent()) return {norm, dy};
+  norm.activation = Activation::none;
+  return {norm, dz};
+}
+
+struct NormMerge {
+  const float* from;
+  float* moments;
+  std::int64_t parts, channels;
+  double pixels;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t c) const {
+    element::Moments all;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const float* const of_part = from + part * (2 * channels + 1);
+      all.add(static_cast<double>(of_part[2 * channels]) * pixels, static_cast<double>(of_part[c]),
+              static_cast<double>(of_part[channels + c]));
+    }
+    moments[c] = static_cast<float>(all.mean);
+    moments[channels + c] = static_cast<float>(all.squares);
+  }
+};
+
+inline NormMerge norm_merge(const ConstView& parts, std::int64_t pixels, const View& moments) {
+  return {parts.f32(), moments.f32(), parts.shape()[0], moments.shape()[1],
+          static_cast<double>(pixels)};
+}
+
+template <class Grid>
+void batch_norm_merge(Grid&& grid, const ConstView& parts, std::int64_t pixels,
+                      const View& moments) {
+  grid.for_each("batch_norm_merge", moments.shape()[1], norm_merge(parts, pixels, moments));
+}
+
+}  // namespace ringlet::grid

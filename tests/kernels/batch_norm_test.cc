@@ -1,0 +1,295 @@
+#include "kernels/batch_norm.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/reference/batch_norm.h"
+#include "kernels/reference/elements.h"
+#include "kernels/running_statistics.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+
+namespace ringlet::test {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+std::vector<double> doubles_behind(std::vector<double> a, const std::vector<double>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+class BatchNormTest : public OperationTest {
+ protected:
+  template <class F>
+  void for_each_shape(F f) {
+    std::vector<Shape> shapes = bias_shapes();
+    shapes.push_back({1, 2, 20, 21});  // more than a part
+    for (const Shape& sample : shapes) {
+      for (const std::int64_t n : {1, 2, 15, 16, 17, 33}) {
+        const Shape shape = sample.with_batch(n);
+        if (shape.count() / shape[1] < 2) continue;  // one value has no variance
+        SCOPED_TRACE(shape.to_string());
+        f(shape);
+      }
+    }
+  }
+};
+
+/// A case in double, and its tensors in float: y = relu?(w h + b + residual?).
+struct Case {
+  Shape shape;
+  bool relu, residual;
+  std::vector<float> x, added, weight, bias, dy;
+  reference::Moments<double> moments;
+  std::vector<double> y;
+
+  Case(const Shape& the_shape, bool with_relu, bool with_residual)
+      : shape(the_shape),
+        relu(with_relu),
+        residual(with_residual),
+        x(random_floats(shape.count(), 1, -1, 3)),
+        added(random_floats(shape.count(), 2)),
+        weight(random_floats(shape[1], 3, 0.5F, 2)),
+        bias(random_floats(shape[1], 4)),
+        dy(random_floats(shape.count(), 5, -0.5F, 1)),
+        moments(reference::moments_of(shape, to_double(x))),
+        y(reference::batch_norm_forward(shape, moments, kEpsilon, to_double(weight),
+                                        to_double(bias), to_double(x))) {
+    for (std::size_t i = 0; i < y.size() && residual; ++i) y[i] += static_cast<double>(added[i]);
+    if (relu) y = reference::relu_forward(y);
+  }
+  std::vector<double> dz() const {
+    return relu ? reference::relu_backward(y, to_double(dy)) : to_double(dy);
+  }
+};
+
+TEST_P(BatchNormTest, Moments) {
+  for_each_shape([&](const Shape& shape) {
+    const auto x = random_floats(shape.count(), 1, -1, 3);
+    const auto expected = reference::moments_of(shape, to_double(x));
+    const Tensor moments = run([&](Device& device) {
+      Tensor result(device, {2, shape[1]});
+      batch_norm_moments(device.compute(), input(device, shape, x), result);
+      return result;
+    });
+    EXPECT_LE(relative_l2(read(moments), doubles_behind(expected.mean, expected.squares)), 3e-7);
+  });
+}
+
+// A sum of squares less the square of a sum would have no digit left.
+TEST_P(BatchNormTest, MomentsFarFromZero) {
+  const Shape shape{33, 3, 40, 31};
+  auto x = random_floats(shape.count(), 1, -1.7320508F, 1.7320508F);  // a deviation of 1
+  for (float& value : x) value += 1e4F;
+  const auto expected = reference::moments_of(shape, to_double(x));
+  const Tensor moments = run([&](Device& device) {
+    Tensor result(device, {2, shape[1]});
+    batch_norm_moments(device.compute(), input(device, shape, x), result);
+    return result;
+  });
+  const auto found = read(moments);
+  for (std::size_t c = 0; c < 3; ++c) {
+    EXPECT_NEAR(static_cast<double>(found[c]), expected.mean[c], 6e-4);  // a digit of f32
+    EXPECT_NEAR(static_cast<double>(found[3 + c]) / expected.squares[c], 1, 1e-6);
+  }
+}
+
+TEST_P(BatchNormTest, NothingHasNoMoments) {
+  const Tensor moments = run([&](Device& device) {
+    Tensor result = upload(device, {2, 3}, std::vector<float>(6, kNaN));
+    batch_norm_moments(device.compute(), Tensor(device, {0, 3, 2, 2}, DType::f32, layout()),
+                       result);
+    return result;
+  });
+  EXPECT_EQ(read(moments), std::vector<float>(6));
+}
+
+TEST_P(BatchNormTest, Forward) {
+  for (const bool relu : {false, true}) {
+    for (const bool residual : {false, true}) {
+      for_each_shape([&](const Shape& shape) {
+        const Case c(shape, relu, residual);
+        for (const bool at_once : {false, true}) {
+          const Tensor y = run([&](Device& device) {
+            const Tensor x = input(device, shape, c.x), added = input(device, shape, c.added);
+            const Tensor w = upload(device, {shape[1]}, c.weight);
+            const Tensor b = upload(device, {shape[1]}, c.bias);
+            Tensor result = output(device, shape), moments(device, {2, shape[1]});
+            const BatchNorm norm{.activation = relu ? Activation::relu : Activation::none,
+                                 .count = c.moments.count,
+                                 .x = x,
+                                 .statistics = moments,
+                                 .weight = w,
+                                 .bias = b};
+            const ConstView behind = residual ? ConstView(added.view()) : ConstView();
+            if (at_once) {
+              batch_norm_train_forward(device.compute(), norm, moments, behind, result);
+            } else {
+              batch_norm_moments(device.compute(), x, moments);
+              batch_norm_forward(device.compute(), norm, behind, result);
+            }
+            return result;
+          });
+          EXPECT_LE(relative_l2(read(y), c.y), 1e-6);
+          expect_padding_finite(y);
+        }
+      });
+    }
+  }
+}
+
+TEST_P(BatchNormTest, Backward) {
+  for (const bool relu : {false, true}) {
+    for (const bool residual : {false, true}) {
+      for_each_shape([&](const Shape& shape) {
+        const Case c(shape, relu, residual);
+        if (c.moments.count < 3) return;  // of two values, all of dx is rounding
+        const auto dz = c.dz();
+        const auto expected = reference::batch_norm_backward(
+            shape, c.moments, kEpsilon, to_double(c.weight), to_double(c.x), dz);
+        for (const float beta : kBetas) {
+          for (const bool at_once : {false, true}) {
+            const auto old = old_gradient(shape.count(), beta);
+            const Tensor dx = run([&](Device& device) {
+              Stream& stream = device.compute();
+              const Tensor x = input(device, shape, c.x), added = input(device, shape, c.added);
+              const Tensor w = upload(device, {shape[1]}, c.weight);
+              const Tensor b = upload(device, {shape[1]}, c.bias);
+              Tensor y = output(device, shape), moments(device, {2, shape[1]});
+              Tensor sums(device, {2, shape[1]}), result = old_tensor(device, shape, old, beta);
+              Tensor dy = gradient(device, shape, c.dy);
+              BatchNorm norm{.activation = relu ? Activation::relu : Activation::none,
+                             .count = c.moments.count,
+                             .x = x,
+                             .statistics = moments,
+                             .weight = w,
+                             .bias = b};
+              batch_norm_train_forward(stream, norm, moments,
+                                       residual ? ConstView(added.view()) : ConstView(), y);
+              const View rest = residual ? dy.view() : View();
+              const ConstView of_y = residual && relu ? ConstView(y.view()) : ConstView();
+              if (at_once) {
+                batch_norm_backward(stream, norm, of_y, dy, rest, sums, beta, result);
+              } else {
+                batch_norm_backward_sums(stream, norm, of_y, dy, rest, sums);
+                if (residual) norm.activation = Activation::none;
+                batch_norm_backward_data(stream, norm, dy, sums, beta, result);
+              }
+              EXPECT_LE(relative_l2(test::read(stream, sums),
+                                    doubles_behind(expected.bias, expected.weight)),
+                        2e-6);
+              EXPECT_LE(relative_l2(test::read(stream, dy), residual ? dz : to_double(c.dy)), 1e-7);
+              return result;
+            });
+            EXPECT_LE(relative_l2(read(dx), blended(beta, old, expected.dx)), 4e-6);
+            if (beta == 0) expect_padding_zero(dx);
+          }
+        }
+      });
+    }
+  }
+}
+
+TEST_P(BatchNormTest, BackwardThroughConstantStatistics) {
+  const Shape shape{17, 3, 5, 7};
+  const Case c(shape, true, false);
+  const auto expected = reference::batch_norm_backward(
+      shape, c.moments, kEpsilon, to_double(c.weight), to_double(c.x), c.dz(), true);
+  const Tensor dx = run([&](Device& device) {
+    const Tensor x = input(device, shape, c.x), w = upload(device, {3}, c.weight);
+    const Tensor b = upload(device, {3}, c.bias);
+    Tensor moments(device, {2, 3}), result = output(device, shape);
+    batch_norm_moments(device.compute(), x, moments);
+    const BatchNorm norm{.activation = Activation::relu,
+                         .count = c.moments.count,
+                         .x = x,
+                         .statistics = moments,
+                         .weight = w,
+                         .bias = b};
+    batch_norm_backward_data(device.compute(), norm, gradient(device, shape, c.dy), {}, 0, result);
+    return result;
+  });
+  EXPECT_LE(relative_l2(read(dx), expected.dx), 2e-6);
+  expect_padding_zero(dx);
+}
+
+TEST_P(BatchNormTest, WithoutWeightAndBias) {
+  const Shape shape{5, 3, 4, 4};
+  const auto x = random_floats(shape.count(), 1);
+  const auto moments = reference::moments_of(shape, to_double(x));
+  const Tensor y = run([&](Device& device) {
+    const Tensor from = input(device, shape, x);
+    Tensor result = output(device, shape), found(device, {2, 3});
+    const BatchNorm norm{.count = moments.count, .x = from, .statistics = found};
+    batch_norm_train_forward(device.compute(), norm, found, {}, result);
+    return result;
+  });
+  EXPECT_LE(relative_l2(read(y), reference::normalized(shape, moments, kEpsilon, to_double(x))),
+            1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, BatchNormTest, all_setups(), name_of);
+
+class NormNumbers : public OperationTest {};
+
+// Parts of a tensor, one of them empty, give the moments of the whole.
+TEST_P(NormNumbers, MomentsMerge) {
+  const Shape shape{30, 4, 3, 3};
+  const auto x = random_floats(shape.count(), 1, 5, 9);
+  const auto expected = reference::moments_of(shape, to_double(x));
+  const std::int64_t cuts[] = {0, 7, 7, 8, 30};
+  const Tensor merged = run([&](Device& device) {
+    Tensor parts(device, {4, 9}), result(device, {2, 4});
+    const View flat = parts.view().reshaped({36});
+    for (std::int64_t part = 0; part < 4; ++part) {
+      const std::int64_t first = cuts[part], n = cuts[part + 1] - first;
+      const std::vector<float> values(x.begin() + first * 36, x.begin() + (first + n) * 36);
+      batch_norm_moments(device.compute(), upload(device, {n, 4, 3, 3}, values),
+                         flat.slice(9 * part, 9 * part + 8).reshaped({2, 4}));
+      const auto samples = static_cast<float>(n);
+      copy_from_host(device.compute(), &samples, flat.slice(9 * part + 8, 9 * part + 9));
+    }
+    batch_norm_merge(device.compute(), parts, 9, result);
+    return result;
+  });
+  EXPECT_LE(relative_l2(read(merged), doubles_behind(expected.mean, expected.squares)), 3e-7);
+}
+
+// Two shards, of two and one micro-batches, against PyTorch's rule where that has an answer: with
+// equal statistics in both shards' places, the weights of the micro-batches are what is left.
+TEST_P(NormNumbers, RunningStatistics) {
+  const std::vector<float> first{1, 2, 6, 4}, second{3, 8, 2, 10};  // means, squares
+  const Tensor result = run([&](Device& device) {
+    Stream& stream = device.compute();
+    Tensor updates = upload(device, {14}, std::vector<float>(14)), running(device, {4});
+    const View layer = updates.view().slice(0, 7);
+    const Tensor a = upload(device, {2, 2}, first), b = upload(device, {2, 2}, second);
+    running_statistics_track(stream, {.count = 3, .share = 0.5, .so_far = 0.5, .batches = 1}, a,
+                             layer);
+    running_statistics_track(stream, {.count = 3, .share = 0.5, .so_far = 1, .batches = 2}, b,
+                             layer);
+    std::vector<std::int32_t> table;
+    for (const std::int32_t target : {0, 1, 2, 3, -2, -1, -1}) {
+      table.insert(table.end(), {target, 4});
+    }
+    for (int i = 0; i < 7; ++i) table.insert(table.end(), {i < 4 ? i : -1, 11});  // did not run
+    copy_from_host(stream, std::vector<float>{10, 20, 1, 1}.data(), running);
+    const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
+    running_statistics_commit(stream, updates, upload(device, {14, 2}, table), running, counter);
+    EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{7});
+    return running;
+  });
+  const auto found = read(result);
+  const double start[] = {10, 20, 1, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const double scale = i < 2 ? 1 : 0.5;  // squares / (3 - 1)
+    double expected = 0.9 * start[i] + 0.1 * scale * static_cast<double>(first[i]);
+    expected = 0.9 * expected + 0.1 * scale * static_cast<double>(second[i]);
+    EXPECT_NEAR(static_cast<double>(found[i]), expected, 1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, NormNumbers, nchw_setups(), name_of);
+
+}  // namespace
+}  // namespace ringlet::test
