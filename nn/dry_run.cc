@@ -1,5 +1,7 @@
 #include "nn/dry_run.h"
 
+#include "kernels/running_statistics.h"
+
 namespace ringlet::nn {
 
 DryRun::DryRun(const Registry& registry) : registry_(registry) {
@@ -13,6 +15,13 @@ DryRun::DryRun(const Registry& registry) : registry_(registry) {
     views_.push_back(buffer->value);
     buffer->value = external(buffer->shape, DType::f32, Layout::nchw);
   }
+  for (RunningStatistics* running : registry.running) {
+    views_.push_back(running->values);
+    views_.push_back(running->update);
+    const std::int64_t channels = running->mean.shape.count();
+    running->values = external({2, channels}, DType::f32, Layout::nchw);
+    running->update = external({running_update_size(channels)}, DType::f32, Layout::nchw);
+  }
 }
 
 DryRun::~DryRun() {
@@ -22,6 +31,10 @@ DryRun::~DryRun() {
     parameter->gradient = *view++;
   }
   for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
+  for (RunningStatistics* running : registry_.running) {
+    running->values = *view++;
+    running->update = *view++;
+  }
 }
 
 View DryRun::external(const Shape& shape, DType dtype, Layout layout) {

@@ -4,6 +4,7 @@
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "kernels/running_statistics.h"
 
 namespace ringlet::nn {
 
@@ -15,6 +16,8 @@ std::int64_t buffer_elements(const Registry& registry) {
   return std::max<std::int64_t>(elements, 1);
 }
 
+std::int64_t at_least_one(std::int64_t count) { return std::max<std::int64_t>(count, 1); }
+
 }  // namespace
 
 Parameters::Parameters(Device& device, const Registry& registry, const Plan& plan,
@@ -23,11 +26,15 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
       plan_(plan),
       values_(device, {plan.elements}),
       buffers_(device, {buffer_elements(registry)}),
+      counters_(device, {at_least_one(static_cast<std::int64_t>(registry.counters.size()))},
+                DType::i32),
+      running_places_(device, {at_least_one(plan.running_elements), 2}, DType::i32),
       device_(device) {
   Stream& stream = device.compute();
   Allocator& gradient_memory = gradients_from != nullptr ? *gradients_from : device;
   for (int i = 0; i < gradient_arenas; ++i) {
-    gradients_.emplace_back(gradient_memory, Shape{plan.elements + kStatistics});
+    gradients_.emplace_back(gradient_memory,
+                            Shape{plan.elements + kStatistics + plan.running_elements});
     fill(stream, 0, gradients_.back());
   }
   fill(stream, 0, values_);
@@ -37,6 +44,12 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
         values().slice(planned.begin, planned.end).reshaped(planned.shape);
   }
   if (gradient_arenas > 0) use_gradient_arena(0);
+  place_buffers();
+  place_running_statistics();
+}
+
+void Parameters::place_buffers() {
+  Stream& stream = device_.compute();
   std::int64_t begin = 0;
   for (StateBuffer* buffer : registry_.buffers) {
     const std::int64_t end = begin + buffer->shape.count();
@@ -44,6 +57,33 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     fill(stream, buffer->start, buffer->value);
     begin = end;
   }
+  fill(stream, 0, counters_);
+  for (std::size_t i = 0; i < registry_.counters.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    registry_.counters[i]->value = counters().slice(at, at + 1);
+  }
+}
+
+void Parameters::place_running_statistics() {
+  std::vector<std::int32_t> places;
+  for (RunningStatistics* running : registry_.running) {
+    const std::int64_t channels = running->mean.shape.count();
+    const auto begin = static_cast<std::int32_t>(running->mean.value.f32() - buffers().f32());
+    const auto counter = static_cast<std::int32_t>(running->batches.value.as<std::int32_t>() -
+                                                   counters().as<std::int32_t>());
+    running->values = buffers().slice(begin, begin + 2 * channels).reshaped({2, channels});
+    const auto scalars =
+        static_cast<std::int32_t>(places.size()) / 2 + static_cast<std::int32_t>(2 * channels);
+    for (std::int32_t i = 0; i < 2 * channels; ++i) {
+      places.insert(places.end(), {begin + i, scalars});
+    }
+    for (const std::int32_t target :
+         {-2 - counter, RunningPlace::kNothing, RunningPlace::kNothing}) {
+      places.insert(places.end(), {target, scalars});
+    }
+  }
+  places.resize(static_cast<std::size_t>(running_places_.shape().count()));
+  copy_from_host(device_.compute(), places.data(), running_places_);
 }
 
 void Parameters::initialize(std::uint64_t seed) {
@@ -56,6 +96,17 @@ void Parameters::initialize(std::uint64_t seed) {
   for (const StateBuffer* buffer : registry_.buffers) {
     fill(device_.compute(), buffer->start, buffer->value);
   }
+  fill(device_.compute(), 0, counters_);
+}
+
+View Parameters::running_updates(int arena) const {
+  const std::int64_t begin = plan_.elements + kStatistics;
+  return gradients(arena).slice(begin, begin + plan_.running_elements);
+}
+
+void Parameters::commit_running_statistics(Stream& stream) {
+  if (plan_.running_elements == 0) return;
+  running_statistics_commit(stream, running_updates(), running_places_, buffers_, counters_);
 }
 
 View Parameters::statistics(int arena) const {
@@ -67,6 +118,12 @@ void Parameters::use_gradient_arena(int arena) {
   for (const PlannedParameter& planned : plan_.parameters) {
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradient =
         flat.slice(planned.begin, planned.end).reshaped(planned.shape);
+  }
+  std::int64_t begin = plan_.elements + kStatistics;
+  for (RunningStatistics* running : registry_.running) {
+    const std::int64_t end = begin + running_update_size(running->mean.shape.count());
+    running->update = flat.slice(begin, end);
+    begin = end;
   }
 }
 

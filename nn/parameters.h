@@ -3,8 +3,8 @@
 // There is one arena of values, and one or more of gradients: exact mode keeps a gradient for each
 // level of its tree, a model that only predicts keeps none. Parameters lie in the order of the
 // plan. The gaps between them always hold zeros. Behind the last parameter each gradient arena has
-// a few statistics (loss, samples, wishes to stop), so that they travel with the last bucket at no
-// extra cost.
+// a few statistics (loss, samples, wishes to stop), and behind these what the step says of running
+// statistics. So they travel with the last bucket at no extra cost.
 #pragma once
 
 #include <cstdint>
@@ -35,22 +35,33 @@ class Parameters {
   const Registry& registry() const { return registry_; }
   /// All values, f32 [plan.elements].
   View values() const { return values_; }
-  /// A gradient arena, f32 [plan.elements + kStatistics].
+  /// A gradient arena, f32 [plan.elements + kStatistics + plan.running_elements].
   View gradients(int arena = 0) const { return gradients_.at(static_cast<std::size_t>(arena)); }
   /// The statistics behind the gradients, f32 [kStatistics].
   View statistics(int arena = 0) const;
+  /// Behind those the updates of running statistics, f32 [plan.running_elements].
+  View running_updates(int arena = 0) const;
+  /// Takes the updates of arena 0, summed over the world, into the running statistics.
+  void commit_running_statistics(Stream& stream);
   /// All buffers, f32 [their elements], at least one element.
   View buffers() const { return buffers_; }
-  /// Lets Parameter::gradient point into `arena` from now on.
+  /// All counters, i32 [their number], at least one element.
+  View counters() const { return counters_; }
+  /// Lets Parameter::gradient and RunningStatistics::update point into `arena` from now on.
   void use_gradient_arena(int arena);
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
 
  private:
+  void place_buffers();
+  void place_running_statistics();
+
   Registry registry_;
   Plan plan_;
   Tensor values_;
   std::vector<Tensor> gradients_;
   Tensor buffers_;
+  Tensor counters_;
+  Tensor running_places_;  // i32 [plan.running_elements, 2] (RunningPlace), at least one row
   Device& device_;
 };
 

@@ -1,5 +1,6 @@
 #include "nn/plan.h"
 
+#include "kernels/running_statistics.h"
 #include "nn/dry_run.h"
 #include "nn/tape.h"
 
@@ -69,6 +70,9 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
     plan.parameter_count += count;
   }
   plan.elements = aligned(plan.elements);
+  for (const RunningStatistics* running : registry.running) {
+    plan.running_elements += running_update_size(running->mean.shape.count());
+  }
   plan.activation_bytes = activations.high_water();
   return plan;
 }

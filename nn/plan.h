@@ -36,6 +36,7 @@ struct Plan {
   std::vector<PlannedParameter> parameters;  ///< in the order in which gradients become final
   std::int64_t elements = 0;                 ///< of an arena, gaps for alignment included
   std::int64_t parameter_count = 0;          ///< numbers that are learnt
+  std::int64_t running_elements = 0;         ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
   WorkTotals forward;
   WorkTotals backward;

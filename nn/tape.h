@@ -34,11 +34,21 @@
 
 namespace ringlet::nn {
 
+class CrossReplica;  // nn/cross_replica.h
+
 /// Is told that a parameter's gradient is final in this optimiser step. Implemented by train/.
 class ReadyListener {
  public:
   virtual ~ReadyListener() = default;
   virtual void gradient_ready(const Parameter& parameter) = 0;
+};
+
+/// What this micro-batch is of its shard's part in the step, for running statistics
+/// (kernels/running_statistics.h).
+struct BatchShare {
+  double share = 1;    ///< its samples, over those of the step in the world
+  double so_far = 1;   ///< those of the shard until now, its own too
+  double batches = 1;  ///< micro-batches of the shard until now
 };
 
 /// What operations may ask about the step that runs.
@@ -51,6 +61,9 @@ struct StepContext {
   /// absent. An operation that reads them there can be replayed for another batch.
   ConstView position = {};
   bool fuse = true;  ///< let neighbouring layers run as one operation (nn/layers/fusion.h)
+  BatchShare share = {};
+  /// The statistics of a batch are the world's, through this; null: its own. See cross_replica.h.
+  CrossReplica* world = nullptr;
 };
 
 /// Which part of an optimiser step a backward pass is (gradient accumulation).

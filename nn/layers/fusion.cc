@@ -3,6 +3,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "nn/layers/batch_norm2d.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
@@ -27,6 +28,10 @@ Variable rectified_convolution(Tape& tape, const Variable& x, Conv2d& conv, ReLU
 
 Variable rectified_linear(Tape& tape, const Variable& x, Linear& linear_layer, ReLU&) {
   return linear(x, linear_layer.weight(tape), linear_layer.bias(tape), Activation::relu);
+}
+
+Variable rectified_norm(Tape& tape, const Variable& x, BatchNorm2d& norm, ReLU&) {
+  return norm.forward(tape, x, {}, Activation::relu);
 }
 
 /// Whether `layer` is an L, not something derived from it, whose forward may be another.
@@ -58,6 +63,7 @@ constexpr Fused (*kPatterns[])(Tape&, const Variable&, std::span<const Child>) =
     run<pooled_convolution>,
     run<rectified_convolution>,
     run<rectified_linear>,
+    run<rectified_norm>,
 };
 
 }  // namespace

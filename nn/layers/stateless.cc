@@ -13,6 +13,12 @@ Variable AvgPool2d::forward(Tape&, const Variable& x) { return avg_pool2d(x, spe
 
 Variable MaxPool2d::forward(Tape&, const Variable& x) { return max_pool2d(x, spec_); }
 
+Variable AdaptiveAvgPool2d::forward(Tape&, const Variable& x) {
+  require(x.shape().rank() == 4, "AdaptiveAvgPool2d", "the input should be [N, C, H, W]");
+  const Extent2 all{static_cast<int>(x.shape()[2]), static_cast<int>(x.shape()[3])};
+  return avg_pool2d(x, {.kernel = all, .stride = all});
+}
+
 Variable Flatten::forward(Tape&, const Variable& x) {
   return x.reshaped({x.shape()[0], x.shape().count_per_sample()});
 }

@@ -32,6 +32,13 @@ class MaxPool2d : public Layer {
   Pool2dSpec spec_;
 };
 
+/// The average of each channel, [N, C, H, W] -> [N, C, 1, 1], for images of any size: PyTorch's
+/// AdaptiveAvgPool2d(1).
+class AdaptiveAvgPool2d : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
 /// [N, C, H, W] -> [N, C * H * W], in C, H, W order whatever the layout.
 class Flatten : public Layer {
  public:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "kernels/philox.h"
+#include "kernels/reference/batch_norm.h"
 #include "kernels/reference/bias.h"
 #include "kernels/reference/conv2d.h"
 #include "kernels/reference/elements.h"
@@ -12,9 +13,11 @@
 #include "kernels/reference/pool2d.h"
 #include "kernels/reference/softmax_cross_entropy.h"
 #include "nn/initializer.h"
+#include "nn/layers/batch_norm2d.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/residual.h"
+#include "nn/layers/residual_block.h"
 #include "nn/layers/stateless.h"
 
 namespace ringlet::nn {
@@ -47,6 +50,13 @@ struct Builder {
   void operator()(const MaxSpec& s) const { model.add<MaxPool2d>(name, s.spec); }
   void operator()(const FlattenSpec&) const { model.add<Flatten>(name); }
   void operator()(const DropSpec& s) const { model.add<Dropout>(name, s.probability); }
+  void operator()(const NormSpec& s) const { model.add<BatchNorm2d>(name, s.channels); }
+  void operator()(const GlobalAvgSpec&) const { model.add<AdaptiveAvgPool2d>(name); }
+  void operator()(const BlockSpec& s) const {
+    auto& block = model.add<ResidualBlock>(name, "bn", s.channels);
+    add_layers(block.body(), s.body);
+    add_layers(block.downsample(), s.downsample);
+  }
   void operator()(const ResidualSpec& s) const {
     auto& block = model.add<Residual>(name);
     add_layers(block.body(), s.body);
@@ -63,6 +73,13 @@ void add_layers(Sequential& model, const std::vector<NetLayer>& layers) {
 Doubles sum(Doubles a, const Doubles& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
   return a;
+}
+
+constexpr double kEpsilon = 1e-5;
+
+AvgSpec whole_image(const Shape& x) {
+  const Extent2 all{static_cast<int>(x[2]), static_cast<int>(x[3])};
+  return {{.kernel = all, .stride = all}};
 }
 
 Shape weight_shape(const ConvSpec& s) {
@@ -129,6 +146,22 @@ class Forward {
   Activation64 operator()(const DropSpec& s, const Activation64& x) const {
     if (!context_.training) return x;
     return {x.shape, reference::dropout(spec_of(s), x.shape.count_per_sample(), x.data)};
+  }
+  Activation64 operator()(const NormSpec&, const Activation64& x) const {
+    return {x.shape,
+            reference::batch_norm_forward(x.shape, reference::moments_of(x.shape, x.data), kEpsilon,
+                                          parameter("weight"), parameter("bias"), x.data)};
+  }
+  Activation64 operator()(const GlobalAvgSpec&, const Activation64& x) const {
+    return (*this)(whole_image(x.shape), x);
+  }
+  Activation64 operator()(const BlockSpec& s, const Activation64& x) {
+    const std::string block = name_;
+    const Activation64 y = run(s.body, x).back();
+    const Activation64 shortcut = run(s.downsample, x).back();
+    name_ = block + ".bn";
+    return (*this)(ReluSpec{},
+                   {y.shape, sum((*this)(NormSpec{s.channels}, y).data, shortcut.data)});
   }
   Activation64 operator()(const ResidualSpec& s, const Activation64& x) {
     const Activation64 y = run(s.body, x).back();
@@ -208,6 +241,29 @@ class BackwardPass {
   Doubles operator()(const DropSpec& s, const Activation64& x, const Activation64&,
                      const Doubles& dy) {
     return reference::dropout(forward_.spec_of(s), x.shape.count_per_sample(), dy);
+  }
+  Doubles operator()(const NormSpec&, const Activation64& x, const Activation64&,
+                     const Doubles& dy) {
+    auto gradient =
+        reference::batch_norm_backward(x.shape, reference::moments_of(x.shape, x.data), kEpsilon,
+                                       forward_.parameter("weight"), x.data, dy);
+    gradients_[name_ + ".weight"] = gradient.weight;
+    gradients_[name_ + ".bias"] = gradient.bias;
+    return gradient.dx;
+  }
+  Doubles operator()(const GlobalAvgSpec&, const Activation64& x, const Activation64& y,
+                     const Doubles& dy) {
+    return (*this)(whole_image(x.shape), x, y, dy);
+  }
+  Doubles operator()(const BlockSpec& s, const Activation64& x, const Activation64& y,
+                     const Doubles& dy) {
+    const std::string block = name_;
+    const Doubles dz = (*this)(ReluSpec{}, x, y, dy);
+    const auto body = forward_.run(s.body, x);
+    forward_.set_name(name_ = block + ".bn");
+    const Doubles through_norm = (*this)(NormSpec{s.channels}, body.back(), y, dz);
+    const Doubles through_body = run(s.body, body, through_norm);
+    return sum(through_body, run(s.downsample, forward_.run(s.downsample, x), dz));
   }
   Doubles operator()(const ResidualSpec& s, const Activation64& x, const Activation64&,
                      const Doubles& dy) {
@@ -330,7 +386,33 @@ std::vector<Net> test_nets() {
        {"block3",
         ResidualSpec{{{"block3.body.relu", ReluSpec{}}, {"block3.body.fc", LinearSpec{7, 7}}}, {}}},
        {"fc2", LinearSpec{7, 5}}}};
-  return {mlp, lenet_net(14), pooled, residual, varied};
+  // As resnet18 is built: a block that passes x on, and one that halves the image.
+  const Net normed{
+      "normed",
+      {1, 2, 7, 6},
+      {{"conv1", ConvSpec{2, 4, {3, 3}, {.padding = {1, 1}}, false}},
+       {"bn1", NormSpec{4}},
+       {"relu1", ReluSpec{}},
+       {"pool1", MaxSpec{{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}}},
+       {"block1", BlockSpec{{{"block1.conv1", ConvSpec{4, 4, {3, 3}, {.padding = {1, 1}}, false}},
+                             {"block1.bn1", NormSpec{4}},
+                             {"block1.relu", ReluSpec{}},
+                             {"block1.conv2", ConvSpec{4, 4, {3, 3}, {.padding = {1, 1}}, false}}},
+                            4,
+                            {}}},
+       {"block2",
+        BlockSpec{
+            {{"block2.conv1", ConvSpec{4, 6, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}}, false}},
+             {"block2.bn1", NormSpec{6}},
+             {"block2.relu", ReluSpec{}},
+             {"block2.conv2", ConvSpec{6, 6, {3, 3}, {.padding = {1, 1}}, false}}},
+            6,
+            {{"block2.downsample.0", ConvSpec{4, 6, {1, 1}, {.stride = {2, 2}}, false}},
+             {"block2.downsample.1", NormSpec{6}}}}},
+       {"avgpool", GlobalAvgSpec{}},
+       {"flatten", FlattenSpec{}},
+       {"fc", LinearSpec{6, 5}}}};
+  return {mlp, lenet_net(14), pooled, residual, normed, varied};
 }
 
 }  // namespace ringlet::nn

@@ -36,6 +36,10 @@ struct FlattenSpec {};
 struct DropSpec {
   float probability;
 };
+struct NormSpec {
+  int channels;
+};
+struct GlobalAvgSpec {};
 
 struct NetLayer;
 struct ResidualSpec {
@@ -43,10 +47,17 @@ struct ResidualSpec {
   std::vector<NetLayer> shortcut;
 };
 
+/// A ResidualBlock; its norm is "bn".
+struct BlockSpec {
+  std::vector<NetLayer> body;
+  int channels;
+  std::vector<NetLayer> downsample;
+};
+
 struct NetLayer {
   std::string name;  ///< with the names of the layers that it lies in: "block.body.conv"
-  std::variant<ConvSpec, LinearSpec, ReluSpec, AvgSpec, MaxSpec, FlattenSpec, DropSpec,
-               ResidualSpec>
+  std::variant<ConvSpec, LinearSpec, ReluSpec, AvgSpec, MaxSpec, FlattenSpec, DropSpec, NormSpec,
+               GlobalAvgSpec, ResidualSpec, BlockSpec>
       spec;
 };
 
@@ -58,7 +69,8 @@ struct Net {
 
 /// The nets that the tests go through: one without a convolution, lenet (for images of 14 x 14,
 /// small enough for naive loops), one of convolutions, ReLUs and average poolings, one of residual
-/// blocks, and last one with padding, stride, dilation, groups, maximum pooling and dropout.
+/// blocks, one of residual blocks with batch norm, and last one with padding, stride, dilation,
+/// groups, maximum pooling and dropout.
 std::vector<Net> test_nets();
 /// LeNet for images of `extent` x `extent`.
 Net lenet_net(int extent);
