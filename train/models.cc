@@ -3,6 +3,7 @@
 #include "kernels/error.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
+#include "nn/models/resnet.h"
 #include "train/options.h"
 
 namespace ringlet::train {
@@ -40,6 +41,20 @@ Recipe textbook() {
   return recipe;
 }
 
+/// What residual networks are trained with.
+Recipe residual() {
+  Recipe recipe = one_cycle();
+  recipe.epochs = 15;
+  return recipe;
+}
+
+Recipe deep_residual() {
+  Recipe recipe = residual();
+  recipe.batch_size = 64;
+  recipe.lr = 0.05;
+  return recipe;
+}
+
 struct Entry {
   const char* name;
   std::unique_ptr<nn::Layer> (*make)(const nn::ModelInput& input);
@@ -56,6 +71,15 @@ constexpr Entry kModels[] = {
      "weights N(0, 0.01^2), pixels / 255; it hardly moves in its first epoch"},
     {"mlp", nn::make_mlp, one_cycle,
      "three linear layers; weights and pixels as PyTorch's defaults and lenet's"},
+    {"resnet18", nn::make_resnet18, deep_residual,
+     "torchvision's residual network of 18 layers with batch norm, for photographs; its weights "
+     "load with --init"},
+    {"resnet34", nn::make_resnet34, deep_residual, "torchvision's of 34 layers"},
+    {"resnet50", nn::make_resnet50, deep_residual, "torchvision's of 50 layers"},
+    {"resnet18-cifar", nn::make_resnet18_cifar, residual,
+     "resnet18 for small images: a 3x3 convolution at its start, and no pooling behind it"},
+    {"resnet20", nn::make_resnet20, residual,
+     "He et al.'s residual network of 20 layers for CIFAR-10, shortcuts of their option B"},
 };
 
 const Entry& entry_of(std::string_view name) {

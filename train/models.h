@@ -13,7 +13,7 @@
 
 namespace ringlet::train {
 
-/// "lenet", "lenet-d2l", "mlp".
+/// "lenet", "lenet-d2l", "mlp", "resnet18" and so on.
 std::vector<std::string> model_names();
 
 /// One line on the model `name`; for --help.

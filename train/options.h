@@ -23,6 +23,12 @@ class Parameters;
 
 namespace ringlet::train {
 
+/// Whose batch it is that batch norm takes its statistics of.
+enum class BatchStatistics : std::uint8_t {
+  shard,  ///< of each forward pass: of a logical shard in exact mode, else of the replica's batch
+  world   ///< of all replicas together
+};
+
 /// What decides the numbers: two runs that agree here (and in data) learn the same, in exact mode
 /// bit for bit. Kept in state folders; a resumed run takes it from there.
 struct Recipe {
@@ -44,6 +50,7 @@ struct Recipe {
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
   DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
+  BatchStatistics batch_norm = BatchStatistics::shard;
 
   bool operator==(const Recipe&) const = default;
 };
@@ -97,6 +104,7 @@ struct Execution {
 struct Files {
   std::string data_dir;
   std::filesystem::path init;
+  bool replace_head = false;  ///< init may have a last layer of another size, which starts anew
   std::filesystem::path out;
   std::filesystem::path resume;
   std::filesystem::path metrics;      ///< besides out / "metrics.jsonl"

@@ -109,6 +109,8 @@ void check(const Recipe& recipe) {
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");
+  require(!recipe.exact || recipe.batch_norm == BatchStatistics::shard, "--batch-norm world",
+          "joins what --exact keeps apart, a shard at a time; leave one of them out");
 }
 
 std::int64_t largest_unit(const Partition& partition) {

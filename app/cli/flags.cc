@@ -225,6 +225,13 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
                                  "round the sums")
       ->check(one_of({"f32", "f16", "bf16"}))
       ->type_name("f32|f16|bf16");
+  app.add_option_function<std::string>(
+         "--batch-norm", [&flags](const std::string& value) { flags.recipe["batch_norm"] = value; },
+         "whose batch gives batch norm its mean and variance: of each replica's share (with "
+         "--exact of each shard), or of the whole world [shard]")
+      ->check(one_of({"shard", "world"}))
+      ->type_name("shard|world")
+      ->group(kRecipeGroup);
 }
 
 void add_replica_flags(CLI::App& app, RawFlags& flags) {

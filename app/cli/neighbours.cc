@@ -16,7 +16,7 @@ struct Neighbour {
 };
 
 constexpr std::string_view kGpus = "--device cuda --replicas N";
-constexpr std::string_view kNoLargeModel = "lenet, or a model of your own (docs/library.md)";
+constexpr std::string_view kNoLargeModel = "resnet18, or a model of your own (docs/library.md)";
 
 constexpr Neighbour kNeighbours[] = {
     // Devices, threads and processes.
@@ -69,6 +69,8 @@ constexpr Neighbour kNeighbours[] = {
     {"--random-seed", "--seed"},
     {"--fp16", "--grad-dtype f16"},
     {"--bf16", "--grad-dtype bf16"},
+    {"--sync-bn", "--batch-norm world"},
+    {"--sync-batch-norm", "--batch-norm world"},
     {"--bucket-cap-mb", "--bucket-kb"},
     {"--allreduce", "--sync"},
     {"--algorithm", "--sync"},
@@ -98,7 +100,7 @@ constexpr Neighbour kNeighbours[] = {
     // Values.
     {"gpu", "cuda"},
     {"nvidia", "cuda"},
-    {"resnet", kNoLargeModel},
+    {"resnet", "resnet18"},
     {"vgg", kNoLargeModel},
     {"alexnet", kNoLargeModel},
     {"vit", kNoLargeModel},

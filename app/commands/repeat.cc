@@ -32,12 +32,19 @@ std::string quoted(const std::string& word) {
 bool is_repeated(const CLI::Option& option) {
   // The run keeps these, or they were for its beginning. The first part of the run has written its
   // --trace, which nothing replaces unasked.
-  static const std::set<std::string> kOnce{"--model",          "--data",
-                                           "--data-dir",       "--synthetic-train",
-                                           "--synthetic-test", "--allow-empty-classes",
-                                           "--init",           "--out",
-                                           "--trace",          "--resume",
-                                           "--force",          "--config",
+  static const std::set<std::string> kOnce{"--model",
+                                           "--data",
+                                           "--data-dir",
+                                           "--synthetic-train",
+                                           "--synthetic-test",
+                                           "--allow-empty-classes",
+                                           "--init",
+                                           "--replace-head",
+                                           "--out",
+                                           "--trace",
+                                           "--resume",
+                                           "--force",
+                                           "--config",
                                            "--print-config"};
   return option.count() > 0 && option.get_group() != kRecipeGroup &&
          kOnce.count(option.get_name()) == 0;

@@ -65,8 +65,13 @@ std::string models_in_words() {
 void add_file_flags(CLI::App& app, RawFlags& flags) {
   train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
-  app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
-      ->type_name("FILE")
+  auto* init =
+      app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
+          ->type_name("FILE")
+          ->group(group);
+  app.add_flag("--replace-head", files.replace_head,
+               "let the last layer start anew where --init has one for other classes")
+      ->needs(init)
       ->group(group);
   app.add_option("--out", files.out,
                  "folder for the model, the states to resume from, metrics.jsonl and epochs.csv "

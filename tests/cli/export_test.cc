@@ -78,6 +78,28 @@ std::string name_of_model(const ::testing::TestParamInfo<std::string>& test) {
 INSTANTIATE_TEST_SUITE_P(Models, Export, ::testing::Values("lenet", "lenet-d2l", "mlp"),
                          name_of_model);
 
+// Batch norm by its running statistics, shortcuts, and the average of the whole image.
+TEST(ExportOfResidualNetworks, GivesOnnxRuntimeTheSameLogits) {
+  const TemporaryDirectory folder;
+  const auto path = [&folder](const char* name) { return (folder / name).string(); };
+  ASSERT_TRUE(succeeds(ringlet({"train", "--data", "synthetic", "--synthetic-train", "64",
+                                "--synthetic-test", "8", "--model", "resnet20", "--batch-size",
+                                "16", "--epochs", "1", "--out", path("run")})));
+  ASSERT_TRUE(
+      succeeds(ringlet({"export", "--checkpoint", path("run"), "--onnx", path("model.onnx")})));
+  std::vector<std::uint8_t> images = some_images();
+  images.resize(20 * 784);
+  const auto device = open_device(DeviceId{}, {});
+  train::Predictor predictor(*device, path("run/model.safetensors"));
+  write_values(path("images"), images);
+  write_values(path("logits"), predictor.logits(images));
+  const PythonOutcome run = run_python(python_with_tools(), "onnx_run.py",
+                                       {path("model.onnx"), path("images"), path("logits")});
+  if (run.lacks_a_module()) GTEST_SKIP() << run.output;
+  ASSERT_EQ(run.code, 0) << run.output;
+  EXPECT_LT(std::stod(run.output), 1e-4);
+}
+
 TEST(ExportCommand, NamesWhatIsWrong) {
   const TemporaryDirectory folder;
   const std::string out = (folder / "m.onnx").string();

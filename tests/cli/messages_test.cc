@@ -202,6 +202,7 @@ std::vector<Provocation> provocations() {
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
       usage_of_train({"--exact", "--grad-dtype", "bf16"}),
+      usage_of_train({"--exact", "--batch-norm", "world"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
       usage_of_train({"--transport", "nccl"}),
       usage_of_train({"--transport", "shm"}),
@@ -306,6 +307,10 @@ std::vector<Provocation> provocations() {
          return quick({"--init", "/dev/null"});
        }},
       weights("short"),
+      {1,
+       [](const Stage& stage) {
+         return ringlet(quick_train({"--init", stage.file("w.pth", "")}));
+       }},
       weights(std::string(16, '\xff')),
       weights(std::string(1, '\x7f') + std::string(7, '\0') + "{}"),
       weights(safetensors("[]")),

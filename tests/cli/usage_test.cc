@@ -114,8 +114,8 @@ const WrongLine kWrongLines[] = {
     {"OthersThatTheCommandLacks", {"devices", "--gpus", "2"}, {"'--gpus' is not known to"}},
     {"OthersDevice", {"train", "--device", "GPU:1"}, {"'GPU:1'", "did you mean cuda?"}},
     {"OthersModel",
-     {"train", "--model", "resnet50"},
-     {"'resnet50'", "did you mean lenet, or a model of your own (docs/library.md)?"}},
+     {"train", "--model", "vgg16"},
+     {"'vgg16'", "did you mean resnet18, or a model of your own (docs/library.md)?"}},
     {"OthersData", {"train", "--data", "mnist"}, {"the folder with MNIST's files?"}},
     {"OthersType", {"bench", "all-reduce", "--type", "float32"}, {"did you mean f32?"}},
     {"JsonOfNothing", {"--json", "devices"}, {"--json needs --version"}},
@@ -188,9 +188,11 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
 
 TEST(Help, GroupsFlagsAndGivesDefaults) {
   const Outcome outcome = ringlet({"train", "--help-all"});
-  EXPECT_TRUE(holds(outcome.out, {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n",
-                                  "\nSynchronisation:\n", "of each replica [1]\n",
-                                  "[fashion-mnist]", "[lenet, mlp: 0.1; lenet-d2l: 0.2]"}));
+  EXPECT_TRUE(
+      holds(outcome.out, {"\nModel and data:\n", "\nRecipe:\n", "\nReplicas:\n",
+                          "\nSynchronisation:\n", "of each replica [1]\n", "[fashion-mnist]",
+                          "[lenet, mlp, resnet18-cifar, resnet20: 0.1; lenet-d2l: 0.2;\n",
+                          "resnet18, resnet34, resnet50: 0.05]"}));
   for (const char* ugly : {"TEXT", "INT:", "FLOAT", "POSITIVE", "Excludes", "{false}"}) {
     EXPECT_EQ(outcome.out.find(ugly), std::string::npos) << ugly;
   }

@@ -45,6 +45,11 @@ std::vector<Case> cases() {
   all.push_back(all[1]);
   all.back().name = "bf16";
   all.back().options.recipe.grad_dtype = DType::bf16;
+  for (const auto statistics : {BatchStatistics::shard, BatchStatistics::world}) {
+    all.push_back(with(statistics == BatchStatistics::shard ? "norm" : "world_norm",
+                       normed(plain_options(2)), LayoutChoice::lanes));
+    all.back().options.recipe.batch_norm = statistics;
+  }
   all.push_back(all[1]);
   all.back().name = "watched";
   all.back().watched = true;

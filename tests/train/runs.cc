@@ -4,6 +4,11 @@
 #include <cmath>
 
 #include "data/memory_dataset.h"
+#include "nn/layers/batch_norm2d.h"
+#include "nn/layers/conv2d.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/residual_block.h"
+#include "nn/layers/stateless.h"
 #include "tests/oracle/formula_data.h"
 #include "tests/support/tensors.h"
 
@@ -50,6 +55,40 @@ TrainOptions exact_options(int replicas) {
   options.recipe.nesterov = true;
   options.recipe.weight_decay = 1e-3;
   options.recipe.schedule = ScheduleKind::one_cycle;
+  return options;
+}
+
+namespace {
+
+nn::Conv2dOptions conv(int in, int out, int stride = 1) {
+  return {.in_channels = in,
+          .out_channels = out,
+          .spec = {.stride = {stride, stride}, .padding = {1, 1}},
+          .bias = false};
+}
+
+/// A residual network of four channels for images of any size.
+std::unique_ptr<nn::Layer> make_normed(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::Conv2d>("conv1", conv(input.channels, 4, 2));
+  net->add<nn::BatchNorm2d>("bn1", 4);
+  net->add<nn::ReLU>("relu");
+  auto& block = net->add<nn::ResidualBlock>("block", "bn2", 4);
+  block.body().add<nn::Conv2d>("conv1", conv(4, 4));
+  block.body().add<nn::BatchNorm2d>("bn1", 4);
+  block.body().add<nn::ReLU>("relu");
+  block.body().add<nn::Conv2d>("conv2", conv(4, 4));
+  net->add<nn::AdaptiveAvgPool2d>("avgpool");
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::Linear>("fc", 4, input.classes);
+  return net;
+}
+
+}  // namespace
+
+TrainOptions normed(TrainOptions options) {
+  options.recipe.model = "normed";
+  options.make_model = make_normed;
   return options;
 }
 
@@ -117,6 +156,7 @@ std::string bytes_of(const HostState& state) {
   };
   append(state.values);
   append(state.buffers);
+  for (const std::int64_t count : state.counters) bytes += std::to_string(count) + " ";
   for (const HostArena& arena : state.optimizer) append(arena.tensors);
   return bytes;
 }

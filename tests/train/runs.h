@@ -28,6 +28,9 @@ TrainOptions plain_options(int replicas, const std::string& sync = "ring");
 /// The same in exact mode (strategy doubling), shuffled, with a one-cycle schedule and Nesterov.
 TrainOptions exact_options(int replicas);
 
+/// The same for a residual network with batch norm, of four channels: small enough for any test.
+TrainOptions normed(TrainOptions options);
+
 /// What a run reported and computed.
 struct Outcome {
   RunResult result;

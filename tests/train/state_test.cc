@@ -158,6 +158,26 @@ TEST(State, AnotherModelsIsRefused) {
                    {"model.safetensors", "conv1.weight", "fc3.bias"}));
 }
 
+TEST(State, AHeadForOtherClassesIsNamedOrReplaced) {
+  const auto seven = make_model("lenet", {.classes = 7});
+  const nn::Registry registry = nn::register_model(*seven);
+  const std::string file = testing::testdata("oracle/init.safetensors");
+  EXPECT_TRUE(says(testing::message_of<FileError>([&] { load_model(file, registry); }),
+                   {"init.safetensors", "fc2", "10 classes", "has 7", "--replace-head"}));
+  const HostState taken = load_model(file, registry, Head::replaced);
+  const auto whole = make_model("lenet", {});
+  const HostState all = load_model(file, nn::register_model(*whole));
+  for (std::size_t i = 0; i < taken.values.size(); ++i) {
+    const bool head = registry.parameters[i]->name.starts_with("fc2.");
+    EXPECT_EQ(taken.values[i], head ? std::vector<float>{} : all.values[i]);
+  }
+  const auto other = make_model("mlp", {.classes = 7});  // no head makes up for another model
+  const nn::Registry of_mlp = nn::register_model(*other);
+  EXPECT_TRUE(
+      says(testing::message_of<FileError>([&] { load_model(file, of_mlp, Head::replaced); }),
+           {"does not fit", "fc3.bias", "conv1.weight"}));
+}
+
 TEST(State, PyTorchsFilesAreTaken) {
   const Model model;
   const std::string file = testing::testdata("oracle/init.safetensors");
@@ -174,6 +194,11 @@ TEST(State, PyTorchsFilesAreTaken) {
   }
   write_safetensors(folder / "wrapped.safetensors", tensors);
   EXPECT_TRUE(bytes_of(load_model(folder / "wrapped.safetensors", model.registry())) ==
+              bytes_of(plain));
+
+  for (TensorToWrite& tensor : tensors) tensor.spec.name = "_orig_mod." + tensor.spec.name;
+  write_safetensors(folder / "compiled.safetensors", tensors);
+  EXPECT_TRUE(bytes_of(load_model(folder / "compiled.safetensors", model.registry())) ==
               bytes_of(plain));
 
   HostState weights = plain;  // and written again it is the same, in names and shapes

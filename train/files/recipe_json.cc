@@ -41,6 +41,12 @@ DType parse_grad_dtype(const std::string& name) {
   throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
 }
 
+BatchStatistics parse_batch_statistics(const std::string& name) {
+  if (name == "shard") return BatchStatistics::shard;
+  if (name == "world") return BatchStatistics::world;
+  throw std::runtime_error("'batch_norm' is not shard or world");
+}
+
 /// Throws std::runtime_error for a number that no run has. A Learner's state names no model, and
 /// its batch size and epochs are 0.
 void require_possible(const Recipe& recipe) {
@@ -69,6 +75,7 @@ nlohmann::json to_json(const Recipe& recipe) {
   json["grad_dtype"] = name_of(recipe.grad_dtype);
   // Left out for the default, so that states of SGD stay readable for older versions.
   if (recipe.optimizer != Recipe{}.optimizer) json["optimizer"] = recipe.optimizer;
+  if (recipe.batch_norm == BatchStatistics::world) json["batch_norm"] = "world";
   return json;
 }
 
@@ -80,6 +87,11 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
     if (json.contains("optimizer")) read_field(json, "optimizer", recipe.optimizer);
+    if (json.contains("batch_norm")) {
+      std::string statistics;
+      read_field(json, "batch_norm", statistics);
+      recipe.batch_norm = parse_batch_statistics(statistics);
+    }
     if (json.contains("grad_dtype")) {  // older runs know f32 alone
       std::string dtype;
       read_field(json, "grad_dtype", dtype);
@@ -93,7 +105,7 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   constexpr std::size_t kShown = 100;  // bytes of a name
   const nlohmann::json known = to_json(recipe);
   for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name) && name != "optimizer") {
+    if (!known.contains(name) && name != "optimizer" && name != "batch_norm") {
       throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
                       "; it is damaged, or another version's");
     }

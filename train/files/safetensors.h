@@ -55,6 +55,8 @@ class SafetensorsFile {
   /// In the order of their bytes in the file.
   const std::vector<Entry>& entries() const { return entries_; }
   bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// Null where there is no such tensor.
+  const Entry* find(std::string_view name) const;
   /// The values of an F32 tensor, row-major. Throws FileError for no such name or another dtype.
   std::span<const float> f32(std::string_view name) const;
   /// The values of an I64 tensor.
@@ -70,7 +72,6 @@ class SafetensorsFile {
   void match(std::span<const TensorSpec> expected, bool allow_surplus = false) const;
 
  private:
-  const Entry* find(std::string_view name) const;
   const Entry& require(std::string_view name, std::string_view dtype) const;
 
   std::filesystem::path path_;

@@ -1,5 +1,6 @@
 #include "train/files/state.h"
 
+#include <limits>
 #include <string>
 #include <system_error>
 
@@ -38,6 +39,7 @@ std::vector<TensorSpec> model_specs(const nn::Registry& registry) {
   std::vector<TensorSpec> specs;
   for (const auto* p : registry.parameters) specs.push_back({p->name, "F32", extents(p->shape)});
   for (const auto* b : registry.buffers) specs.push_back({b->name, "F32", extents(b->shape)});
+  for (const auto* c : registry.counters) specs.push_back({c->name, "I64", {}});
   return specs;
 }
 
@@ -65,6 +67,54 @@ std::vector<float> values_of(const SafetensorsFile& file, const std::string& nam
   return {values.begin(), values.end()};
 }
 
+/// Throws FileError for a number that training cannot count on from.
+std::int64_t count_of(const SafetensorsFile& file, const std::string& name) {
+  const std::int64_t count = file.i64(name).front();
+  if (0 <= count && count <= std::numeric_limits<std::int32_t>::max()) return count;
+  throw FileError(file.path().string() + ": '" + name + "' is " + std::to_string(count) +
+                  ", which no count of batches is; write it again without it");
+}
+
+/// PyTorch's own format is a program, which nobody should run to read weights.
+void require_no_pickle(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  for (const char* pickled : {".pth", ".pt", ".ckpt"}) {
+    if (extension != pickled) continue;
+    throw FileError(path.string() +
+                    " is a pickle by its name, which only PyTorch reads; write safetensors there: "
+                    "safetensors.torch.save_file(torch.load(FILE, weights_only=True), NEW)");
+  }
+}
+
+/// "fc.": the last layer's prefix, where all that the file's has other than the model's is the
+/// number of its outputs; else empty.
+std::string head_of_another_size(const SafetensorsFile& file, const nn::Registry& registry) {
+  if (registry.parameters.empty()) return {};
+  const std::string& last = registry.parameters.back()->name;
+  const std::string prefix = last.substr(0, last.rfind('.') + 1);
+  bool differs = false;
+  for (const auto* p : registry.parameters) {
+    if (prefix.empty() || !p->name.starts_with(prefix)) continue;
+    const SafetensorsFile::Entry* entry = file.find(p->name);
+    if (entry == nullptr || entry->spec.dtype != "F32") return {};
+    std::vector<std::int64_t> shape = extents(p->shape);
+    if (entry->spec.shape.size() != shape.size() || shape.empty()) return {};
+    differs = differs || entry->spec.shape[0] != shape[0];
+    shape[0] = entry->spec.shape[0];
+    if (entry->spec.shape != shape) return {};
+  }
+  return differs ? prefix : std::string();
+}
+
+[[noreturn]] void throw_other_head(const SafetensorsFile& file, const nn::Registry& registry,
+                                   const std::string& head) {
+  const nn::Parameter& last = *registry.parameters.back();
+  throw FileError(file.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
+                  ", is for " + std::to_string(file.find(last.name)->spec.shape[0]) +
+                  " classes, and the data has " + std::to_string(last.shape[0]) +
+                  "; to train, --replace-head takes all else and lets it start anew");
+}
+
 }  // namespace
 
 HostState download(Device& device, const nn::Parameters& parameters,
@@ -84,6 +134,11 @@ HostState download(Device& device, const nn::Parameters& parameters,
   for (const auto* b : parameters.registry().buffers) {
     state.buffers.push_back(to_host(stream, b->value));
   }
+  for (const auto* c : parameters.registry().counters) {
+    std::int32_t count = 0;
+    copy_to_host(stream, c->value, &count);
+    state.counters.push_back(count);
+  }
   return state;
 }
 
@@ -92,10 +147,15 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   Stream& stream = device.compute();
   const nn::Registry& registry = parameters.registry();
   for (std::size_t i = 0; i < state.values.size(); ++i) {
+    if (state.values[i].empty()) continue;  // the head, which starts anew
     copy_from_host(stream, state.values[i].data(), registry.parameters[i]->value);
   }
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
     copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
+  }
+  for (std::size_t i = 0; i < state.counters.size(); ++i) {
+    const auto count = static_cast<std::int32_t>(state.counters[i]);
+    copy_from_host(stream, &count, registry.counters[i]->value);
   }
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
@@ -110,21 +170,39 @@ void save_model(const fs::path& file, const nn::Registry& registry, const HostSt
                 const ModelInfo& info) {
   std::vector<TensorToWrite> tensors;
   const auto specs = model_specs(registry);
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    const bool is_value = i < state.values.size();
-    const auto& values = is_value ? state.values[i] : state.buffers[i - state.values.size()];
-    tensors.push_back({specs[i], values.data()});
-  }
+  const auto add = [&](const void* data) { tensors.push_back({specs[tensors.size()], data}); };
+  for (const auto& values : state.values) add(values.data());
+  for (const auto& values : state.buffers) add(values.data());
+  for (const std::int64_t& count : state.counters) add(&count);
   write_safetensors(file, tensors, to_metadata(info));
 }
 
-HostState load_model(const fs::path& path, const nn::Registry& registry) {
+HostState load_model(const fs::path& path, const nn::Registry& registry, Head head) {
+  require_no_pickle(path);
   SafetensorsFile file(path);
-  file.strip_prefix("module.");
-  file.match(model_specs(registry));
+  while (file.strip_prefix("module.") || file.strip_prefix("_orig_mod.")) {
+  }
+  const std::string other = head_of_another_size(file, registry);
+  const auto starts_anew = [&](const std::string& name) {
+    return !other.empty() && name.starts_with(other);
+  };
+  std::vector<TensorSpec> specs = model_specs(registry);
+  for (TensorSpec& spec : specs) {
+    if (starts_anew(spec.name)) spec = file.find(spec.name)->spec;
+  }
+  try {
+    file.match(specs);
+  } catch (const FileError&) {
+    file.match(model_specs(registry));  // names the head as well
+    throw;
+  }
+  if (!other.empty() && head == Head::as_in_file) throw_other_head(file, registry, other);
   HostState state;
-  for (const auto* p : registry.parameters) state.values.push_back(values_of(file, p->name));
+  for (const auto* p : registry.parameters) {
+    state.values.push_back(starts_anew(p->name) ? std::vector<float>{} : values_of(file, p->name));
+  }
   for (const auto* b : registry.buffers) state.buffers.push_back(values_of(file, b->name));
+  for (const auto* c : registry.counters) state.counters.push_back(count_of(file, c->name));
   return state;
 }
 

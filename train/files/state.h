@@ -35,6 +35,7 @@ struct HostArena {
 struct HostState {
   std::vector<std::vector<float>> values;
   std::vector<std::vector<float>> buffers;
+  std::vector<std::int64_t> counters;
   std::vector<HostArena> optimizer;  ///< empty: none (weights alone)
 };
 
@@ -53,9 +54,16 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
 /// Writes weights and buffers, and what the model is. Throws FileError.
 void save_model(const std::filesystem::path& file, const nn::Registry& registry,
                 const HostState& state, const ModelInfo& info);
-/// Reads weights and buffers, PyTorch's files too (a leading "module." is dropped), whatever they
-/// say of themselves. Throws one FileError that lists everything that does not fit.
-HostState load_model(const std::filesystem::path& file, const nn::Registry& registry);
+/// What is done with a model's last layer where the file has one of another size.
+enum class Head : std::uint8_t {
+  as_in_file,  ///< it must fit; the error names the head and --replace-head
+  replaced     ///< its values are left empty, which upload() passes over
+};
+/// Reads weights and buffers, PyTorch's files too (the prefixes "module." and "_orig_mod." of its
+/// wrappers are dropped), whatever they say of themselves. Throws one FileError that lists
+/// everything that does not fit.
+HostState load_model(const std::filesystem::path& file, const nn::Registry& registry,
+                     Head head = Head::as_in_file);
 
 /// Writes OUT/state as one folder. Throws FileError; the former state then stays.
 void save_state(const std::filesystem::path& out, const nn::Registry& registry,

@@ -17,8 +17,13 @@ nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& label
   return nn::softmax_cross_entropy(logits, labels);
 }
 
-/// A batch of zeros. With its labels, all class 0, it is a legal one.
-struct BlankBatch {
+nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
+  return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
+}
+
+}  // namespace
+
+struct Replica::BlankBatch {
   BlankBatch(Device& device, const nn::InputSpec& input, std::int64_t samples)
       : images(device, input.shape, DType::f32, input.layout),
         labels(device, {samples}, DType::i32) {
@@ -29,12 +34,6 @@ struct BlankBatch {
   Tensor images, labels;
   data::Batch batch;
 };
-
-nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
-  return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
-}
-
-}  // namespace
 
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
   return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
@@ -62,13 +61,29 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
 }
 
-void Replica::run_forward(const data::Batch& batch, bool training, ConstView position) {
+Replica::~Replica() = default;
+
+void Replica::share_statistics(nn::CrossReplica* world) {
+  world_ = world;
+  if (world == nullptr || stand_in_ != nullptr) return;
+  stand_in_ = std::make_unique<BlankBatch>(device_, input_of(spec_, 1), 1);
+  no_seed_ = Tensor(device_, {1});
+  fill(device_.compute(), 0, no_seed_);
+}
+
+/// Where nobody has samples, nobody runs the model.
+bool Replica::stands_in() const { return world_ != nullptr && world_->samples() > 0; }
+
+void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
+                          const nn::BatchShare& share) {
   tape_->begin({.training = training,
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
                 .first_sample = batch.request.begin,
                 .position = position,
-                .fuse = spec_.fuse});
+                .fuse = spec_.fuse,
+                .share = share,
+                .world = world_});
   const nn::InputSpec input = input_of(spec_, batch.n);
   const nn::Variable x = tape_->constant(View(batch.images, input.shape, DType::f32, input.layout));
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
@@ -77,9 +92,13 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
   loss_ = cross_entropy(logits_, labels_);
 }
 
-void Replica::forward(const data::Batch& batch, ConstView position) {
+void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share) {
   samples_ = batch.n;
-  if (batch.n > 0) run_forward(batch, true, position);
+  if (batch.n > 0) {
+    run_forward(batch, true, position, share);
+  } else if (stands_in()) {
+    run_forward(stand_in_->batch, true, position, {});
+  }
 }
 
 void Replica::add_loss_to(View sum) {
@@ -88,11 +107,11 @@ void Replica::add_loss_to(View sum) {
 
 void Replica::backward(const View& seed, const nn::BackwardOptions& options,
                        nn::ReadyListener* listener) {
-  if (samples_ == 0) {
+  if (samples_ == 0 && !stands_in()) {
     tape_->backward_of_nothing(options, listener);
     return;
   }
-  tape_->backward(loss_, seed, options, listener);
+  tape_->backward(loss_, samples_ == 0 ? no_seed_.view() : seed, options, listener);
 }
 
 void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {

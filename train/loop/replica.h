@@ -10,6 +10,7 @@
 
 #include "data/loader.h"
 #include "kernels/memory.h"
+#include "nn/cross_replica.h"
 #include "nn/layer.h"
 #include "nn/models/model.h"
 #include "nn/parameters.h"
@@ -42,16 +43,21 @@ class Replica {
  public:
   /// `gradients_from`: see nn::Parameters.
   Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr);
+  ~Replica();
 
   Device& device() { return device_; }
   nn::Parameters& parameters() { return *parameters_; }
   const nn::Plan& plan() const { return plan_; }
   nn::Tape& tape() { return *tape_; }
 
+  /// Lets batch norm see the world's batch from now on; null: its own again. `world` outlives the
+  /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
+  void share_statistics(nn::CrossReplica* world);
+
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
-  /// where it stands, as BatchSource::position() has it.
-  void forward(const data::Batch& batch, ConstView position = {});
+  /// where it stands, as BatchSource::position() has it. `share`: for running statistics.
+  void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {});
   /// sum (f32 [1]) += the last forward's loss.
   void add_loss_to(View sum);
   /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
@@ -69,7 +75,12 @@ class Replica {
   void evaluate(const data::Batch& batch, View loss, View counts);
 
  private:
-  void run_forward(const data::Batch& batch, bool training, ConstView position);
+  /// A batch of zeros. With its labels, all class 0, it is a legal one.
+  struct BlankBatch;
+
+  bool stands_in() const;
+  void run_forward(const data::Batch& batch, bool training, ConstView position,
+                   const nn::BatchShare& share = {});
 
   Device& device_;
   ReplicaSpec spec_;
@@ -83,6 +94,9 @@ class Replica {
   nn::Variable logits_;
   nn::Variable loss_;
   std::int64_t samples_ = 0;  // of the last forward
+  nn::CrossReplica* world_ = nullptr;
+  std::unique_ptr<BlankBatch> stand_in_;  // where batch norm sees the world's batch
+  Tensor no_seed_;                        // 0, for its backward
 };
 
 }  // namespace ringlet::train

@@ -36,16 +36,23 @@ TrainStepOptions step_options(const RunSetup& setup, DeviceKind device, int rank
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,
           .in_flight = setup.steps_in_flight,
-          .grad_norm = grad_norm};
+          .grad_norm = grad_norm,
+          .world_statistics = setup.options.recipe.batch_norm == BatchStatistics::world};
 }
 
-/// Where a rank's micro-batch `unit` of `units` stands.
-MicroBatch micro_batch(const Partition& partition, std::int64_t unit, std::int64_t units) {
+/// Where a rank's micro-batch `unit` of `units` in `step` stands.
+MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
+                       std::int64_t units) {
   const std::int64_t in_shard = unit % partition.accumulate;
+  std::int64_t world_samples = 0;
+  for (int rank = 0; rank < partition.ranks && !partition.exact; ++rank) {
+    world_samples += partition.unit(step, rank, unit).size();
+  }
   return {.shard = static_cast<int>(unit / partition.accumulate),
           .first_of_shard = in_shard == 0,
           .last_of_shard = in_shard == partition.accumulate - 1,
-          .last = unit + 1 == units};
+          .last = unit + 1 == units,
+          .world_samples = world_samples};
 }
 
 /// Samples of a rank's passes in any step, each number once.
@@ -122,11 +129,13 @@ void TrainLoop::load_start() {
   parameters.initialize(setup_.options.recipe.seed);
   if (communicator_.rank() == 0) {
     const nn::Registry& registry = parameters.registry();
+    const Files& files = setup_.options.files;
     if (setup_.resumed) {
       step_.upload_state(
           load_state(*setup_.resumed, registry, names_of(step_.optimizer().state())));
-    } else if (!setup_.options.files.init.empty()) {
-      step_.upload_state(load_model(setup_.options.files.init, registry));
+    } else if (!files.init.empty()) {
+      step_.upload_state(
+          load_model(files.init, registry, files.replace_head ? Head::replaced : Head::as_in_file));
     }
   }
   step_.broadcast_state();
@@ -187,7 +196,8 @@ void TrainLoop::compute_gradients() {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
   for (std::int64_t unit = 0; unit < units; ++unit) {
     const data::Batch& batch = next_batch();
-    step_.add(batch, micro_batch(setup_.partition, unit, units), batches_->position());
+    step_.add(batch, micro_batch(setup_.partition, progress_.step, unit, units),
+              batches_->position());
   }
   step_.finish_gradients();
 }
@@ -274,10 +284,14 @@ void TrainLoop::check_replicas() {
   const std::string after = " after step " + std::to_string(progress_.step);
   Stream& stream = device_.communication();
   device_.compute().synchronize();
-  communicator_.require_identical(stream, replica().parameters().values(), "parameters" + after);
+  const nn::Parameters& parameters = replica().parameters();
+  communicator_.require_identical(stream, parameters.values(), "parameters" + after);
   for (const StateArena& arena : optimizer().state()) {
     communicator_.require_identical(stream, arena.numbers, arena.name + after);
   }
+  if (parameters.registry().buffers.empty()) return;
+  communicator_.require_identical(stream, parameters.buffers(), "buffers" + after);
+  communicator_.require_identical(stream, parameters.counters(), "counters" + after);
 }
 
 void TrainLoop::end_epoch() {

@@ -45,7 +45,12 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       sync_(device, communicator, replica_.parameters(), tree_, options.sync),
       inputs_(device),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
-      grad_norm_(options.grad_norm || sync_.narrows()) {}
+      grad_norm_(options.grad_norm || sync_.narrows()) {
+  if (!options.world_statistics || communicator.size() == 1) return;
+  world_ =
+      std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
+  replica_.share_statistics(world_.get());
+}
 
 TrainStep::~TrainStep() {
   drain(device_.communication());
@@ -55,6 +60,7 @@ TrainStep::~TrainStep() {
 void TrainStep::rehearse(const Rehearsal& work) {
   Stream& compute = device_.compute();
   const Untraced compute_untraced(compute), communication_untraced(device_.communication());
+  replica_.share_statistics(nullptr);  // no collective yet
   for (const std::int64_t samples : work.training) {
     for (const bool accumulate : {false, true}) {
       if (accumulate && !work.accumulates) continue;
@@ -70,6 +76,9 @@ void TrainStep::rehearse(const Rehearsal& work) {
   fill(compute, 0, parameters.gradients());
   rehearse_update();
   sync_.rehearse();
+  if (!world_) return;
+  world_->rehearse();
+  replica_.share_statistics(world_.get());
 }
 
 /// With a gradient and rates of 0, and with the optimiser's state put back behind it.
@@ -83,6 +92,7 @@ void TrainStep::rehearse_update() {
     copy(compute, arena.numbers, kept.back());
   }
   optimizer_->step(rates);
+  replica_.parameters().commit_running_statistics(compute);  // of layers that did not run
   for (std::size_t i = 0; i < kept.size(); ++i) {
     copy(compute, kept[i], optimizer_->state()[i].numbers);
   }
@@ -91,6 +101,7 @@ void TrainStep::rehearse_update() {
 
 void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
                       bool stop_wished) {
+  world_samples_ = world_samples;
   inputs_.upload(rates, world_samples, own_samples, stop_wished);
 }
 
@@ -106,10 +117,16 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
     } else {
       fill(compute, 0, parameters.statistics(arena));
     }
+    if (parameters.plan().running_elements > 0) {
+      fill(compute, 0, parameters.running_updates(arena));
+    }
+    share_ = {0, 0, 0};
   }
+  count_share(batch.n);
+  if (world_) world_->begin(micro.world_samples, batch.n);
   {
     const PhaseTimer timer(phases_.forward);
-    replica_.forward(batch, position);
+    replica_.forward(batch, position, share_);
     replica_.add_loss_to(statistic(parameters, kLossSum, arena));
   }
   if (micro.last && !micro.first_of_shard) {
@@ -125,6 +142,13 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
     phases_.backward -= sync_.waited_seconds() - waited;
   }
   if (micro.last_of_shard && !micro.last) tree_.merge(compute, parameters, micro.shard);
+}
+
+void TrainStep::count_share(std::int64_t samples) {
+  if (samples == 0) return;  // no batch norm runs
+  share_.share = static_cast<double>(samples) / static_cast<double>(world_samples_);
+  share_.so_far += share_.share;
+  ++share_.batches;
 }
 
 void TrainStep::finish_gradients() {
@@ -144,6 +168,7 @@ void TrainStep::finish_gradients() {
 void TrainStep::update() {
   const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
   optimizer_->step(inputs_.rates());
+  replica_.parameters().commit_running_statistics(device_.compute());
 }
 
 void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters().statistics()); }
@@ -166,6 +191,7 @@ void TrainStep::broadcast_state() {
     communicator_.broadcast(stream, 0, arena.numbers, "optimiser state");
   }
   communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
+  communicator_.broadcast(stream, 0, parameters.counters(), "counters");
   stream.synchronize();
   communicator_.require_alive();
 }

@@ -6,7 +6,8 @@
 //                               gradients are summed over the ranks
 //   finish_gradients()          what is enqueued from here on reads the sums
 //   send_sums(), take_sums()    loss, samples and wishes of all ranks, on their way to the host
-//   update()                    the optimiser changes the parameters
+//   update()                    the optimiser changes the parameters; what the step says of running
+//                               statistics is taken into them
 //
 // update() may come before take_sums(), so that nothing waits for the host, or after it, so that a
 // broken loss is found first. Every rank makes the same steps.
@@ -24,6 +25,7 @@
 #include "train/loop/step_inputs.h"
 #include "train/optimizers/optimizer.h"
 #include "train/sync/gradient_sync.h"
+#include "train/sync/world_statistics.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {
@@ -34,6 +36,8 @@ struct TrainStepOptions {
   int shards = 1;                  ///< logical shards that this rank owns; 1 outside exact mode
   int in_flight = 0;               ///< send_sums() may be called so often more than take_sums()
   bool grad_norm = false;          ///< StepSums::grad_norm is wanted
+  /// Batch norm sees the world's batch: every add() of a rank meets one of each other.
+  bool world_statistics = false;
 };
 
 /// The work that a run will do.
@@ -50,6 +54,8 @@ struct MicroBatch {
   bool first_of_shard = true;
   bool last_of_shard = true;
   bool last = true;  ///< of this rank's step
+  /// Of all ranks' passes beside this one; asked for where batch norm sees the world's batch.
+  std::int64_t world_samples = 0;
 };
 
 /// Of a step, equal on all ranks.
@@ -107,6 +113,7 @@ class TrainStep {
 
  private:
   void rehearse_update();
+  void count_share(std::int64_t samples);
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -114,9 +121,12 @@ class TrainStep {
   std::unique_ptr<Optimizer> optimizer_;
   ShardTree tree_;
   GradientSync sync_;
+  std::unique_ptr<WorldStatistics> world_;  // null: batch norm sees its own batch
   StepInputs inputs_;
   Readback sums_;
   bool grad_norm_;
+  std::int64_t world_samples_ = 1;  // of the step
+  nn::BatchShare share_;            // of the micro-batch that runs
   PhaseSeconds phases_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "kernels/error.h"
 #include "kernels/pool2d.h"
+#include "nn/ops/batch_norm.h"
 #include "nn/ops/conv2d.h"
 #include "train/onnx/onnx.pb.h"
 
@@ -27,6 +28,13 @@ void add_attribute(onnx::Node& node, const std::string& name,
   attribute.set_name(name);
   attribute.set_type(onnx::Attribute::INTS);
   for (const std::int64_t value : values) attribute.add_ints(value);
+}
+
+void add_real_attribute(onnx::Node& node, const std::string& name, float value) {
+  onnx::Attribute& attribute = *node.add_attribute();
+  attribute.set_name(name);
+  attribute.set_type(onnx::Attribute::FLOAT);
+  attribute.set_f(value);
 }
 
 /// Rows before and after, columns before and after, in ONNX's order.
@@ -55,6 +63,7 @@ class GraphWriter {
   void relu(const Step& step) { add("Relu", step); }
   void average_pool(const Step& step);
   void max_pool(const Step& step) { pool("MaxPool", step); }
+  void normalization(const Step& step);
   void reshape(const Step& step);
   void sum(const Step& step) { add("Add", step); }
   void multiple(const Step& step);
@@ -74,6 +83,8 @@ class GraphWriter {
   void rename(const std::string& from, const std::string& to);
   std::string name_for(const Step& step);
   const std::string& name_of(int value, const Step& step);
+  /// `numbers` as a tensor with one extent, under a name that no other has.
+  std::string constant(const std::string& name, const std::vector<float>& numbers);
 
   const nn::RecordedGraph& recorded_;
   const HostState& weights_;
@@ -85,6 +96,7 @@ class GraphWriter {
 const GraphWriter::Row GraphWriter::kOperations[] = {
     {"add", &GraphWriter::sum},
     {"avg_pool2d", &GraphWriter::average_pool},
+    {"batch_norm", &GraphWriter::normalization},
     {"conv2d", &GraphWriter::convolution},
     {"linear", &GraphWriter::linear},
     {"max_pool2d", &GraphWriter::max_pool},
@@ -157,8 +169,43 @@ onnx::Node& GraphWriter::pool(const char* operation, const Step& step) {
 }
 
 void GraphWriter::average_pool(const Step& step) {
-  const bool counts = std::any_cast<const Pool2dSpec&>(step.spec).count_include_pad;
+  const auto& spec = std::any_cast<const Pool2dSpec&>(step.spec);
+  const Shape& image = shape_of(step.inputs.at(0));
+  if (spec.kernel.h == image[2] && spec.kernel.w == image[3] && spec.padding == Extent2{0, 0}) {
+    add("GlobalAveragePool", step);
+    return;
+  }
+  const bool counts = spec.count_include_pad;
   add_attribute(pool("AveragePool", step), "count_include_pad", counts ? 1 : 0);
+}
+
+/// By the running statistics, whatever the layer was trained with.
+void GraphWriter::normalization(const Step& step) {
+  const auto& [spec, activation, running] = std::any_cast<const nn::RecordedBatchNorm&>(step.spec);
+  const auto channels = static_cast<std::size_t>(running->mean.shape.count());
+  Step norm = step;
+  norm.inputs.resize(1);
+  onnx::Node& node = add("BatchNormalization", norm);
+  for (const int input : {1, 2}) {  // ONNX has no norm without them
+    const int value = step.inputs.at(static_cast<std::size_t>(input));
+    const bool weight = input == 1;
+    node.add_input(value != nn::RecordedGraph::kAbsent
+                       ? name_of(value, step)
+                       : constant(node.name() + (weight ? "/weight" : "/bias"),
+                                  std::vector<float>(channels, weight ? 1.0F : 0.0F)));
+  }
+  for (const nn::StateBuffer* buffer : {&running->mean, &running->variance}) {
+    node.add_input(
+        constant(buffer->name, weights_.buffers.at(static_cast<std::size_t>(buffer->id))));
+  }
+  add_real_attribute(node, "epsilon", spec.epsilon);
+  if (step.inputs.at(3) != nn::RecordedGraph::kAbsent) {
+    sum({.layer = step.layer,
+         .operation = "add",
+         .inputs = {step.output, step.inputs.at(3)},
+         .output = step.output});
+  }
+  rectify_if(activation, step);
 }
 
 /// Flatten where it is one; else Reshape, with the first extent left open: N may be any.
@@ -219,6 +266,14 @@ const std::string& GraphWriter::name_of(int value, const Step& step) {
   add_tensor(graph_, parameter->name, kOnnxFloat, extents)
       .set_raw_data(numbers.data(), numbers.size() * sizeof(float));
   return names_[value] = parameter->name;
+}
+
+std::string GraphWriter::constant(const std::string& name, const std::vector<float>& numbers) {
+  const int before = names_given_[name]++;
+  const std::string own = before == 0 ? name : name + "_" + std::to_string(before + 1);
+  add_tensor(graph_, own, kOnnxFloat, {static_cast<std::int64_t>(numbers.size())})
+      .set_raw_data(numbers.data(), numbers.size() * sizeof(float));
+  return own;
 }
 
 }  // namespace

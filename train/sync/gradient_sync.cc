@@ -28,7 +28,7 @@ BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted) {
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
   const std::int64_t first_kb =
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
-  const std::int64_t all = plan.elements + nn::Parameters::kStatistics;
+  const std::int64_t all = plan.elements + nn::Parameters::kStatistics + plan.running_elements;
   const bool narrow = options.grad_dtype != DType::f32;
   std::vector<Bucket> buckets;
   if (narrow) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});

@@ -3,17 +3,17 @@
 // The gradient arena is cut into buckets: ranges [begin, end) in the order in which gradients
 // become final. Each gradient that becomes final counts its bucket down. A full bucket is summed
 // over all ranks on the communication stream. Every rank starts its buckets in index order,
-// whatever the order in which they fill. The statistics (loss, samples, wishes to stop) travel in
-// the last bucket.
+// whatever the order in which they fill. The statistics (loss, samples, wishes to stop) and the
+// updates of running statistics (batch norm) travel in the last bucket.
 //
 //   compute        | backward fc2 | fc1 | conv2        | conv1        | wait     | update |
 //   communication                       | bucket 0 |   | bucket 1 |   | bucket 2 |
 //
 // Narrow gradients (grad_dtype f16 or bf16) travel as sixteen bits. On the communication stream a
 // bucket is cast into a wire buffer, summed there (in f32, rounded at each reduction, see
-// comm/all_reduce/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16) and
-// losses, so the statistics then stay f32. They travel first, in a bucket of their own, which is
-// full before the last backward pass begins.
+// comm/all_reduce/all_reduce.h) and cast back. Sixteen bits would ruin counts above 256 (bf16),
+// losses and running statistics, so these then stay f32. They travel first, in a bucket of their
+// own, which is full before the last backward pass begins.
 //
 // f16 ends at 65504 and still needs no loss scale: gradients are means already where they are
 // written (the seed of backward is 1 / samples of the world). Whoever reads the sums looks for

@@ -44,6 +44,12 @@ std::string batch_in_words(const StartReport& report) {
   const Recipe& recipe = report.options.recipe;
   if (recipe.accumulate > 1) text += fmt::format(", each in {} passes", recipe.accumulate);
   if (recipe.exact) text += fmt::format(", exact: {} shards in one tree", report.shards);
+  if (report.plan.running_elements > 0 && (shares.size() > 1 || recipe.exact)) {
+    text += fmt::format(", batch norm by {}", recipe.batch_norm == BatchStatistics::world
+                                                  ? "the world's batch"
+                                              : recipe.exact ? "shard"
+                                                             : "replica");
+  }
   return text;
 }
 
