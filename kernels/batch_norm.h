@@ -1,7 +1,8 @@
 // Batch normalisation of each channel (Ioffe and Szegedy, ICML 2015), with what mostly stands
 // behind it: the addition of a residual branch, and a ReLU.
 //
-//   h[n,c,...] = (x[n,c,...] - mean[c]) * r[c]         r[c] = 1 / sqrt(squares[c] / count + eps)
+//   r[c] = 1 / sqrt(squares[c] / count + epsilon)
+//   h[n,c,...] = (x[n,c,...] - mean[c]) * r[c]
 //   y[n,c,...] = act( w[c] * h[n,c,...] + b[c] + residual[n,c,...] )
 //
 // Statistics are f32 [2, C]: the means, and the sums of squared deviations from them over `count`
@@ -52,8 +53,8 @@ void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moment
 /// say which units live.
 void batch_norm_backward_sums(Stream& stream, const BatchNorm& norm, ConstView y, ConstView dy,
                               View dz, View sums);
-/// dx = beta * dx + (gradient).  With `sums` absent the statistics are constants. With
-/// norm.activation none, dy is dz; else the ReLU had no residual, and x says which units live.
+/// dx = beta * dx + (gradient). Where `sums` is absent, the statistics are constants. dy is dz if
+/// norm.activation is none; else the ReLU had no residual, and x says which units live.
 void batch_norm_backward_data(Stream& stream, const BatchNorm& norm, ConstView dy, ConstView sums,
                               float beta, View dx);
 /// Both at once, for dx of statistics of x itself.

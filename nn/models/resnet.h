@@ -1,6 +1,6 @@
 // Residual networks (He et al., CVPR 2016), with torchvision's names, layers and initialisation:
-// convolutions N(0, 2 / (K K O)), norms 1 and 0, PyTorch's default for the linear layer. torchvision
-// and PyTorch load their weights, and they load torchvision's.
+// convolutions N(0, 2 / (K K O)), norms 1 and 0, PyTorch's default for the linear layer. PyTorch
+// and torchvision load their weights, and they load torchvision's.
 //
 //   resnet18, 34, 50  7x7 convolution with stride 2, 3x3 maximum pooling with stride 2, four stages
 //                     of 64, 128, 256 and 512 channels (four times as many at the end of a block of
