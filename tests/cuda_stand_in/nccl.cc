@@ -63,7 +63,7 @@ struct Folders {
 struct ncclComm {
   fs::path folder;
   int size = 0, rank = 0;
-  std::atomic<bool> finalises = false, aborted = false;
+  std::atomic<bool> finalises = false, aborted = false, failed = false;
   std::atomic<int> in_flight = 0;  // groups on the stream, outside of graphs
   std::atomic<cudaStream_t> stream = nullptr;
   // Of the groups that have begun, which one thread at a time runs:
@@ -88,6 +88,7 @@ struct ncclComm {
     return true;
   }
   ncclResult_t state() const {
+    if (failed) return ncclInvalidUsage;
     if (!all_have("rank")) return ncclInProgress;
     if (!finalises) return ncclSuccess;
     if (in_flight > 0) cudaStreamQuery(stream);  // the stand-in's streams run where somebody asks
@@ -264,6 +265,10 @@ ncclResult_t enqueue(Group& made) {
   cudaStreamCaptureStatus status{};
   if (cudaStreamIsCapturing(made.stream, &status) != cudaSuccess) return ncclUnhandledCudaError;
   made.is_captured = status != cudaStreamCaptureStatusNone;
+  if (made.is_captured && std::getenv("RINGLET_STAND_IN_NCCL") != nullptr) {
+    made.comm->failed = true;  // for good
+    return ncclInvalidUsage;
+  }
   if (made.comm->aborted || made.comm->finalises) return ncclInvalidUsage;
   if (!made.is_captured) {
     made.comm->stream = made.stream;

@@ -11,9 +11,11 @@
 //
 // It says nothing of speed, of the compiled kernels, or of what the real libraries choose.
 //
-//   RINGLET_STAND_IN_GPUS=N          GPUs that are there; default 1
-//   RINGLET_STAND_IN_RELU=loses-nan  the libraries' ReLU makes 0 of NaN
-//   RINGLET_STAND_IN_NODES=FILE      for each graph that is instantiated, a line of its nodes
+//   RINGLET_STAND_IN_GPUS=N                GPUs that are there; default 1
+//   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
+//   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
+//   RINGLET_STAND_IN_NODES=FILE            for each graph that is instantiated, a line of nodes;
+//                                          a | before those that may run beside the one before them
 #pragma once
 
 #include <cuda_runtime_api.h>
