@@ -176,7 +176,10 @@ void write_nodes(const Nodes& nodes) {
   const char* file = std::getenv("RINGLET_STAND_IN_NODES");
   if (file == nullptr) return;
   std::ofstream out(file, std::ios::app);
-  for (std::size_t i = 0; i < nodes.size(); ++i) out << (i == 0 ? "" : " ") << nodes[i].name;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool beside = i > 0 && !nodes[i].after.contains(i - 1);
+    out << (i == 0 ? "" : " ") << (beside ? "|" : "") << nodes[i].name;
+  }
   out << "\n";
 }
 
@@ -284,8 +287,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!is_device(device)) return failed(cudaErrorInvalidDevice);
-  if (attribute != cudaDevAttrMultiProcessorCount) return failed(cudaErrorInvalidValue);
-  *value = 4;
+  if (attribute == cudaDevAttrMultiProcessorCount) {
+    *value = 4;
+  } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
+    *value = 9;
+  } else {
+    return failed(cudaErrorInvalidValue);
+  }
   return cudaSuccess;
 }
 

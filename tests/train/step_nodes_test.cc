@@ -31,5 +31,27 @@ TEST(StepNodes, OfLenetAreFew) {
   }
 }
 
+// Where both gradients of a layer are wanted, and are more than a few microseconds' work, that of
+// the weights runs beside that of the data: the second convolution's and the first linear layer's.
+TEST(StepNodes, OfLenetComputeWeightGradientsBesideDataGradients) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet-d2l";
+  options.recipe.batch_size = 256;
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.recipe.epochs = 3;  // the graph is launched twice: the stand-in runs it in two orders
+  Outcome outcome;
+  const NodesOfGraphs graphs =
+      nodes_of_graphs([&] { outcome = run(options, formula_splits(256)); });
+  ASSERT_EQ(graphs.size(), 1U);
+  std::vector<std::string> beside;
+  for (const std::string& node : graphs[0]) {
+    if (node.starts_with("|")) beside.push_back(node);
+  }
+  EXPECT_EQ(beside, (std::vector<std::string>{"|matmul", "|conv2d_backward_data"}));
+  options.execution.graph = false;  // one after the other
+  EXPECT_TRUE(bytes_of(outcome.state) == bytes_of(run(options, formula_splits(256)).state));
+}
+
 }  // namespace
 }  // namespace ringlet::train
