@@ -28,7 +28,7 @@ class Branch {
   static void join(Stream& stream);
 
  private:
-  Stream* stream_;  // null: all goes one after the other
+  [[maybe_unused]] Stream* stream_;  // null: all goes one after the other
 };
 
 }  // namespace ringlet
