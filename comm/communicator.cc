@@ -144,6 +144,13 @@ void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::str
   });
 }
 
+void Communicator::graph_launched(Stream& stream, std::int64_t bytes, std::string_view name) {
+  stream.run([this, &stream, bytes, name] {
+    collective(stream, CollectiveKind::all_reduce, bytes, name,
+               [this] { transport_.captures()->graph_launched(); });
+  });
+}
+
 void Communicator::barrier(Stream& stream, std::string_view name) {
   host_collective(stream, CollectiveKind::barrier, 0, name,
                   [this](Stream& host) { comm::barrier(transport_, host); });

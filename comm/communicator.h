@@ -98,6 +98,10 @@ class Communicator {
   /// host's is copied there to be hashed, a piece at a time.
   void require_identical(Stream& stream, ConstView data, std::string_view name);
 
+  /// To be called after a launch, elsewhere, of a graph that holds collectives of this communicator
+  /// with so many `bytes`, when `stream` waits for its end. Only where transport().captures().
+  void graph_launched(Stream& stream, std::int64_t bytes, std::string_view name);
+
   /// Notes what the replica does now, for time-out messages. `what` is a string literal. Any
   /// thread, cheap.
   void set_activity(const char* what) { transport_.recorder().set_activity(what); }

@@ -27,6 +27,7 @@
 #include <string>
 
 #include "comm/all_reduce/cost_model.h"
+#include "comm/captures.h"
 #include "comm/errors.h"
 #include "comm/peer_access.h"
 #include "comm/report/flight_recorder.h"
@@ -121,6 +122,11 @@ class Transport {
   virtual CollectiveEngine* engine() { return nullptr; }
   /// Other ranks' memory, where every rank of the world is in reach; else null.
   virtual PeerAccess* peer_access() { return nullptr; }
+
+  /// Where graphs may hold the transport's calls, on every rank alike; else null.
+  virtual Captures* captures() { return nullptr; }
+  /// Why they may not although that was wished for; "" where it was not.
+  virtual std::string why_no_captures() const { return {}; }
 
   /// The allocator for data of `device` that collectives shall work on in place. It gives memory
   /// that the other ranks reach; where they reach any memory, it is the device itself. Such memory

@@ -49,6 +49,17 @@ TrainStepOptions step_options(DeviceKind device, const LearnerOptions& options) 
           .make_optimizer = options.make_optimizer};
 }
 
+/// All passes that a learner may make.
+Rehearsal rehearsal_of(const LearnerOptions& options) {
+  std::vector<std::int64_t> batches{options.max_batch};
+  for (const std::int64_t samples : options.other_batches) {
+    require(samples > 0 && samples <= options.max_batch, "Learner",
+            "LearnerOptions::other_batches are of 1 to max_batch samples");
+    batches.push_back(samples);
+  }
+  return {.training = batches, .evaluation = batches, .accumulates = true};
+}
+
 void require_optimizer(const SavedState& saved, const std::string& wanted) {
   if (saved.recipe.optimizer == wanted) return;
   throw FileError(fmt::format("{} is a state of the optimiser '{}', not of '{}'",
@@ -82,6 +93,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
       loss_(device, {1}),
       counts_(device, {2 * options.input.classes}, DType::i32),
       exceptions_(std::uncaught_exceptions()) {
+  step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
@@ -30,7 +31,10 @@ namespace ringlet::train {
 struct LearnerOptions {
   nn::ModelInput input{};       ///< what the model is made for
   std::int64_t max_batch = 64;  ///< samples of this rank's largest batch
-  std::uint64_t seed = 1;       ///< of the weights and of dropout
+  /// Samples of its other batches, as far as they are known. GPUs rehearse them before the first
+  /// collective (TrainStep::rehearse_together()). With threads over NCCL, name them all.
+  std::vector<std::int64_t> other_batches{};
+  std::uint64_t seed = 1;  ///< of the weights and of dropout
   bool nesterov = false;
   double weight_decay = 0;
   std::int64_t bucket_kb = -1;        ///< see bucket_sizes()
@@ -44,7 +48,9 @@ struct LearnerOptions {
 class Learner {
  public:
   /// The weights start as the model's initialisers say, alike on every rank; there is no need to
-  /// send them around. Device and communicator must outlive the learner.
+  /// send them around. Device and communicator must outlive the learner. Collective: where several
+  /// ranks have GPUs, they rehearse, and all of them meet here. Throws ContractError for a size in
+  /// `other_batches` that is not from 1 to max_batch.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
           const LearnerOptions& options);
   /// Collective, but not where an exception ends the learner.

@@ -87,8 +87,10 @@ struct Execution {
   /// Compare the replicas, by a hash of each, every so many steps as well; 0: never. Without it, or
   /// below 0: after the first step, at the end of each epoch and before a state is saved.
   int check_replicas = -1;
-  double comm_timeout = 60;    ///< seconds
-  bool graph = true;           ///< CUDA: replay the step of a single replica as one captured graph
+  double comm_timeout = 60;  ///< seconds
+  /// CUDA: replay whole steps as captured graphs: of a single replica, and over NCCL where each has
+  /// a process of its own.
+  bool graph = true;
   bool tf32 = false;           ///< CUDA: see DeviceOptions
   bool deterministic = false;  ///< CUDA: see DeviceOptions
   bool autotune = false;       ///< CUDA: see DeviceOptions

@@ -75,7 +75,9 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
       const TraceWriter::Recording recording(trace, rank, *device);
       comm::Transport& host = group.transport(rank);
       host.set_timeout(execution.comm_timeout);
-      const auto over_nccl = nccl ? nccl->join(host, device->communication()) : nullptr;
+      const bool wants_captures = execution.graph && group.replicas() == 1;
+      const auto over_nccl =
+          nccl ? nccl->join(host, device->communication(), wants_captures) : nullptr;
       try {
         comm::Communicator communicator(over_nccl ? *over_nccl : host, options);
         body(*device, communicator);

@@ -286,7 +286,8 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags) {
                "time the library's kernels for each shape and take the fastest")
       ->group(group);
   app.add_option("--graph", flags.graph,
-                 "with one replica: launch a whole step at once, as a CUDA graph")
+                 "with one replica, or over NCCL with one in each process: launch a whole step at "
+                 "once, as a CUDA graph")
       ->check(one_of({"on", "off"}))
       ->type_name("on|off")
       ->capture_default_str()

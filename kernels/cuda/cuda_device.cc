@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
@@ -25,6 +27,12 @@ int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
   return value;
+}
+
+/// Never tried on a GPU: this turns it off, should it make trouble.
+bool wants_early_launches() {
+  const char* said = std::getenv("RINGLET_EARLY_LAUNCHES");  // NOLINT(concurrency-mt-unsafe)
+  return said == nullptr || std::string_view(said) != "off";
 }
 
 /// Lets `device` read and write the memory of GPU `other`; false where that is not possible.
@@ -64,6 +72,8 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
     : Stream(device, name),
       handle_(make_stream(device.id().index)),
       multiprocessors_(attribute(cudaDevAttrMultiProcessorCount, device.id().index)),
+      early_launches_(wants_early_launches() &&
+                      attribute(cudaDevAttrComputeCapabilityMajor, device.id().index) >= 9),
       tf32_(options.tf32),
       deterministic_(options.deterministic),
       autotune_(options.autotune) {}
@@ -71,6 +81,7 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
 CudaStream::~CudaStream() {
   cudaSetDevice(device().id().index);
   cudaStreamSynchronize(handle_);  // its work may use what goes now; an error was thrown before
+  side_.reset();
   libraries_.reset();
   workspaces_.clear();
   tickets_.clear();
@@ -79,10 +90,15 @@ CudaStream::~CudaStream() {
 
 cudaStream_t CudaStream::handle() const {
   make_current(device().id().index);
-  return handle_;
+  return aside_ ? side_->handle : handle_;
 }
 
 void* CudaStream::workspace(std::int64_t bytes) {
+  if (aside_) {  // never grown: the eager step before the capture has asked for no more
+    require(bytes <= side_->workspaces.back().bytes(), "CudaStream::workspace",
+            "a captured step must not ask for more than the eager one before it");
+    return side_->workspaces.back().data();
+  }
   // Outgrown blocks stay: kernels under way use them, and captured graphs may for ever.
   if (workspaces_.empty() || bytes > workspaces_.back().bytes()) {
     workspaces_.emplace_back(device(), bytes);
@@ -136,12 +152,20 @@ void CudaStream::synchronize() {
 }
 
 void CudaStream::begin_capture() {
+  const std::int64_t bytes = workspaces_.empty() ? 1 : workspaces_.back().bytes();
+  if (!side_) side_ = std::make_unique<Side>(device().id().index);
+  if (side_->workspaces.empty() || bytes > side_->workspaces.back().bytes()) {
+    side_->workspaces.emplace_back(device(), bytes);  // outgrown ones stay, as workspaces_ do
+  }
   // Thread-local: other replicas' threads go on allocating and launching meanwhile.
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
+  captures_ = true;
 }
 
 std::unique_ptr<Graph> CudaStream::end_capture() {
+  captures_ = branched_ = false;
+  if (aside_) go_aside(false);
   cudaGraph_t captured = nullptr;
   check_cuda(cudaStreamEndCapture(handle(), &captured), "cudaStreamEndCapture");
   cudaGraphExec_t executable = nullptr;
@@ -149,6 +173,39 @@ std::unique_ptr<Graph> CudaStream::end_capture() {
   cudaGraphDestroy(captured);
   check_cuda(result, "cudaGraphInstantiate");
   return std::make_unique<CudaGraph>(executable);
+}
+
+CudaStream::Side::Side(int device) : handle(make_stream(device)), forks(device), joins(device) {}
+
+CudaStream::Side::~Side() { cudaStreamDestroy(handle); }
+
+/// cuDNN's handle knows the stream; all others are told at each launch.
+void CudaStream::go_aside(bool aside) {
+  aside_ = aside;
+  if (libraries_) libraries_->follow_stream();
+}
+
+bool CudaStream::begin_branch() {
+  if (!captures_ || aside_ || branched_) return false;
+  record(side_->forks);
+  go_aside(true);
+  wait(side_->forks);
+  branched_ = true;
+  return true;
+}
+
+void CudaStream::end_branch() noexcept {
+  try {
+    record(side_->joins);
+    go_aside(false);
+  } catch (...) {  // the capture is broken: its end says so, and goes back
+  }
+}
+
+void CudaStream::join_branch() {
+  if (!branched_) return;
+  wait(side_->joins);
+  branched_ = false;
 }
 
 void CudaStream::launch(Graph& graph) {

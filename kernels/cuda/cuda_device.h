@@ -67,6 +67,11 @@ class CudaStream : public Stream {
   /// The CUDA stream. Makes its device the current one of the calling thread, as launches need.
   CUstream_st* handle() const;
   int multiprocessors() const { return multiprocessors_; }
+  /// Whether a grid of so many blocks is launched before the kernel in front of it has ended
+  /// (cuda_grid.cuh): one that leaves that kernel room, from compute capability 9.0 on.
+  bool launches_early(std::int64_t blocks) const {
+    return early_launches_ && blocks <= multiprocessors_;
+  }
   bool tf32() const { return tf32_; }
   bool deterministic() const { return deterministic_; }
   bool autotune() const { return autotune_; }
@@ -96,6 +101,12 @@ class CudaStream : public Stream {
   std::unique_ptr<Graph> end_capture() override;
   void launch(Graph& graph) override;
 
+  /// See branch.h. begin_branch() is false, and does nothing, where the stream is not captured, or
+  /// is in a branch already.
+  bool begin_branch();
+  void end_branch() noexcept;
+  void join_branch();
+
  protected:
   void launch_record(CudaEvent& event, std::uint64_t record);
   void launch_wait(const CudaEvent& event, std::uint64_t record);
@@ -103,12 +114,29 @@ class CudaStream : public Stream {
  private:
   CUstream_st* handle_ = nullptr;
   int multiprocessors_ = 0;
+  bool early_launches_ = false;
   bool tf32_;
   bool deterministic_;
   bool autotune_;
   std::unique_ptr<CudaLibraries> libraries_;
   std::vector<Buffer> workspaces_;  // the last one is in use
   std::vector<Buffer> tickets_;     // the same
+
+  /// Where a branch's work goes.
+  struct Side {
+    explicit Side(int device);
+    ~Side();
+    Side(const Side&) = delete;
+    Side& operator=(const Side&) = delete;
+    CUstream_st* handle;
+    CudaEvent forks, joins;
+    std::vector<Buffer> workspaces;  // the last one is in use
+  };
+  void go_aside(bool aside);
+  std::unique_ptr<Side> side_;  // made by the first capture
+  bool captures_ = false;
+  bool aside_ = false;     // in a branch
+  bool branched_ = false;  // since the last join_branch()
 };
 
 /// A CUDA stream that is launched to from a host thread of its own.

@@ -1,8 +1,16 @@
 // What launches the kernels of kernels/grid/ on a GPU.
+//
+// A small grid is launched early ("programmatic dependent launch"): while the kernel before it in
+// the stream runs, its blocks come to await_inputs() and wait there until that kernel has ended and
+// all that it wrote can be read. So the time that a launch takes is hidden. Every kernel here calls
+// await_inputs() before it reads or writes anything, and so never ends before the one before it;
+// what is launched behind it, of a library's say, may rely on that.
+// CudaStream::launches_early() says which; RINGLET_EARLY_LAUNCHES=off: none.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <nv/target>
 
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
@@ -21,17 +29,27 @@ __device__ inline std::int64_t grid_first() {
 }
 __device__ inline std::int64_t grid_stride() { return std::int64_t{gridDim.x} * kBlockThreads; }
 
+/// To be called by every thread of every kernel, first of all.
+__device__ inline void await_inputs() {
+  // The first call lets the next kernel's blocks come, and wait. The second returns at once where
+  // the launch was not early.
+  NV_IF_TARGET(NV_PROVIDES_SM_90,
+               (cudaTriggerProgrammaticLaunchCompletion(); cudaGridDependencySynchronize();))
+}
+
 // The loops below mostly turn once or twice: unrolled, they would begin with a division for the
 // number of turns.
 
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_kernel(std::int64_t n, F f) {
+  await_inputs();
 #pragma unroll 1
   for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f(i);
 }
 
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64_t n, F f) {
+  await_inputs();
   const std::int64_t packs = n / grid::kPack;
 #pragma unroll 1
   for (std::int64_t i = grid_first(); i < packs; i += grid_stride()) {
@@ -46,6 +64,7 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64
 /// The same one element at a time, for memory that is not aligned as packs need it.
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int64_t n, F f) {
+  await_inputs();
 #pragma unroll 1
   for (std::int64_t i = grid_first(); i < n; i += grid_stride()) f.template apply<1>(i);
 }
@@ -62,6 +81,7 @@ __device__ void run_phases(const Program& program, const grid::Place& place,
 
 template <class Program>
 __global__ void __launch_bounds__(Program::kThreads) blocks_kernel(Program program) {
+  await_inputs();
   __shared__ typename Program::Shared shared;
   run_phases(program, {blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)}, shared);
 }
@@ -85,6 +105,7 @@ __device__ inline bool last_of_team(unsigned* ticket, unsigned team_size) {
 template <class Program>
 __global__ void __launch_bounds__(Program::kThreads)
     teams_kernel(unsigned* tickets, Program program) {
+  await_inputs();
   __shared__ typename Program::Shared shared;
   const grid::Place place{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
   run_phases(program, place, shared);
@@ -110,8 +131,7 @@ class CudaGrid {
   template <class F>
   void for_each(const char* name, std::int64_t n, const F& f) {
     if (n == 0) return;
-    for_each_kernel<<<blocks_for(n), kBlockThreads, 0, stream_.handle()>>>(n, f);
-    check_launch(name);
+    launch(name, for_each_kernel<F>, blocks_for(n), kBlockThreads, n, f);
   }
 
   template <class F>
@@ -119,27 +139,23 @@ class CudaGrid {
     if (n == 0) return;
     if (f.takes_packs()) {
       const std::int64_t threads = (n + grid::kPack - 1) / grid::kPack;
-      for_each_pack_kernel<<<blocks_for(threads), kBlockThreads, 0, stream_.handle()>>>(n, f);
+      launch(name, for_each_pack_kernel<F>, blocks_for(threads), kBlockThreads, n, f);
     } else {
-      for_each_single_kernel<<<blocks_for(n), kBlockThreads, 0, stream_.handle()>>>(n, f);
+      launch(name, for_each_single_kernel<F>, blocks_for(n), kBlockThreads, n, f);
     }
-    check_launch(name);
   }
 
   template <class Program>
   void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
-    blocks_kernel<<<static_cast<unsigned>(blocks), Program::kThreads, 0, stream_.handle()>>>(
-        program);
-    check_launch(name);
+    launch(name, blocks_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, program);
   }
 
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     const auto blocks = static_cast<unsigned>(teams * program.team_size.divisor());
     unsigned* tickets = stream_.tickets(teams);
-    teams_kernel<<<blocks, Program::kThreads, 0, stream_.handle()>>>(tickets, program);
-    check_launch(name);
+    launch(name, teams_kernel<Program>, blocks, Program::kThreads, tickets, program);
   }
 
   std::int64_t blocks_to_fill() const {
@@ -152,6 +168,21 @@ class CudaGrid {
   }
 
  private:
+  template <class... Arguments>
+  void launch(const char* name, void (*kernel)(Arguments...), unsigned blocks, int threads,
+              const Arguments&... arguments) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.stream = stream_.handle();
+    config.attrs = &early;
+    config.numAttrs = stream_.launches_early(blocks) ? 1 : 0;
+    check_cuda(cudaLaunchKernelEx(&config, kernel, arguments...), name);
+  }
+
   unsigned blocks_for(std::int64_t threads) const {
     const std::int64_t needed = (threads + kBlockThreads - 1) / kBlockThreads;
     return static_cast<unsigned>(std::min(needed, blocks_to_fill()));

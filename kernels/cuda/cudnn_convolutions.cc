@@ -69,6 +69,10 @@ Conv2dGraph make_graph(cudnnHandle_t handle, const CudnnConvolutions::Key& key) 
 
 CudnnConvolutions::CudnnConvolutions(CudaStream& stream)
     : stream_(stream), handle_(create_cudnn_handle(stream), cudnn().cudnnDestroy) {
+  follow_stream();
+}
+
+void CudnnConvolutions::follow_stream() {
   check_cudnn(cudnn().cudnnSetStream(handle_.get(), stream_.handle()), "cudnnSetStream");
 }
 

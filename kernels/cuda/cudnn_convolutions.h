@@ -36,6 +36,9 @@ class CudnnConvolutions {
   /// Throws DeviceError with cuDNN's last reason where no engine can do it.
   void run(const Key& key, const Addresses& addresses);
 
+  /// See CudaLibraries.
+  void follow_stream();
+
  private:
   /// A variant pack cannot be changed, so the last ones are kept.
   struct Pack {

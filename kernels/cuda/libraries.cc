@@ -31,6 +31,10 @@ CudnnConvolutions& CudaLibraries::convolutions() {
   return *convolutions_;
 }
 
+void CudaLibraries::follow_stream() {
+  if (convolutions_) convolutions_->follow_stream();
+}
+
 std::string cublas_version() {
   try {
     return version_text(cublas_lt().cublasLtGetVersion());

@@ -26,6 +26,9 @@ class CudaLibraries {
   CublasMatmuls& matmuls();
   CudnnConvolutions& convolutions();
 
+  /// The stream's handle() is another one from here on.
+  void follow_stream();
+
  private:
   CudaStream& stream_;
   std::unique_ptr<CublasMatmuls> matmuls_;

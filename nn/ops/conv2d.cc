@@ -1,6 +1,7 @@
 #include "nn/ops/conv2d.h"
 
 #include "nn/ops/bias.h"
+#include "nn/ops/conv2d_gradients.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -13,17 +14,8 @@ Variable conv2d(const Variable& x, const Variable& weight, const Variable& bias,
                  bias.absent() ? ConstView() : bias.value(), activation, y.value());
   tape.record("conv2d", {x, weight, bias}, y, RecordedConv2d{spec, activation},
               [=](Backward& backward) {
-                Stream& stream = backward.stream();
-                const View dy = backward.gradient(y);
                 bias_backward(backward, y, bias, activation);
-                if (backward.wants(weight)) {
-                  const auto [dw, beta] = backward.target(weight);
-                  conv2d_backward_filter(stream, spec, x.value(), dy, beta, dw);
-                }
-                if (backward.wants(x)) {
-                  const auto [dx, beta] = backward.target(x);
-                  conv2d_backward_data(stream, spec, weight.value(), dy, beta, dx);
-                }
+                conv2d_gradients(backward, spec, x, weight, backward.gradient(y));
               });
   return y;
 }

@@ -2,6 +2,7 @@
 
 #include "kernels/bias.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
+#include "nn/ops/conv2d_gradients.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -20,17 +21,9 @@ Variable in_nchw(const Variable& x, const Variable& weight, const Variable& bias
                  a);
   avg_pool2d_forward(tape.stream(), {}, a, y.value());
   tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
-    Stream& stream = backward.stream();
     const auto db = backward.wants(bias) ? backward.target(bias) : Backward::Target{};
-    bias_relu_avg_pool2d_backward(stream, backward.gradient(y), a, db.beta, db.view);
-    if (backward.wants(weight)) {
-      const auto [dw, beta] = backward.target(weight);
-      conv2d_backward_filter(stream, spec, x.value(), a, beta, dw);
-    }
-    if (backward.wants(x)) {
-      const auto [dx, beta] = backward.target(x);
-      conv2d_backward_data(stream, spec, weight.value(), a, beta, dx);
-    }
+    bias_relu_avg_pool2d_backward(backward.stream(), backward.gradient(y), a, db.beta, db.view);
+    conv2d_gradients(backward, spec, x, weight, a);
   });
   return y;
 }

@@ -63,6 +63,9 @@ class AsyncEvent final : public Event {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
+/// What was launched while its stream was captured.
+class AsyncGraph final : public Graph, public std::vector<std::function<void()>> {};
+
 class AsyncStream final : public Stream, public StandInStream {
  public:
   AsyncStream(Device& device, const char* name)
@@ -78,13 +81,38 @@ class AsyncStream final : public Stream, public StandInStream {
 
   void launch(std::function<void()> work) override {
     const std::lock_guard lock(mutex_);
+    if (captured_) {
+      captured_->push_back(std::move(work));
+      return;
+    }
     queue_.push_back(std::move(work));
     changed_.notify_all();
   }
-  using Stream::launch;
-  bool is_busy() const {
+  /// CUDA does not let a stream be asked that is captured: it ends the capture.
+  bool is_busy() {
     const std::lock_guard lock(mutex_);
+    if (captured_) capture_broken_ = true;
     return !queue_.empty();
+  }
+
+  bool is_captured() const override {
+    const std::lock_guard lock(mutex_);
+    return captured_ != nullptr;
+  }
+  bool can_capture() const override { return true; }
+  void begin_capture() override {
+    const std::lock_guard lock(mutex_);
+    captured_ = std::make_unique<AsyncGraph>();
+    capture_broken_ = false;
+  }
+  std::unique_ptr<Graph> end_capture() override {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<AsyncGraph> captured = std::move(captured_);
+    if (capture_broken_) throw std::logic_error("the capture was broken");
+    return captured;
+  }
+  void launch(Graph& graph) override {
+    for (const auto& work : static_cast<AsyncGraph&>(graph)) launch(work);
   }
 
   bool in_order_with_host() const override { return false; }
@@ -127,6 +155,8 @@ class AsyncStream final : public Stream, public StandInStream {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
+  std::unique_ptr<AsyncGraph> captured_;
+  bool capture_broken_ = false;
   bool ends_ = false;
   std::vector<Buffer> workspaces_;  // the last one is in use
   std::thread thread_;              // the last member: it uses the others

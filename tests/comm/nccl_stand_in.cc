@@ -251,17 +251,14 @@ class Library final : public NcclStandIn {
     ncclComm* const comm = made.comm;
     ++groups_[comm->rank];
     const Inside inside(*this, *comm, "ncclGroupEnd");
-    if (const NcclFault* const fault = find("ncclGroupEnd", comm->rank)) {
+    const bool captured = made.stream->is_captured();
+    if (const NcclFault* const fault = find("ncclGroupEnd", comm->rank, captured)) {
       if (fault->kind == NcclFault::endless) comm->is_up = false;
       return obey(*fault, lock);
     }
-    ++comm->running;
-    const std::uint64_t first = comm->collectives;
-    for (const Operation& operation : made.operations) {
-      comm->collectives += operation.kind >= Operation::all_reduce ? 1 : 0;
-    }
-    made.stream->launch([this, comm, first, operations = std::move(made.operations)]() mutable {
-      run(*comm, first, operations);
+    if (!captured) ++comm->running;
+    made.stream->launch([this, comm, captured, operations = std::move(made.operations)]() {
+      run(*comm, captured, operations);
     });
     return ncclSuccess;
   }
@@ -320,8 +317,9 @@ class Library final : public NcclStandIn {
   void violate(const std::string& what) {
     if (violation_.empty()) violation_ = what;
   }
-  const NcclFault* find(const std::string& call, int rank) const {
+  const NcclFault* find(const std::string& call, int rank, bool captured = false) const {
     for (const NcclFault& fault : faults_) {
+      if (fault.only_captured && !captured) continue;
       if (fault.rank == rank && fault.call == call) return &fault;
     }
     return nullptr;
@@ -342,9 +340,10 @@ class Library final : public NcclStandIn {
     return ncclSuccess;
   }
 
-  /// A group, on its stream's thread.
-  void run(ncclComm& comm, std::uint64_t collective, const std::vector<Operation>& operations) {
+  /// A group, on its stream's thread. `replayed`: of a graph, which may run it again and again.
+  void run(ncclComm& comm, bool replayed, const std::vector<Operation>& operations) {
     std::unique_lock lock(mutex_);
+    if (replayed) ++comm.running;
     World& world = *comm.world;
     const auto wait = [&](auto ready) {
       changed_.wait(lock, [&] { return comm.aborted || ready(); });
@@ -368,7 +367,7 @@ class Library final : public NcclStandIn {
         message.taken = true;
         changed_.notify_all();
       } else if (operation.kind >= Operation::all_reduce) {
-        if (!meet(comm, collective++, operation, wait)) break;
+        if (!meet(comm, comm.collectives++, operation, wait)) break;
       }
     }
     for (Message& message : sent) {

@@ -20,6 +20,8 @@ class StandInStream {
  public:
   virtual ~StandInStream() = default;
   virtual void launch(std::function<void()> work) = 0;
+  /// What is launched meanwhile runs later, and as often as its graph does.
+  virtual bool is_captured() const = 0;
 };
 
 /// A call of the library, in the order in which a rank makes them.
@@ -42,6 +44,7 @@ struct NcclFault {
   int rank = 0;
   std::string call;
   Kind kind = fails;
+  bool only_captured = false;  ///< only while the call's stream is captured
 };
 
 /// Any thread may call anything.

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "comm/communicator.h"
 #include "comm/transport/nccl/nccl_backend.h"
+#include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/memory.h"
 #include "kernels/shared_library.h"
@@ -76,7 +78,7 @@ class NcclTransport : public testing::Test {
       AsyncDevice device(gpu_of_rank_ ? gpu_of_rank_(number) : number);
       Transport& host = group_->transport(number);
       host.set_timeout(timeout_);
-      const auto transport = nccl->join(host, device.communication());
+      const auto transport = nccl->join(host, device.communication(), wants_captures_);
       Rank rank{number, device, *transport};
       try {
         body(rank);
@@ -99,6 +101,7 @@ class NcclTransport : public testing::Test {
   const AsyncStreams streams_{};
   const AsyncOperations operations_{};
   double timeout_ = 30;
+  bool wants_captures_ = false;
   std::function<int(int)> gpu_of_rank_{};
   std::optional<LocalGroup> group_;
 };
@@ -233,6 +236,90 @@ TEST_F(NcclTransport, GoesOnWithMemoryThatIsNotRegistered) {
     rank.stream().synchronize();
     EXPECT_EQ(data.view().f32()[3], 2);
   });
+}
+
+// The ranks' threads stand for processes here.
+TEST_F(NcclTransport, LetsGraphsHoldItsCalls) {
+  wants_captures_ = true;
+  for (const char* strategy : {"nccl", "library", "ring"}) {
+    run(3, [&](Rank& rank) {
+      ASSERT_NE(rank.transport.captures(), nullptr) << rank.transport.why_no_captures();
+      Communicator communicator(rank.transport, {.strategy = strategy});
+      const Tensor data(rank.device, {10});
+      rank.stream().workspace(1 << 20);
+      fill_with(data, 1);
+      std::unique_ptr<Graph> graph;
+      {
+        const CaptureScope scope(rank.transport.captures());
+        const auto sum = [&] {
+          communicator.all_reduce(rank.stream(), data, "sum");
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the watcher must not ask
+        };
+        graph = capture(rank.stream(), sum);
+      }
+      for (int launch = 0; launch < 3; ++launch) {
+        rank.stream().launch(*graph);
+        communicator.graph_launched(rank.stream(), 40, "a graph");
+      }
+      rank.stream().synchronize();
+      EXPECT_EQ(data.view().f32()[9], 27) << strategy;
+    });
+    EXPECT_EQ(stand_in().violation(), "") << strategy;
+    stand_in().reset();
+  }
+}
+
+TEST_F(NcclTransport, LetsNoGraphHoldItsCallsWhereItWasNotAsked) {
+  run(2, [](Rank& rank) { EXPECT_EQ(rank.transport.captures(), nullptr); });
+  EXPECT_EQ(names_of(stand_in().calls(0)), (Strings{"ncclCommInitRankConfig", "ncclCommFinalize",
+                                                    "ncclCommDestroy"}));  // and tries nothing
+}
+
+// NCCL's refusal leaves a communicator that is of no use any more.
+TEST_F(NcclTransport, GoesOnWithoutGraphsWhereARankCannotCapture) {
+  wants_captures_ = true;
+  stand_in().inject({1, "ncclGroupEnd", NcclFault::fails, true});
+  run(3, [&](Rank& rank) {
+    EXPECT_EQ(rank.transport.captures(), nullptr);
+    EXPECT_TRUE(rank.transport.why_no_captures().starts_with(
+        "rank 1: ncclAllReduce failed on rank 1 (meta:1): internal error"))
+        << rank.transport.why_no_captures();
+    Communicator communicator(rank.transport, {.strategy = "nccl"});
+    const Tensor data(rank.device, {10});
+    fill_with(data, 1);
+    communicator.all_reduce(rank.stream(), data, "sum");
+    rank.stream().synchronize();
+    EXPECT_EQ(data.view().f32()[9], 3);
+  });
+  EXPECT_EQ(
+      names_of(stand_in().calls(0)),
+      (Strings{"ncclCommInitRankConfig", "ncclAllReduce", "ncclAllReduce", "ncclCommAbort",
+               "ncclCommInitRankConfig", "ncclAllReduce", "ncclCommFinalize", "ncclCommDestroy"}));
+}
+
+TEST_F(NcclTransport, EndsARankWhoseGraphWaitsForOneThatNeverComes) {
+  wants_captures_ = true;
+  messages_of(2, [](Rank& rank) {
+    Communicator communicator(rank.transport, {.strategy = "nccl", .timeout_seconds = 0.2});
+    const Tensor data(rank.device, {10});
+    const auto sum = [&] { communicator.all_reduce(rank.stream(), data, "sum"); };
+    std::unique_ptr<Graph> graph;
+    {
+      const CaptureScope scope(rank.transport.captures());
+      graph = capture(rank.stream(), sum);
+    }
+    if (rank.number == 1) {
+      communicator.set_activity("data loading");
+      while (!rank.transport.root_cause()) std::this_thread::yield();
+      return;
+    }
+    rank.stream().launch(*graph);
+    communicator.graph_launched(rank.stream(), 40, "all buckets, in a graph");
+    rank.stream().synchronize();
+    communicator.require_alive();
+  });
+  EXPECT_TRUE(contains(cause(), "rank 1 never entered #2 all_reduce all buckets, in a graph"))
+      << cause();
 }
 
 TEST_F(NcclTransport, NamesTwoRanksOnOneGpu) {

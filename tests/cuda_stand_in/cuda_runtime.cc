@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -15,53 +17,58 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda_stand_in/graph_runs.h"
 #include "tests/cuda_stand_in/stand_in.h"
+
+using ringlet::stand_in::Nodes;
+using ringlet::stand_in::Places;
+using ringlet::stand_in::Work;
 
 namespace {
 
-struct Node {
-  std::string name;
-  std::function<void()> work;
-};
-
-/// A sequence that is being captured. Its nodes stand in the order of the calls.
+/// Streams that are being captured.
 struct Capture {
-  std::vector<Node> nodes;
+  Nodes nodes;
   cudaStream_t origin = nullptr;
-  // By stream that has joined: how many nodes there were after its last one, and how many of these
-  // the origin has waited for since.
-  std::map<cudaStream_t, std::size_t> last, joined;
   bool broken = false;  ///< something was called that CUDA forbids meanwhile
+  bool ended = false;
 };
 
 }  // namespace
 
 struct CUstream_st {
-  std::deque<std::function<void()>> queue;
-  std::shared_ptr<Capture> capture;
+  int device = 0;
+  std::deque<Work> queue{};
+  bool runs = false;  // its first piece of work is being asked
+  std::shared_ptr<Capture> capture{};
+  Places last{};  // nodes of the capture that the stream's next one comes after
 };
 
 struct CUevent_st {
   std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
   cudaStream_t stream = nullptr;            // of the latest record
   std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
-  std::size_t nodes = 0;                    // that the capture had then
+  Places last;                              // of that stream then
   std::int64_t time = 0;                    // counts work, not seconds
 };
 
 struct CUgraph_st {
-  std::vector<Node> nodes;
+  Nodes nodes;
 };
 
 struct CUgraphExec_st {
-  std::vector<Node> nodes;
+  explicit CUgraphExec_st(const Nodes& nodes) : runs(nodes) {}
+  ringlet::stand_in::GraphRuns runs;
 };
 
 namespace {
 
-// One thread at a time is in here. Work that runs may come in again.
+// One thread at a time is in here. Work that runs may come in again. Who waits lets others in.
 std::recursive_mutex mutex;
+std::condition_variable_any changed;
 std::set<cudaStream_t> streams;
+std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
+std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
 std::map<const void*, std::size_t> pinned;  // address -> bytes
 std::set<void*> allocated;
 std::int64_t work_done = 0;
@@ -69,7 +76,7 @@ thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local std::shared_ptr<Capture> capturing;
 
-using Lock = std::lock_guard<std::recursive_mutex>;
+using Lock = std::unique_lock<std::recursive_mutex>;
 
 cudaError_t failed(cudaError_t error) { return last_error = error; }
 
@@ -80,26 +87,51 @@ int device_count() {
 
 bool is_device(int device) { return device >= 0 && device < device_count(); }
 
-void run_next(CUstream_st& stream) {
-  const std::function<void()> work = std::move(stream.queue.front());
+/// False: the stream's next piece of work waits for something.
+bool run_next(CUstream_st& stream) {
+  if (stream.runs) return false;
+  stream.runs = true;
+  const bool is_done = stream.queue.front()();
+  stream.runs = false;
+  if (!is_done) return false;
   stream.queue.pop_front();
-  work();
   ++work_done;
+  changed.notify_all();
+  return true;
 }
 
-void drain(CUstream_st& stream) {
-  while (!stream.queue.empty()) run_next(stream);
-}
-
-/// Runs the stream of the event until it has come to that record.
-void reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
-  while (event.reached < record && streams.contains(stream) && !stream->queue.empty()) {
-    run_next(*stream);
+/// Whether the stream is idle then.
+bool drain(CUstream_st& stream) {
+  while (!stream.queue.empty()) {
+    if (!run_next(stream)) return false;
   }
+  return true;
 }
 
-void drain_all() {
-  for (const cudaStream_t stream : std::set(streams)) drain(*stream);
+/// Runs the stream of the event until it has come to that record; false: it waits before.
+bool reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
+  while (event.reached < record && streams.contains(stream) && !stream->queue.empty()) {
+    if (!run_next(*stream)) return false;
+  }
+  return true;
+}
+
+/// Asks until it is done. What it waits for may be done by another thread or process.
+template <class Done>
+void await(Lock& lock, Done done) {
+  while (!done()) changed.wait_for(lock, std::chrono::milliseconds(1));
+}
+
+/// As what frees memory waits: for all that its device does.
+void drain_device(Lock& lock) {
+  for (const cudaStream_t stream : std::set(streams)) {
+    const auto is_gone_or_idle = [&] { return !streams.contains(stream) || drain(*stream); };
+    if (stream->device == current_device) {
+      await(lock, is_gone_or_idle);
+    } else {
+      is_gone_or_idle();
+    }
+  }
 }
 
 /// Fails where this thread captures: CUDA forbids the call, and ends the capture.
@@ -120,10 +152,10 @@ cudaError_t allocate(void** address, std::size_t bytes) {
   return cudaSuccess;
 }
 
-cudaError_t release(void* address) {
+cudaError_t release(Lock& lock, void* address) {
   if (address == nullptr) return cudaSuccess;
   if (forbidden()) return last_error;
-  drain_all();
+  drain_device(lock);
   if (allocated.erase(address) == 0) return failed(cudaErrorInvalidValue);
   std::free(address);
   return cudaSuccess;
@@ -140,11 +172,14 @@ cudaError_t check_stream(cudaStream_t stream) {
   return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
-void write_nodes(const std::vector<Node>& nodes) {
+void write_nodes(const Nodes& nodes) {
   const char* file = std::getenv("RINGLET_STAND_IN_NODES");
   if (file == nullptr) return;
   std::ofstream out(file, std::ios::app);
-  for (std::size_t i = 0; i < nodes.size(); ++i) out << (i == 0 ? "" : " ") << nodes[i].name;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool beside = i > 0 && !nodes[i].after.contains(i - 1);
+    out << (i == 0 ? "" : " ") << (beside ? "|" : "") << nodes[i].name;
+  }
   out << "\n";
 }
 
@@ -152,7 +187,7 @@ void write_nodes(const std::vector<Node>& nodes) {
 
 namespace ringlet::stand_in {
 
-void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+void enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
   const Lock lock(mutex);
   if (!streams.contains(stream)) {
     failed(cudaErrorInvalidResourceHandle);
@@ -160,11 +195,19 @@ void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) 
   }
   if (stream->capture == nullptr) {
     stream->queue.push_back(std::move(work));
+    changed.notify_all();
     return;
   }
-  Capture& capture = *stream->capture;
-  capture.nodes.push_back({name, std::move(work)});
-  capture.last[stream] = capture.nodes.size();
+  Nodes& nodes = stream->capture->nodes;
+  nodes.push_back({name, std::move(work), stream->last});
+  stream->last = {nodes.size() - 1};
+}
+
+void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+  enqueue_waiting(stream, name, [work = std::move(work)] {
+    work();
+    return true;
+  });
 }
 
 float relu(float x) {
@@ -175,6 +218,7 @@ float relu(float x) {
 }  // namespace ringlet::stand_in
 
 using ringlet::stand_in::enqueue;
+using ringlet::stand_in::enqueue_waiting;
 
 extern "C" {
 
@@ -243,8 +287,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!is_device(device)) return failed(cudaErrorInvalidDevice);
-  if (attribute != cudaDevAttrMultiProcessorCount) return failed(cudaErrorInvalidValue);
-  *value = 4;
+  if (attribute == cudaDevAttrMultiProcessorCount) {
+    *value = 4;
+  } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
+    *value = 9;
+  } else {
+    return failed(cudaErrorInvalidValue);
+  }
   return cudaSuccess;
 }
 
@@ -274,8 +323,8 @@ cudaError_t cudaMalloc(void** address, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* address) {
-  const Lock lock(mutex);
-  return release(address);
+  Lock lock(mutex);
+  return release(lock, address);
 }
 
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
@@ -287,48 +336,51 @@ cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* address) {
-  const Lock lock(mutex);
-  const cudaError_t result = release(address);
+  Lock lock(mutex);
+  const cudaError_t result = release(lock, address);
   if (result == cudaSuccess) pinned.erase(address);
   return result;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Lock lock(mutex);
-  *stream = new CUstream_st;
+  *stream = new CUstream_st{.device = current_device};
   streams.insert(*stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const Lock lock(mutex);
+  Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
-  drain(*stream);
+  await(lock, [stream] { return drain(*stream); });
   streams.erase(stream);
   delete stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  const Lock lock(mutex);
+  Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture != nullptr) {
     stream->capture->broken = true;
     return failed(cudaErrorStreamCaptureUnsupported);
   }
-  drain(*stream);
+  await(lock, [stream] { return drain(*stream); });
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
-  drain(*stream);  // who asks again and again shall get an end
-  return cudaSuccess;
+  const bool is_idle = drain(*stream);  // who asks again and again shall get an end
+  return is_idle ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new CUevent_st;
+  const Lock lock(mutex);
+  const auto made = std::make_shared<CUevent_st>();
+  *event = made.get();
+  events[*event] = made;
   return cudaSuccess;
 }
 
@@ -336,8 +388,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlag
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const Lock lock(mutex);
-  drain_all();  // what is on its way to this event
-  delete event;
+  events.erase(event);
   return cudaSuccess;
 }
 
@@ -346,11 +397,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (check_stream(stream) != cudaSuccess) return last_error;
   event->stream = stream;
   event->capture = stream->capture;
-  if (stream->capture != nullptr) {
-    event->nodes = stream->capture->nodes.size();
-    return cudaSuccess;
-  }
-  stream->queue.push_back([event, record = ++event->recorded] {
+  event->last = stream->last;
+  if (stream->capture != nullptr) return cudaSuccess;
+  enqueue(stream, "record", [event = events.at(event), record = ++event->recorded] {
     event->reached = record;
     event->time = work_done;
   });
@@ -361,26 +410,25 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (event->capture != nullptr) {  // the stream joins the capture
-    Capture& capture = *event->capture;
+    if (event->capture->ended) return failed(cudaErrorCapturedEvent);
+    if (stream->capture == nullptr) stream->last.clear();
     stream->capture = event->capture;
-    if (stream == capture.origin) {
-      std::size_t& joined = capture.joined[event->stream];
-      joined = std::max(joined, event->nodes);
-    } else {
-      capture.last.try_emplace(stream, capture.nodes.size());
-    }
+    stream->last.insert(event->last.begin(), event->last.end());
     return cudaSuccess;
   }
   if (stream->capture != nullptr) return failed(cudaErrorStreamCaptureIsolation);
-  stream->queue.push_back(
-      [event, from = event->stream, record = event->recorded] { reach(*event, from, record); });
+  enqueue_waiting(stream, "wait",
+                  [event = events.at(event), from = event->stream, record = event->recorded] {
+                    return reach(*event, from, record);
+                  });
   return cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  const Lock lock(mutex);
+  Lock lock(mutex);
   if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
-  reach(*event, event->stream, event->recorded);
+  const std::uint64_t record = event->recorded;
+  await(lock, [event, record] { return reach(*event, event->stream, record); });
   return cudaSuccess;
 }
 
@@ -392,7 +440,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  const Lock lock(mutex);
+  Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   const auto copy = [to, from, bytes] { std::memcpy(to, from, bytes); };
   if (kind == cudaMemcpyHostToDevice && !is_pinned(from) && stream->capture == nullptr) {
@@ -408,8 +456,9 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
           : kind == cudaMemcpyDeviceToHost ? "download"
                                            : "copy",
           copy);
-  if (kind == cudaMemcpyDeviceToHost && !is_pinned(to) && stream->capture == nullptr)
-    drain(*stream);
+  if (kind == cudaMemcpyDeviceToHost && !is_pinned(to) && stream->capture == nullptr) {
+    await(lock, [stream] { return drain(*stream); });
+  }
   return cudaSuccess;
 }
 
@@ -440,6 +489,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   if (stream->capture != nullptr || capturing != nullptr) return failed(cudaErrorIllegalState);
   capturing = stream->capture = std::make_shared<Capture>();
   capturing->origin = stream;
+  stream->last.clear();
   return cudaSuccess;
 }
 
@@ -449,14 +499,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (capturing == nullptr || capturing->origin != stream) return failed(cudaErrorIllegalState);
   const std::shared_ptr<Capture> capture = std::exchange(capturing, nullptr);
+  capture->ended = true;
   for (const cudaStream_t member : streams) {
     if (member->capture == capture) member->capture = nullptr;
   }
   if (capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
-  for (const auto& [member, last] : capture->last) {
-    if (member != stream && capture->joined[member] < last) {
-      return failed(cudaErrorStreamCaptureUnjoined);
-    }
+  if (!all_come_before(capture->nodes, stream->last)) {
+    return failed(cudaErrorStreamCaptureUnjoined);
   }
   *graph = new CUgraph_st{std::move(capture->nodes)};
   return cudaSuccess;
@@ -466,7 +515,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   const Lock lock(mutex);
   write_nodes(graph->nodes);
-  *executable = new CUgraphExec_st{graph->nodes};
+  const auto made = std::make_shared<CUgraphExec_st>(graph->nodes);
+  *executable = made.get();
+  executables[*executable] = made;
   return cudaSuccess;
 }
 
@@ -476,16 +527,15 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  enqueue(stream, "graph", [executable] {
-    for (const Node& node : executable->nodes) node.work();
-  });
+  const Lock lock(mutex);
+  enqueue_waiting(stream, "graph",
+                  [graph = executables.at(executable)] { return graph->runs.go_on(); });
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const Lock lock(mutex);
-  drain_all();
-  delete executable;
+  executables.erase(executable);
   return cudaSuccess;
 }
 

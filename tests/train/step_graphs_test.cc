@@ -43,7 +43,8 @@ class StepGraphsTest : public ::testing::Test {
     stream_.log.clear();
     graphs.run(
         samples, [this] { stream_.log.emplace_back("enqueue"); },
-        [repeatable] { return repeatable; });
+        [repeatable] { return repeatable; },
+        [this](bool is_new) { stream_.log.emplace_back(is_new ? "new" : "again"); });
     return stream_.log;
   }
   using Log = std::vector<std::string>;
@@ -54,19 +55,19 @@ class StepGraphsTest : public ::testing::Test {
 TEST_F(StepGraphsTest, RunOnceEagerlyThenCaptureThenReplay) {
   StepGraphs graphs(stream_, true);
   EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
-  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1"}));
-  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
-  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1", "new"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"launch 1", "again"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"launch 1", "again"}));
 }
 
 TEST_F(StepGraphsTest, AShortLastBatchHasItsOwnGraph) {
   StepGraphs graphs(stream_, true);
   run(graphs, 256);
   EXPECT_EQ(run(graphs, 96), Log{"enqueue"});
-  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1"}));
-  EXPECT_EQ(run(graphs, 96), (Log{"capture", "enqueue", "captured 2", "launch 2"}));
-  EXPECT_EQ(run(graphs, 256), Log{"launch 1"});
-  EXPECT_EQ(run(graphs, 96), Log{"launch 2"});
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 1", "launch 1", "new"}));
+  EXPECT_EQ(run(graphs, 96), (Log{"capture", "enqueue", "captured 2", "launch 2", "new"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"launch 1", "again"}));
+  EXPECT_EQ(run(graphs, 96), (Log{"launch 2", "again"}));
 }
 
 TEST_F(StepGraphsTest, WhatDependsOnTheHostIsNeverReplayed) {
@@ -79,9 +80,35 @@ TEST_F(StepGraphsTest, ACaptureThatBreaksIsEnded) {
   run(graphs, 256);
   stream_.log.clear();
   const auto fail = [] { throw std::runtime_error("no batch"); };
-  EXPECT_THROW(graphs.run(256, fail, [] { return true; }), std::runtime_error);
+  const auto launched = [](bool) { FAIL() << "nothing was launched"; };
+  EXPECT_THROW(graphs.run(
+                   256, fail, [] { return true; }, launched),
+               std::runtime_error);
   EXPECT_EQ(stream_.log, (Log{"capture", "captured 1"}));
-  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 2", "launch 2"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 2", "launch 2", "new"}));
+}
+
+/// Notes when a transport hears of a capture.
+class NotedCaptures : public comm::Captures {
+ public:
+  explicit NotedCaptures(std::vector<std::string>& log) : log_(log) {}
+  void capture_begins() override { log_.emplace_back("begins"); }
+  void capture_ends() noexcept override { log_.emplace_back("ends"); }
+  void graph_launched() override {}
+
+ private:
+  std::vector<std::string>& log_;
+};
+
+TEST_F(StepGraphsTest, TheTransportHearsOfACapture) {
+  NotedCaptures captures(stream_.log);
+  StepGraphs graphs(stream_, true, &captures);
+  EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+  EXPECT_EQ(run(graphs, 256),
+            (Log{"begins", "capture", "enqueue", "captured 1", "ends", "launch 1", "new"}));
+  EXPECT_EQ(run(graphs, 256), (Log{"launch 1", "again"}));
+  graphs.forbid();
+  EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
 }
 
 TEST_F(StepGraphsTest, OffMeansOff) {

@@ -10,6 +10,8 @@
 #include <map>
 #include <memory>
 
+#include "comm/captures.h"
+#include "kernels/capture.h"
 #include "kernels/stream.h"
 
 namespace ringlet::train {
@@ -17,46 +19,37 @@ namespace ringlet::train {
 class StepGraphs {
  public:
   /// `wanted`: false runs everything eagerly, as does a stream that cannot capture.
-  StepGraphs(Stream& stream, bool wanted) : stream_(stream), wanted_(wanted) {}
+  /// `captures`: of the transport whose collectives a step has; null where it has none.
+  StepGraphs(Stream& stream, bool wanted, comm::Captures* captures = nullptr)
+      : stream_(stream), wanted_(wanted), captures_(captures) {}
 
   /// Whether run() may capture at all.
   bool enabled() const { return wanted_ && stream_.can_capture(); }
+  /// From here on everything runs eagerly.
+  void forbid() { wanted_ = false; }
 
   /// Runs `enqueue()` for a step of `samples` samples: calls it, or replays what an earlier call
   /// has enqueued. `repeatable()` is asked before a capture: whether all that was enqueued so far
   /// depends on nothing that only the host knows.
-  template <class Enqueue, class Repeatable>
-  void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable) {
+  /// `launched(is_new)` is called behind each launch of a graph; is_new: it was captured for that.
+  template <class Enqueue, class Repeatable, class Launched>
+  void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable, Launched launched) {
     if (!enabled()) return enqueue();
     Entry& entry = entries_[samples];
     if (!entry.graph && (entry.eager_runs < kEagerRuns || !repeatable())) {
       ++entry.eager_runs;
       return enqueue();
     }
-    if (!entry.graph) entry.graph = capture(enqueue);
+    const bool is_new = !entry.graph;
+    if (is_new) {
+      const comm::CaptureScope scope(captures_);
+      entry.graph = capture(stream_, enqueue);
+    }
     stream_.launch(*entry.graph);
+    launched(is_new);
   }
 
  private:
-  template <class Enqueue>
-  std::unique_ptr<Graph> capture(Enqueue& enqueue) {
-    stream_.begin_capture();
-    try {
-      enqueue();
-    } catch (...) {
-      end_broken_capture();
-      throw;
-    }
-    return stream_.end_capture();
-  }
-  /// A stream that is being captured can neither be waited for nor have its memory freed.
-  void end_broken_capture() noexcept {
-    try {
-      stream_.end_capture();
-    } catch (...) {  // says what is known: the capture is worth nothing
-    }
-  }
-
   static constexpr int kEagerRuns = 1;
   struct Entry {
     int eager_runs = 0;
@@ -64,6 +57,7 @@ class StepGraphs {
   };
   Stream& stream_;
   bool wanted_;
+  comm::Captures* captures_;
   std::map<std::int64_t, Entry> entries_;  // by samples: full batches and the short last one
 };
 

@@ -86,9 +86,12 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
                             {setup.loader, setup.options.recipe.seed, setup.options.recipe.shuffle,
                              setup.partition.units(communicator.rank())})),
       graphs_(device.compute(),
-              setup.options.execution.graph && communicator.size() == 1 && batches_->capturable()) {
+              setup.options.execution.graph && batches_->capturable() &&
+                  (communicator.size() == 1 || communicator.transport().captures() != nullptr),
+              communicator.transport().captures()) {
   communicator_.set_activity("starting");
   check_plan();
+  agree_on_graphs();
   rehearse();
   load_start();
   on_rank_0(communicator_, device_, "start", [this] {
@@ -110,18 +113,22 @@ void TrainLoop::check_plan() {
   communicator_.require_equal(device_.communication(), entries);
 }
 
-/// While a collective waits on a GPU for the other replicas, the driver may hold back what a first
-/// launch does: load a kernel, allocate, reach another GPU. Where the replica that it waits for is
-/// a thread of the same process and does just that, both wait for ever. So all of it is done before
-/// the first collective, and nobody goes on before everybody has done it.
+/// Where data do not fit into a rank's GPU, its steps cannot be captured. Then no rank's are: all
+/// must come to the same collectives.
+void TrainLoop::agree_on_graphs() {
+  if (communicator_.transport().captures() == nullptr) return;
+  const auto objections = communicator_.gather_text(device_.communication(),
+                                                    graphs_.enabled() ? "" : "no", "step graphs");
+  for (const std::string& objection : objections) {
+    if (!objection.empty()) graphs_.forbid();
+  }
+}
+
 void TrainLoop::rehearse() {
-  if (communicator_.size() == 1 || device_.compute().in_order_with_host()) return;
-  communicator_.set_activity("rehearsing");
-  step_.rehearse({.training = unit_sizes(setup_.partition, communicator_.rank()),
-                  .evaluation = evaluator_.pass_sizes(),
-                  .accumulates = setup_.partition.units(communicator_.rank()) > 1,
-                  .position = batches_->position()});
-  communicator_.barrier(device_.communication(), "rehearsal");
+  step_.rehearse_together({.training = unit_sizes(setup_.partition, communicator_.rank()),
+                           .evaluation = evaluator_.pass_sizes(),
+                           .accumulates = setup_.partition.units(communicator_.rank()) > 1,
+                           .position = batches_->position()});
 }
 
 void TrainLoop::load_start() {
@@ -171,7 +178,10 @@ bool TrainLoop::step() {
             compute_gradients();
             step_.update();
           },
-          [this] { return step_.replica().tape().repeatable(); });
+          [this, samples] {  // alike on all ranks; one without samples does not know
+            return samples >= communicator_.size() && step_.replica().tape().repeatable();
+          },
+          [this](bool is_new) { step_.graph_launched(is_new); });
       send_sums(samples, rates.lr);
     }
     take_sums(static_cast<std::size_t>(setup_.steps_in_flight));

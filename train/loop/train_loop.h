@@ -60,6 +60,7 @@ class TrainLoop {
   };
 
   void check_plan();
+  void agree_on_graphs();
   void rehearse();
   void load_start();
   void begin_step(std::int64_t samples, const Rates& rates);

@@ -81,6 +81,13 @@ void TrainStep::rehearse(const Rehearsal& work) {
   replica_.share_statistics(world_.get());
 }
 
+void TrainStep::rehearse_together(const Rehearsal& work) {
+  if (communicator_.size() == 1 || device_.compute().in_order_with_host()) return;
+  communicator_.set_activity("rehearsing");
+  rehearse(work);
+  communicator_.barrier(device_.communication(), "rehearsal");
+}
+
 /// With a gradient and rates of 0, and with the optimiser's state put back behind it.
 void TrainStep::rehearse_update() {
   Stream& compute = device_.compute();

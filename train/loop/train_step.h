@@ -81,6 +81,11 @@ class TrainStep {
   /// It leaves the parameters, the gradients, the optimiser's state and what is counted and traced
   /// as they were; whoever initialises the parameters fills the buffers.
   void rehearse(const Rehearsal& work);
+  /// The same where several ranks have GPUs; returns when all of them have done it. Collective.
+  /// While a collective waits on a GPU for the other replicas, the driver may hold back what a
+  /// first launch does: load a kernel, allocate, reach another GPU. Where the replica that it waits
+  /// for is a thread of the same process and does just that, both wait for ever.
+  void rehearse_together(const Rehearsal& work);
 
   /// `world_samples`: of the whole step on all ranks; gradients are divided by it. `own_samples`:
   /// of this rank. Of several calls before a step's last micro-batch, the last one counts.
@@ -91,6 +96,9 @@ class TrainStep {
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
   void finish_gradients();
   void update();
+  /// add() to update() were captured, and their graph was launched. `is_new`: captured for this
+  /// launch.
+  void graph_launched(bool is_new) { sync_.graph_launched(is_new); }
 
   void send_sums();
   /// Waits for the oldest sums that were sent and not taken. Throws if a rank has failed, as the

@@ -82,6 +82,7 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
       bucket_of_parameter_(parameters.plan().parameters.size()),
       pending_(buckets_.size()),
       done_(device.make_event()),
+      launched_(device.make_event()),
       sum_ns_(buckets_.size(), std::vector<std::int64_t>(kTimedSteps)) {
   if (options.grad_dtype != DType::f32 && communicator.size() > 1) {
     std::int64_t largest = 0;
@@ -198,6 +199,16 @@ void GradientSync::finish() {
   device_.compute().wait(*done_);
   ++steps_;
   waited_seconds_ += watch.seconds();
+}
+
+void GradientSync::graph_launched(bool is_new) {
+  if (communicator_.size() == 1) return;
+  Stream& stream = device_.communication();
+  device_.compute().record(*launched_);  // not one of the events that the graph holds
+  stream.wait(*launched_);
+  communicator_.graph_launched(stream, wire_bytes(buckets_), "all buckets, in a graph");
+  communicator_.require_alive();
+  if (!is_new) ++steps_;  // finish() has counted the step that was captured
 }
 
 }  // namespace ringlet::train

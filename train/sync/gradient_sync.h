@@ -94,6 +94,10 @@ class GradientSync : public nn::ReadyListener {
   /// Communicator::require_alive() first.
   void finish();
 
+  /// begin_step() to finish() were captured, and their graph was launched on the compute stream.
+  /// `is_new`: captured for this launch. Throws if a rank has failed.
+  void graph_launched(bool is_new);
+
   /// Seconds that the replica's thread has spent in begin_step(), in collectives that run in place,
   /// and waiting in finish(): the time that synchronisation costs the training.
   double waited_seconds() const { return waited_seconds_; }
@@ -123,7 +127,7 @@ class GradientSync : public nn::ReadyListener {
   std::vector<int> bucket_of_parameter_;       // by Parameter::id
   std::vector<int> pending_;                   // parameters not yet final, by bucket
   std::vector<std::unique_ptr<Event>> ready_;  // by bucket
-  std::unique_ptr<Event> done_;
+  std::unique_ptr<Event> done_, launched_;
   std::size_t next_ = 0;  // the first bucket that has not started
   double waited_seconds_ = 0;
   std::int64_t steps_ = 0;

@@ -143,6 +143,9 @@ void Console::started(const StartReport& report) {
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));
   print_sums(out_, sync_plan_, {});
+  if (!report.why_no_graph.empty()) {
+    say("graph", "off: a step cannot be captured, " + on_one_line(report.why_no_graph));
+  }
   if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
   table_ = ProgressTable(room_on(out_));
   fmt::print(out_, "\n{}", table_.head());

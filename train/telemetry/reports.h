@@ -82,6 +82,7 @@ struct StartReport {
   Layout layout = Layout::nchw;
   std::string sync;
   SyncPlan sync_plan{};
+  std::string why_no_graph{};  ///< Transport::why_no_captures()
 };
 
 /// What synchronisation cost on rank 0, since this start of the run.

@@ -40,6 +40,7 @@ NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, CallGate& gate,
 }
 
 NcclCommunicator::~NcclCommunicator() {
+  if (is_aborted()) return;
   try {
     rank_.throw_if_aborted();
     settle("ncclCommFinalize", call([this] { return nccl_.ncclCommFinalize(handle_); }));
@@ -98,6 +99,11 @@ void NcclCommunicator::abort() noexcept {
   gate_.close();
   const std::lock_guard lock(mutex_);
   if (handle_ != nullptr) nccl_.ncclCommAbort(std::exchange(handle_, nullptr));
+}
+
+bool NcclCommunicator::is_aborted() {
+  const std::lock_guard lock(mutex_);
+  return handle_ == nullptr;
 }
 
 void* NcclCommunicator::add_memory(void* address, std::size_t bytes) noexcept {

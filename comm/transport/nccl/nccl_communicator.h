@@ -74,6 +74,7 @@ class NcclCommunicator {
     const std::lock_guard lock(mutex_);
     return function();
   }
+  bool is_aborted();
   void settle(const char* what, ncclResult_t result);
   [[noreturn]] void fail(const char* what, ncclResult_t result);
   [[noreturn]] void throw_closed() const;

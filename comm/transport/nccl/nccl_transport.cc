@@ -21,8 +21,10 @@
 #include "comm/transport/call_gate.h"
 #include "comm/transport/nccl/nccl_backend.h"
 #include "comm/transport/nccl/nccl_communicator.h"
+#include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/exception_message.h"
+#include "kernels/memory.h"
 
 namespace ringlet::comm {
 
@@ -76,6 +78,26 @@ ncclUniqueId share_unique_id(const NcclFunctions& nccl, Transport& host, Stream&
   }
   broadcast(host, in_place, 0, View(&id, {sizeof id}, DType::u8));
   return id;
+}
+
+/// The first rank's that has one, on every rank; "" if none has.
+std::string agree(Transport& host, const std::string& objection) {
+  struct Text {
+    char text[512] = {};
+  };
+  Text mine;
+  put(objection, mine.text);
+  std::vector<Text> all(static_cast<std::size_t>(host.size()));
+  const auto in_place = open_device({}, {.threads = 1, .overlap = false});
+  const auto bytes_of = [](Text* texts, std::size_t count) {
+    return View(texts, {static_cast<std::int64_t>(count * sizeof(Text))}, DType::u8);
+  };
+  all_gather(host, in_place->communication(), bytes_of(&mine, 1), bytes_of(all.data(), all.size()));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::string text = all[rank].text;
+    if (!text.empty()) return fmt::format("rank {}: {}", rank, text);
+  }
+  return {};
 }
 
 /// What the ranks tell each other over their host before NCCL is asked for anything.
@@ -155,16 +177,17 @@ class NcclMemory final : public Allocator {
   std::map<void*, void*> handles_;  // what NCCL has allocated, and its registration or null
 };
 
-class NcclTransport final : public Transport, public CollectiveEngine {
+class NcclTransport final : public Transport, public CollectiveEngine, public Captures {
  public:
-  NcclTransport(const NcclBackend& backend, CallGate& gate, Transport& host, Stream& stream)
+  NcclTransport(const NcclBackend& backend, CallGate& gate, Transport& host, Stream& stream,
+                bool wants_captures)
       : Transport(host.world()),
         backend_(backend),
         host_(host),
         stream_(stream),
         handle_(backend.streams.handle_of(stream)),
-        communicator_(backend.library, gate, meet(backend, host, stream), introduce()),
-        memory_(backend_, communicator_, stream),
+        communicator_(connect(gate, wants_captures)),
+        memory_(backend_, *communicator_, stream),
         watch_([this] { watch(); }) {}
 
   ~NcclTransport() override {
@@ -187,6 +210,12 @@ class NcclTransport final : public Transport, public CollectiveEngine {
     return knows ? static_cast<Allocator&>(memory_) : device;
   }
 
+  Captures* captures() override { return captures_ ? this : nullptr; }
+  std::string why_no_captures() const override { return why_no_captures_; }
+  void capture_begins() override { set_capturing(true); }
+  void capture_ends() noexcept override { set_capturing(false); }
+  void graph_launched() override { enqueued_.fetch_add(1); }
+
   void all_reduce(Stream& stream, View data, ReduceOp op) override;
   void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override;
 
@@ -195,8 +224,13 @@ class NcclTransport final : public Transport, public CollectiveEngine {
                    Combine combine) override;
 
  private:
+  std::unique_ptr<NcclCommunicator> connect(CallGate& gate, bool wants_captures);
+  std::string try_capture(NcclCommunicator& communicator);
+  std::string capture_sum(NcclCommunicator& communicator, void* number);
+  void await_stream();
   NcclRank introduce();
   void throw_if_aborted() const;
+  void set_capturing(bool capturing) noexcept;
   template <class Calls>
   void enqueue(const char* what, Stream& stream, Calls calls);
   void watch() noexcept;
@@ -207,18 +241,89 @@ class NcclTransport final : public Transport, public CollectiveEngine {
   Transport& host_;
   Stream& stream_;
   cudaStream_t handle_;
-  NcclCommunicator communicator_;
+  CallGate own_gate_;  // of a communicator that no other thread of the process has a part in
+  bool captures_ = false;
+  std::string why_no_captures_;
+  std::unique_ptr<NcclCommunicator> communicator_;
   NcclMemory memory_;
   std::atomic<std::int64_t> enqueued_{0};  // groups so far
 
-  std::mutex mutex_;  // guards ending_
+  std::mutex mutex_;  // guards ending_ and capturing_
   std::condition_variable changed_;
   bool ending_ = false;
+  bool capturing_ = false;
   // Of the watching thread alone:
   std::int64_t seen_ = 0;                      // of enqueued_
   Clock::time_point moved_at_ = Clock::now();  // stream last seen idle, or enqueued_ to grow
   std::thread watch_;                          // the last member: it uses the others
 };
+
+std::unique_ptr<NcclCommunicator> NcclTransport::connect(CallGate& gate, bool wants_captures) {
+  const auto made = [this](CallGate& its_gate) {
+    return std::make_unique<NcclCommunicator>(backend_.library, its_gate,
+                                              meet(backend_, host_, stream_), introduce());
+  };
+  if (!wants_captures || size() == 1) return made(gate);
+  auto communicator = made(own_gate_);
+  why_no_captures_ = try_capture(*communicator);
+  captures_ = why_no_captures_.empty();
+  if (captures_) return communicator;
+  communicator->abort();  // whatever state it was left in
+  return made(gate);
+}
+
+/// Why a collective cannot be captured, or "". What has another cause, such as a rank that has
+/// failed, is thrown.
+std::string NcclTransport::try_capture(NcclCommunicator& communicator) {
+  const Buffer number(stream_.device(), sizeof(float));
+  try {
+    return capture_sum(communicator, number.data());
+  } catch (...) {
+    communicator.abort();  // what is in flight may never end, and its memory could not go
+    throw;
+  }
+}
+
+/// Captures a sum of one number, and runs it twice.
+std::string NcclTransport::capture_sum(NcclCommunicator& communicator, void* number) {
+  const auto sum = [&] {
+    communicator.enqueue("ncclAllReduce", [&](ncclComm_t handle) {
+      return backend_.library.ncclAllReduce(number, number, 1, ncclFloat32, ncclSum, handle,
+                                            handle_);
+    });
+  };
+  sum();  // connects the ranks, which need not be possible in a capture
+  await_stream();
+  std::unique_ptr<Graph> graph;
+  std::string objection;
+  try {
+    graph = capture(stream_, sum);
+  } catch (const std::exception& error) {
+    throw_if_aborted();
+    objection = error.what();
+  }
+  const std::string agreed = agree(host_, objection);
+  for (int launch = 0; launch < 2 && agreed.empty(); ++launch) stream_.launch(*graph);
+  await_stream();
+  return agreed;
+}
+
+/// While nobody watches the stream yet.
+void NcclTransport::await_stream() {
+  const Clock::time_point begin = Clock::now();
+  while (backend_.streams.is_busy(handle_)) {
+    throw_if_aborted();
+    if (std::chrono::duration<double>(Clock::now() - begin).count() > timeout_seconds()) {
+      throw TimeoutError(explain_unfinished(host_));
+    }
+    std::this_thread::yield();
+  }
+}
+
+void NcclTransport::set_capturing(bool capturing) noexcept {
+  const std::lock_guard lock(mutex_);
+  capturing_ = capturing;
+}
 
 NcclRank NcclTransport::introduce() {
   set_timeout(host_.timeout_seconds());
@@ -235,7 +340,7 @@ void NcclTransport::enqueue(const char* what, Stream& stream, Calls calls) {
   require(&stream == &stream_, what, "the transport was made for another stream");
   throw_if_aborted();
   backend_.streams.handle_of(stream_);  // makes its GPU the calling thread's
-  communicator_.enqueue(what, calls);
+  communicator_->enqueue(what, calls);
   enqueued_.fetch_add(1);
 }
 
@@ -304,7 +409,7 @@ void NcclTransport::watch() noexcept {
     watch_stream();
   } catch (...) {  // then nobody watches: the world cannot go on, and what is in flight shall end
     abort(message_of_current_exception());
-    communicator_.abort();
+    communicator_->abort();
   }
 }
 
@@ -313,8 +418,8 @@ void NcclTransport::watch_stream() {
   backend_.streams.handle_of(stream_);  // makes its GPU this thread's
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kLook, [this] { return ending_; })) {
-    if (root_cause()) return communicator_.abort();
-    if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
+    if (root_cause()) return communicator_->abort();
+    if (const std::string error = communicator_->asynchronous_error(); !error.empty()) {
       abort(fmt::format("NCCL failed on rank {} ({}): {}", rank(),
                         stream_.device().id().to_string(), error));
     } else if (has_stalled()) {
@@ -328,7 +433,7 @@ void NcclTransport::watch_stream() {
 bool NcclTransport::has_stalled() {
   const Clock::time_point now = Clock::now();
   const std::int64_t enqueued = enqueued_.load();
-  if (enqueued != seen_ || !backend_.streams.is_busy(handle_)) {
+  if (capturing_ || enqueued != seen_ || !backend_.streams.is_busy(handle_)) {
     seen_ = enqueued;
     moved_at_ = now;
     return false;
@@ -339,8 +444,8 @@ bool NcclTransport::has_stalled() {
 class NcclProcess final : public NcclGroup {
  public:
   explicit NcclProcess(const NcclBackend& backend) : backend_(backend) {}
-  std::unique_ptr<Transport> join(Transport& host, Stream& stream) override {
-    return std::make_unique<NcclTransport>(backend_, gate_, host, stream);
+  std::unique_ptr<Transport> join(Transport& host, Stream& stream, bool wants_captures) override {
+    return std::make_unique<NcclTransport>(backend_, gate_, host, stream, wants_captures);
   }
 
  private:

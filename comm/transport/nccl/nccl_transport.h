@@ -16,6 +16,9 @@
 //
 // allocator() gives memory of ncclMemAlloc, registered with the rank's communicator, where the
 // library has them (2.19): NCCL then moves it without a copy of its own.
+//
+// Where a process has one rank, CUDA graphs may hold its calls. Whether NCCL and the driver take
+// that is tried at the start, by one small sum. A communicator that failed in it is thrown away.
 #pragma once
 
 #include <memory>
@@ -34,7 +37,11 @@ class NcclGroup {
   /// transport is for `stream`, one of CUDA's, and must end before it; `host` must outlive it.
   /// Throws CommError naming the call, the rank and the device, or two ranks that have one GPU;
   /// TimeoutError or Aborted.
-  virtual std::unique_ptr<Transport> join(Transport& host, Stream& stream) = 0;
+  /// `wants_captures`, on all ranks or on none: each has a process for itself, and its calls shall
+  /// be captured in graphs, where that is possible (Transport::captures()). Graphs must end before
+  /// the transport does.
+  virtual std::unique_ptr<Transport> join(Transport& host, Stream& stream,
+                                          bool wants_captures = false) = 0;
 };
 
 /// Throws DeviceError, with the remedy, where NCCL cannot be opened or Ringlet was built without.

@@ -49,6 +49,20 @@ def room(name, pattern):
     return check
 
 
+def kernels(context):
+    """Where a test fails, all run once more without early launches (cuda_grid.cuh): is it those?"""
+    pattern = "*uda*:*Cudnn*:*Cublas*"
+    room("kernels", pattern)(context)
+    if not context.reds or context.rehearsal:
+        return
+    again = {}
+    try:
+        run_tests(context.program("kernels_tests"), pattern, context, again, prefix=["env", "RINGLET_EARLY_LAUNCHES=off"])
+    finally:
+        context.figures["without_early_launches"] = count(again)
+        context.red(f"with RINGLET_EARLY_LAUNCHES=off: {count(again)}")
+
+
 def without_gpu(context):
     """All tests of these rooms that need no GPU: another processor and other versions of libraries."""
     for name in ROOMS:

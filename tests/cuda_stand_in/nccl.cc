@@ -1,0 +1,402 @@
+// NCCL, between threads and between processes of one machine. What ranks send lies in files of a
+// folder that the unique id names, so that both are one thing. As with NCCL, a group is work of a
+// stream that waits there until its peers have come, a communicator's groups run in the order of
+// their calls on every rank, and what is captured runs whenever its graph does.
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/reduction.h"
+#include "tests/cuda_stand_in/stand_in.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Bytes = std::vector<char>;
+
+/// Appears as a whole, or not at all.
+void write_file(const fs::path& path, const void* data, std::size_t bytes) {
+  fs::path unfinished = path;
+  unfinished += ".new";
+  std::ofstream(unfinished, std::ios::binary)
+      .write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  std::error_code gone;  // the folder, with a rank that has ended
+  fs::rename(unfinished, path, gone);
+}
+
+Bytes read_file(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// The folders that this process has made. They go with it.
+struct Folders {
+  std::vector<fs::path> made;
+  Folders() = default;
+  ~Folders() {
+    for (const fs::path& folder : made) {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+    }
+  }
+  Folders(const Folders&) = delete;
+  Folders& operator=(const Folders&) = delete;
+};
+
+}  // namespace
+
+struct ncclComm {
+  fs::path folder;
+  int size = 0, rank = 0;
+  std::atomic<bool> finalises = false, aborted = false, failed = false;
+  std::atomic<int> in_flight = 0;  // groups on the stream, outside of graphs
+  std::atomic<cudaStream_t> stream = nullptr;
+  // Of the groups that have begun, which one thread at a time runs:
+  std::map<int, std::uint64_t> sent, received;  // by peer
+  std::uint64_t collectives = 0;
+
+  fs::path file(const char* kind, int of_rank) const {
+    return folder / (kind + std::to_string(of_rank));
+  }
+  fs::path message(int from, int to, std::uint64_t number) const {
+    return folder / ("from" + std::to_string(from) + "to" + std::to_string(to) + "number" +
+                     std::to_string(number));
+  }
+  fs::path part(std::uint64_t collective, int of_rank) const {
+    return file(("collective" + std::to_string(collective) + "rank").c_str(), of_rank);
+  }
+  /// Whether all ranks have left a file of that kind. Where the folder has gone, all have ended.
+  bool all_have(const char* kind) const {
+    for (int other = 0; other < size; ++other) {
+      if (!fs::exists(file(kind, other))) return !fs::exists(folder);
+    }
+    return true;
+  }
+  ncclResult_t state() const {
+    if (failed) return ncclInvalidUsage;
+    if (!all_have("rank")) return ncclInProgress;
+    if (!finalises) return ncclSuccess;
+    if (in_flight > 0) cudaStreamQuery(stream);  // the stand-in's streams run where somebody asks
+    return in_flight > 0 || !all_have("end") ? ncclInProgress : ncclSuccess;
+  }
+};
+
+namespace {
+
+using ringlet::BFloat16;
+using ringlet::Half;
+namespace reduction = ringlet::reduction;
+
+/// result = the parts reduced in the order of the ranks.
+template <class T, class Op>
+void reduce(const std::vector<Bytes>& parts, ncclRedOp_t op, void* result, Op combine) {
+  const std::size_t count = parts[0].size() / sizeof(T);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto element = [i](const Bytes& part) {
+      T value;
+      std::memcpy(&value, part.data() + i * sizeof(T), sizeof(T));
+      return reduction::load(value);
+    };
+    auto sum = element(parts[0]);
+    for (std::size_t rank = 1; rank < parts.size(); ++rank)
+      sum = combine(sum, element(parts[rank]));
+    if (op == ncclAvg) sum /= static_cast<decltype(sum)>(parts.size());
+    static_cast<T*>(result)[i] = reduction::round_to<T>(sum);
+  }
+}
+
+template <class T>
+void reduce(const std::vector<Bytes>& parts, ncclRedOp_t op, void* result) {
+  if (op == ncclMin) return reduce<T>(parts, op, result, reduction::Min());
+  if (op == ncclMax) return reduce<T>(parts, op, result, reduction::Max());
+  reduce<T>(parts, op, result, reduction::Sum());
+}
+
+void reduce(ncclDataType_t type, const std::vector<Bytes>& parts, ncclRedOp_t op, void* result) {
+  switch (type) {
+    case ncclFloat16:
+      return reduce<Half>(parts, op, result);
+    case ncclBfloat16:
+      return reduce<BFloat16>(parts, op, result);
+    case ncclInt32:
+      return reduce<std::int32_t>(parts, op, result);
+    default:
+      return reduce<float>(parts, op, result);
+  }
+}
+
+std::size_t size_of(ncclDataType_t type) {
+  if (type == ncclUint8) return 1;
+  return type == ncclFloat16 || type == ncclBfloat16 ? 2 : 4;
+}
+
+/// One operation of a group.
+struct Operation {
+  enum Kind { send, receive, all_reduce, reduce, broadcast } kind;
+  const void* in;
+  void* out;
+  std::size_t count;
+  ncclDataType_t type;
+  int peer;  // or the root
+  ncclRedOp_t op = ncclSum;
+  bool is_done = false;
+  std::uint64_t number = 0;  // of its message or collective
+
+  std::size_t bytes() const { return count * size_of(type); }
+  bool brings_data(int rank) const { return kind != broadcast || rank == peer; }
+
+  void begin(ncclComm& comm) {
+    is_done = false;
+    if (kind == send) {
+      number = comm.sent[peer]++;
+      write_file(comm.message(comm.rank, peer, number), in, bytes());
+    } else if (kind == receive) {
+      number = comm.received[peer]++;
+    } else {
+      number = comm.collectives++;
+      write_file(comm.part(number, comm.rank), in, brings_data(comm.rank) ? bytes() : 0);
+    }
+  }
+  /// A message that was sent waits for its receiver.
+  bool go_on(ncclComm& comm) {
+    if (is_done) return true;
+    if (kind == send) return is_done = !fs::exists(comm.message(comm.rank, peer, number));
+    if (kind == receive) return is_done = take_message(comm);
+    return is_done = meet(comm);
+  }
+
+ private:
+  bool take_message(const ncclComm& comm) {
+    const fs::path message = comm.message(peer, comm.rank, number);
+    if (!fs::exists(message)) return false;
+    const Bytes data = read_file(message);
+    std::memcpy(out, data.data(), std::min(data.size(), bytes()));
+    fs::remove(message);
+    return true;
+  }
+  bool meet(const ncclComm& comm) {
+    std::vector<Bytes> parts;
+    for (int other = 0; other < comm.size; ++other) {
+      if (!fs::exists(comm.part(number, other))) return false;
+    }
+    for (int other = 0; other < comm.size; ++other) {
+      parts.push_back(read_file(comm.part(number, other)));
+    }
+    // Who has come here has read the parts of the collective before.
+    if (number > 0) fs::remove(comm.part(number - 1, comm.rank));
+    if (kind == broadcast) {
+      std::memcpy(out, parts[static_cast<std::size_t>(peer)].data(), bytes());
+    } else if (kind == all_reduce || comm.rank == peer) {
+      ::reduce(type, parts, op, out);
+    }
+    return true;
+  }
+};
+
+/// The calls between ncclGroupStart() and ncclGroupEnd(), as work of their stream.
+struct Group {
+  int depth = 0;
+  std::shared_ptr<ncclComm> comm{};
+  cudaStream_t stream = nullptr;
+  bool is_captured = false;
+  std::vector<Operation> operations{};
+  bool has_begun = false;
+
+  bool go_on() {
+    if (!has_begun && !comm->aborted) {
+      for (Operation& operation : operations) operation.begin(*comm);
+    }
+    has_begun = true;
+    bool is_done = true;
+    for (Operation& operation : operations) {
+      is_done = (comm->aborted || operation.go_on(*comm)) && is_done;
+    }
+    if (!is_done) return false;
+    has_begun = false;
+    if (!is_captured) --comm->in_flight;
+    return true;
+  }
+};
+thread_local Group group;
+
+std::map<ncclComm_t, std::shared_ptr<ncclComm>>& communicators() {
+  static std::map<ncclComm_t, std::shared_ptr<ncclComm>> made;
+  return made;
+}
+std::mutex communicators_mutex;
+
+std::shared_ptr<ncclComm> find(ncclComm_t comm) {
+  const std::lock_guard lock(communicators_mutex);
+  const auto found = communicators().find(comm);
+  return found == communicators().end() ? nullptr : found->second;
+}
+
+void forget(ncclComm_t comm) {
+  const std::lock_guard lock(communicators_mutex);
+  communicators().erase(comm);
+}
+
+ncclResult_t add(ncclComm_t comm, cudaStream_t stream, const Operation& operation) {
+  const bool fits = group.comm == nullptr || (group.comm.get() == comm && group.stream == stream);
+  if (group.depth == 0 || !fits) return ncclInvalidUsage;  // Ringlet calls nothing else
+  group.comm = find(comm);
+  group.stream = stream;
+  if (group.comm == nullptr || operation.peer >= group.comm->size) return ncclInvalidArgument;
+  group.operations.push_back(operation);
+  return ncclSuccess;
+}
+
+ncclResult_t enqueue(Group& made) {
+  cudaStreamCaptureStatus status{};
+  if (cudaStreamIsCapturing(made.stream, &status) != cudaSuccess) return ncclUnhandledCudaError;
+  made.is_captured = status != cudaStreamCaptureStatusNone;
+  if (made.is_captured && std::getenv("RINGLET_STAND_IN_NCCL") != nullptr) {
+    made.comm->failed = true;  // for good
+    return ncclInvalidUsage;
+  }
+  if (made.comm->aborted || made.comm->finalises) return ncclInvalidUsage;
+  if (!made.is_captured) {
+    made.comm->stream = made.stream;
+    ++made.comm->in_flight;
+  }
+  const auto kept = std::make_shared<Group>(std::move(made));
+  ringlet::stand_in::enqueue_waiting(kept->stream, "nccl", [kept] { return kept->go_on(); });
+  return ncclSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static Folders folders;
+  std::string folder = (fs::temp_directory_path() / "ringlet-nccl-XXXXXX").string();
+  if (folder.size() >= sizeof id->internal || mkdtemp(folder.data()) == nullptr) {
+    return ncclSystemError;
+  }
+  const std::lock_guard lock(communicators_mutex);
+  folders.made.emplace_back(folder);
+  std::memset(id, 0, sizeof *id);
+  folder.copy(id->internal, folder.size());
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    default:
+      return "an error of the stand-in";
+  }
+}
+
+const char* ncclGetLastError(ncclComm_t) { return ""; }
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t*) {
+  const auto comm = std::make_shared<ncclComm>();
+  comm->folder = id.internal;
+  comm->size = size;
+  comm->rank = rank;
+  {
+    const std::lock_guard lock(communicators_mutex);
+    communicators()[comm.get()] = comm;
+  }
+  *made = comm.get();
+  write_file(comm->file("rank", rank), nullptr, 0);
+  return comm->state();
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+  *state = comm->state();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  comm->finalises = true;
+  write_file(comm->file("end", comm->rank), nullptr, 0);
+  return comm->state();
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  if (!comm->finalises) return ncclInvalidUsage;
+  forget(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  comm->aborted = true;
+  forget(comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (group.depth == 0) return ncclInvalidUsage;
+  if (--group.depth > 0 || group.comm == nullptr) return ncclSuccess;
+  Group made = std::exchange(group, {});
+  return enqueue(made);
+}
+
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream) {
+  return add(comm, stream, {Operation::send, data, nullptr, count, type, peer});
+}
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return add(comm, stream, {Operation::receive, nullptr, data, count, type, peer});
+}
+ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return add(comm, stream, {Operation::all_reduce, in, out, count, type, -1, op});
+}
+ncclResult_t ncclReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return add(comm, stream, {Operation::reduce, in, out, count, type, root, op});
+}
+ncclResult_t ncclBroadcast(const void* in, void* out, std::size_t count, ncclDataType_t type,
+                           int root, ncclComm_t comm, cudaStream_t stream) {
+  return add(comm, stream, {Operation::broadcast, in, out, count, type, root});
+}
+
+ncclResult_t ncclMemAlloc(void** address, std::size_t bytes) {
+  return cudaMalloc(address, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclMemFree(void* address) {
+  return cudaFree(address) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclCommRegister(ncclComm_t, void* address, std::size_t, void** handle) {
+  *handle = address;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(ncclComm_t, void*) { return ncclSuccess; }
+
+}  // extern "C"
