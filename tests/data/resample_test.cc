@@ -42,18 +42,18 @@ struct Noise {
   }
 };
 
-using Planes = std::vector<std::uint8_t>;
+using PlaneBytes = std::vector<std::uint8_t>;
 
-Planes resized(const RgbxView& image, int width, int height) {
-  Planes planes(static_cast<std::size_t>(width * height) * 3);
+PlaneBytes resized_planes(const RgbxView& image, int width, int height) {
+  PlaneBytes planes(static_cast<std::size_t>(width * height) * 3);
   Resampler().resize(image, width, height, {0, 0, width, height}, {planes.data()});
   return planes;
 }
 
 /// [height, width, RGB] as planes.
-Planes as_planes(const std::string& rgb) {
+PlaneBytes as_planes(const std::string& rgb) {
   const std::size_t count = rgb.size() / 3;
-  Planes planes(rgb.size());
+  PlaneBytes planes(rgb.size());
   for (std::size_t i = 0; i < rgb.size(); ++i) {
     planes[i % 3 * count + i / 3] = static_cast<std::uint8_t>(rgb[i]);
   }
@@ -68,7 +68,7 @@ std::string from_hex(const std::string& digits) {
   return bytes;
 }
 
-struct Case {
+struct ResampleCase {
   int width = 0, height = 0;
   Box crop;
   int to_width = 0, to_height = 0;
@@ -84,13 +84,13 @@ struct Case {
 
 TEST(Resample, GivesPillowsPixels) {
   std::istringstream lines(testing::read_file(testing::testdata("oracle/resample.txt")));
-  Case c;
+  ResampleCase c;
   std::string hex;
   int cases = 0;
   while (lines >> c.width >> c.height >> c.crop.left >> c.crop.top >> c.crop.width >>
          c.crop.height >> c.to_width >> c.to_height >> hex) {
     const Noise noise(c.width, c.height);
-    EXPECT_EQ(resized(noise.view().cropped(c.crop), c.to_width, c.to_height),
+    EXPECT_EQ(resized_planes(noise.view().cropped(c.crop), c.to_width, c.to_height),
               as_planes(from_hex(hex)))
         << c.numbers();
     ++cases;
@@ -105,9 +105,10 @@ TEST(Resample, GivesPillowsPixelsOfThatIsInstalled) {
   const std::string python = named != nullptr               ? named
                              : std::filesystem::exists(own) ? own
                                                             : "python3";
-  for (const Case& c :
-       {Case{350, 270, {0, 0, 350, 270}, 224, 173}, Case{270, 350, {31, 7, 200, 311}, 224, 224},
-        Case{40, 31, {0, 0, 40, 31}, 64, 77}, Case{801, 33, {1, 2, 799, 30}, 5, 7}}) {
+  for (const ResampleCase& c : {ResampleCase{350, 270, {0, 0, 350, 270}, 224, 173},
+                                ResampleCase{270, 350, {31, 7, 200, 311}, 224, 224},
+                                ResampleCase{40, 31, {0, 0, 40, 31}, 64, 77},
+                                ResampleCase{801, 33, {1, 2, 799, 30}, 5, 7}}) {
     const Noise noise(c.width, c.height);
     testing::write_file(folder / "in", noise.rgb());
     const std::string command = python + " " + testing::checkout("tests/oracle/resample.py") + " " +
@@ -117,7 +118,7 @@ TEST(Resample, GivesPillowsPixelsOfThatIsInstalled) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (code == 77 || code == 127) GTEST_SKIP() << "Pillow is not installed";
     ASSERT_EQ(code, 0) << command;
-    EXPECT_EQ(resized(noise.view().cropped(c.crop), c.to_width, c.to_height),
+    EXPECT_EQ(resized_planes(noise.view().cropped(c.crop), c.to_width, c.to_height),
               as_planes(testing::read_file(folder / "out")))
         << c.numbers();
   }
@@ -126,9 +127,9 @@ TEST(Resample, GivesPillowsPixelsOfThatIsInstalled) {
 TEST(Resample, AWindowIsThatPartOfTheWhole) {
   const Noise noise(53, 38);
   constexpr int kWidth = 31, kHeight = 24;
-  const Planes whole = resized(noise.view(), kWidth, kHeight);
+  const PlaneBytes whole = resized_planes(noise.view(), kWidth, kHeight);
   const Box window{7, 5, 20, 17};
-  Planes part(std::size_t{20} * 17 * 3), mirrored(part);
+  PlaneBytes part(std::size_t{20} * 17 * 3), mirrored(part);
   Resampler resampler;
   resampler.resize(noise.view(), kWidth, kHeight, window, {part.data()});
   resampler.resize(noise.view(), kWidth, kHeight, window, {mirrored.data(), 3, true});
@@ -152,7 +153,7 @@ TEST(Resample, EveryInstructionSetGivesTheSameBytes) {
   ResampleWeights weights;
   find_weights(45, 19, 0, 19, weights);
   const ResampleTaps taps{weights.first.data(), weights.weights.data(), weights.taps};
-  std::array<Planes, 2> across, down;
+  std::array<PlaneBytes, 2> across, down;
   const std::array versions{resample_loops_portable(), best_resample_loops()};
   ResampleWeights below;
   find_weights(7, 3, 0, 3, below);
