@@ -105,7 +105,9 @@ std::string comment(const std::string& text) {
 std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
   const std::string key = key_of(option);
   const auto own = resolved.find(key);
-  if (own != resolved.end()) return fmt::format("{} = {}\n", key, literal(option, own->second));
+  const bool by_another = is_replaced(option) && !is_switch(option);
+  if (own != resolved.end() && !by_another)
+    return fmt::format("{} = {}\n", key, literal(option, own->second));
   if (option.count() > 0) return fmt::format("{} = {}\n", key, given(option));
   if (is_replaced(option)) return fmt::format("# {} is replaced by what is set\n", key);
   if (is_switch(option)) return key + " = false\n";
