@@ -39,8 +39,7 @@ void require_for_photographs(const train::TrainOptions& options) {
   const auto refuse = [&](bool given, const char* flag) {
     if (!given) return;
     throw UsageError(fmt::format(
-        "{} is for --data DIR with photographs (train/CLASS/*), and these data are {}; leave one "
-        "of them out",
+        "{} is about photographs in a folder (train/CLASS/*), and these data are {}; leave it out",
         flag, data));
   };
   refuse(options.recipe.image_size > 0, "--image-size");
