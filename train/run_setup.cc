@@ -198,7 +198,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.input = model_input(*data.train);
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");
-  setup.replica.layout = choose_layout(options.execution.layout, setup.replica.input, kind, unit);
+  setup.replica.layout = choose_layout(options.execution.layout, kind, unit);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());

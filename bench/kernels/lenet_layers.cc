@@ -9,65 +9,13 @@
 
 namespace ringlet::bench {
 
-double LenetLayers::flops() const {
-  double total = 0;
-  for (const KernelCall& call : calls) total += call.flops;
-  return total;
-}
-
-void LenetLayers::run() const {
-  for (const KernelCall& call : calls) call.run();
-}
-
 namespace {
 
-/// Numbers in [-0.5, 0.5) that differ from place to place.
-void fill_with_noise(const View& view) {
-  std::uint32_t state = 12345;
-  for (std::int64_t i = 0; i < view.storage(); ++i) {
-    state = state * 1664525U + 1013904223U;
-    view.f32()[i] = static_cast<float>(state >> 8U) * 0x1p-24F - 0.5F;
-  }
-}
+using Builder = KernelCallsBuilder;
+using Pair = ValueAndGradient;
 
-/// Forward calls in order, backward calls from the last layer to the first.
-class Builder {
- public:
-  Builder(Device& device, std::int64_t batch, Layout layout, LenetLayers& layers)
-      : device_(device), batch_(batch), layout_(layout), layers_(layers) {}
-
-  View activation(Shape shape) { return tensor(shape.with_batch(batch_), layout_, DType::f32); }
-  View weight(Shape shape) { return tensor(shape, Layout::nchw, DType::f32); }
-  View mask(const Shape& shape) { return tensor(shape, Layout::nchw, DType::u8); }
-  View winner(const Shape& shape) { return tensor(shape, layout_, DType::i32); }
-  Stream& stream() { return device_.compute(); }
-
-  void add(const char* name, double flops, std::function<void()> run) {
-    layers_.calls.push_back({name, flops, std::move(run)});
-  }
-
- private:
-  View tensor(const Shape& shape, Layout layout, DType dtype) {
-    layers_.tensors.push_back(std::make_unique<Tensor>(device_, shape, dtype, layout));
-    const View& view = layers_.tensors.back()->view();
-    if (dtype == DType::f32) fill_with_noise(view);
-    return view;
-  }
-
-  Device& device_;
-  std::int64_t batch_;
-  Layout layout_;
-  LenetLayers& layers_;
-};
-
-/// A value and its gradient.
-struct Pair {
-  View value, gradient;
-};
-Pair activation(Builder& b, const Shape& shape) {
-  return {b.activation(shape), b.activation(shape)};
-}
-Pair weight(Builder& b, const Shape& shape) { return {b.weight(shape), b.weight(shape)}; }
+Pair activation(Builder& b, const Shape& shape) { return b.activation_pair(shape); }
+Pair weight(Builder& b, const Shape& shape) { return b.weight_pair(shape); }
 
 /// Convolution, ReLU and pooling: tensors, and the calls of both ways.
 struct ConvBlock {
@@ -181,8 +129,8 @@ Pair flattened(const Pair& x) {
 
 }  // namespace
 
-LenetLayers make_lenet_layers(Device& device, std::int64_t batch, Layout layout, bool fused) {
-  LenetLayers layers;
+KernelCalls make_lenet_layers(Device& device, std::int64_t batch, Layout layout, bool fused) {
+  KernelCalls layers;
   Builder b(device, batch, layout, layers);
   const ConvBlock conv1 =
       conv_block(b, "conv1", activation(b, {1, 1, 28, 28}), {20, 1, 3, 3}, {1, 20, 13, 13});

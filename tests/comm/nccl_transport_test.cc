@@ -96,8 +96,8 @@ class NcclTransport : public testing::Test {
   std::string cause() const { return group_->root_cause() ? group_->root_cause()->message : ""; }
 
   const NcclFunctions library_ = open_nccl_library(RINGLET_NCCL_STAND_IN);
-  const AsyncStreams streams_;
-  const AsyncOperations operations_;
+  const AsyncStreams streams_{};
+  const AsyncOperations operations_{};
   double timeout_ = 30;
   std::function<int(int)> gpu_of_rank_{};
   std::optional<LocalGroup> group_;
@@ -431,7 +431,7 @@ TEST_F(NcclTransport, WatchesOnWhileACallHangs) {
 TEST(CudaNcclRanks, MayShareAGpuWhereNcclTakesThemToBeOnSeveralHosts) {
   SKIP_WITHOUT_GPU();
   const auto device = open_device({DeviceKind::cuda, 0});
-  const GpuStreams streams;
+  const GpuStreams streams{};
   const auto gpu_on = [&](const char* host) {
     setenv("NCCL_HOSTID", host, 1);  // NOLINT(concurrency-mt-unsafe)
     return streams.gpu_of(device->communication());

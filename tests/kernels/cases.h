@@ -16,6 +16,9 @@ namespace ringlet::test {
 /// Batch sizes: whole and partly filled blocks of sixteen, shares of a batch of 256, none at all.
 inline const std::vector<std::int64_t> kBatches = {0, 1, 15, 16, 17, 33, 85, 86, 96};
 
+/// For what takes long: none, few, and a block more than a vector has.
+inline const std::vector<std::int64_t> kFewBatches = {0, 1, 17, 33};
+
 /// A gradient is overwritten, added to, or something between.
 inline const std::vector<float> kBetas = {0.0F, 1.0F, 0.5F};
 
@@ -53,6 +56,25 @@ inline std::vector<Conv2dCase> conv2d_cases() {
       {"depthwise", {.padding = {1, 1}, .groups = 5}, {1, 5, 6, 6}, {5, 1, 3, 3}},
       {"window_of_the_image", {}, {1, 3, 4, 5}, {17, 3, 4, 5}},
       {"wide_padding", {.stride = {2, 2}, .padding = {4, 4}}, {1, 1, 2, 2}, {2, 1, 3, 3}},
+  };
+}
+
+/// With enough channels for the ways that copy (cpu/lanes/columns.h) and transform (winograd.h).
+inline std::vector<Conv2dCase> wide_conv2d_cases() {
+  return {
+      {"winograd", {.padding = {1, 1}}, {1, 16, 9, 6}, {18, 16, 3, 3}},
+      {"winograd_without_padding", {}, {1, 20, 6, 11}, {17, 20, 3, 3}},
+      {"winograd_wide_padding", {.padding = {2, 1}}, {1, 33, 4, 8}, {16, 33, 3, 3}},
+      {"columns", {.stride = {2, 2}, .padding = {1, 1}}, {1, 33, 7, 8}, {34, 33, 3, 3}},
+      {"columns_of_few_channels",
+       {.stride = {2, 2}, .padding = {3, 3}},
+       {1, 3, 9, 10},
+       {32, 3, 7, 7}},
+      {"columns_pointwise", {.stride = {2, 2}}, {1, 32, 5, 6}, {35, 32, 1, 1}},
+      {"columns_all",
+       {.stride = {3, 2}, .padding = {2, 1}, .dilation = {2, 2}, .groups = 2},
+       {1, 66, 9, 11},
+       {66, 33, 2, 3}},
   };
 }
 

@@ -18,12 +18,17 @@ class Conv2d : public OperationTest {
   /// Calls f(case, x shape) for every case and batch.
   template <class F>
   void for_each_case(F f) {
-    for (const Conv2dCase& c : conv2d_cases()) {
-      for (const std::int64_t n : kBatches) {
-        const Shape x = c.x.with_batch(n);
-        SCOPED_TRACE(std::string(c.name) + " " + x.to_string());
-        f(c, x, conv2d_output_shape(c.spec, x, c.w));
-      }
+    for (const Conv2dCase& c : conv2d_cases()) for_each_batch(c, kBatches, f);
+    for (const Conv2dCase& c : wide_conv2d_cases()) for_each_batch(c, kFewBatches, f);
+  }
+
+ private:
+  template <class F>
+  void for_each_batch(const Conv2dCase& c, const std::vector<std::int64_t>& batches, F f) {
+    for (const std::int64_t n : batches) {
+      const Shape x = c.x.with_batch(n);
+      SCOPED_TRACE(std::string(c.name) + " " + x.to_string());
+      f(c, x, conv2d_output_shape(c.spec, x, c.w));
     }
   }
 };

@@ -62,7 +62,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
     : device_(device),
       info_(info),
       batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
-      layout_(choose_layout(options.layout, info.input(), device.id().kind, batch_)),
+      layout_(choose_layout(options.layout, device.id().kind, batch_)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   const nn::Registry registry = nn::register_model(*model_);

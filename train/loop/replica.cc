@@ -11,7 +11,6 @@ namespace ringlet::train {
 
 namespace {
 
-constexpr std::int64_t kSmallImage = 64;  // pixels a side up to which samples go into the lanes
 const std::string kLossLayer = "loss";
 
 nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& labels) {
@@ -41,13 +40,11 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
   return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
 }
 
-Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
-                     std::int64_t samples_per_pass) {
+Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass) {
   if (choice == LayoutChoice::nchw) return Layout::nchw;
   if (choice == LayoutChoice::lanes) return Layout::lanes;
-  const bool small = std::max(input.height, input.width) <= kSmallImage;
   const bool fills_lanes = samples_per_pass >= kLanes;
-  return device == DeviceKind::cpu && small && fills_lanes ? Layout::lanes : Layout::nchw;
+  return device == DeviceKind::cpu && fills_lanes ? Layout::lanes : Layout::nchw;
 }
 
 Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)

@@ -34,10 +34,9 @@ struct ReplicaSpec {
 /// The model of `spec`, its parameters without memory.
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
 
-/// The layout that `choice` means for this model and device: batch-in-lanes for small images on the
-/// CPU when a pass has at least sixteen samples, else NCHW.
-Layout choose_layout(LayoutChoice choice, const nn::ModelInput& input, DeviceKind device,
-                     std::int64_t samples_per_pass);
+/// The layout that `choice` means for this model and device: batch-in-lanes on the CPU when
+/// a pass has at least sixteen samples, else NCHW.
+Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass);
 
 class Replica {
  public:

@@ -62,6 +62,9 @@ struct FilterArguments {
   float beta;
 };
 
+/// DenseArguments::columns where no vector reaches beyond y.
+inline constexpr std::int64_t kAllColumns = std::int64_t{1} << 60;
+
 /// Matrix product: y[k, v] = act(init + sum over s of w[k, s] * x[s, v]), v vectors. The steps s
 /// are `runs` times `steps`; w may jump from one run to the next, x goes on.
 struct DenseArguments {
@@ -124,6 +127,44 @@ struct PoolArguments {
   std::int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
   bool count_include_pad;
   float beta;  ///< dx = beta * dx + ...
+};
+
+/// Terms (channel, tap) of one place, one after the other: to[count][16].
+struct ColumnArguments {
+  const float* from;            ///< the first channel's plane
+  std::int64_t plane;           ///< floats from one channel to the next
+  const std::int64_t* offsets;  ///< of the taps in a plane; below 0: padding, zeros
+  std::int64_t taps;
+  std::int64_t first_tap;  ///< that of the first term
+  std::int64_t count;      ///< terms
+  float* to;
+};
+
+/// A tile of Winograd's convolution, for all channels: a piece of an image, and its points
+/// (winograd_transforms.h). One is read, the other written.
+struct WinogradTile {
+  const float* from;
+  float* to;
+  std::int64_t image_channel;  ///< floats from one channel to the next; points have 16
+  std::int64_t image_row;
+  std::int64_t point;          ///< floats from one point to the next
+  std::int64_t height, width;  ///< pixels that exist: the first of them is where the image begins
+  std::int64_t top, left;      ///< those of the tile before them. They and those behind count as 0
+  std::int64_t channels;
+  const float* bias;  ///< of the channels, or null
+  float beta;         ///< to = beta * to + ...; 0 does not read it
+  bool relu;
+};
+
+/// Filters of 3 x 3 and their points. One is read, the other written.
+struct WinogradFilters {
+  const float* from;
+  float* to;
+  std::int64_t filter;  ///< floats from one filter's nine weights to the next; points have 1
+  std::int64_t point;   ///< floats from one point to the next
+  std::int64_t count;   ///< filters; points are read in whole vectors, beyond it as well
+  bool turned;          ///< by 180 degrees, as the data gradient wants them
+  float beta;           ///< to = beta * to + ...; 0 does not read it
 };
 
 /// What a chain of multiply-adds has done.

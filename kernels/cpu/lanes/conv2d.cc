@@ -1,13 +1,37 @@
 #include "kernels/conv2d.h"
 
+#include "kernels/cpu/lanes/columns.h"
 #include "kernels/cpu/lanes/filter_plan.h"
 #include "kernels/cpu/lanes/gather_plan.h"
 #include "kernels/cpu/lanes/lanes.h"
+#include "kernels/cpu/lanes/winograd.h"
 
 namespace ringlet::lanes {
 
+namespace {
+
+enum class Way : std::uint8_t { gather, columns, winograd };
+
+/// What is fastest for weights w and a result y. It depends on shapes alone, as the
+/// bits do. `columns`: whether those suit.
+Way way_of(const Conv2dSpec& spec, const Shape& w, const Shape& y, bool columns) {
+  if (y[0] == 0) return Way::gather;
+  if (winograd_suits(spec, w, y)) return Way::winograd;
+  return columns ? Way::columns : Way::gather;
+}
+
+}  // namespace
+
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
                     ConstView bias, Activation activation, View y) {
+  switch (way_of(spec, w.shape(), y.shape(), columns_suit(spec, w.shape()))) {
+    case Way::winograd:
+      return winograd_forward(stream, spec, x, w, bias, activation, y);
+    case Way::columns:
+      return columns_forward(stream, spec, x, w, bias, activation, y);
+    case Way::gather:
+      break;
+  }
   GatherPlan plan(forward_weights(spec, w), x.shape(), y.shape());
   plan.rows = row_axis(spec, x.shape(), w.shape(), y.shape());
   plan.cols = col_axis(spec, x.shape(), w.shape(), y.shape());
@@ -20,6 +44,14 @@ void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, Cons
 
 void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
                           float beta, View dx) {
+  switch (way_of(spec, w.shape(), dy.shape(), columns_suit(spec, w.shape()))) {
+    case Way::winograd:
+      return winograd_backward_data(stream, spec, w, dy, beta, dx);
+    case Way::columns:
+      return columns_backward_data(stream, spec, w, dy, beta, dx);
+    case Way::gather:
+      break;
+  }
   GatherPlan plan(backward_weights(spec, w), dy.shape(), dx.shape());
   plan.rows = row_axis(spec, dx.shape(), w.shape(), dy.shape());
   plan.cols = col_axis(spec, dx.shape(), w.shape(), dy.shape());
@@ -31,6 +63,14 @@ void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w
 
 void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
                             float beta, View dw) {
+  switch (way_of(spec, dw.shape(), dy.shape(), columns_suit_filter(spec, dw.shape()))) {
+    case Way::winograd:
+      return winograd_backward_filter(stream, spec, x, dy, beta, dw);
+    case Way::columns:
+      return columns_backward_filter(stream, spec, x, dy, beta, dw);
+    case Way::gather:
+      break;
+  }
   const FilterPlan plan(spec, x, dy.shape(), dw);
   Scratch scratch(stream, filter_scratch_bytes(plan));
   const FilterTiles tiles = prepare_filter(stream, plan, scratch);

@@ -30,6 +30,14 @@ struct KernelTable {
   void (*pooled)(const PooledArguments&, int outputs);
   void (*unpool)(const UnpoolArguments&);
 
+  void (*copy_columns)(const ColumnArguments&);
+  // Winograd's transforms (winograd_transforms.h).
+  void (*input_to_points)(const WinogradTile&);
+  void (*gradient_to_points)(const WinogradTile&);
+  void (*points_to_output)(const WinogradTile&);
+  void (*filters_to_points)(const WinogradFilters&);
+  void (*points_to_filters)(const WinogradFilters&);
+
   void (*avg_pool_forward)(const PoolArguments&);
   void (*avg_pool_backward)(const PoolArguments&);  ///< y is dy, x is dx
   void (*max_pool_forward)(const PoolArguments&);

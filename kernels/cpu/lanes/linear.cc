@@ -9,8 +9,6 @@ namespace ringlet::lanes {
 
 namespace {
 
-constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
-
 /// y (samples in vectors) = w x, tile by tile; `first(k)` sets what depends on the first output k.
 template <class First>
 void run_samples(CpuStream& stream, const ConstView& x, const View& y, const DenseArguments& common,
@@ -48,7 +46,7 @@ void linear_forward(CpuStream& stream, ConstView x, ConstView w, ConstView bias,
   a.steps = inputs;
   a.runs = 1;
   a.y_output = kLanes;
-  a.columns = kNoLimit;
+  a.columns = kAllColumns;
   a.relu = activation == Activation::relu;
   run_samples(stream, x, y, a, kernels.dense_rows, kernels.rows_outputs,
               [&](DenseArguments& tile, std::int64_t output) {
@@ -66,7 +64,7 @@ void linear_backward_data(CpuStream& stream, ConstView w, ConstView dy, float be
   a.steps = dy.shape()[1];
   a.runs = 1;
   a.y_output = kLanes;
-  a.columns = kNoLimit;
+  a.columns = kAllColumns;
   a.beta = beta;
   run_samples(stream, dy, dx, a, kernels.dense_packed, kernels.dense_outputs,
               [&](DenseArguments& tile, std::int64_t input) { tile.w = w.f32() + input; });

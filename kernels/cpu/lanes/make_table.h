@@ -1,6 +1,7 @@
 // Fills a KernelTable with the instances for the instruction set S.
 #pragma once
 
+#include "kernels/cpu/lanes/copy_columns.h"
 #include "kernels/cpu/lanes/dense.h"
 #include "kernels/cpu/lanes/filter.h"
 #include "kernels/cpu/lanes/fma_chain.h"
@@ -8,6 +9,7 @@
 #include "kernels/cpu/lanes/kernel_table.h"
 #include "kernels/cpu/lanes/pooled.h"
 #include "kernels/cpu/lanes/pooling.h"
+#include "kernels/cpu/lanes/winograd_transforms.h"
 
 namespace ringlet::lanes {
 
@@ -74,6 +76,12 @@ constexpr KernelTable make_table() {
       .dense_rows = choose_dense<S, S::kRowsOutputs, kAnyStride>,
       .pooled = choose_pooled<S>,
       .unpool = unpool<S>,
+      .copy_columns = copy_columns<S>,
+      .input_to_points = image_to_points<S, InputPoints>,
+      .gradient_to_points = image_to_points<S, GradientPoints>,
+      .points_to_output = points_to_output<S>,
+      .filters_to_points = filters_to_points<S>,
+      .points_to_filters = points_to_filters<S>,
       .avg_pool_forward = avg_pool_forward<S>,
       .avg_pool_backward = avg_pool_backward<S>,
       .max_pool_forward = max_pool_forward<S>,
