@@ -2,8 +2,8 @@
 //
 //   pictures_bench FOLDER [ROUNDS]
 //
-// of all pictures below FOLDER, whose files are read before. The best of the rounds, by the thread's
-// own processor time. bench/peers/pictures.py does the same with Pillow.
+// of all pictures below FOLDER, whose files are read before. The best of the rounds counts, by the
+// thread's own processor time. bench/peers/pictures.py does the same with Pillow.
 #include <fmt/format.h>
 
 #include <algorithm>
