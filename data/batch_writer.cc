@@ -10,7 +10,7 @@
 namespace ringlet::data {
 namespace {
 
-constexpr std::int64_t kLanes = 16;
+constexpr std::int64_t kLanes = BatchWriter::kBlock;
 /// The samples of a shuffled batch lie all over the memory. Sixteen images at once keep the memory
 /// busy; when they are taken one by one, each is prefetched this many images early.
 constexpr std::int64_t kAhead = 4;
@@ -26,7 +26,7 @@ void normalise(const std::uint8_t* image, std::int64_t pixels, PixelScale scale,
 
 /// Sixteen bytes in one register, in the compilers' portable notation for vectors.
 using Bytes = std::uint8_t __attribute__((vector_size(16)));
-using Rows = std::array<const std::uint8_t*, kLanes>;
+using LaneRows = std::array<const std::uint8_t*, kLanes>;
 
 Bytes zip_low(Bytes a, Bytes b) {
   return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -50,7 +50,7 @@ void transpose(std::array<Bytes, kLanes>& tile) {
 }
 
 /// out[pixel][lane] = scale(rows[lane][pixel]), for `pixels` pixels.
-void interleave(const Rows& rows, std::int64_t pixels, PixelScale scale, float* out) {
+void interleave(const LaneRows& rows, std::int64_t pixels, PixelScale scale, float* out) {
   std::int64_t pixel = 0;
   for (; pixel + kLanes <= pixels; pixel += kLanes) {
     std::array<Bytes, kLanes> tile{};
@@ -80,8 +80,10 @@ void clear_lanes(std::int64_t first, std::int64_t pixels, float* out) {
 BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
                          const LoaderOptions& options)
     : dataset_(dataset),
-      images_(dataset.images()),
+      images_(options.augment.kind == Augment::none ? dataset.images()
+                                                    : std::span<const std::uint8_t>{}),
       sampler_(sampler),
+      augmentation_(options.augment),
       layout_(options.layout),
       max_batch_(options.max_batch),
       scales_(pixel_scales(options.mean, options.deviation)) {
@@ -95,14 +97,48 @@ std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
 }
 
 void BatchWriter::write(const BatchRequest& request, Batch& batch) {
-  check(request);
-  batch.n = request.size();
-  batch.request = request;
+  begin(request, batch);
   if (layout_ == BatchLayout::nchw) {
     write_nchw(request, batch);
   } else {
     write_lanes(request, batch);
   }
+}
+
+void BatchWriter::begin(const BatchRequest& request, Batch& batch) const {
+  check(request);
+  batch.n = request.size();
+  batch.request = request;
+}
+
+std::int64_t BatchWriter::label(Batch& batch, std::int64_t place) const {
+  const BatchRequest& request = batch.request;
+  const std::int64_t index = sampler_.index(request.epoch, request.begin + place);
+  batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
+  return index;
+}
+
+void BatchWriter::read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const {
+  const std::int64_t index = label(batch, place), epoch = batch.request.epoch;
+  if (augmentation_.kind == Augment::none) {
+    dataset_.read(index, sample);
+  } else {
+    dataset_.read_varied(index, variation_of(augmentation_, epoch, index), sample);
+  }
+}
+
+void BatchWriter::lay_out(const std::uint8_t* samples, std::int64_t place, std::int64_t count,
+                          Batch& batch) const {
+  const std::int64_t pixels = dataset_.pixels();
+  float* out = batch.images + place * pixels;
+  if (layout_ == BatchLayout::nchw) {
+    for (std::int64_t i = 0; i < count; ++i) lay_out_image(samples + i * pixels, out + i * pixels);
+    return;
+  }
+  Rows rows;
+  rows.fill(samples);  // something readable
+  for (std::int64_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(i)] = samples + i * pixels;
+  lay_out_lanes(rows, count, out);
 }
 
 void BatchWriter::check(const BatchRequest& request) const {
@@ -118,33 +154,45 @@ void BatchWriter::check(const BatchRequest& request) const {
 
 const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_t position,
                                         Batch& batch) {
-  const std::int64_t index = sampler_.index(request.epoch, position);
   const std::int64_t place = position - request.begin, pixels = dataset_.pixels();
-  batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
-  if (!images_.empty()) return images_.data() + index * pixels;
+  if (!images_.empty()) return images_.data() + label(batch, place) * pixels;
   const auto bytes = static_cast<std::size_t>(pixels);
   const auto sample = std::span(read_).subspan(static_cast<std::size_t>(place % kLanes) * bytes);
-  dataset_.read(index, sample.first(bytes));
+  read(batch, place, sample.first(bytes));
   return sample.data();
 }
 
-void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) {
+void BatchWriter::lay_out_image(const std::uint8_t* image, float* out) const {
+  const std::int64_t run = dataset_.pixels() / std::ssize(scales_);
+  for (const PixelScale& scale : scales_) {
+    normalise(image, run, scale, out);
+    image += run, out += run;
+  }
+}
+
+void BatchWriter::lay_out_lanes(Rows rows, std::int64_t filled, float* out) const {
   const std::int64_t pixels = dataset_.pixels(), run = pixels / std::ssize(scales_);
+  float* const begin = out;
+  for (const PixelScale& scale : scales_) {
+    interleave(rows, run, scale, out);
+    for (const std::uint8_t*& row : rows) row += run;
+    out += kLanes * run;
+  }
+  if (filled < kLanes) clear_lanes(filled, pixels, begin);
+}
+
+void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) {
+  const std::int64_t pixels = dataset_.pixels();
   float* out = batch.images;
-  for (std::int64_t position = request.begin; position < request.end; ++position) {
+  for (std::int64_t position = request.begin; position < request.end; ++position, out += pixels) {
     if (position + kAhead < request.end && !images_.empty()) {
       prefetch(images_.data() + sampler_.index(request.epoch, position + kAhead) * pixels, pixels);
     }
-    const std::uint8_t* image = gather(request, position, batch);
-    for (const PixelScale& scale : scales_) {
-      normalise(image, run, scale, out);
-      image += run, out += run;
-    }
+    lay_out_image(gather(request, position, batch), out);
   }
 }
 
 void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) {
-  const std::int64_t pixels = dataset_.pixels(), run = pixels / std::ssize(scales_);
   float* out = batch.images;
   for (std::int64_t block = request.begin; block < request.end; block += kLanes) {
     const std::int64_t filled = std::min(kLanes, request.end - block);
@@ -153,13 +201,8 @@ void BatchWriter::write_lanes(const BatchRequest& request, Batch& batch) {
       rows[static_cast<std::size_t>(lane)] = gather(request, block + lane, batch);
     }
     std::fill(rows.begin() + filled, rows.end(), rows[0]);  // something readable
-    float* const begin = out;
-    for (const PixelScale& scale : scales_) {
-      interleave(rows, run, scale, out);
-      for (const std::uint8_t*& row : rows) row += run;
-      out += kLanes * run;
-    }
-    if (filled < kLanes) clear_lanes(filled, pixels, begin);
+    lay_out_lanes(rows, filled, out);
+    out += kLanes * dataset_.pixels();
   }
 }
 

@@ -1,9 +1,11 @@
-// One pass from stored bytes to a batch: gather, normalise, lay out. Samples that are not in memory
-// are read, at most sixteen at a time, into memory that is allocated once.
+// One pass from stored bytes to a batch: gather, normalise, lay out. Samples that are not in
+// memory, or are varied, are read, at most sixteen at a time, into memory that is allocated once.
+// Several threads may read a batch's samples, into memory of theirs, and lay out blocks of it.
 //
 // Both layouts use the same PixelScales, so a sample has the same values in either.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,18 +28,41 @@ class BatchWriter {
   /// Throws DataError when the request lies outside the data set or exceeds options.max_batch.
   void write(const BatchRequest& request, Batch& batch);
 
+  /// Samples of a block, which is laid out at once.
+  static constexpr std::int64_t kBlock = 16;
+  /// Whether samples have to be read: write() takes long.
+  bool reads() const { return images_.empty(); }
+  std::int64_t pixels() const { return dataset_.pixels(); }  ///< of a sample
+
+  // The same in parts, for many threads. Each throws as write().
+  /// Sets batch.n and batch.request.
+  void begin(const BatchRequest& request, Batch& batch) const;
+  /// Reads the sample at `place` (0 .. n - 1), and sets its label.
+  void read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const;
+  /// Writes `samples` [count, pixels()] to batch.images from `place` on. `place` begins a block;
+  /// `count` is a block, or up to the batch's end.
+  void lay_out(const std::uint8_t* samples, std::int64_t place, std::int64_t count,
+               Batch& batch) const;
+
  private:
+  using Rows = std::array<const std::uint8_t*, kBlock>;
   void check(const BatchRequest& request) const;
+  /// Sets the label of the sample at `place`, and says which sample it is.
+  std::int64_t label(Batch& batch, std::int64_t place) const;
   void write_nchw(const BatchRequest& request, Batch& batch);
   void write_lanes(const BatchRequest& request, Batch& batch);
+  void lay_out_image(const std::uint8_t* image, float* out) const;
+  /// `filled` of the rows are samples.
+  void lay_out_lanes(Rows rows, std::int64_t filled, float* out) const;
   /// The sample at `position`, whose label goes to batch.labels. It stays until the sixteenth call
   /// after this one.
   const std::uint8_t* gather(const BatchRequest& request, std::int64_t position, Batch& batch);
 
   const Dataset& dataset_;
-  std::span<const std::uint8_t> images_;  // of the data set; empty where it has to be read
+  std::span<const std::uint8_t> images_;  // of the data set; empty where samples are read
   std::vector<std::uint8_t> read_;        // else: sixteen samples
   Sampler sampler_;
+  Augmentation augmentation_;
   BatchLayout layout_;
   std::int64_t max_batch_;
   std::vector<PixelScale> scales_;  // one for all channels, or one a channel

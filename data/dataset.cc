@@ -26,6 +26,14 @@ PixelStatistics statistics_of(const Histogram& histogram) {
   return {mean, variance > kFlat ? std::sqrt(variance) : 1.0};
 }
 
+std::vector<PixelStatistics> statistics_of(const PixelCounter& counter, std::int64_t channels) {
+  std::vector<PixelStatistics> statistics;
+  for (std::int64_t c = 0; c < channels; ++c) {
+    statistics.push_back(statistics_of(counter.histogram(c)));
+  }
+  return statistics;
+}
+
 std::uint64_t hash_text(const std::string& text, std::uint64_t seed) {
   return hash_bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, seed);
 }
@@ -68,11 +76,34 @@ PixelContent Dataset::survey(std::uint64_t seed) const {
       counter.add(sample);
     }
   }
-  PixelContent content{counter.finish(), {}};
-  for (std::int64_t c = 0; c < channels(); ++c) {
-    content.statistics.push_back(statistics_of(counter.histogram(c)));
+  const std::uint64_t hash = counter.finish();
+  return {hash, statistics_of(counter, channels())};
+}
+
+std::vector<PixelStatistics> Dataset::measure_every(std::int64_t step) const {
+  PixelCounter counter(0, channels(), height() * width());
+  std::vector<std::uint8_t> sample(static_cast<std::size_t>(pixels()));
+  for (std::int64_t i = 0; i < size(); i += step) {
+    read(i, sample);
+    counter.add(sample);
   }
-  return content;
+  counter.finish();
+  return statistics_of(counter, channels());
+}
+
+const std::vector<PixelStatistics>& Dataset::statistics() const {
+  if (!content().statistics.empty()) return content_.statistics;
+  std::call_once(measured_, [this] { statistics_ = measure(); });
+  return statistics_;
+}
+
+void Dataset::read_varied(std::int64_t index, const Variation& variation,
+                          std::span<std::uint8_t> out) const {
+  if (variation.kind == Augment::none) return read(index, out);
+  thread_local std::vector<std::uint8_t> image;
+  image.resize(static_cast<std::size_t>(pixels()));
+  read(index, image);
+  vary(image, channels(), height(), width(), variation, out);
 }
 
 const PixelContent& Dataset::content() const {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "data/augment.h"
 #include "data/per_channel.h"
 
 namespace ringlet::data {
@@ -32,12 +33,14 @@ struct DatasetInfo {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::vector<std::string> class_names;  ///< one a class, in the order of the labels
+  /// Pictures of anything, of which a model sees the middle (data/images/centre_crop.h).
+  bool photographs = false;
 };
 
-/// What is known once all pixels have been read.
+/// What stands for a set's pixels.
 struct PixelContent {
   std::uint64_t hash = 0;
-  std::vector<PixelStatistics> statistics;  ///< one a channel
+  std::vector<PixelStatistics> statistics;  ///< one a channel; empty: measure() finds them
 };
 
 class Dataset {
@@ -54,11 +57,16 @@ class Dataset {
   std::int64_t pixels() const { return channels() * height() * width(); }  ///< of one sample
   std::int64_t classes() const { return static_cast<std::int64_t>(info_.class_names.size()); }
   const std::vector<std::string>& class_names() const { return info_.class_names; }
+  bool photographs() const { return info_.photographs; }
   std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]: 0 .. classes - 1
 
   /// Writes sample `index`, [C, H, W] row-major, to `out` of pixels() bytes. Always the same bytes
   /// for one index. Several threads call it at once. Throws DataError where it cannot.
   virtual void read(std::int64_t index, std::span<std::uint8_t> out) const = 0;
+  /// Writes it as a training run varies it (data/augment.h). This one varies what read() gives; a
+  /// set whose pictures are larger than what a model sees may cut from these.
+  virtual void read_varied(std::int64_t index, const Variation& variation,
+                           std::span<std::uint8_t> out) const;
   /// All pixels, [N, C, H, W], of a set that has them in memory; else empty. Loaders then gather
   /// from here and never call read(); a GPU takes a copy of it, if that fits.
   virtual std::span<const std::uint8_t> images() const { return {}; }
@@ -66,8 +74,9 @@ class Dataset {
   std::vector<std::uint8_t> image(std::int64_t index) const;
 
   /// Statistics of this set's own pixels, one a channel. Normalise test images with the *training*
-  /// set's numbers. The first call of this or of hash() reads all samples.
-  const std::vector<PixelStatistics>& statistics() const { return content().statistics; }
+  /// set's numbers. The first call of this or of hash() reads all samples; of a set whose survey()
+  /// gives no statistics, this alone.
+  const std::vector<PixelStatistics>& statistics() const;
   /// The same for a loader's options.
   PerChannel mean() const { return each(&PixelStatistics::mean); }
   PerChannel deviation() const { return each(&PixelStatistics::deviation); }
@@ -86,6 +95,12 @@ class Dataset {
   /// A set that takes long to read may hash what stands for its pixels, such as the files' names
   /// and sizes, and give statistics that are known.
   virtual PixelContent survey(std::uint64_t seed) const;
+  /// That of another set, for one that stands for it.
+  static PixelContent survey_of(const Dataset& set, std::uint64_t seed) { return set.survey(seed); }
+  /// The statistics, where survey() has none. This one reads every sample.
+  virtual std::vector<PixelStatistics> measure() const { return measure_every(1); }
+  /// Those of every `step`-th sample.
+  std::vector<PixelStatistics> measure_every(std::int64_t step) const;
 
  private:
   const PixelContent& content() const;  ///< computed by the first call
@@ -95,12 +110,15 @@ class Dataset {
   std::vector<std::int32_t> labels_;
   mutable std::once_flag surveyed_;
   mutable PixelContent content_;
+  mutable std::once_flag measured_;
+  mutable std::vector<PixelStatistics> statistics_;  // where content_ has none
 };
 
 /// The two halves of a data set: equal image size and class names.
 struct Splits {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> test;
+  std::vector<std::string> notes{};  ///< a line each: what the user should know of them
 };
 
 }  // namespace ringlet::data

@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -9,8 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "data/batch_memory.h"
 #include "data/batch_writer.h"
 #include "data/error.h"
+#include "data/loader_workers.h"
 
 namespace ringlet::data {
 namespace {
@@ -27,6 +30,7 @@ void check_options(const LoaderOptions& options, std::int64_t channels) {
   const auto fail = [](const std::string& what) { throw DataError("loader: " + what); };
   if (options.max_batch <= 0) fail("max_batch must be positive");
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
+  if (options.workers < 0) fail("there cannot be less than no workers");
   for (const PerChannel* numbers : {&options.mean, &options.deviation}) {
     const std::int64_t count = std::ssize(numbers->values());
     if (count == 1 || count == channels) continue;
@@ -41,45 +45,14 @@ void check_options(const LoaderOptions& options, std::int64_t channels) {
   }
 }
 
-/// Memory for `count` batches, given back at the end.
-class BatchMemory {
- public:
-  BatchMemory(const Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
-              std::size_t count)
-      : allocator_(allocator), batches_(count) {
-    owned_.reserve(2 * count);
-    try {
-      for (Batch& batch : batches_) {
-        batch.images = allocate<float>(writer.image_floats(max_batch));
-        batch.labels = allocate<std::int32_t>(max_batch);
-      }
-    } catch (...) {
-      release();
-      throw;
-    }
-  }
-  ~BatchMemory() { release(); }
-  BatchMemory(const BatchMemory&) = delete;
-  BatchMemory& operator=(const BatchMemory&) = delete;
-
-  std::size_t count() const { return batches_.size(); }
-  Batch& operator[](std::size_t i) { return batches_[i]; }
-
- private:
-  template <class T>
-  T* allocate(std::int64_t elements) {
-    void* memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(T));
-    owned_.push_back(memory);
-    return static_cast<T*>(memory);
-  }
-  void release() {
-    for (void* memory : owned_) allocator_.release(memory);
-  }
-
-  Allocator allocator_;
-  std::vector<Batch> batches_;
-  std::vector<void*> owned_;
-};
+/// Batches of memory.
+std::size_t batches_of(const LoaderOptions& options, bool reads) {
+  if (options.depth == 0 || options.workers == 0) return 1;
+  const auto depth = static_cast<std::size_t>(options.depth);
+  if (!reads || options.workers == 1) return depth;
+  const std::int64_t ahead = 2 * std::int64_t{options.workers};  // samples, so that none idles
+  return std::max(depth, static_cast<std::size_t>(2 + ahead / options.max_batch));
+}
 
 }  // namespace
 
@@ -97,14 +70,17 @@ class Loader::Impl {
       : dataset_(std::move(dataset)),
         schedule_(std::move(schedule)),
         writer_(*dataset_, sampler, options),
-        memory_(allocator, writer_, options.max_batch,
-                options.depth == 0 ? 1 : static_cast<std::size_t>(options.depth)),
-        threaded_(options.depth != 0) {
-    if (threaded_) thread_ = std::thread([this] { produce(); });
+        memory_(allocator, writer_, options.max_batch, batches_of(options, writer_.reads())),
+        threaded_(options.depth != 0 && options.workers != 0) {
+    if (threaded_ && options.workers > 1 && writer_.reads()) {
+      workers_.emplace(schedule_, writer_, memory_, options);
+    } else if (threaded_) {
+      thread_ = std::thread([this] { produce(); });
+    }
   }
 
   ~Impl() {
-    if (!threaded_) return;
+    if (!thread_.joinable()) return;
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -115,7 +91,7 @@ class Loader::Impl {
 
   const Batch* next() {
     const Clock::time_point start = Clock::now();
-    const Batch* batch = threaded_ ? take() : prepare_here();
+    const Batch* batch = workers_ ? workers_->next() : threaded_ ? take() : prepare_here();
     waited_ += seconds_since(start);
     return batch;
   }
@@ -131,7 +107,7 @@ class Loader::Impl {
     return true;
   }
 
-  Batch& slot(std::int64_t k) { return memory_[static_cast<std::size_t>(k) % memory_.count()]; }
+  Batch& slot(std::int64_t k) { return memory_[k]; }
 
   const Batch* prepare_here() {
     if (ended_ || !prepare(taken_)) {
@@ -197,8 +173,10 @@ class Loader::Impl {
   bool ended_ = false;
   std::exception_ptr error_;  // written before ended_, read after it
 
-  double waited_ = 0;   // seconds; the consumer's own
-  std::thread thread_;  // last: it uses everything above
+  double waited_ = 0;  // seconds; the consumer's own
+  // Last: they use everything above. At most one of them is there.
+  std::optional<LoaderWorkers> workers_;
+  std::thread thread_;
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,

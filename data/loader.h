@@ -1,4 +1,4 @@
-// The loader: prepares batches ahead of the training loop, on a thread of its own.
+// The loader: prepares batches ahead of the training loop, on a thread of its own, or on several.
 //
 //   schedule(k) -> request -> sampler -> gather -> normalise -> lay out
 //                             '------- in one pass over a batch -------'
@@ -65,6 +65,11 @@ struct LoaderOptions {
   std::int64_t max_batch = 0;  ///< the largest request, > 0
   int depth = 3;  ///< batches of memory, >= 2: one in use, the others ahead. 0: no thread; next()
                   ///< prepares the batch itself, in memory for one
+  /// Threads that read samples, where they have to be read (data/loader_workers.h). 0: none, as
+  /// depth 0 says. More batches than `depth` are under way where many workers would have nothing
+  /// to do.
+  int workers = 1;
+  Augmentation augment{};  ///< how samples are varied; for training
 };
 
 class Loader {

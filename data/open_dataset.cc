@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "data/cifar10.h"
 #include "data/error.h"
 #include "data/fashion_mnist.h"
 #include "data/idx_dataset.h"
+#include "data/image_folder.h"
 #include "data/synthetic.h"
 
 namespace ringlet::data {
@@ -18,9 +20,14 @@ const std::vector<NamedDataset>& named_datasets() {
       {.name = kSyntheticName,
        .help = "generated images",
        .needs = DataNeeds::sizes,
-       .open = [](const OpenOptions& o) {
-         return make_synthetic({o.synthetic_train, o.synthetic_test, o.synthetic_seed});
-       }}};
+       .open =
+           [](const OpenOptions& o) {
+             return make_synthetic({o.synthetic_train, o.synthetic_test, o.synthetic_seed});
+           }},
+      {.name = kCifar10Name,
+       .help = "its binary version, in --data-dir",
+       .needs = DataNeeds::files,
+       .open = [](const OpenOptions& o) { return load_cifar10(o.directory); }}};
   return known;
 }
 
@@ -42,14 +49,23 @@ bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known)
   return find_dataset(name, known) != nullptr || std::filesystem::is_directory(name, error);
 }
 
+bool is_picture_folder(const std::string& name) {
+  return !has_idx_files(name) && has_image_folders(name);
+}
+
 Splits open_dataset(const std::string& name, const OpenOptions& options,
                     const std::vector<NamedDataset>& known) {
   if (const NamedDataset* dataset = find_dataset(name, known)) return dataset->open(options);
+  if (is_picture_folder(name)) {
+    return load_image_folder(
+        name, {options.image_size > 0 ? options.image_size : kUsualImageSize, options.exif,
+               options.allow_empty_classes, options.skip_broken});
+  }
   if (is_dataset(name, known)) return load_idx_directory(name, options.allow_empty_classes);
   std::string names;
   for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
   throw DataError("--data " + name + ": not a data set: expected " + names +
-                  " or a directory of IDX files");
+                  " or a directory of IDX files or of pictures (train/CLASS/*)");
 }
 
 }  // namespace ringlet::data

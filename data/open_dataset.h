@@ -18,12 +18,18 @@
 namespace ringlet::data {
 
 struct OpenOptions {
-  std::string directory{};  ///< --data-dir: where fashion-mnist lies; empty: look for it
+  std::string directory{};  ///< --data-dir: where a named set's files lie; empty: look for them
   std::int64_t synthetic_train = 60000;  ///< drawn training samples
   std::int64_t synthetic_test = 10000;
   std::uint64_t synthetic_seed = 1;
   bool allow_empty_classes = false;  ///< in a folder: see load_idx_directory()
+  int image_size = 0;                ///< of pictures in a folder; 0: kUsualImageSize
+  bool exif = true;                  ///< see ImageFolderOptions
+  bool skip_broken = false;          ///< see ImageFolderOptions
 };
+
+/// Pixels of a side of the photographs in a folder, where nobody says otherwise.
+inline constexpr int kUsualImageSize = 224;
 
 /// Which of the options a data set needs.
 enum class DataNeeds : std::uint8_t {
@@ -53,10 +59,13 @@ const NamedDataset* find_dataset(const std::string& name,
 bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known = named_datasets());
 
 /// What --data takes besides names.
-inline constexpr const char* kDataFolder = "a folder of IDX files";
+inline constexpr const char* kDataFolder = "a folder of IDX files or of pictures (train/CLASS/*)";
 
-/// `name` is one of `known`, or a directory that holds IDX files (data/idx_dataset.h).
-/// Throws DataError; for a word that is neither it names the choices.
+/// Whether `name` is such a folder of pictures.
+bool is_picture_folder(const std::string& name);
+
+/// `name` is one of `known`, or a directory that holds IDX files (data/idx_dataset.h) or pictures
+/// (data/image_folder.h). Throws DataError; for a word that is neither it names the choices.
 Splits open_dataset(const std::string& name, const OpenOptions& options = {},
                     const std::vector<NamedDataset>& known = named_datasets());
 

@@ -46,7 +46,12 @@ struct Recipe {
   std::uint64_t seed = 1;
   bool shuffle = true;
   bool normalize = true;  ///< subtract the training pixels' mean, divide by their deviation
-  int accumulate = 1;     ///< micro-batches that each replica cuts its share into
+  /// Whose: data's own, or those of imagenet or cifar-10. See normalizations().
+  std::string normalize_by = "data";
+  std::string augment = "none";  ///< see data/augment.h
+  int image_size = 0;  ///< pixels of a side, of photographs in a folder; 0: data::kUsualImageSize
+  bool exif = true;    ///< turn JPEGs of a folder as their Exif orientation says
+  int accumulate = 1;  ///< micro-batches that each replica cuts its share into
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
   DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
@@ -54,6 +59,9 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 };
+
+/// What Recipe::normalize_by may be.
+const std::vector<std::string>& normalizations();
 
 /// The recipe that `--model NAME` stands for. Throws ContractError for a model that is not known.
 Recipe default_recipe(const std::string& model);
@@ -76,9 +84,10 @@ struct Execution {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   bool in_processes = false;                  ///< the world is processes, this one of them
   int threads = 1;                            ///< CPU threads a replica
-  std::string sync = "auto";                  ///< strategy of all-reduce, by its name
-  comm::Strategies strategies{};              ///< Ringlet's, and those that the program has added
-  comm::StrategyTable table{};                ///< for "auto"; empty: what `ringlet tune` measured
+  int workers = -1;           ///< threads a replica that read samples; negative: see run_setup.cc
+  std::string sync = "auto";  ///< strategy of all-reduce, by its name
+  comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
+  comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   std::int64_t bucket_kb = -1;                             ///< KiB; negative: see bucket_sizes()
   std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: see bucket_sizes()
@@ -126,6 +135,7 @@ struct TrainOptions {
   std::int64_t synthetic_train = 60000;
   std::int64_t synthetic_test = 10000;
   bool allow_empty_classes = false;  ///< see data::OpenOptions
+  bool skip_broken = false;          ///< the same
 };
 
 }  // namespace ringlet::train

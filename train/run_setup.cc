@@ -7,7 +7,9 @@
 
 #include "data/images/border.h"
 #include "data/open_dataset.h"
+#include "kernels/processors.h"
 #include "train/files/atomic_file.h"
+#include "train/loop/pass_size.h"
 #include "train/optimizers/optimizer.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
@@ -80,6 +82,8 @@ ModelInfo model_info(const Recipe& recipe, const data::Splits& splits,
                      const data::LoaderOptions& loader) {
   const data::Dataset& data = *splits.train;
   const nn::ModelInput input = model_input(data);
+  std::optional<float> background;  // photographs have none
+  if (!data.photographs()) background = static_cast<float>(data::border_brightness(data));
   return {.version = kVersion,
           .model = recipe.model,
           .data = recipe.data,
@@ -91,7 +95,43 @@ ModelInfo model_info(const Recipe& recipe, const data::Splits& splits,
           .classes = data.class_names(),
           .mean = loader.mean,
           .deviation = loader.deviation,
-          .background = static_cast<float>(data::border_brightness(data))};
+          .background = background,
+          .photographs = data.photographs(),
+          .exif = recipe.exif};
+}
+
+/// Mean and deviation of pixels / 255 as `recipe` has them. Source of ImageNet's: torchvision; of
+/// CIFAR-10's: over all pixels of its training images.
+void normalize(const Recipe& recipe, const data::Dataset& train, data::LoaderOptions& loader) {
+  using data::PerChannel;
+  if (!recipe.normalize) return;
+  if (recipe.normalize_by == "data") {
+    loader.mean = train.mean();
+    loader.deviation = train.deviation();
+    return;
+  }
+  constexpr int kColours = 3;
+  if (train.channels() != kColours) {
+    throw ContractError("--normalize " + recipe.normalize_by +
+                        " is for images of 3 channels, and these have " +
+                        std::to_string(train.channels()) + "; take --normalize data");
+  }
+  const bool imagenet = recipe.normalize_by == "imagenet";
+  using Three = std::vector<float>;
+  loader.mean =
+      PerChannel(imagenet ? Three{0.485F, 0.456F, 0.406F} : Three{0.4914F, 0.4822F, 0.4465F});
+  loader.deviation =
+      PerChannel(imagenet ? Three{0.229F, 0.224F, 0.225F} : Three{0.2470F, 0.2435F, 0.2616F});
+}
+
+/// Threads of a replica that read samples: one that prepares batches ahead, where nothing has to be
+/// read or the replica computes on processors itself; for a GPU its share of the processors.
+int workers_of(const Execution& execution, bool reads) {
+  constexpr int kEnough = 8;
+  if (execution.workers >= 0) return execution.workers;
+  if (!reads || execution.devices.front().kind == DeviceKind::cpu) return 1;
+  const int share = usable_processors() / static_cast<int>(execution.devices.size());
+  return std::clamp(share, 1, kEnough);
 }
 
 /// The flag by which data that --data calls `name` can be others.
@@ -144,10 +184,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
                                           : std::min(options.max_steps, setup.planned_steps);
   setup.schedule = {recipe.schedule, recipe.lr, recipe.momentum, recipe.cycle_momentum,
                     setup.planned_steps};
-  if (recipe.normalize) {
-    setup.loader.mean = data.train->mean();
-    setup.loader.deviation = data.train->deviation();
-  }
+  normalize(recipe, *data.train, setup.loader);
+  setup.loader.augment = {data::parse_augment(recipe.augment), recipe.seed};
+  setup.loader.workers =
+      workers_of(options.execution,
+                 data.train->images().empty() || setup.loader.augment.kind != data::Augment::none);
   setup.model = model_info(recipe, data, setup.loader);
 
   const DeviceKind kind = options.execution.devices.front().kind;
@@ -161,7 +202,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--layout lanes", "is for the CPU; leave it out");
   setup.replica.layout = choose_layout(options.execution.layout, kind, unit);
   setup.replica.max_train_batch = unit;
-  setup.evaluation_batch = kind == DeviceKind::cuda ? 2000 : 250;
+  setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;

@@ -7,6 +7,8 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "data/open_dataset.h"
+#include "kernels/processors.h"
+#include "train/files/pixel_cache.h"
 #include "train/models.h"
 
 namespace ringlet::app {
@@ -28,6 +30,32 @@ void require_for_data(const std::string& flag, const std::string& data) {
   }
   throw UsageError(fmt::format("{} is for --data {}, and these data are {}; leave one of them out",
                                flag, fmt::join(fitting, " or "), data));
+}
+
+/// Throws UsageError for a flag that is for photographs in a folder, where the data are others.
+void require_for_photographs(const train::TrainOptions& options) {
+  const std::string& data = options.recipe.data;
+  if (data::is_picture_folder(data)) return;
+  const auto refuse = [&](bool given, const char* flag) {
+    if (!given) return;
+    throw UsageError(fmt::format(
+        "{} is about photographs in a folder (train/CLASS/*), and these data are {}; leave it out",
+        flag, data));
+  };
+  refuse(options.recipe.image_size > 0, "--image-size");
+  refuse(!options.recipe.exif, "--no-exif");
+  refuse(options.skip_broken, "--skip-broken");
+}
+
+/// Reads all samples once where --cache says so.
+data::Splits cached(data::Splits splits, const std::string& cache, const train::Recipe& recipe) {
+  if (cache.empty()) return splits;
+  if (recipe.augment == data::name_of(data::Augment::random_resized_crop)) {
+    throw UsageError(
+        "--cache keeps the middle of each picture, and --augment random-resized-crop cuts from the "
+        "whole; leave one of them out");
+  }
+  return train::with_cache(std::move(splits), cache, usable_processors());
 }
 
 }  // namespace
@@ -60,8 +88,9 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
       ->check(data_name())
       ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
       ->group(group);
-  app.add_option(kDataDir, flags.options.files.data_dir,
-                 "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA]")
+  app.add_option(
+         kDataDir, flags.options.files.data_dir,
+         "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA], or CIFAR-10")
       ->type_name("DIR")
       ->group(group);
   app.add_option(kSyntheticTrain, flags.synthetic_train, "generated training images")
@@ -93,11 +122,20 @@ bool says_sizes(const train::ModelInfo& model) {
 
 data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options) {
   for (const std::string& flag : flags.data_flags) require_for_data(flag, options.recipe.data);
-  return data::open_dataset(options.recipe.data,
-                            {.directory = options.files.data_dir,
-                             .synthetic_train = options.synthetic_train,
-                             .synthetic_test = options.synthetic_test,
-                             .allow_empty_classes = options.allow_empty_classes});
+  require_for_photographs(options);
+  return cached(
+      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
+                                               .synthetic_train = options.synthetic_train,
+                                               .synthetic_test = options.synthetic_test,
+                                               .allow_empty_classes = options.allow_empty_classes,
+                                               .image_size = options.recipe.image_size,
+                                               .exif = options.recipe.exif,
+                                               .skip_broken = options.skip_broken}),
+      flags.cache, options.recipe);
+}
+
+void print_notes(const data::Splits& data) {
+  for (const std::string& note : data.notes) print_warning(note);
 }
 
 }  // namespace ringlet::app

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -74,6 +75,15 @@ bool is_replaced(const CLI::Option& option) {
   return false;
 }
 
+/// Whether a switch that was given says a value's part, as --no-normalize does of --normalize.
+bool is_said_by_switch(const CLI::Option& option) {
+  if (is_switch(option)) return false;
+  const auto others = option.get_excludes();
+  return std::any_of(others.begin(), others.end(), [](const CLI::Option* other) {
+    return is_switch(*other) && other->count() > 0;
+  });
+}
+
 /// Whether a configuration file keeps the flag. --no-nesterov is kept as nesterov = false, --no-out
 /// only where it is given.
 bool is_kept(const CLI::App& command, const CLI::Option& option) {
@@ -105,7 +115,8 @@ std::string comment(const std::string& text) {
 std::string line_of(const CLI::Option& option, const FlagValues& resolved) {
   const std::string key = key_of(option);
   const auto own = resolved.find(key);
-  if (own != resolved.end()) return fmt::format("{} = {}\n", key, literal(option, own->second));
+  if (own != resolved.end() && !is_said_by_switch(option))
+    return fmt::format("{} = {}\n", key, literal(option, own->second));
   if (option.count() > 0) return fmt::format("{} = {}\n", key, given(option));
   if (is_replaced(option)) return fmt::format("# {} is replaced by what is set\n", key);
   if (is_switch(option)) return key + " = false\n";

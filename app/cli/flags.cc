@@ -76,6 +76,43 @@ CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
+/// Adds the flags that say what becomes of an image before a model sees it.
+void add_image_flags(CLI::App& app, RawFlags& flags) {
+  std::vector<std::string> sources = train::normalizations();
+  sources.emplace_back("none");
+  CLI::Option* source =
+      app.add_option_function<std::string>(
+             "--normalize",
+             [&flags](const std::string& name) {
+               flags.recipe["normalize"] = name != "none";
+               if (name != "none") flags.recipe["normalize_by"] = name;
+             },
+             fmt::format("whose mean and deviation of pixels: the training images' own (data), "
+                         "ImageNet's, CIFAR-10's [{}; {}: none]",
+                         train::Recipe().normalize_by, models_with("normalize", false)))
+          ->check(one_of(sources))
+          ->type_name(fmt::format("{}", fmt::join(sources, "|")))
+          ->group(kRecipeGroup);
+  add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
+                    "only divide pixels by 255 [" + models_with("normalize", false) + "]")
+      ->excludes(source);
+  const std::vector<std::string>& kinds = data::augment_names();
+  add_recipe_option<std::string>(app, flags, "--augment", "augment",
+                                 "vary the training images, in each epoch otherwise")
+      ->check(one_of(kinds))
+      ->type_name(fmt::format("{}", fmt::join(kinds, "|")));
+  constexpr int kLargest = 4096;
+  app.add_option_function<int>(
+         "--image-size", [&flags](const int& size) { flags.recipe["image_size"] = size; },
+         fmt::format("pixels of a side that a model sees of photographs in a folder [{}]",
+                     data::kUsualImageSize))
+      ->check(whole_number(1, kLargest))
+      ->group(kRecipeGroup);
+  add_recipe_switch(
+      app, flags, "--no-exif", "exif", false,
+      "take the JPEGs of a folder as they are stored, not as their cameras were held");
+}
+
 /// The first GPU of this process.
 int first_gpu(const RawFlags& flags) {
   if (!flags.in_processes) return 0;
@@ -149,12 +186,13 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
 
 /// Fields that flags can only switch off.
 bool is_on_by_default(const std::string& field) {
-  return field == "shuffle" || field == "normalize";
+  return field == "shuffle" || field == "normalize" || field == "exif";
 }
 
 /// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
 std::string as_flag(const std::string& field, const nlohmann::json& value) {
   const bool on_by_default = is_on_by_default(field);
+  if (field == "normalize_by") return "--normalize " + value.get<std::string>();
   std::string flag = (on_by_default ? "--no-" : "--") + field;
   std::replace(flag.begin(), flag.end(), '_', '-');
   if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
@@ -210,8 +248,7 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
                                    "of the weights, the order of samples and dropout")
       ->check(seed_number());
   add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
-  add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
-                    "only divide pixels by 255 [" + models_with("normalize", false) + "]");
+  add_image_flags(app, flags);
   add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
                          "forward and backward passes for each replica's share of a batch")
       ->check(whole_number(1));
@@ -260,6 +297,12 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
   app.add_option("--threads", execution.threads, "CPU threads of each replica")
       ->check(whole_number(1, kMost))
       ->capture_default_str()
+      ->group(group);
+  app.add_option(
+         "--workers", execution.workers,
+         "threads of each replica that read and decode images; 0: in the step itself [1; on "
+         "GPUs up to 8]")
+      ->check(whole_number(0, kMost))
       ->group(group);
   app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster one")
       ->check(one_of({"auto", "nchw", "lanes"}))
@@ -362,9 +405,12 @@ FlagValues values_of(const train::TrainOptions& options) {
                     {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
   const nlohmann::json recipe = to_json(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
+    if (field == "image_size" && value == 0) continue;  // whatever the data have
     std::string key = field;
     std::replace(key.begin(), key.end(), '_', '-');
-    if (is_on_by_default(field)) {
+    if (field == "normalize_by") {
+      values["normalize"] = options.recipe.normalize ? options.recipe.normalize_by : "none";
+    } else if (is_on_by_default(field)) {
       values["no-" + key] = value.get<bool>() ? "false" : "true";
     } else {
       values[key] = value.is_string()         ? value.get<std::string>()

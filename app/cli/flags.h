@@ -34,6 +34,7 @@ struct RawFlags {
   std::string transport = "auto";
   std::string sync;     ///< empty: what the recipe needs
   bool no_out = false;  ///< keep nothing of the run
+  std::string cache;    ///< of decoded photographs: "memory" or a file; empty: none
   /// Where they are given; else those of options.
   std::optional<std::int64_t> synthetic_train, synthetic_test;
   /// Flags that only some data have and that the command line itself gave. Set elsewhere, they may
@@ -78,6 +79,9 @@ bool says_sizes(const train::ModelInfo& model);
 /// The data that the options name. Throws DataError, and UsageError for a flag that is not for such
 /// data.
 data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options);
+
+/// Warns of what the user should know of the data, as pictures that were left out.
+void print_notes(const data::Splits& data);
 
 /// The recipe as flags without dashes: what --print-config and OUT/config.toml say of it.
 FlagValues values_of(const train::TrainOptions& options);

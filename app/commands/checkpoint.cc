@@ -122,9 +122,13 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info) return flags;
   RawFlags changed = flags;
+  if (data::is_picture_folder(flags.recipe.value("data", checkpoint.info->data))) {
+    changed.recipe["image_size"] = checkpoint.info->height;
+    changed.recipe["exif"] = checkpoint.info->exif;
+  }
   const std::string& data = checkpoint.info->data;
   const std::string named = flags.recipe.value("data", data);
-  if (named != data) return flags;
+  if (named != data) return changed;
   if (!data::is_dataset(data)) {  // a folder may be gone
     throw UsageError(
         fmt::format("{} was trained on '{}', which is not here; name the data with --data",

@@ -41,6 +41,7 @@ int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, co
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data = open_data(flags, options);
+  if (group.process() == 0) print_notes(data);
   require_fits(checkpoint, *data.test);
   const std::string other =
       checkpoint.info ? other_data(*checkpoint.info, options.recipe.data, data.test->size()) : "";

@@ -68,6 +68,7 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   outputs.reads_data(options);
   outputs.writes("--out", flags.out);
   const data::Splits data = open_data(flags.raw, options);
+  print_notes(data);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
   require_fits(checkpoint, *dataset);
   const train::ModelInfo info = checkpoint.info

@@ -8,6 +8,7 @@
 #include "app/commands/predicted_image.h"
 #include "data/error.h"
 #include "data/images/image.h"
+#include "data/images/picture_reader.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/logits.h"
 #include "train/loop/predictor.h"
@@ -55,6 +56,15 @@ std::vector<fs::path> expanded(const std::vector<fs::path>& named) {
 
 PredictedImage prepare(const fs::path& file, const train::ModelInfo& info,
                        const PredictImages& request) {
+  if (info.photographs) {
+    data::PictureReader reader;
+    const data::RgbxView picture = reader.load(file, info.exif);
+    return {.file = file,
+            .width = picture.width,
+            .height = picture.height,
+            .prepared = data::prepare_photograph(picture, info.height, request.invert),
+            .guesses = {}};
+  }
   const data::ImageTarget target{info.channels, info.height, info.width,
                                  info.background.value_or(0)};
   const data::Image image = data::load_image(file);

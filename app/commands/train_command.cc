@@ -51,6 +51,16 @@ void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
   app.add_flag("--allow-empty-classes", flags.options.allow_empty_classes,
                "train on a folder in which a class below the largest label has no sample")
       ->group(kModelGroup);
+  app.add_option(
+         "--cache", flags.cache,
+         "keep photographs as they are decoded and resized: in memory, or also in FILE.train "
+         "and FILE.test, for devices that outrun decoding")
+      ->type_name("memory|FILE")
+      ->group(kModelGroup);
+  app.add_flag("--skip-broken", flags.options.skip_broken,
+               "decode all photographs of a folder at the start, and leave out those that are "
+               "damaged")
+      ->group(kModelGroup);
 }
 
 std::string models_in_words() {
@@ -290,6 +300,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::Files& files = options.files;
   if (speaks) claim.outputs(options, group.processes());
   const data::Splits data = open_data(flags, options);
+  if (speaks) print_notes(data);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   setup.stop_requested = is_to_stop;

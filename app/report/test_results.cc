@@ -7,6 +7,7 @@
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
 #include "train/files/atomic_file.h"
+#include "train/files/model_info.h"
 #include "train/loop/predictor.h"
 
 namespace ringlet::app::report {
@@ -23,6 +24,11 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   const std::string name = run.data_name();
   data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir,
                             .allow_empty_classes = true};  // as the run has allowed them
+  const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
+  if (model && data::is_picture_folder(name)) {
+    options.image_size = model->height;
+    options.exif = model->exif;
+  }
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {
     if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {

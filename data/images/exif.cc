@@ -56,6 +56,35 @@ class Tiff {
   Bytes bytes_;
 };
 
+/// Where the pixels of an upright picture lie in one of `orientation`.
+class Turn {
+ public:
+  Turn(int orientation, int width, int height)
+      : transposed_(orientation >= 5),
+        from_right_(orientation == 2 || orientation == 3 || orientation >= 7),
+        from_below_(orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7),
+        from_width_(width),
+        from_height_(height) {}
+
+  int width() const { return transposed_ ? from_height_ : from_width_; }
+  int height() const { return transposed_ ? from_width_ : from_height_; }
+  /// Calls visit(x, y), the pixel's place in the file, row by row of the upright picture.
+  template <class Visit>
+  void visit(Visit visit) const {
+    for (int y = 0; y < height(); ++y) {
+      for (int x = 0; x < width(); ++x) {
+        const int column = transposed_ ? y : x, row = transposed_ ? x : y;
+        visit(from_right_ ? from_width_ - 1 - column : column,
+              from_below_ ? from_height_ - 1 - row : row);
+      }
+    }
+  }
+
+ private:
+  bool transposed_, from_right_, from_below_;
+  int from_width_, from_height_;
+};
+
 }  // namespace
 
 int exif_orientation(Bytes jpeg) {
@@ -74,27 +103,30 @@ int exif_orientation(Bytes jpeg) {
 }
 
 Image upright(const Image& image, int orientation) {
-  const bool transposed = orientation >= 5;
-  const bool from_right = orientation == 2 || orientation == 3 || orientation >= 7;
-  const bool from_below =
-      orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const Turn turn(orientation, image.width, image.height);
   Image result = image;
   result.orientation = orientation;
-  if (transposed) std::swap(result.width, result.height);
-  const auto channels = static_cast<std::size_t>(image.channels);
+  result.width = turn.width();
+  result.height = turn.height();
+  const auto channels = static_cast<std::ptrdiff_t>(image.channels);
   auto to = result.pixels.begin();
-  for (int y = 0; y < result.height; ++y) {
-    for (int x = 0; x < result.width; ++x) {
-      const int column = transposed ? y : x, row = transposed ? x : y;
-      const int from_x = from_right ? image.width - 1 - column : column;
-      const int from_y = from_below ? image.height - 1 - row : row;
-      const auto at = static_cast<std::size_t>(from_y) * static_cast<std::size_t>(image.width) +
-                      static_cast<std::size_t>(from_x);
-      to = std::copy_n(image.pixels.begin() + static_cast<std::ptrdiff_t>(at * channels), channels,
-                       to);
-    }
-  }
+  turn.visit([&](int x, int y) {
+    const std::ptrdiff_t at = std::ptrdiff_t{y} * image.width + x;
+    to = std::copy_n(image.pixels.begin() + at * channels, channels, to);
+  });
   return result;
+}
+
+RgbxView upright(const RgbxView& image, int orientation, std::vector<std::uint8_t>& pixels) {
+  const Turn turn(orientation, image.width, image.height);
+  pixels.resize(static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) *
+                kRgbxBytes);
+  std::uint8_t* to = pixels.data();
+  turn.visit([&](int x, int y) {
+    const std::ptrdiff_t at = y * image.row_bytes + std::ptrdiff_t{x} * kRgbxBytes;
+    to = std::copy_n(image.pixels + at, kRgbxBytes, to);
+  });
+  return {pixels.data(), turn.width(), turn.height(), std::ptrdiff_t{turn.width()} * kRgbxBytes};
 }
 
 }  // namespace ringlet::data

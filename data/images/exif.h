@@ -10,8 +10,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "data/images/image.h"
+#include "data/images/rgbx.h"
 
 namespace ringlet::data {
 
@@ -20,5 +22,7 @@ int exif_orientation(std::span<const std::uint8_t> jpeg);
 
 /// The picture as it was seen: `image` has the rows and columns of `orientation`, 1 to 8.
 Image upright(const Image& image, int orientation);
+/// The same, into `pixels`, whose memory is used again.
+RgbxView upright(const RgbxView& image, int orientation, std::vector<std::uint8_t>& pixels);
 
 }  // namespace ringlet::data

@@ -11,6 +11,7 @@
 #include "data/error.h"
 #include "data/images/exif.h"
 #include "data/images/image_format.h"
+#include "data/images/picture_reader.h"
 #include "data/images/pnm.h"
 #include "data/images/stb.h"
 
@@ -73,8 +74,9 @@ Image decode_pnm(std::span<const std::uint8_t> file, const std::string& name,
   return image;
 }
 
-Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, const std::string& name,
-                    const ImageLimits& limits) {
+/// Throws DataError for what stb should not see.
+StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
+                         const std::string& name, const ImageLimits& limits) {
   const char* defect = defect_of(format, file);
   if (defect != nullptr) fail(name, damaged(format, defect));
   const StbHeader header = stb_header(file);
@@ -82,6 +84,36 @@ Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, cons
     fail(name, damaged(format, std::string(header.failure) + ", or far too large"));
   }
   check_extents(header.width, header.height, name, limits);
+  return header;
+}
+
+ImageFormat checked_format(std::span<const std::uint8_t> file, const std::string& name,
+                           const ImageLimits& limits) {
+  check_bytes(file.size(), name, limits);
+  if (file.empty()) fail(name, "the file is empty; save the image again");
+  const ImageFormat format = image_format(file);
+  if (format == ImageFormat::unknown) {
+    fail(name, "is no image that can be read; save it as PNG, JPEG, BMP, PGM (P5) or PPM (P6)");
+  }
+  return format;
+}
+
+/// Red, green and blue of pixels of 1 to 4 channels.
+void spread(const Image& image, std::vector<std::uint8_t>& rgbx) {
+  const auto channels = static_cast<std::size_t>(image.channels);
+  const std::size_t count = image.pixels.size() / channels;
+  const bool grey = channels < 3;
+  rgbx.resize(count * kRgbxBytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      rgbx[i * kRgbxBytes + c] = image.pixels[i * channels + (grey ? 0 : c)];
+    }
+  }
+}
+
+Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, const std::string& name,
+                    const ImageLimits& limits) {
+  const StbHeader header = checked_header(format, file, name, limits);
   Image image{header.width, header.height, header.channels, {}};
   const char* failure = stb_decode(file, memory_for(header), image);
   if (failure != nullptr) fail(name, damaged(format, failure));
@@ -93,17 +125,13 @@ Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, cons
 
 Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
                    const ImageLimits& limits) {
-  check_bytes(file.size(), name, limits);
-  if (file.empty()) fail(name, "the file is empty; save the image again");
-  const ImageFormat format = image_format(file);
-  if (format == ImageFormat::unknown) {
-    fail(name, "is no image that can be read; save it as PNG, JPEG, BMP, PGM (P5) or PPM (P6)");
-  }
+  const ImageFormat format = checked_format(file, name, limits);
   return format == ImageFormat::pnm ? decode_pnm(file, name, limits)
                                     : decode_by_stb(format, file, name, limits);
 }
 
-Image load_image(const fs::path& path, const ImageLimits& limits) {
+void read_picture_file(const fs::path& path, const ImageLimits& limits,
+                       std::vector<std::uint8_t>& bytes) {
   const std::string name = path.string();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -119,11 +147,41 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
     fail(name,
          "cannot be opened: " + std::generic_category().message(errno) + "; check its permissions");
   }
-  std::vector<std::uint8_t> bytes(size);
+  bytes.resize(size);
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (static_cast<std::uintmax_t>(stream.gcount()) != size)
     fail(name, "cannot be read; check the disk");
-  return decode_image(bytes, name, limits);
+}
+
+Image load_image(const fs::path& path, const ImageLimits& limits) {
+  std::vector<std::uint8_t> bytes;
+  read_picture_file(path, limits, bytes);
+  return decode_image(bytes, path.string(), limits);
+}
+
+RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::string& name,
+                               bool upright_by_exif, const ImageLimits& limits) {
+  const ImageFormat format = checked_format(file, name, limits);
+  if (format == ImageFormat::pnm) {
+    const Image image = decode_pnm(file, name, limits);
+    spread(image, turned_);
+    return {turned_.data(), image.width, image.height, std::ptrdiff_t{image.width} * kRgbxBytes};
+  }
+  const StbHeader header = checked_header(format, file, name, limits);
+  memory_.begin();
+  const char* failure = stb_decode_rgbx(file, header, memory_for(header), &memory_, pixels_);
+  if (failure != nullptr) fail(name, damaged(format, failure));
+  const RgbxView view{pixels_.get(), header.width, header.height,
+                      std::ptrdiff_t{header.width} * kRgbxBytes};
+  const bool may_turn = upright_by_exif && format == ImageFormat::jpeg;
+  const int orientation = may_turn ? exif_orientation(file) : 1;
+  return orientation == 1 ? view : upright(view, orientation, turned_);
+}
+
+RgbxView PictureReader::load(const fs::path& file, bool upright_by_exif,
+                             const ImageLimits& limits) {
+  read_picture_file(file, limits, file_);
+  return decode(file_, file.string(), upright_by_exif, limits);
 }
 
 bool has_image_name(const fs::path& file) {

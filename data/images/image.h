@@ -35,6 +35,10 @@ struct ImageLimits {
 Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
                    const ImageLimits& limits = {});
 
+/// Reads a regular file into `bytes`, whose memory is used again. Throws DataError as above.
+void read_picture_file(const std::filesystem::path& file, const ImageLimits& limits,
+                       std::vector<std::uint8_t>& bytes);
+
 /// Reads a regular file and decodes it. Throws DataError as above.
 Image load_image(const std::filesystem::path& file, const ImageLimits& limits = {});
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 
 namespace ringlet::data {
@@ -69,7 +70,13 @@ const char* jpeg_defect(Bytes file) {
   bool coded = false;
   for (std::size_t at = 2; at + 1 < file.size();) {
     const std::uint8_t marker = file[at + 1];
-    if (file[at] != 0xFF || marker == 0xFF) {  // coded data, or filling
+    if (file[at] != 0xFF) {  // coded data
+      const void* next = std::memchr(file.data() + at, 0xFF, file.size() - at);
+      if (next == nullptr) return kBreaksOff;
+      at = static_cast<std::size_t>(static_cast<const std::uint8_t*>(next) - file.data());
+      continue;
+    }
+    if (marker == 0xFF) {  // filling
       ++at;
       continue;
     }

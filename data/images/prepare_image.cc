@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "data/error.h"
+#include "data/images/centre_crop.h"
+#include "data/images/resample.h"
 #include "data/images/stb.h"
 
 namespace ringlet::data {
@@ -173,6 +175,24 @@ Image with_channels(Image image, const ImageTarget& target, std::vector<std::str
 }
 
 }  // namespace
+
+PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert) {
+  PreparedImage result;
+  const std::string middle = "the middle " + size_of(size, size) + " of it";
+  if (picture.width != size || picture.height != size) {
+    result.steps.push_back("scaled to a shorter side of " +
+                           std::to_string(resized_short_edge(size)) + ", " + middle);
+  }
+  result.pixels.resize(std::size_t(size) * std::size_t(size) * 3);
+  Resampler resampler;
+  centre_crop(picture, size, resampler, {result.pixels.data()});
+  result.inverted = invert == Invert::on;
+  if (result.inverted) {
+    result.steps.emplace_back("inverted as told");
+    for (std::uint8_t& value : result.pixels) value = static_cast<std::uint8_t>(kWhite - value);
+  }
+  return result;
+}
 
 PreparedImage prepare_image(const Image& picture, const ImageTarget& target, Invert invert,
                             bool stretch) {

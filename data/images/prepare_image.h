@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "data/images/image.h"
+#include "data/images/rgbx.h"
 
 namespace ringlet::data {
 
@@ -38,6 +39,10 @@ struct PreparedImage {
   bool inverted = false;
   std::vector<std::string> steps;  ///< what was done, in words, in order; empty: nothing
 };
+
+/// Prepares a photograph for a model that sees the middle of them, `size` x `size` pixels of red,
+/// green and blue: data/images/centre_crop.h. Inverts it for Invert::on alone.
+PreparedImage prepare_photograph(const RgbxView& picture, int size, Invert invert);
 
 /// Prepares `image` for `target`.
 ///   `automatic`   inverts where one of the picture's border and the target's background is lighter

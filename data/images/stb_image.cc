@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <cstring>
 
 #include "data/images/stb.h"
 
@@ -7,20 +8,36 @@ namespace {
 // The most bytes of one allocation. stb inflates a PNG as far as memory goes, whatever its header
 // says.
 thread_local std::size_t largest_allocation = 0;
+// Where it is taken from; null: from the system.
+thread_local ringlet::data::DecodeMemory* decode_memory = nullptr;
 
 void* allocate(std::size_t bytes) {
-  return bytes <= largest_allocation ? std::malloc(bytes) : nullptr;
+  if (bytes > largest_allocation) return nullptr;
+  void* memory = decode_memory == nullptr ? nullptr : decode_memory->take(bytes);
+  return memory == nullptr ? std::malloc(bytes) : memory;
 }
 
-void* reallocate(void* memory, std::size_t bytes) {
-  return bytes <= largest_allocation ? std::realloc(memory, bytes) : nullptr;
+bool is_of_decode_memory(const void* memory) {
+  return decode_memory != nullptr && decode_memory->owns(memory);
+}
+
+void release(void* memory) {
+  if (!is_of_decode_memory(memory)) std::free(memory);
+}
+
+void* reallocate(void* memory, std::size_t old_bytes, std::size_t bytes) {
+  if (bytes > largest_allocation) return nullptr;
+  if (!is_of_decode_memory(memory)) return std::realloc(memory, bytes);
+  void* moved = allocate(bytes);
+  if (moved != nullptr) std::memcpy(moved, memory, old_bytes < bytes ? old_bytes : bytes);
+  return moved;
 }
 
 }  // namespace
 
 #define STBI_MALLOC allocate
-#define STBI_REALLOC reallocate
-#define STBI_FREE std::free
+#define STBI_REALLOC_SIZED reallocate
+#define STBI_FREE release
 #define STBI_NO_STDIO
 #define STBI_ONLY_PNG
 #define STBI_ONLY_JPEG
@@ -51,20 +68,69 @@ StbHeader stb_header(std::span<const std::uint8_t> file) {
   return header;
 }
 
-const char* stb_decode(std::span<const std::uint8_t> file, std::size_t largest, Image& image) {
-  largest_allocation = largest;
-  int width = 0, height = 0, channels = 0;
-  stbi_uc* pixels = stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &width,
-                                          &height, &channels, image.channels);
-  if (pixels == nullptr) return reason();
-  const bool as_announced = width == image.width && height == image.height;
-  if (as_announced) {
-    const auto bytes = static_cast<std::size_t>(width) * static_cast<std::size_t>(height) *
-                       static_cast<std::size_t>(image.channels);
-    image.pixels.assign(pixels, pixels + bytes);
+void DecodeMemory::begin() {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  if (missing_ > 0 && size_ < kMost) {
+    const std::size_t wanted = used_ + missing_ + missing_ / 4;
+    size_ = wanted < kMost ? wanted : kMost;
+    bytes_.reset();
+    bytes_.reset(new std::uint8_t[size_]);
   }
-  stbi_image_free(pixels);
+  used_ = missing_ = 0;
+}
+
+void* DecodeMemory::take(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 64;
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (rounded > size_ - used_) {
+    missing_ += rounded;
+    return nullptr;
+  }
+  used_ += rounded;
+  return bytes_.get() + (used_ - rounded);
+}
+
+bool DecodeMemory::owns(const void* memory) const {
+  const auto* byte = static_cast<const std::uint8_t*>(memory);
+  return byte >= bytes_.get() && byte < bytes_.get() + size_;
+}
+
+StbPixels::~StbPixels() {
+  if (is_own_) std::free(pixels_);
+}
+
+const char* stb_decode_rgbx(std::span<const std::uint8_t> file, const StbHeader& header,
+                            std::size_t largest, DecodeMemory* memory, StbPixels& pixels) {
+  constexpr int kFour = 4;
+  largest_allocation = largest;
+  decode_memory = memory;
+  int width = 0, height = 0, channels = 0;
+  stbi_uc* decoded = stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &width,
+                                           &height, &channels, kFour);
+  pixels = StbPixels(decoded, !is_of_decode_memory(decoded));
+  decode_memory = nullptr;
+  if (pixels.get() == nullptr) return reason();
+  const bool as_announced = width == header.width && height == header.height;
   return as_announced ? nullptr : "its size is not what its header says";
+}
+
+const char* stb_decode(std::span<const std::uint8_t> file, std::size_t largest, Image& image) {
+  StbPixels rgba;
+  const StbHeader header{image.width, image.height, image.channels, nullptr};
+  const char* failure = stb_decode_rgbx(file, header, largest, nullptr, rgba);
+  if (failure != nullptr) return failure;
+  // stb makes RGBA of grey by repeating it.
+  const std::size_t channels = static_cast<std::size_t>(image.channels);
+  const std::size_t count =
+      static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
+  image.pixels.resize(count * channels);
+  const std::uint8_t* from = rgba.get();
+  std::uint8_t* to = image.pixels.data();
+  for (std::size_t i = 0; i < count; ++i, from += 4) {
+    for (std::size_t c = 0; c + 1 < channels; ++c) *to++ = from[c];
+    *to++ = channels % 2 == 0 ? from[3] : from[channels - 1];
+  }
+  return nullptr;
 }
 
 }  // namespace ringlet::data

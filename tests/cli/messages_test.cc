@@ -169,6 +169,26 @@ std::string bomb() {
   return bytes;
 }
 
+/// Trains on a folder with such files, none of them a picture.
+Provocation folder_with(const std::vector<std::string>& files) {
+  return {
+      1, [=](const Stage& stage) {
+        for (const std::string& name : files) {
+          fs::create_directories(fs::path(stage / name).parent_path());
+          stage.file(name, "hello");
+        }
+        return ringlet({"train", "--data", stage / ".", "--cache", stage / "pixels", "--no-out"});
+      }};
+}
+/// Trains on files of CIFAR-10's names and this size, whose first label is 11.
+Outcome cifar_of(const Stage& stage, std::uintmax_t bytes) {
+  for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                           "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}) {
+    fs::resize_file(stage.file(name, "\x0b"), bytes);
+  }
+  return ringlet({"train", "--data", "cifar-10", "--data-dir", stage / "."});
+}
+
 const std::string kStep = R"({"kind":"step","epoch":1,"step":1,"loss":2,"lr":1,"samples":8})";
 
 std::vector<Provocation> provocations() {
@@ -197,6 +217,9 @@ std::vector<Provocation> provocations() {
       usage({"train", "--devices", "cpu:0,,cpu:0"}),
       usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
       usage_of_train({"--accumulate", "2147483647"}),
+      usage_of_train({"--image-size", "32"}),
+      usage_of_train({"--cache", "memory", "--augment", "random-resized-crop"}),
+      usage_of_train({"--normalize", "imagenet"}),
       usage_of_train({"--metrics", "both", "--trace", "both"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
@@ -297,6 +320,21 @@ std::vector<Provocation> provocations() {
       data(kTrainLabels, idx_header(8, {20}) + std::string(20, '\x0b')),
       data(kTestImages, idx({10, 5, 5})),
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
+      folder_with({"train/a/x.png"}),
+      folder_with({"train/note.txt", "val/a/x.png"}),
+      folder_with({"train/a/x.txt", "val/a/x.png"}),
+      folder_with({"train/a/x.png", "val/b/x.png"}),
+      folder_with({"train/a/x.png", "val/a/x.png", "pixels.train"}),
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "cifar-10"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"train", "--data", "cifar-10", "--data-dir", stage / "."});
+       }},
+      {1, [](const Stage& stage) { return cifar_of(stage, 5000); }},
+      {1, [](const Stage& stage) { return cifar_of(stage, 30'730'000); }},
       // Weights.
       {1,
        [](const Stage&) {

@@ -134,7 +134,7 @@ TEST(FashionMnist, TheRealSet) {
 
 TEST(OpenDataset, NamesTheChoices) {
   EXPECT_TRUE(says(message_of<DataError>([] { open_dataset("fashon-mnist"); }),
-                   {"fashon-mnist", "fashion-mnist, synthetic or a directory"}));
+                   {"fashon-mnist", "fashion-mnist, synthetic, cifar-10 or a directory"}));
 }
 
 TEST(OpenDataset, OpensADirectoryAndTheSyntheticSet) {
@@ -158,7 +158,7 @@ TEST(OpenDataset, OpensASetOfTheCallersByName) {
   EXPECT_TRUE(is_dataset("waves", known));
   EXPECT_FALSE(is_dataset("waves"));
   EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset("wave", {}, known); }),
-                   {"fashion-mnist, synthetic, waves or a directory"}));
+                   {"fashion-mnist, synthetic, cifar-10, waves or a directory"}));
 }
 
 }  // namespace

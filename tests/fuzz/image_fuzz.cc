@@ -3,6 +3,7 @@
 
 #include "data/error.h"
 #include "data/images/image.h"
+#include "data/images/picture_reader.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/exif.h"
@@ -90,6 +91,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                              static_cast<std::size_t>(image.height) *
                                              static_cast<std::size_t>(image.channels),
                   "there are as many pixels as the extents say");
+  });
+  fuzz::reads<data::DataError>([&] {
+    static data::PictureReader reader;
+    const data::RgbxView view = reader.decode({data, size}, "fuzz", true, limits);
+    fuzz::promise(view.width >= 1 && view.width <= limits.side && view.height >= 1 &&
+                      view.height <= limits.side && view.row_bytes == 4 * view.width,
+                  "extents for training are within the limits");
+    unsigned sum = 0;
+    for (int i = 0; i < 4 * view.width * view.height; ++i) sum += view.pixels[i];
+    fuzz::promise(sum <= 255U * 4U * 512U * 512U, "all pixels can be read");
   });
   return 0;
 }

@@ -37,6 +37,18 @@ TEST(ProgressLine, LeavesOutWhatSaysLeastWhereThereIsNoRoom) {
   EXPECT_EQ(progress_line(kProgress, 4), "epoc");
 }
 
+TEST(ProgressLine, SaysWhenItIsDataThatOneWaitsFor) {
+  RunProgress progress = kProgress;
+  progress.data_share = 0.09;
+  EXPECT_EQ(progress_line(progress, 200), progress_line(kProgress, 200));
+  progress.data_share = 0.434;
+  const std::string whole = progress_line(kProgress, 200) + "  43 % waiting for data";
+  EXPECT_EQ(progress_line(progress, 200), whole);
+  EXPECT_EQ(progress_line(progress, whole.size() - 1),
+            "epoch 1/6  step 23/469  loss 0.5432  1:03 min left  43 % waiting for data");
+  EXPECT_EQ(progress_line(progress, 60), "epoch 1/6  step 23/469  loss 0.5432  1:03 min left");
+}
+
 TEST(ProgressTable, KeepsTheAccuracyWhereverItIsNarrow) {
   const EpochReport report{.epoch = 3,
                            .step = 1407,

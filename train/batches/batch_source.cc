@@ -26,10 +26,10 @@ Shape images_shape(const data::Dataset& dataset, std::int64_t samples) {
   return {samples, dataset.channels(), dataset.height(), dataset.width()};
 }
 
-/// Whether gather_batch can make the batches: it takes pixels that are in memory, and normalises
-/// all channels alike.
+/// Whether gather_batch can make the batches: it takes pixels that are in memory as they are, and
+/// normalises all channels alike.
 bool can_be_resident(const data::Dataset& dataset, const data::LoaderOptions& options) {
-  return !dataset.images().empty() &&
+  return !dataset.images().empty() && options.augment.kind == data::Augment::none &&
          data::pixel_scales(options.mean, options.deviation).size() == 1;
 }
 

@@ -4,8 +4,8 @@
 //   resident   the data set lies on the device as bytes and a kernel gathers each batch, so that a
 //              step needs nothing from the host but where it stands
 //   streamed   the loader's batches come through pinned memory, each while the one before it is
-//              being trained on: for a data set that does not fit on the GPU, is not in memory, or
-//              has a normalisation for each channel
+//              being trained on: for a data set that does not fit on the GPU, is not in memory,
+//              is varied, or has a normalisation for each channel
 //
 // All three give the same bits.
 #pragma once

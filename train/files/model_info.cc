@@ -97,6 +97,9 @@ class MetadataReader {
   const Metadata& metadata_;
 };
 
+constexpr const char* kUprightPhotographs = "upright";
+constexpr const char* kStored = "as stored";
+
 void read_input(const MetadataReader& reader, ModelInfo& info) {
   const auto extents = reader.counts("ringlet.input", "[channels,height,width]", kLargestSide);
   info.channels = static_cast<int>(extents[0]);
@@ -151,6 +154,7 @@ Metadata to_metadata(const ModelInfo& info) {
   if (info.train_samples > 0) {
     metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
   }
+  if (info.photographs) metadata["ringlet.photographs"] = info.exif ? kUprightPhotographs : kStored;
   if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
   return metadata;
 }
@@ -174,6 +178,14 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
   info.deviation = reader.per_channel("ringlet.deviation", info.channels);
   for (const float deviation : info.deviation.values()) {
     if (deviation <= 0) reader.fail("ringlet.deviation", "greater than 0");
+  }
+  if (metadata.contains("ringlet.photographs")) {
+    const std::string how = reader.text("ringlet.photographs");
+    info.photographs = true;
+    info.exif = how != kStored;
+    if (info.exif && how != kUprightPhotographs) {
+      reader.fail("ringlet.photographs", "upright or as stored");
+    }
   }
   if (metadata.contains("ringlet.background")) {
     info.background = reader.number("ringlet.background");

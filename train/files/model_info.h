@@ -13,6 +13,9 @@
 //   ringlet.deviation   "0.35302424"        ... and what is left is divided by this; both are
 //                                           "0.485,0.456,0.406" where each channel has its own
 //   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders, if known
+//   ringlet.photographs "upright"           it sees the middle of a photograph, which is turned as
+//                                           Exif says; "as stored": which is not; absent: it sees
+//                                           images as data/images/prepare_image.h makes them
 //
 // Numbers are the shortest decimals that read back as the same float. Nothing depends on where or
 // on how many replicas the model was trained, so that exact mode's files stay equal byte for byte.
@@ -43,6 +46,8 @@ struct ModelInfo {
   data::PerChannel mean = 0;
   data::PerChannel deviation = 1;
   std::optional<float> background{};
+  bool photographs = false;  ///< see data::DatasetInfo
+  bool exif = true;          ///< of photographs
 
   bool operator==(const ModelInfo&) const = default;
   /// What the model is made for.

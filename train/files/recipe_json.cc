@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "data/augment.h"
 #include "train/files/atomic_file.h"
 #include "train/files/json_fields.h"
 #include "train/files/json_text.h"
@@ -13,6 +15,8 @@
 namespace ringlet::train {
 
 namespace {
+
+constexpr double kLargestImage = 4096;  // pixels of a side
 
 /// Calls visit(name, field) for every field that is a plain value.
 template <class R, class Visit>
@@ -32,6 +36,15 @@ void for_each_field(R& recipe, Visit visit) {
   visit("accumulate", recipe.accumulate);
   visit("exact", recipe.exact);
   visit("shards", recipe.shards);
+}
+
+/// The same for those that states of former versions do not have.
+template <class R, class Visit>
+void for_each_new_field(R& recipe, Visit visit) {
+  visit("normalize_by", recipe.normalize_by);
+  visit("augment", recipe.augment);
+  visit("image_size", recipe.image_size);
+  visit("exif", recipe.exif);
 }
 
 DType parse_grad_dtype(const std::string& name) {
@@ -64,13 +77,26 @@ void require_possible(const Recipe& recipe) {
   check("lr", recipe.lr, 0, kFinite);
   check("momentum", recipe.momentum, 0, 1);
   check("weight_decay", recipe.weight_decay, 0, kFinite);
+  check("image_size", recipe.image_size, 0, kLargestImage);
+  data::parse_augment(recipe.augment);
+  const auto& sources = normalizations();
+  if (std::find(sources.begin(), sources.end(), recipe.normalize_by) == sources.end()) {
+    throw std::runtime_error(fmt::format("'normalize_by' is not {}", fmt::join(sources, " or ")));
+  }
 }
 
 }  // namespace
 
+const std::vector<std::string>& normalizations() {
+  static const std::vector<std::string> names{"data", "imagenet", "cifar-10"};
+  return names;
+}
+
 nlohmann::json to_json(const Recipe& recipe) {
   nlohmann::json json;
-  for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
+  const auto put = [&](const char* name, const auto& field) { json[name] = field; };
+  for_each_field(recipe, put);
+  for_each_new_field(recipe, put);
   json["schedule"] = name_of(recipe.schedule);
   json["grad_dtype"] = name_of(recipe.grad_dtype);
   // Left out for the default, so that states of SGD stay readable for older versions.
@@ -83,6 +109,9 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   Recipe recipe;
   try {
     for_each_field(recipe, [&](const char* name, auto& field) { read_field(json, name, field); });
+    for_each_new_field(recipe, [&](const char* name, auto& field) {
+      if (json.contains(name)) read_field(json, name, field);
+    });
     std::string schedule;
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);

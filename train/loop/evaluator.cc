@@ -24,6 +24,7 @@ data::BatchSchedule schedule_of(int rank, int ranks, std::int64_t passes, std::i
 
 data::LoaderOptions with_batch(data::LoaderOptions options, std::int64_t batch) {
   options.max_batch = batch;
+  options.augment = {};
   return options;
 }
 

@@ -13,6 +13,7 @@
 #include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
 #include "train/files/state.h"
+#include "train/loop/pass_size.h"
 #include "train/loop/replica.h"
 #include "train/models.h"
 
@@ -60,8 +61,8 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
                      const PredictorOptions& options)
     : device_(device),
       info_(info),
-      batch_(options.batch),
-      layout_(choose_layout(options.layout, device.id().kind, options.batch)),
+      batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
+      layout_(choose_layout(options.layout, device.id().kind, batch_)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   const nn::Registry registry = nn::register_model(*model_);

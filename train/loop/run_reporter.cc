@@ -39,7 +39,8 @@ void RunReporter::step_begins(std::int64_t samples, bool alone) {
   trained_samples_ += samples;
 }
 
-void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr) {
+void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
+                            const PhaseSeconds& phases) {
   StepReport report;
   report.step = step;
   report.epoch = setup_.partition.epoch_of(step - 1) + 1;
@@ -48,6 +49,8 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr) 
   report.lr = lr;
   report.samples = sums.samples;
   report.seconds = report_watch_.seconds();
+  report.data_seconds = phases.data - data_at_report_;
+  data_at_report_ = phases.data;
   if (wants_grad_norm_) report.grad_norm = sums.grad_norm;
   for (RunListener* listener : listeners_) listener->step_done(report);
   report_watch_ = Stopwatch();

@@ -27,7 +27,7 @@ class RunReporter {
   /// A step of `samples` begins. `alone`: no earlier one waits to be reported.
   void step_begins(std::int64_t samples, bool alone);
   /// To be called in the order of the steps. `step`: steps done with it.
-  void step_done(std::int64_t step, const StepSums& sums, double lr);
+  void step_done(std::int64_t step, const StepSums& sums, double lr, const PhaseSeconds& phases);
   /// What is known of an epoch when its last step is done. Its clock stops here.
   EpochReport end_epoch(const Progress& progress, const PhaseSeconds& phases);
   void epoch_done(const EpochReport& report);
@@ -39,6 +39,7 @@ class RunReporter {
   std::vector<RunListener*> listeners_;
   bool wants_grad_norm_;
   PhaseSeconds phases_at_epoch_;
+  double data_at_report_ = 0;         // seconds that had been waited for data then
   Stopwatch report_watch_;            // since the last report of a step
   Stopwatch epoch_watch_;             // since the first step of the epoch in this process
   std::int64_t trained_samples_ = 0;  // since then

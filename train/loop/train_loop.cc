@@ -262,7 +262,9 @@ void TrainLoop::settle() {
 }
 
 void TrainLoop::report_settled() {
-  for (const Pending& step : settled_) reporter_.step_done(step.step, step.sums, step.lr);
+  for (const Pending& step : settled_) {
+    reporter_.step_done(step.step, step.sums, step.lr, step_.phases());
+  }
   settled_.clear();
 }
 

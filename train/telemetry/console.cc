@@ -176,6 +176,7 @@ void Console::say(const char* what, const std::string& text) {
 void Console::step_done(const StepReport& report) {
   recent_seconds_ += report.seconds;
   recent_samples_ += static_cast<double>(report.samples);
+  recent_data_seconds_ += report.data_seconds;
   if (since_line_.seconds() < seconds_between_lines_) return;
   const auto done = static_cast<double>(report.step - first_step_);
   const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
@@ -186,7 +187,8 @@ void Console::step_done(const StepReport& report) {
                                           .steps_per_epoch = steps_per_epoch_,
                                           .loss = report.loss,
                                           .samples_per_second = recent_samples_ / recent_seconds_,
-                                          .seconds_left = left},
+                                          .seconds_left = left,
+                                          .data_share = recent_data_seconds_ / recent_seconds_},
                                          room_on(out_) - indent);
   if (terminal_) {
     fmt::print(out_, "\r\x1b[2K{}", line);
@@ -195,7 +197,7 @@ void Console::step_done(const StepReport& report) {
   }
   std::fflush(out_);
   line_shown_ = terminal_;
-  recent_seconds_ = recent_samples_ = 0;
+  recent_seconds_ = recent_samples_ = recent_data_seconds_ = 0;
   since_line_ = Stopwatch();
 }
 

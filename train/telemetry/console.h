@@ -50,7 +50,7 @@ class Console : public RunListener {
   int epochs_ = 1;
   Stopwatch since_start_, since_line_;
   bool line_shown_ = false;  ///< on the terminal now
-  double recent_seconds_ = 0, recent_samples_ = 0;
+  double recent_seconds_ = 0, recent_samples_ = 0, recent_data_seconds_ = 0;
   ProgressTable table_;
   SyncPlan sync_plan_;
   SyncReport sync_taken_;

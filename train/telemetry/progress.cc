@@ -80,14 +80,20 @@ std::size_t room_on(std::FILE* out) {
 }
 
 std::string progress_line(const RunProgress& progress, std::size_t room) {
-  const std::vector<std::string> parts{
+  std::vector<std::string> parts{
       fmt::format("epoch {}/{}", progress.epoch, progress.epochs),
       fmt::format("step {}/{}", progress.step_in_epoch, progress.steps_per_epoch),
       fmt::format("loss {:.4f}", progress.loss),
       with_commas(static_cast<std::int64_t>(progress.samples_per_second)) + " samples/s",
       in_time(progress.seconds_left) + " left"};
+  constexpr double kNoticeable = 0.1;
+  std::vector<std::size_t> least_first{3, 2, 1, 4};
+  if (progress.data_share >= kNoticeable) {
+    parts.push_back(fmt::format("{:.0f} % waiting for data", 100 * progress.data_share));
+    least_first.insert(least_first.begin() + 1, parts.size() - 1);
+  }
   std::vector<std::string> shown;
-  for (const std::size_t i : those_with_room(parts, kLineGap, {3, 2, 1, 4}, room)) {
+  for (const std::size_t i : those_with_room(parts, kLineGap, least_first, room)) {
     shown.push_back(parts[i]);
   }
   return fmt::format("{}", fmt::join(shown, kLineGap)).substr(0, room);

@@ -52,6 +52,7 @@ struct StepReport {
   double lr = 0;
   std::int64_t samples = 0;  ///< of the whole world
   double seconds = 0;
+  double data_seconds = 0;  ///< of these, rank 0's replica waited for data
   /// L2 norm of the gradient that the optimiser took; NaN where nobody asked for it.
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
 };

@@ -1,0 +1,53 @@
+// Memory for the batches of a loader, got from its allocator at once and given back at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "data/batch_writer.h"
+#include "data/loader.h"
+
+namespace ringlet::data {
+
+class BatchMemory {
+ public:
+  BatchMemory(const Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
+              std::size_t count)
+      : allocator_(allocator), batches_(count) {
+    owned_.reserve(2 * count);
+    try {
+      for (Batch& batch : batches_) {
+        batch.images = allocate<float>(writer.image_floats(max_batch));
+        batch.labels = allocate<std::int32_t>(max_batch);
+      }
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~BatchMemory() { release(); }
+  BatchMemory(const BatchMemory&) = delete;
+  BatchMemory& operator=(const BatchMemory&) = delete;
+
+  std::size_t count() const { return batches_.size(); }
+  /// They are used in turn: that of the k-th request.
+  Batch& operator[](std::int64_t k) { return batches_[static_cast<std::size_t>(k) % count()]; }
+
+ private:
+  template <class T>
+  T* allocate(std::int64_t elements) {
+    void* memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(T));
+    owned_.push_back(memory);
+    return static_cast<T*>(memory);
+  }
+  void release() {
+    for (void* memory : owned_) allocator_.release(memory);
+  }
+
+  Allocator allocator_;
+  std::vector<Batch> batches_;
+  std::vector<void*> owned_;
+};
+
+}  // namespace ringlet::data

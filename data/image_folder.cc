@@ -1,0 +1,210 @@
+#include "data/image_folder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "data/content_hash.h"
+#include "data/empty_classes.h"
+#include "data/error.h"
+#include "data/images/centre_crop.h"
+#include "data/images/picture_reader.h"
+#include "data/picture_list.h"
+
+namespace ringlet::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMeasured = 4096;  // pictures that statistics are taken of, at most
+
+/// What a thread reads pictures with.
+struct PictureTools {
+  PictureReader reader;
+  Resampler resampler;
+};
+
+PictureTools& tools_of_this_thread() {
+  thread_local PictureTools tools;
+  return tools;
+}
+
+std::vector<std::int32_t> labels_of(const std::vector<PictureFile>& files) {
+  std::vector<std::int32_t> labels;
+  for (const PictureFile& file : files) labels.push_back(file.label);
+  return labels;
+}
+
+class PictureFolder final : public Dataset {
+ public:
+  PictureFolder(const fs::path& folder, PictureList list, const ImageFolderOptions& options)
+      : Dataset({.name = folder.string(),
+                 .channels = 3,
+                 .height = options.image_size,
+                 .width = options.image_size,
+                 .class_names = std::move(list.classes),
+                 .photographs = true},
+                labels_of(list.files)),
+        folder_(folder),
+        files_(std::move(list.files)),
+        size_(options.image_size),
+        exif_(options.exif) {}
+
+  void read(std::int64_t index, std::span<std::uint8_t> out) const override {
+    PictureTools& tools = tools_of_this_thread();
+    centre_crop(load(index, tools), size_, tools.resampler, {out.data()});
+  }
+
+  void read_varied(std::int64_t index, const Variation& variation,
+                   std::span<std::uint8_t> out) const override {
+    if (variation.kind != Augment::random_resized_crop) {
+      return Dataset::read_varied(index, variation, out);
+    }
+    PictureTools& tools = tools_of_this_thread();
+    const RgbxView picture = load(index, tools);
+    Random random(variation.key);
+    const Cut cut = draw_random_resized_crop(picture.width, picture.height, random);
+    tools.resampler.resize(picture.cropped(cut.box), size_, size_, {0, 0, size_, size_},
+                           {out.data(), 3, cut.mirrored});
+  }
+
+ protected:
+  PixelContent survey(std::uint64_t seed) const override {
+    std::uint64_t hash = seed ^ (exif_ ? 1 : 0);
+    for (const PictureFile& file : files_) {
+      const auto* text = reinterpret_cast<const std::uint8_t*>(file.path.data());
+      hash = hash_bytes({text, file.path.size()}, hash ^ file.bytes);
+    }
+    return {hash, {}};
+  }
+  std::vector<PixelStatistics> measure() const override {
+    return measure_every((size() + kMeasured - 1) / kMeasured);
+  }
+
+ private:
+  RgbxView load(std::int64_t index, PictureTools& tools) const {
+    return tools.reader.load(folder_ / files_[static_cast<std::size_t>(index)].path, exif_);
+  }
+
+  fs::path folder_;
+  std::vector<PictureFile> files_;
+  int size_;
+  bool exif_;
+};
+
+/// What is wrong with each file; empty where nothing is.
+std::vector<std::string> find_defects(const fs::path& folder,
+                                      const std::vector<PictureFile>& files) {
+  constexpr unsigned kMostThreads = 16;
+  std::vector<std::string> defects(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    PictureReader reader;
+    for (std::size_t i = next++; i < files.size(); i = next++) {
+      try {
+        reader.load(folder / files[i].path, false);
+      } catch (const DataError& error) {
+        defects[i] = error.what();
+      }
+    }
+  };
+  std::vector<std::jthread> threads;
+  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
+  for (unsigned i = 1; i < count; ++i) threads.emplace_back(work);
+  work();
+  threads.clear();  // waits for them
+  return defects;
+}
+
+void leave_out_broken(const fs::path& folder, PictureList& list, std::vector<std::string>& notes) {
+  constexpr std::int64_t kNamed = 10;
+  const std::vector<std::string> defects = find_defects(folder, list.files);
+  std::vector<PictureFile> good;
+  std::int64_t broken = 0;
+  for (std::size_t i = 0; i < defects.size(); ++i) {
+    if (defects[i].empty()) {
+      good.push_back(std::move(list.files[i]));
+    } else if (++broken <= kNamed) {
+      notes.push_back("left out " + defects[i]);
+    }
+  }
+  list.files = std::move(good);
+  if (broken == 0) return;
+  notes.push_back(folder.string() + ": left out " + std::to_string(broken) + " of " +
+                  std::to_string(defects.size()) + " pictures, which cannot be read");
+}
+
+void require_pictures(const fs::path& folder, const PictureList& list, bool allow_empty_classes) {
+  if (list.classes.empty()) {
+    throw DataError(folder.string() +
+                    ": there is no class; put the pictures of each class into a folder of its own");
+  }
+  const std::string empty = empty_classes(labels_of(list.files), list.classes);
+  if (empty.empty() || (allow_empty_classes && !list.files.empty())) return;
+  throw DataError(folder.string() +
+                  ": there is no picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm) of " + empty +
+                  "; add some or remove the folder, or allow it with --allow-empty-classes");
+}
+
+/// Numbers the classes of `list` as `classes` has them.
+void renumber(const fs::path& folder, const std::vector<std::string>& classes, PictureList& list) {
+  std::vector<std::int32_t> numbers;
+  for (const std::string& name : list.classes) {
+    const auto found = std::find(classes.begin(), classes.end(), name);
+    if (found == classes.end()) {
+      throw DataError(folder.string() + ": the class " + name +
+                      " is not among the training images; remove the folder, or correct its name");
+    }
+    numbers.push_back(static_cast<std::int32_t>(found - classes.begin()));
+  }
+  for (PictureFile& file : list.files) file.label = numbers[static_cast<std::size_t>(file.label)];
+  list.classes = classes;
+}
+
+PictureList list_split(const fs::path& folder, const ImageFolderOptions& options,
+                       std::vector<std::string>& notes) {
+  PictureList list = list_pictures(folder);
+  const std::string passed = passed_over(folder, list);
+  if (!passed.empty()) notes.push_back(passed);
+  if (options.skip_broken) leave_out_broken(folder, list, notes);
+  return list;
+}
+
+/// The folder that the model is tested on.
+fs::path test_folder(const fs::path& directory, std::vector<std::string>& notes) {
+  std::error_code error;
+  const bool val = fs::is_directory(directory / "val", error);
+  const bool test = fs::is_directory(directory / "test", error);
+  if (!val && !test) {
+    throw DataError(directory.string() +
+                    ": there is train, but neither val nor test; put some pictures of each class "
+                    "into val/CLASS to test on");
+  }
+  if (val && test) notes.push_back(directory.string() + ": tests on val; test is not looked at");
+  return directory / (val ? "val" : "test");
+}
+
+}  // namespace
+
+bool has_image_folders(const fs::path& directory) {
+  std::error_code error;
+  return fs::is_directory(directory / "train", error);
+}
+
+Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& options) {
+  Splits splits;
+  const fs::path train = directory / "train", test = test_folder(directory, splits.notes);
+  PictureList to_train = list_split(train, options, splits.notes);
+  require_pictures(train, to_train, options.allow_empty_classes);
+  PictureList to_test = list_split(test, options, splits.notes);
+  renumber(test, to_train.classes, to_test);
+  require_pictures(test, to_test, options.allow_empty_classes);
+  splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);
+  splits.test = std::make_shared<const PictureFolder>(test, std::move(to_test), options);
+  return splits;
+}
+
+}  // namespace ringlet::data

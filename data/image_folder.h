@@ -1,0 +1,38 @@
+// A folder of pictures, a folder for each class:
+//
+//   DIR/train/CLASS/*       and DIR/val/CLASS/* or DIR/test/CLASS/*; of both, val
+//
+// as torchvision's ImageFolder has them. Classes are numbered by name, pictures by folder and name,
+// both by code point. Folders below a class's are its own; symbolic links are followed. What is
+// hidden (".DS_Store"), and what has no picture's name, is passed over, and named in Splits::notes.
+//
+// Pictures are decoded when they are asked for. hash() is over the classes, the files' names and
+// sizes and the image size, so it reads no file. statistics() decode 4096 pictures at most, evenly
+// spaced over the set.
+//
+// read() gives the middle of a picture (data/images/centre_crop.h); random-resized-crop cuts from
+// the whole. All are RGB: grey is repeated, alpha dropped, as Pillow's convert("RGB") does.
+#pragma once
+
+#include <filesystem>
+
+#include "data/dataset.h"
+
+namespace ringlet::data {
+
+struct ImageFolderOptions {
+  int image_size = 224;              ///< pixels of each side that a model sees, at least 1
+  bool exif = true;                  ///< turn JPEGs as their Exif orientation says; Pillow does not
+  bool allow_empty_classes = false;  ///< a class may have no picture in train, or in val
+  bool skip_broken = false;  ///< decode all at the start, and leave out those that cannot be
+};
+
+/// Whether `directory` has a folder called train.
+bool has_image_folders(const std::filesystem::path& directory);
+
+/// Throws DataError: no val and no test, no class, a class without a picture, a class of val that
+/// train does not have, what cannot be listed.
+Splits load_image_folder(const std::filesystem::path& directory,
+                         const ImageFolderOptions& options = {});
+
+}  // namespace ringlet::data

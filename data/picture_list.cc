@@ -1,0 +1,105 @@
+#include "data/picture_list.h"
+
+#include <algorithm>
+#include <set>
+
+#include "data/error.h"
+#include "data/images/image.h"
+
+namespace ringlet::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamed = 3;  // of those that were passed over
+
+bool is_hidden(const std::string& name) { return name.starts_with('.'); }
+
+/// The names in a folder, by code point: the order of UTF-8's bytes.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+      names.push_back(entry.path().filename().string());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(folder.string() + ": cannot be listed: " + error.code().message() +
+                    "; check its permissions");
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Goes through the folders of one class.
+class ClassWalk {
+ public:
+  ClassWalk(const fs::path& root, std::int32_t label, PictureList& list)
+      : root_(root), label_(label), list_(list) {}
+
+  void visit(const std::string& below) {
+    std::error_code no_path;
+    const fs::path real = fs::canonical(root_ / below, no_path);
+    if (!no_path && !seen_.insert(real.string()).second) return;  // a link leads back
+    std::vector<std::string> folders;
+    for (const std::string& name : names_in(root_ / below)) {
+      const std::string path = below + "/" + name;
+      std::error_code error;
+      if (is_hidden(name)) {
+        pass(path);
+      } else if (fs::is_directory(root_ / path, error)) {
+        folders.push_back(path);
+      } else {
+        take(path);
+      }
+    }
+    for (const std::string& folder : folders) visit(folder);
+  }
+
+  void pass(const std::string& path) {
+    ++list_.passed_count;
+    if (list_.passed.size() < kNamed) list_.passed.push_back(path);
+  }
+
+ private:
+  void take(const std::string& path) {
+    const fs::path file = root_ / path;
+    if (!has_image_name(file)) return pass(path);
+    std::error_code error;  // of a link that leads nowhere: its picture is told when it is read
+    const std::uintmax_t bytes = fs::file_size(file, error);
+    list_.files.push_back({path, error ? 0 : bytes, label_});
+  }
+
+  const fs::path& root_;
+  std::int32_t label_;
+  PictureList& list_;
+  std::set<std::string> seen_;  // folders, without links
+};
+
+}  // namespace
+
+PictureList list_pictures(const fs::path& folder) {
+  PictureList list;
+  for (const std::string& name : names_in(folder)) {
+    std::error_code error;
+    ClassWalk walk(folder, static_cast<std::int32_t>(list.classes.size()), list);
+    if (is_hidden(name) || !fs::is_directory(folder / name, error)) {
+      walk.pass(name);
+      continue;
+    }
+    list.classes.push_back(name);
+    walk.visit(name);
+  }
+  return list;
+}
+
+std::string passed_over(const fs::path& folder, const PictureList& list) {
+  if (list.passed_count == 0) return {};
+  const bool one = list.passed_count == 1;
+  std::string text = folder.string() + ": passed over " + std::to_string(list.passed_count) +
+                     (one ? " entry that is" : " entries that are") + " hidden or no picture: ";
+  for (const std::string& name : list.passed) text += (&name == &list.passed[0] ? "" : ", ") + name;
+  return text + (list.passed_count > std::ssize(list.passed) ? ", ..." : "");
+}
+
+}  // namespace ringlet::data

@@ -1,0 +1,31 @@
+// The files below a folder of pictures, and what was passed over there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ringlet::data {
+
+struct PictureFile {
+  std::string path;  ///< below the split's folder: "dress/a.jpg"
+  std::uint64_t bytes = 0;
+  std::int32_t label = 0;
+};
+
+struct PictureList {
+  std::vector<std::string> classes;  ///< by code point
+  std::vector<PictureFile> files;    ///< by class, folder and name, by code point
+  std::vector<std::string> passed;   ///< hidden, or no picture; some of them
+  std::int64_t passed_count = 0;
+};
+
+/// Lists `folder`, which holds a folder for each class. Throws DataError where it cannot.
+PictureList list_pictures(const std::filesystem::path& folder);
+
+/// "DIR/train: passed over 3 files that are hidden or no pictures: .DS_Store, a.txt, b.txt"; empty
+/// where there are none.
+std::string passed_over(const std::filesystem::path& folder, const PictureList& list);
+
+}  // namespace ringlet::data

@@ -1,0 +1,95 @@
+// Photographs, from a folder to an answer, as a user does it.
+#include <filesystem>
+
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
+
+namespace ringlet::testing {
+namespace {
+
+class PhotographsOfAUser : public ::testing::Test {
+ protected:
+  PhotographsOfAUser() { write_picture_folder(folder_ / "pictures"); }
+
+  Arguments train(const Arguments& more = {}) const {
+    return Arguments{"train", "--model",      "mlp", "--data",       pictures(), "--epochs",
+                     "1",     "--batch-size", "5",   "--image-size", "16"} +
+           more;
+  }
+  std::string pictures() const { return folder_ / "pictures"; }
+  std::string out() const { return folder_ / "out"; }
+  std::string model() const { return read_file(folder_ / "out/model.safetensors"); }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(PhotographsOfAUser, AreLearntEvaluatedReportedAndAskedFor) {
+  const Outcome trained = ringlet(train({"--augment", "crop-flip", "--out", out()}));
+  ASSERT_TRUE(succeeds(trained));
+  EXPECT_TRUE(holds(trained.out, {"15 images of 3 x 16 x 16, 3 classes"}));
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out()});
+  ASSERT_TRUE(succeeds(evaluated));
+  EXPECT_TRUE(holds(evaluated.out, {"6 images of 3 x 16 x 16", "green"}));
+  // What the run says of its last evaluation is what eval finds.
+  const std::string all = evaluated.out.substr(evaluated.out.find("\nall "));
+  EXPECT_NE(trained.out.find(all), std::string::npos) << trained.out << all;
+
+  const std::string picture = pictures() + "/test/red/1.png";
+  const Outcome asked = ringlet({"predict", "--json", "--checkpoint", out(), picture});
+  ASSERT_TRUE(succeeds(asked));
+  EXPECT_TRUE(holds(asked.out, {"shorter side of 18", "the middle 16 x 16"}));
+  EXPECT_EQ(asked.out.find("inverted as"), std::string::npos);
+  EXPECT_TRUE(succeeds(ringlet({"predict", "--checkpoint", out(), "--data", pictures()})));
+
+  const std::string page = folder_ / "page.html";
+  EXPECT_TRUE(succeeds(ringlet({"report", out(), "--out", page})));
+  const std::string html = read_file(page);
+  EXPECT_NE(html.find("confusion"), std::string::npos);
+  const bool mistaken = html.find("Most wrong") != std::string::npos;
+  EXPECT_EQ(html.find("data:image/png") != std::string::npos, mistaken);
+}
+
+TEST_F(PhotographsOfAUser, AreTheSameForAnyNumberOfWorkersAndFromACache) {
+  ASSERT_TRUE(succeeds(ringlet(train({"--augment", "crop-flip", "--out", out()}))));
+  const std::string expected = model();
+  const std::string cache = folder_ / "pixels";
+  for (const Arguments& flags :
+       {Arguments{"--workers", "0"}, Arguments{"--workers", "4"}, Arguments{"--cache", "memory"},
+        Arguments{"--cache", cache}, Arguments{"--cache", cache, "--workers", "3"}}) {
+    ASSERT_TRUE(succeeds(
+        ringlet(train(Arguments{"--augment", "crop-flip", "--out", out(), "--force"} + flags))));
+    EXPECT_TRUE(model() == expected) << flags[1];
+  }
+}
+
+TEST_F(PhotographsOfAUser, GoOnWithTheRunsOwnSettings) {
+  const Arguments flags{"--augment", "random-resized-crop", "--normalize", "imagenet"};
+  ASSERT_TRUE(succeeds(ringlet(train(flags + Arguments{"--out", out()}))));
+  const std::string expected = model();
+  const std::string again = folder_ / "again";
+  ASSERT_TRUE(succeeds(ringlet(train(flags + Arguments{"--out", again, "--max-steps", "1"}))));
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", again})));
+  EXPECT_TRUE(read_file(again + "/model.safetensors") == expected);
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", again, "--normalize", "data"}),
+                         {"--normalize data", "the run has --normalize imagenet"}));
+  const std::string config = out() + "/config.toml";
+  ASSERT_TRUE(succeeds(ringlet({"train", "--config", config, "--out", again, "--force"})));
+  EXPECT_TRUE(read_file(again + "/model.safetensors") == expected);
+}
+
+TEST_F(PhotographsOfAUser, ThatAreBrokenAreNamed) {
+  write_file(folder_ / "pictures/train/green/2.png", "no picture");
+  write_file(folder_ / "pictures/train/green/thumbs.db", "x");
+  const Outcome ended = ringlet(train({"--normalize", "imagenet", "--workers", "2"}));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_TRUE(holds(ended.err, {"warning: ", "passed over 1 entry", "green/thumbs.db",
+                                "error: ", "green/2.png: is no image"}));
+  const Outcome went_on = ringlet(train({"--skip-broken"}));
+  EXPECT_EQ(went_on.code, 0);
+  EXPECT_TRUE(holds(went_on.err, {"left out", "green/2.png", "left out 1 of 15 pictures"}));
+  EXPECT_TRUE(holds(went_on.out, {"14 images of 3 x 16 x 16"}));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

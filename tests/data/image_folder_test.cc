@@ -1,0 +1,221 @@
+// Folders of pictures: which files are which samples, what is told of the others, and what a model
+// sees of them.
+#include "data/image_folder.h"
+
+#include <gtest/gtest.h>
+
+#include "data/error.h"
+#include "data/images/centre_crop.h"
+#include "data/images/picture_reader.h"
+#include "data/open_dataset.h"
+#include "tests/support/exif.h"
+#include "tests/support/picture_folder.h"
+
+namespace ringlet::data {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::as_jpeg;
+using testing::as_png;
+using testing::gradient_image;
+using testing::message_of;
+using testing::says;
+using testing::TemporaryDirectory;
+using testing::write_file;
+using testing::write_picture_folder;
+
+class ImageFolder : public ::testing::Test {
+ protected:
+  ImageFolder() { write_picture_folder(root_); }
+
+  void put(const std::string& name, const std::string& bytes) const {
+    fs::create_directories((root_ / name).parent_path());
+    write_file(root_ / name, bytes);
+  }
+  Splits load(ImageFolderOptions options = {.image_size = 16}) const {
+    return load_image_folder(root_, options);
+  }
+  std::string error(const ImageFolderOptions& options = {.image_size = 16}) const {
+    return message_of<DataError>([&] { load(options); });
+  }
+
+  TemporaryDirectory folder_;
+  const fs::path root_ = folder_.path();
+};
+
+TEST_F(ImageFolder, NumbersClassesAndPicturesByCodePoint) {
+  put("train/Zebra/b.PNG", as_png(gradient_image(9, 9, 3)));  // before the small letters
+  put("train/Zebra/below/a.jpeg", as_jpeg(gradient_image(9, 9, 3)));
+  put("train/\xc3\xa4pfel/0.png", as_png(gradient_image(9, 9, 3)));  // behind them
+  put("test/Zebra/b.png", as_png(gradient_image(9, 9, 3)));
+  put("test/\xc3\xa4pfel/b.png", as_png(gradient_image(9, 9, 3)));
+  const Splits splits = load();
+  EXPECT_EQ(splits.train->class_names(),
+            (std::vector<std::string>{"Zebra", "blue", "green", "red", "\xc3\xa4pfel"}));
+  EXPECT_EQ(splits.test->class_names(), splits.train->class_names());
+  const std::vector<std::int32_t> labels(splits.train->labels().begin(),
+                                         splits.train->labels().end());
+  EXPECT_EQ(labels,
+            (std::vector<std::int32_t>{0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4}));
+  EXPECT_EQ(splits.train->channels(), 3);
+  EXPECT_EQ(splits.train->height(), 16);
+  EXPECT_TRUE(splits.notes.empty());
+}
+
+TEST_F(ImageFolder, GivesTheMiddleOfThePicture) {
+  const Splits splits = load();
+  PictureReader reader;
+  Resampler resampler;
+  std::vector<std::uint8_t> expected(3 * 16 * 16);
+  centre_crop(reader.load(root_ / "train/green/3.png", true), 16, resampler, {expected.data()});
+  EXPECT_EQ(splits.train->image(5 + 3), expected);
+}
+
+TEST(CentreCrop, IsTorchvisionsResizeAndCenterCrop) {
+  EXPECT_EQ(resized_short_edge(224), 256);
+  EXPECT_EQ(resized_short_edge(128), 146);
+  EXPECT_EQ(resized_short_edge(32), 36);
+  std::vector<std::uint8_t> rgbx(std::size_t{101} * 67 * 4);
+  for (std::size_t i = 0; i < rgbx.size(); ++i) rgbx[i] = static_cast<std::uint8_t>(i * i / 7);
+  const RgbxView high{rgbx.data(), 67, 101, 67 * 4};
+  std::vector<std::uint8_t> ours(3 * 32 * 32), expected(ours);
+  Resampler resampler;
+  centre_crop(high, 32, resampler, {ours.data()});
+  // int(36 * 101 / 67) = 54 rows, of which 11 = (54 - 32) / 2 are above; 2 = (36 - 32) / 2.
+  resampler.resize(high, 36, 54, {2, 11, 32, 32}, {expected.data()});
+  EXPECT_EQ(ours, expected);
+  const RgbxView wide{rgbx.data(), 101, 67, 101 * 4};
+  centre_crop(wide, 29, resampler, {ours.data()});
+  // 33 rows and int(33 * 101 / 67) = 49 columns; 20 / 2 = 10, 4 / 2 = 2.
+  resampler.resize(wide, 49, 33, {10, 2, 29, 29}, {expected.data()});
+  EXPECT_EQ(ours, expected);
+}
+
+TEST_F(ImageFolder, TakesAPictureOfTheModelsSizeAsItIs) {
+  const Image image = gradient_image(16, 16, 3);
+  put("train/blue/0.png", as_png(image));
+  const std::vector<std::uint8_t> planes = load().train->image(0);
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    ASSERT_EQ(planes[i], image.pixels[i % 256 * 3 + i / 256]);
+  }
+}
+
+TEST_F(ImageFolder, TellsWhatItPassesOver) {
+  put("train/.DS_Store", "x");
+  put("train/blue/.hidden.png", "x");
+  put("train/blue/notes.txt", "x");
+  put("train/readme.md", "x");
+  const Splits splits = load();
+  EXPECT_EQ(splits.train->size(), 15);
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(says(splits.notes[0],
+                   {"train: passed over 4 entries that are hidden or no picture: .DS_Store, "
+                    "blue/.hidden.png, blue/notes.txt, ..."}));
+}
+
+TEST_F(ImageFolder, FollowsLinksButNotInCircles) {
+  fs::create_directory_symlink(root_ / "train/blue", root_ / "train/blue/again");
+  fs::create_directory_symlink(root_ / "train/red", root_ / "train/blue/others");
+  EXPECT_EQ(load().train->size(), 20);
+}
+
+TEST_F(ImageFolder, RefusesAClassWithoutAPicture) {
+  fs::create_directory(root_ / "train/void");
+  EXPECT_TRUE(says(error(), {"train: there is no picture", "void", "--allow-empty-classes"}));
+  const Splits splits = load({.image_size = 16, .allow_empty_classes = true});
+  EXPECT_EQ(splits.train->classes(), 4);
+  EXPECT_EQ(splits.test->classes(), 4);
+}
+
+TEST_F(ImageFolder, RefusesAFolderThatLacksAPart) {
+  put("test/violet/0.png", as_png(gradient_image(9, 9, 3)));
+  EXPECT_TRUE(says(error(), {"test: the class violet", "not among the training images"}));
+  fs::remove_all(root_ / "test");
+  EXPECT_TRUE(says(error(), {"neither val nor test"}));
+  fs::create_directory(root_ / "test");
+  EXPECT_TRUE(says(error(), {"test: there is no picture", "blue"}));
+}
+
+TEST_F(ImageFolder, TestsOnValWhereThereAreBoth) {
+  put("val/blue/0.png", as_png(gradient_image(9, 9, 3)));
+  const Splits splits = load({.image_size = 16, .allow_empty_classes = true});
+  EXPECT_EQ(splits.test->size(), 1);
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(says(splits.notes[0], {"tests on val", "test is not looked at"}));
+}
+
+TEST_F(ImageFolder, NamesABrokenFile) {
+  put("train/green/1.png", as_png(gradient_image(30, 30, 3)).substr(0, 200));
+  const Splits splits = load();  // the names alone say nothing
+  EXPECT_EQ(splits.train->size(), 15);
+  EXPECT_TRUE(says(message_of<DataError>([&] { splits.train->image(6); }),
+                   {"train/green/1.png", "cut off or damaged"}));
+}
+
+TEST_F(ImageFolder, LeavesOutWhatIsBrokenWhereTold) {
+  put("train/green/1.png", as_png(gradient_image(30, 30, 3)).substr(0, 200));
+  put("train/red/x.jpg", "no picture at all");
+  const Splits splits = load({.image_size = 16, .skip_broken = true});
+  EXPECT_EQ(splits.train->size(), 14);
+  ASSERT_EQ(splits.notes.size(), 3U);
+  EXPECT_TRUE(says(splits.notes[0], {"left out", "green/1.png", "cut off"}));
+  EXPECT_TRUE(says(splits.notes[1], {"left out", "red/x.jpg", "is no image"}));
+  EXPECT_TRUE(says(splits.notes[2], {"train: left out 2 of 16 pictures"}));
+}
+
+TEST_F(ImageFolder, TurnsPicturesAsToldAndSaysSoInItsHash) {
+  const std::string plain = as_jpeg(gradient_image(16, 16, 3));
+  put("train/blue/0.jpg", testing::with_orientation(plain, 3, true));
+  const Splits upright = load(), stored = load({.image_size = 16, .exif = false});
+  EXPECT_NE(upright.train->image(0), stored.train->image(0));
+  EXPECT_NE(upright.train->hash(), stored.train->hash());
+}
+
+TEST_F(ImageFolder, HashesNamesAndSizesAndReadsNoFile) {
+  const std::uint64_t before = load().train->hash();
+  EXPECT_EQ(load().train->hash(), before);
+  EXPECT_NE(load({.image_size = 17}).train->hash(), before);
+  const fs::path file = root_ / "train/blue/0.png";
+  write_file(file, std::string(fs::file_size(file), 'x'));  // broken, and as long
+  EXPECT_EQ(load().train->hash(), before);
+  write_file(file, "y");
+  EXPECT_NE(load().train->hash(), before);
+  fs::rename(root_ / "train/red/4.png", root_ / "train/red/5.png");
+  EXPECT_NE(load().train->hash(), before);
+}
+
+TEST_F(ImageFolder, MeasuresItsPixels) {
+  const auto statistics = load().train->statistics();
+  ASSERT_EQ(statistics.size(), 3U);
+  for (const PixelStatistics& channel : statistics) {
+    EXPECT_GT(channel.mean, 0.2);
+    EXPECT_LT(channel.mean, 0.8);
+    EXPECT_GT(channel.deviation, 0.1);
+  }
+}
+
+TEST_F(ImageFolder, CutsRandomPartsFromTheWholePicture) {
+  const Splits splits = load();
+  PictureReader reader;
+  Resampler resampler;
+  std::vector<std::uint8_t> expected(3 * 16 * 16), image(expected);
+  for (std::uint64_t key = 0; key < 5; ++key) {
+    const RgbxView picture = reader.load(root_ / "train/blue/4.png", true);
+    Random random(key);
+    const Cut cut = draw_random_resized_crop(picture.width, picture.height, random);
+    resampler.resize(picture.cropped(cut.box), 16, 16, {0, 0, 16, 16},
+                     {expected.data(), 3, cut.mirrored});
+    splits.train->read_varied(4, {Augment::random_resized_crop, key}, image);
+    EXPECT_EQ(image, expected);
+  }
+}
+
+TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
+  EXPECT_TRUE(is_picture_folder(root_.string()));
+  EXPECT_EQ(open_dataset(root_.string(), {.image_size = 8}).train->width(), 8);
+  EXPECT_EQ(open_dataset(root_.string()).train->width(), 224);
+  EXPECT_FALSE(is_picture_folder((root_ / "train").string()));
+}
+
+}  // namespace
+}  // namespace ringlet::data

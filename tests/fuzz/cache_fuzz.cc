@@ -1,0 +1,67 @@
+// Caches of pixels, each written into a file first: they are read by name. The set that they should
+// be of has three samples.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "data/content_hash.h"
+#include "data/memory_dataset.h"
+#include "tests/fuzz/fuzz.h"
+#include "train/files/atomic_file.h"
+#include "train/files/pixel_cache.h"
+
+namespace ringlet::fuzz {
+
+namespace {
+
+const std::vector<std::uint8_t>& pixels() {
+  static const std::vector<std::uint8_t> bytes(3 * 3 * 2 * 2, 0x40);
+  return bytes;
+}
+
+const data::Dataset& set() {
+  static const data::MemoryDataset kSet(
+      {.name = "three", .channels = 3, .height = 2, .width = 2, .class_names = {"a", "b"}},
+      pixels(), {0, 1, 0});
+  return kSet;
+}
+
+template <class T>
+std::string bytes_of(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+std::string cache(std::uint64_t hash, std::uint64_t samples) {
+  const std::uint64_t content = data::hash_bytes(pixels(), 0);
+  return "ringlet pixels 1" + bytes_of(hash) + bytes_of(samples) + bytes_of(set().pixels()) +
+         bytes_of(content) + std::string(pixels().begin(), pixels().end());
+}
+
+}  // namespace
+
+std::vector<std::string> seeds() {
+  return {cache(set().hash(), 3),
+          cache(set().hash(), ~std::uint64_t{0}),
+          cache(7, 3),
+          cache(set().hash(), 3).substr(0, 60),
+          "ringlet pixels 1",
+          "something else"};
+}
+
+}  // namespace ringlet::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ringlet;
+  static const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("ringlet-fuzz-" + std::to_string(getpid()));
+  std::ofstream(file, std::ios::binary) << fuzz::text_of(data, size);
+  fuzz::reads<train::FileError>([&] {
+    std::string defect;
+    const auto read = train::read_pixel_cache(file, fuzz::set(), defect);
+    fuzz::promise(read.has_value() == defect.empty(), "what cannot be taken has a reason");
+    fuzz::promise(!read || read->size() == fuzz::pixels().size(),
+                  "there are as many pixels as the set has");
+  });
+  return 0;
+}

@@ -1,0 +1,228 @@
+// Training on photographs in a folder: the same bytes for any number of workers and replicas and
+// for a run that was resumed, what the model's file says, and a broken file in the middle.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "data/error.h"
+#include "data/image_folder.h"
+#include "data/images/centre_crop.h"
+#include "tests/support/files.h"
+#include "tests/support/picture_folder.h"
+#include "tests/train/runs.h"
+#include "train/files/atomic_file.h"
+#include "train/files/model_info.h"
+#include "train/files/pixel_cache.h"
+#include "train/files/recipe_json.h"
+
+namespace ringlet::train {
+namespace {
+
+using data::load_image_folder;
+using testing::message_of;
+using testing::read_file;
+using testing::says;
+using testing::TemporaryDirectory;
+using testing::write_file;
+using testing::write_picture_folder;
+
+constexpr int kSide = 12;
+
+class Photographs : public ::testing::Test {
+ protected:
+  Photographs() { write_picture_folder(pictures()); }
+
+  std::filesystem::path pictures() const { return folder_ / "pictures"; }
+  data::Splits load() const { return load_image_folder(pictures(), {.image_size = kSide}); }
+
+  static TrainOptions options(int replicas, int workers, const std::string& augment) {
+    TrainOptions options = exact_options(replicas);
+    options.recipe.model = "mlp";
+    options.recipe.batch_size = 8;
+    options.recipe.epochs = 2;
+    options.recipe.augment = augment;
+    options.recipe.normalize = true;
+    options.recipe.image_size = kSide;
+    options.execution.workers = workers;
+    return options;
+  }
+
+  /// The bytes of the model that a run leaves; with `stop` it stops after so many steps and goes
+  /// on.
+  std::string model(const TrainOptions& made, const data::Splits& data, int stop = 0) const {
+    const TemporaryDirectory out;
+    TrainOptions wanted = made;
+    wanted.files.out = out.path();
+    const int ranks = static_cast<int>(wanted.execution.devices.size());
+    std::optional<SavedState> saved;
+    if (stop > 0) {
+      wanted.max_steps = stop;
+      run(make_run_setup(wanted, data, ranks));
+      wanted.max_steps = -1;
+      saved = read_state(out.path());
+      wanted.recipe = saved->recipe;
+    }
+    run(make_run_setup(wanted, data, ranks, saved));
+    return read_file(out / "model.safetensors");
+  }
+
+  TemporaryDirectory folder_;
+};
+
+TEST_F(Photographs, NoNumberOfWorkersOrReplicasChangesABit) {
+  for (const char* augment : {"crop-flip", "random-resized-crop"}) {
+    const std::string one = model(options(1, 0, augment), load());
+    ASSERT_GT(one.size(), 10'000U);
+    for (const int replicas : {1, 2, 4}) {
+      for (const int workers : {0, 1, 4}) {
+        EXPECT_TRUE(model(options(replicas, workers, augment), load()) == one)
+            << replicas << " replicas, " << workers << " workers, " << augment;
+      }
+    }
+    EXPECT_TRUE(model(options(2, 4, augment), load(), 3) == one) << "resumed, " << augment;
+    EXPECT_FALSE(model(options(1, 1, "none"), load()) == one);
+  }
+}
+
+TEST_F(Photographs, AreNotVariedForEvaluation) {
+  const auto loss = [&](const char* augment) {
+    TrainOptions made = options(1, 1, augment);
+    made.recipe.lr = 0;  // nothing is learnt
+    return run(made, load()).result.test.loss;
+  };
+  EXPECT_EQ(loss("random-resized-crop"), loss("none"));
+}
+
+TEST_F(Photographs, AModelsFileSaysThatItSeesThem) {
+  TrainOptions made = options(1, 1, "none");
+  made.recipe.normalize_by = "imagenet";
+  made.recipe.exif = false;
+  const RunSetup setup = make_run_setup(made, load(), 1);
+  EXPECT_TRUE(setup.model.photographs);
+  EXPECT_FALSE(setup.model.exif);
+  EXPECT_FALSE(setup.model.background.has_value());
+  EXPECT_FLOAT_EQ(setup.model.mean[2], 0.406F);
+  EXPECT_FLOAT_EQ(setup.model.deviation[0], 0.229F);
+  EXPECT_EQ(setup.model, parse_model_info("it", to_metadata(setup.model)));
+  Metadata other = to_metadata(setup.model);
+  other["ringlet.photographs"] = "sideways";
+  EXPECT_TRUE(says(message_of<FileError>([&] { parse_model_info("it", other); }),
+                   {"ringlet.photographs", "sideways"}));
+}
+
+TEST_F(Photographs, AnotherSourceOfMeansNeedsColours) {
+  TrainOptions made = options(1, 1, "none");
+  made.recipe.normalize_by = "cifar-10";
+  EXPECT_FLOAT_EQ(make_run_setup(made, load(), 1).loader.deviation[1], 0.2435F);
+  EXPECT_TRUE(says(message_of<ContractError>([&] { make_run_setup(made, formula_splits(20), 1); }),
+                   {"--normalize cifar-10", "3 channels"}));
+}
+
+TEST_F(Photographs, ABrokenFileEndsTheRunAndIsNamed) {
+  write_file(pictures() / "train/green/2.png", "\x89PNG\r\n\x1a\n, and no more");
+  const data::Splits data = load();
+  for (const int workers : {0, 1, 4}) {
+    TrainOptions made = options(2, workers, "flip");
+    made.recipe.normalize_by = "imagenet";  // "data" would find it before
+    const std::string message = message_of<std::exception>([&] { run(made, data); });
+    EXPECT_NE(message.find("train/green/2.png"), std::string::npos) << message;
+  }
+}
+
+TEST_F(Photographs, StatesOfFormerVersionsHaveNoneOfThisAndAreRead) {
+  nlohmann::json json = to_json(Recipe{});
+  for (const char* field : {"normalize_by", "augment", "image_size", "exif"}) {
+    EXPECT_EQ(json.erase(field), 1U) << field;
+  }
+  EXPECT_EQ(recipe_from_json(json, "it"), Recipe{});
+  for (const auto& [field, value] : std::map<std::string, nlohmann::json>{
+           {"augment", "mixup"}, {"normalize_by", "x"}, {"image_size", -1}, {"exif", 1}}) {
+    nlohmann::json wrong = to_json(Recipe{});
+    wrong[field] = value;
+    EXPECT_TRUE(says(message_of<FileError>([&] { recipe_from_json(wrong, "it"); }), {"it:"}))
+        << field;
+  }
+}
+
+class PixelCache : public Photographs {
+ protected:
+  std::string cache() const { return (folder_ / "pixels").string(); }
+  data::Splits cached(const std::string& name) const { return with_cache(load(), name, 3); }
+};
+
+TEST_F(PixelCache, GivesTheSameSamplesFromMemoryAndFile) {
+  const data::Splits plain = load();
+  for (const std::string& name : {std::string("memory"), cache(), cache()}) {
+    const data::Splits splits = cached(name);
+    EXPECT_TRUE(splits.notes.empty());
+    for (const auto& [ours, theirs] :
+         {std::pair{splits.train, plain.train}, {splits.test, plain.test}}) {
+      EXPECT_FALSE(ours->images().empty());
+      EXPECT_EQ(ours->hash(), theirs->hash());
+      EXPECT_EQ(ours->mean(), theirs->mean());
+      EXPECT_TRUE(ours->photographs());
+      for (std::int64_t i = 0; i < ours->size(); ++i) {
+        ASSERT_EQ(ours->image(i), theirs->image(i));
+        ASSERT_EQ(ours->labels()[static_cast<std::size_t>(i)],
+                  theirs->labels()[static_cast<std::size_t>(i)]);
+      }
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists("memory.train"));
+}
+
+TEST_F(PixelCache, IsReadInPlaceOfThePictures) {
+  cached(cache());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(pictures())) {
+    if (!entry.is_regular_file()) continue;  // as long as they were, and no pictures
+    write_file(entry.path(), std::string(entry.file_size(), 'x'));
+  }
+  EXPECT_EQ(cached(cache()).train->image(3).size(), 3U * kSide * kSide);
+}
+
+TEST_F(PixelCache, ThatIsCutShortOrDamagedIsToldAndMadeAgain) {
+  cached(cache());
+  const std::string file = cache() + ".train", whole = read_file(file);
+  std::string flipped = whole;
+  flipped[flipped.size() - 5] ^= 1;
+  std::string foreign = whole;
+  foreign[20] ^= 1;
+  for (const auto& [bytes, words] : {std::pair{whole.substr(0, whole.size() - 1), "is cut short"},
+                                     {whole.substr(0, 30), "is cut short"},
+                                     {whole.substr(0, 3), "is cut short"},
+                                     {std::string(), "is cut short"},
+                                     {flipped, "is damaged"},
+                                     {foreign, "is of other data"}}) {
+    write_file(file, bytes);
+    const data::Splits splits = cached(cache());
+    ASSERT_EQ(splits.notes.size(), 1U) << words;
+    EXPECT_TRUE(says(splits.notes[0], {file, words, "made again"}));
+    EXPECT_EQ(splits.train->image(2), load().train->image(2));
+    EXPECT_TRUE(read_file(file) == whole);
+  }
+}
+
+TEST_F(PixelCache, OfAnotherImageSizeIsMadeAgain) {
+  with_cache(load_image_folder(pictures(), {.image_size = kSide + 1}), cache(), 1);
+  const data::Splits splits = cached(cache());
+  ASSERT_EQ(splits.notes.size(), 2U);
+  EXPECT_TRUE(says(splits.notes[1], {".test", "another image size"}) ||
+              says(splits.notes[1], {".test", "other data"}));
+}
+
+TEST_F(PixelCache, LeavesAloneWhatIsNone) {
+  write_file(cache() + ".train", "my diary");
+  EXPECT_TRUE(says(message_of<FileError>([&] { cached(cache()); }), {"is no cache of pixels"}));
+  EXPECT_EQ(read_file(cache() + ".train"), "my diary");
+}
+
+TEST_F(PixelCache, NamesAPictureThatIsBroken) {
+  write_file(pictures() / "train/green/2.png", "no picture");
+  write_file(pictures() / "train/red/1.png", "no picture");
+  EXPECT_TRUE(says(message_of<data::DataError>([&] { cached(cache()); }), {"green/2.png"}));
+  EXPECT_FALSE(std::filesystem::exists(cache() + ".train"));
+}
+
+}  // namespace
+}  // namespace ringlet::train
