@@ -1,0 +1,119 @@
+// The flags of the recipe: what decides what is learnt.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/cli/checks.h"
+#include "app/cli/flags.h"
+#include "train/files/recipe_json.h"
+#include "train/models.h"
+
+namespace ringlet::app {
+
+namespace {
+
+/// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
+std::string defaults_of(const char* field) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
+  for (const std::string& model : train::model_names()) {
+    const nlohmann::json json = to_json(train::default_recipe(model))[field];
+    const std::string value = json.is_string()         ? json.get<std::string>()
+                              : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
+                                                       : json.dump();
+    auto same = std::find_if(models_by_value.begin(), models_by_value.end(),
+                             [&](const auto& entry) { return entry.first == value; });
+    if (same == models_by_value.end()) same = models_by_value.insert(same, {value, {}});
+    same->second.push_back(model);
+  }
+  if (models_by_value.size() == 1) return models_by_value.front().first;
+  std::string text;
+  for (const auto& [value, models] : models_by_value) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", fmt::join(models, ", "), value);
+  }
+  return text;
+}
+
+/// "lenet, mlp": the models whose default recipe has `value` in `field`.
+std::string models_with(const char* field, bool value) {
+  std::vector<std::string> models;
+  for (const std::string& model : train::model_names()) {
+    if (to_json(train::default_recipe(model))[field] == value) models.push_back(model);
+  }
+  return fmt::format("{}", fmt::join(models, ", "));
+}
+
+/// Adds a flag of the recipe with a value; the value is stored in flags.recipe under `field`.
+template <class T>
+CLI::Option* add_recipe_option(CLI::App& app, RawFlags& flags, const std::string& name,
+                               const char* field, const std::string& description) {
+  return app
+      .add_option_function<T>(
+          name, [&flags, field](const T& value) { flags.recipe[field] = value; },
+          fmt::format("{} [{}]", description, defaults_of(field)))
+      ->group(kRecipeGroup);
+}
+
+/// Adds a switch. On the command line it sets `field` to `value`. A configuration may also say
+/// false, which sets the opposite.
+CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string& name,
+                               const char* field, bool value, const std::string& description) {
+  return app
+      .add_flag_function(
+          name,
+          [&flags, field, value](std::int64_t on) { flags.recipe[field] = (on > 0) == value; },
+          description)
+      ->disable_flag_override()
+      ->group(kRecipeGroup);
+}
+
+}  // namespace
+
+void add_recipe_flags(CLI::App& app, RawFlags& flags) {
+  using std::int64_t;
+  add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
+                             "the GLOBAL batch: samples of an optimiser step over all replicas")
+      ->check(whole_number(1));
+  add_recipe_option<int>(app, flags, "--epochs", "epochs", "times through the training data")
+      ->check(whole_number(1));
+  add_recipe_option<double>(app, flags, "--lr", "lr", "learning rate; with one-cycle its maximum")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
+      ->check(number(0, 1));
+  CLI::Option* nesterov =
+      add_recipe_switch(app, flags, "--nesterov", "nesterov", true,
+                        "Nesterov's momentum [" + models_with("nesterov", true) + "]");
+  add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false,
+                    "plain momentum [" + models_with("nesterov", false) + "]")
+      ->excludes(nesterov);
+  add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
+                            "adds this times the parameter to its gradient")
+      ->check(number(0));
+  add_recipe_option<std::string>(app, flags, "--schedule", "schedule",
+                                 "of the learning rate; one-cycle is PyTorch's OneCycleLR")
+      ->check(one_of({"constant", "one-cycle"}))
+      ->type_name("constant|one-cycle");
+  add_recipe_switch(app, flags, "--cycle-momentum", "cycle_momentum", true,
+                    "one-cycle: momentum goes 0.95 -> 0.85 -> 0.95 while the rate rises and falls");
+  add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed",
+                                   "of the weights, the order of samples and dropout")
+      ->check(seed_number());
+  add_recipe_switch(app, flags, "--no-shuffle", "shuffle", false, "take the samples in file order");
+  add_recipe_switch(app, flags, "--no-normalize", "normalize", false,
+                    "only divide pixels by 255 [" + models_with("normalize", false) + "]");
+  add_recipe_option<int>(app, flags, "--accumulate", "accumulate",
+                         "forward and backward passes for each replica's share of a batch")
+      ->check(whole_number(1));
+  add_recipe_switch(app, flags, "--exact", "exact", true,
+                    "add gradients in one fixed tree: the same bits for 1, 2, 4 and 8 replicas");
+  add_recipe_option<int>(app, flags, "--shards", "shards",
+                         "logical shards of a batch; 0: 8 with --exact, else one for each replica")
+      ->check(whole_number(0));
+  add_recipe_option<std::string>(app, flags, "--grad-dtype", "grad_dtype",
+                                 "type in which gradients travel; f16 and bf16 halve the bytes and "
+                                 "round the sums")
+      ->check(one_of({"f32", "f16", "bf16"}))
+      ->type_name("f32|f16|bf16");
+}
+
+}  // namespace ringlet::app
