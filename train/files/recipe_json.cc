@@ -34,6 +34,24 @@ void for_each_field(R& recipe, Visit visit) {
   visit("shards", recipe.shards);
 }
 
+/// The same for those that older versions do not know.
+template <class R, class Visit>
+void for_each_newer_field(R& recipe, Visit visit) {
+  visit("optimizer", recipe.optimizer);
+  visit("beta1", recipe.beta1);
+  visit("beta2", recipe.beta2);
+  visit("eps", recipe.eps);
+  visit("no_decay", recipe.no_decay);
+  visit("clip_norm", recipe.clip_norm);
+  visit("label_smoothing", recipe.label_smoothing);
+  visit("warmup_epochs", recipe.warmup_epochs);
+  visit("warmup_start", recipe.warmup_start);
+  visit("step_epochs", recipe.step_epochs);
+  visit("gamma", recipe.gamma);
+  visit("power", recipe.power);
+  visit("min_lr", recipe.min_lr);
+}
+
 DType parse_grad_dtype(const std::string& name) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
     if (name == name_of(dtype)) return dtype;
@@ -58,17 +76,36 @@ void require_possible(const Recipe& recipe) {
   check("lr", recipe.lr, 0, kFinite);
   check("momentum", recipe.momentum, 0, 1);
   check("weight_decay", recipe.weight_decay, 0, kFinite);
+  check("beta1", recipe.beta1, 0, 1);
+  check("beta2", recipe.beta2, 0, 1);
+  check("eps", recipe.eps, 0, kFinite);
+  check("clip_norm", recipe.clip_norm, 0, kFinite);
+  check("label_smoothing", recipe.label_smoothing, 0, 1);
+  check("warmup_epochs", recipe.warmup_epochs, 0, kMost);
+  check("warmup_start", recipe.warmup_start, 0, 1);
+  check("step_epochs", recipe.step_epochs, 1, kMost);
+  check("gamma", recipe.gamma, 0, kFinite);
+  check("power", recipe.power, 0, kFinite);
+  check("min_lr", recipe.min_lr, 0, kFinite);
 }
 
 }  // namespace
 
-nlohmann::json to_json(const Recipe& recipe) {
+nlohmann::json all_fields(const Recipe& recipe) {
   nlohmann::json json;
   for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
+  for_each_newer_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   json["schedule"] = name_of(recipe.schedule);
   json["grad_dtype"] = name_of(recipe.grad_dtype);
-  // Left out for the default, so that states of SGD stay readable for older versions.
-  if (recipe.optimizer != Recipe{}.optimizer) json["optimizer"] = recipe.optimizer;
+  return json;
+}
+
+nlohmann::json to_json(const Recipe& recipe) {
+  nlohmann::json json = all_fields(recipe);
+  const nlohmann::json defaults = all_fields({});
+  for_each_newer_field(recipe, [&](const char* name, const auto&) {
+    if (json[name] == defaults[name]) json.erase(name);
+  });
   return json;
 }
 
@@ -79,7 +116,9 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     std::string schedule;
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
-    if (json.contains("optimizer")) read_field(json, "optimizer", recipe.optimizer);
+    for_each_newer_field(recipe, [&](const char* name, auto& field) {
+      if (json.contains(name)) read_field(json, name, field);
+    });
     if (json.contains("grad_dtype")) {  // older runs know f32 alone
       std::string dtype;
       read_field(json, "grad_dtype", dtype);
@@ -91,9 +130,9 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
                     "); it is damaged, or another version's");
   }
   constexpr std::size_t kShown = 100;  // bytes of a name
-  const nlohmann::json known = to_json(recipe);
+  const nlohmann::json known = all_fields(recipe);
   for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name) && name != "optimizer") {
+    if (!known.contains(name)) {
       throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
                       "; it is damaged, or another version's");
     }

@@ -48,7 +48,8 @@ class Replica {
   const nn::Plan& plan() const { return plan_; }
   nn::Tape& tape() { return *tape_; }
 
-  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape. It
+  /// has the recipe's label smoothing, which that of evaluate() has not.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it.
   void forward(const data::Batch& batch, ConstView position = {});

@@ -56,8 +56,9 @@ struct MicroBatch {
 struct StepSums {
   double loss = 0;  ///< sum over the world's samples
   std::int64_t samples = 0;
-  int stop_wishes = 0;   ///< ranks that wish to stop
-  double grad_norm = 0;  ///< L2 norm of the summed gradient, where wanted or where it was narrow
+  int stop_wishes = 0;  ///< ranks that wish to stop
+  /// L2 norm of the summed gradient, where it is wanted, clips or was narrow.
+  double grad_norm = 0;
 };
 
 class TrainStep {
@@ -103,10 +104,12 @@ class TrainStep {
   Replica& replica() { return replica_; }
   const Optimizer& optimizer() const { return *optimizer_; }
   const GradientSync& sync() const { return sync_; }
+  bool clips() const { return clip_norm_ > 0; }
   PhaseSeconds& phases() { return phases_; }
 
  private:
   void rehearse_update();
+  void measure_gradient();
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -116,6 +119,7 @@ class TrainStep {
   GradientSync sync_;
   StepInputs inputs_;
   Readback sums_;
+  double clip_norm_;
   bool grad_norm_;
   PhaseSeconds phases_;
 };
