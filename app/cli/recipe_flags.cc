@@ -8,6 +8,8 @@
 #include "app/cli/flags.h"
 #include "train/files/recipe_json.h"
 #include "train/models.h"
+#include "train/optimizers/no_decay.h"
+#include "train/optimizers/optimizer.h"
 
 namespace ringlet::app {
 
@@ -17,7 +19,7 @@ namespace {
 std::string defaults_of(const char* field) {
   std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
   for (const std::string& model : train::model_names()) {
-    const nlohmann::json json = to_json(train::default_recipe(model))[field];
+    const nlohmann::json json = all_fields(train::default_recipe(model))[field];
     const std::string value = json.is_string()         ? json.get<std::string>()
                               : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
                                                        : json.dump();
@@ -38,7 +40,7 @@ std::string defaults_of(const char* field) {
 std::string models_with(const char* field, bool value) {
   std::vector<std::string> models;
   for (const std::string& model : train::model_names()) {
-    if (to_json(train::default_recipe(model))[field] == value) models.push_back(model);
+    if (all_fields(train::default_recipe(model))[field] == value) models.push_back(model);
   }
   return fmt::format("{}", fmt::join(models, ", "));
 }
@@ -67,15 +69,22 @@ CLI::Option* add_recipe_switch(CLI::App& app, RawFlags& flags, const std::string
       ->group(kRecipeGroup);
 }
 
-}  // namespace
+/// Adds a flag of the recipe that takes one of `choices`.
+void add_recipe_choice(CLI::App& app, RawFlags& flags, const std::string& name, const char* field,
+                       const std::vector<std::string>& choices, const std::string& description) {
+  add_recipe_option<std::string>(app, flags, name, field, description)
+      ->check(one_of(choices))
+      ->type_name(fmt::format("{}", fmt::join(choices, "|")));
+}
 
-void add_recipe_flags(CLI::App& app, RawFlags& flags) {
-  using std::int64_t;
-  add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
-                             "the GLOBAL batch: samples of an optimiser step over all replicas")
-      ->check(whole_number(1));
-  add_recipe_option<int>(app, flags, "--epochs", "epochs", "times through the training data")
-      ->check(whole_number(1));
+void add_optimizer_flags(CLI::App& app, RawFlags& flags) {
+  std::vector<std::string> optimizers;
+  for (const train::OptimizerEntry& entry : train::optimizers()) {
+    optimizers.emplace_back(entry.name);
+  }
+  add_recipe_choice(app, flags, "--optimizer", "optimizer", optimizers,
+                    "with adamw the defaults of --lr and --weight-decay are PyTorch's, 0.001 and "
+                    "0.01");
   add_recipe_option<double>(app, flags, "--lr", "lr", "learning rate; with one-cycle its maximum")
       ->check(number(0));
   add_recipe_option<double>(app, flags, "--momentum", "momentum", "momentum of SGD")
@@ -86,15 +95,61 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_switch(app, flags, "--no-nesterov", "nesterov", false,
                     "plain momentum [" + models_with("nesterov", false) + "]")
       ->excludes(nesterov);
-  add_recipe_option<double>(app, flags, "--weight-decay", "weight_decay",
-                            "adds this times the parameter to its gradient")
+  add_recipe_option<double>(app, flags, "--beta1", "beta1", "of AdamW's mean of gradients")
+      ->check(number(0, 1));
+  add_recipe_option<double>(app, flags, "--beta2", "beta2", "of AdamW's mean of their squares")
+      ->check(number(0, 1));
+  add_recipe_option<double>(app, flags, "--eps", "eps", "AdamW adds it to the root of the latter")
       ->check(number(0));
-  add_recipe_option<std::string>(app, flags, "--schedule", "schedule",
-                                 "of the learning rate; one-cycle is PyTorch's OneCycleLR")
-      ->check(one_of({"constant", "one-cycle"}))
-      ->type_name("constant|one-cycle");
+  add_recipe_option<double>(
+      app, flags, "--weight-decay", "weight_decay",
+      "SGD adds this times the parameter to its gradient; AdamW takes it, times the rate, from the "
+      "parameter")
+      ->check(number(0));
+  add_recipe_choice(app, flags, "--no-decay", "no_decay", train::no_decay_names(),
+                    "parameters without weight decay: those of normalising layers, biases");
+  add_recipe_option<double>(app, flags, "--clip-norm", "clip_norm",
+                            "shorten the summed gradient to this L2 norm if it is longer; 0: never")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--label-smoothing", "label_smoothing",
+                            "share of each label that all classes get alike, in training")
+      ->check(number(0, 1));
+}
+
+void add_schedule_flags(CLI::App& app, RawFlags& flags) {
+  add_recipe_choice(app, flags, "--schedule", "schedule", train::schedule_names(),
+                    "of the learning rate; one-cycle is PyTorch's OneCycleLR");
   add_recipe_switch(app, flags, "--cycle-momentum", "cycle_momentum", true,
                     "one-cycle: momentum goes 0.95 -> 0.85 -> 0.95 while the rate rises and falls");
+  add_recipe_option<double>(app, flags, "--warmup-epochs", "warmup_epochs",
+                            "the rate rises for so many epochs before the schedule begins")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--warmup-start", "warmup_start",
+                            "share of the rate with which the warm-up begins")
+      ->check(number(0, 1));
+  add_recipe_option<int>(app, flags, "--step-epochs", "step_epochs",
+                         "step: epochs between two changes of the rate")
+      ->check(whole_number(1));
+  add_recipe_option<double>(app, flags, "--gamma", "gamma", "step: what the rate is multiplied by")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--power", "power", "polynomial: its power")
+      ->check(number(0));
+  add_recipe_option<double>(app, flags, "--min-lr", "min_lr",
+                            "cosine, polynomial: the rate to which they fall")
+      ->check(number(0));
+}
+
+}  // namespace
+
+void add_recipe_flags(CLI::App& app, RawFlags& flags) {
+  using std::int64_t;
+  add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
+                             "the GLOBAL batch: samples of an optimiser step over all replicas")
+      ->check(whole_number(1));
+  add_recipe_option<int>(app, flags, "--epochs", "epochs", "times through the training data")
+      ->check(whole_number(1));
+  add_optimizer_flags(app, flags);
+  add_schedule_flags(app, flags);
   add_recipe_option<std::uint64_t>(app, flags, "--seed", "seed",
                                    "of the weights, the order of samples and dropout")
       ->check(seed_number());
@@ -109,11 +164,9 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_option<int>(app, flags, "--shards", "shards",
                          "logical shards of a batch; 0: 8 with --exact, else one for each replica")
       ->check(whole_number(0));
-  add_recipe_option<std::string>(app, flags, "--grad-dtype", "grad_dtype",
-                                 "type in which gradients travel; f16 and bf16 halve the bytes and "
-                                 "round the sums")
-      ->check(one_of({"f32", "f16", "bf16"}))
-      ->type_name("f32|f16|bf16");
+  add_recipe_choice(app, flags, "--grad-dtype", "grad_dtype", {"f32", "f16", "bf16"},
+                    "type in which gradients travel; f16 and bf16 halve the bytes and round the "
+                    "sums");
 }
 
 }  // namespace ringlet::app

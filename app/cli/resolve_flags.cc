@@ -11,6 +11,7 @@
 #include "kernels/cuda_devices.h"
 #include "kernels/processors.h"
 #include "train/files/recipe_json.h"
+#include "train/optimizers/optimizer.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -124,7 +125,7 @@ void require_utf8(const nlohmann::json& data) {
 FlagValues values_of(const train::TrainOptions& options) {
   FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},
                     {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
-  const nlohmann::json recipe = to_json(options.recipe);
+  const nlohmann::json recipe = all_fields(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
     std::string key = field;
     std::replace(key.begin(), key.end(), '_', '-');
@@ -140,7 +141,9 @@ FlagValues values_of(const train::TrainOptions& options) {
 }
 
 train::TrainOptions resolve(const RawFlags& flags) {
-  nlohmann::json recipe = to_json(train::default_recipe(flags.model));
+  train::Recipe defaults = train::default_recipe(flags.model);
+  train::choose_optimizer(defaults, flags.recipe.value("optimizer", defaults.optimizer));
+  nlohmann::json recipe = all_fields(defaults);
   recipe.update(flags.recipe);
   require_utf8(recipe.at("data"));
   return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
@@ -148,7 +151,7 @@ train::TrainOptions resolve(const RawFlags& flags) {
 
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                             const std::optional<train::ModelInfo>& model) {
-  const nlohmann::json recipe = to_json(saved);
+  const nlohmann::json recipe = all_fields(saved);
   std::vector<std::string> contradictions;
   for (const auto& [field, value] : flags.recipe.items()) {
     if (recipe.at(field) == value) continue;
