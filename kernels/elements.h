@@ -2,6 +2,7 @@
 // it for all.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/host_device.h"
@@ -38,10 +39,29 @@ RINGLET_HOST_DEVICE constexpr float normalize(std::uint8_t x, float mean, float 
   return (static_cast<float>(x) / 255.0F - mean) / deviation;
 }
 
+/// What softmax cross-entropy wants a probability to be: that of the label, and of any other class.
+struct SoftmaxTargets {
+  float label = 1;
+  float other = 0;
+};
+
+/// With label smoothing `smoothing` over `classes` classes.
+inline SoftmaxTargets softmax_targets(float smoothing, std::int64_t classes) {
+  const float other = smoothing / static_cast<float>(classes);
+  return {(1.0F - smoothing) + other, other};
+}
+
 /// The gradient of softmax cross-entropy with respect to one logit.
 RINGLET_HOST_DEVICE constexpr float softmax_gradient(float probability, bool is_label,
-                                                     float dloss) {
-  return dloss * (probability - (is_label ? 1.0F : 0.0F));
+                                                     const SoftmaxTargets& targets, float dloss) {
+  return dloss * (probability - (is_label ? targets.label : targets.other));
+}
+
+/// What a gradient longer than `most` is multiplied by, as torch.nn.utils.clip_grad_norm_ has it: 1
+/// at most. NaN for a norm that is.
+RINGLET_HOST_DEVICE constexpr float clip_factor(float norm, float most) {
+  const float factor = most / (norm + 1e-6F);
+  return factor > 1.0F ? 1.0F : factor;
 }
 
 struct SgdRates {
@@ -71,6 +91,25 @@ struct Moments {
     count = together;
   }
 };
+
+struct AdamWRates {
+  float mean_share = 0;    // 1 - beta1
+  float square_kept = 0;   // beta2
+  float square_share = 0;  // 1 - beta2
+  float decay = 0;         // learning rate * weight decay
+  float step = 0;          // learning rate / (1 - beta1^t)
+  float root_factor = 0;   // 1 / sqrt(1 - beta2^t)
+  float epsilon = 0;
+};
+
+/// One parameter's step; see adamw.h for the formula.
+RINGLET_HOST_DEVICE inline void adamw_step(const AdamWRates& rates, float gradient, float& mean,
+                                           float& square, float& value) {
+  mean += rates.mean_share * (gradient - mean);
+  square = rates.square_kept * square + rates.square_share * (gradient * gradient);
+  const float root = std::sqrt(square) * rates.root_factor + rates.epsilon;
+  value = (value - rates.decay * value) - rates.step * (mean / root);
+}
 
 /// Whether a float, given by its bits, is NaN or infinite: its exponent is all ones.
 RINGLET_HOST_DEVICE constexpr bool is_nonfinite(std::uint32_t bits) {

@@ -14,6 +14,7 @@
 
 #include <type_traits>
 
+#include "kernels/adamw.h"
 #include "kernels/async_copy.h"
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
@@ -62,6 +63,7 @@ namespace impl {
   detail::ImplementationOf<CudaStream, decltype(ringlet::operation)>::Type operation
 
 RINGLET_ON_EACH_DEVICE(accumulate);
+RINGLET_ON_EACH_DEVICE(adamw_update);
 RINGLET_ON_EACH_DEVICE(add);
 RINGLET_ON_EACH_DEVICE(argmax_count);
 RINGLET_ON_EACH_DEVICE(avg_pool2d_backward);

@@ -6,13 +6,14 @@
 
 namespace ringlet {
 
-void l2_norm(Stream& stream, ConstView x, View norm) {
+void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit) {
   constexpr const char* kName = "l2_norm";
   require_rank(kName, x, 1);
   require_dense(kName, x, x.shape());
   require_dense(kName, norm, Shape{1});
+  if (!limit.factor.absent()) require_dense(kName, limit.factor, Shape{1});
   const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, norm)};
-  dispatch(stream, work, [&](auto& concrete) { impl::l2_norm(concrete, x, norm); });
+  dispatch(stream, work, [&](auto& concrete) { impl::l2_norm(concrete, x, norm, limit); });
 }
 
 }  // namespace ringlet

@@ -7,17 +7,18 @@
 namespace ringlet {
 
 void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
-                ConstView gradient, View velocity) {
+                ConstView gradient, View velocity, ConstView scale, ConstView decays) {
   constexpr const char* kName = "sgd_update";
   require_dense(kName, rates, Shape{2});
   require_rank(kName, value, 1);
   require_dense(kName, value, value.shape());
   require_dense(kName, gradient, value.shape());
   if (!velocity.absent()) require_dense(kName, velocity, value.shape());
+  require_update_views(kName, scale, decays, value.count());
   const Work work{kName, 7.0 * static_cast<double>(value.count()),
-                  total_bytes(value, value, gradient, velocity, velocity)};
+                  total_bytes(value, value, gradient, velocity, velocity, decays)};
   dispatch(stream, work, [&](auto& concrete) {
-    impl::sgd_update(concrete, spec, rates, value, gradient, velocity);
+    impl::sgd_update(concrete, spec, rates, value, gradient, velocity, scale, decays);
   });
 }
 

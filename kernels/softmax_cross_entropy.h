@@ -3,6 +3,12 @@
 //   loss = sum over n of ( log sum over k of exp(z[n,k]) - z[n, label[n]] )
 //   dz   = beta * dz + dloss * ( softmax(z) - onehot(label) )
 //
+// With label smoothing a, as torch.nn.CrossEntropyLoss has it, the label's class is to have a share
+// of 1 - a, and all K classes share the rest:
+//
+//   loss = sum over n of ( (1 - a) * -log p[n, label[n]] + a / K * sum over k of -log p[n,k] )
+//   dz   = beta * dz + dloss * ( softmax(z) - (1 - a) * onehot(label) - a / K )
+//
 // Stable for logits of any finite size (the maximum is subtracted). The sum is not divided: dloss,
 // one number in device memory, carries 1 / (samples of the whole world).
 #pragma once
@@ -15,11 +21,11 @@ namespace ringlet {
 /// logits f32 [N, K], nchw or lanes; labels i32 [N] in [0, K); probabilities like logits (kept for
 /// backward, 0 in lanes beyond N); loss f32 [1] (summed in double, N = 0 gives 0). Labels outside
 /// [0, K) throw ContractError on the CPU. A GPU cannot throw: there the loss becomes NaN. Data sets
-/// are checked when they are read.
+/// are checked when they are read. smoothing in [0, 1).
 void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
-                                   View probabilities, View loss);
-/// dloss f32 [1], dlogits like probabilities; lanes beyond N get 0.
+                                   View probabilities, View loss, float smoothing = 0);
+/// dloss f32 [1], dlogits like probabilities; lanes beyond N get 0. smoothing: that of forward.
 void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
-                                    ConstView dloss, float beta, View dlogits);
+                                    ConstView dloss, float beta, View dlogits, float smoothing = 0);
 
 }  // namespace ringlet

@@ -6,6 +6,7 @@
 // their views. The names are PyTorch's ("conv1.weight"), put together when the model is registered.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,20 @@
 
 namespace ringlet::nn {
 
+/// What an optimiser may treat apart. A layer that normalises says `norm` of all its parameters;
+/// what else has fewer than two dimensions is taken for a bias.
+enum class ParameterKind : std::uint8_t { weight, bias, norm };
+
 struct Parameter {
   Parameter(Shape the_shape, Initializer the_initializer)
-      : shape(the_shape), initializer(the_initializer) {}
+      : Parameter(the_shape, the_initializer,
+                  the_shape.rank() < 2 ? ParameterKind::bias : ParameterKind::weight) {}
+  Parameter(Shape the_shape, Initializer the_initializer, ParameterKind the_kind)
+      : shape(the_shape), initializer(the_initializer), kind(the_kind) {}
 
   Shape shape;
   Initializer initializer;
+  ParameterKind kind;
   std::string name;  ///< "conv1.weight", set by registration
   int id = -1;       ///< place in the order of registration, set by registration
   View value;        ///< f32, a slice of the value arena, set by Parameters

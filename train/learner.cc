@@ -27,6 +27,12 @@ Recipe recipe_of(const LearnerOptions& options) {
   recipe.seed = options.seed;
   recipe.nesterov = options.nesterov;
   recipe.weight_decay = options.weight_decay;
+  recipe.beta1 = options.beta1;
+  recipe.beta2 = options.beta2;
+  recipe.eps = options.eps;
+  recipe.no_decay = options.no_decay;
+  recipe.clip_norm = options.clip_norm;
+  recipe.label_smoothing = options.label_smoothing;
   recipe.grad_dtype = options.grad_dtype;
   return recipe;
 }
@@ -122,12 +128,12 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   return there;
 }
 
-void Learner::add(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
-                  bool last) {
+void Learner::add(const data::Batch& batch, std::int64_t world_samples, Rates rates, bool last) {
   require(micro_batches_ == 0 || world_samples == world_samples_, "Learner",
           "world_samples must be the same for all micro-batches of a step");
   world_samples_ = world_samples;
   own_samples_ += batch.n;
+  rates.step = steps_;
   step_.begin(rates, world_samples, own_samples_, false);
   step_.add(to_device(batch),
             {.first_of_shard = micro_batches_ == 0, .last_of_shard = last, .last = last});
@@ -156,6 +162,8 @@ void Learner::make_step(const StepSums& sums, std::int64_t world_samples) {
           "the ranks' samples do not add up to world_samples");
   require(!step_.sync().narrows() || std::isfinite(sums.grad_norm), "Learner::step",
           "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
+  require(!step_.clips() || std::isfinite(sums.grad_norm), "Learner::step",
+          "the gradient to be clipped is not finite; try a smaller rate and check the data");
   step_.update();
   ++steps_;
   micro_batches_ = 0;

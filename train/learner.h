@@ -37,6 +37,10 @@ struct LearnerOptions {
   std::uint64_t seed = 1;  ///< of the weights and of dropout
   bool nesterov = false;
   double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW
+  std::string no_decay = "none";                  ///< see parse_no_decay()
+  double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
+  double label_smoothing = 0;
   std::int64_t bucket_kb = -1;        ///< see bucket_sizes()
   std::int64_t first_bucket_kb = -1;  ///< see bucket_sizes()
   bool overlap = true;                ///< see GradientSync
@@ -62,8 +66,9 @@ class Learner {
   /// [n, C, H, W] in host memory; n may be 0 and may differ between ranks. `world_samples`: of all
   /// ranks together. Returns the mean loss over these, the same on every rank. Throws ContractError
   /// where the ranks' samples do not add up to `world_samples`, where another rank has ended its
-  /// learner, and where a gradient that travels as f16 or bf16 is beyond that; the update is then
-  /// not made.
+  /// learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
+  /// clipped has no finite norm; the update is then not made. The learner counts steps by itself:
+  /// rates.step is not read.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
 
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
@@ -91,7 +96,7 @@ class Learner {
 
  private:
   data::Batch to_device(const data::Batch& batch);
-  void add(const data::Batch& batch, std::int64_t world_samples, const Rates& rates, bool last);
+  void add(const data::Batch& batch, std::int64_t world_samples, Rates rates, bool last);
   void make_step(const StepSums& sums, std::int64_t world_samples);
   void require_between_steps(const char* what) const;
   [[noreturn]] void throw_unequal_steps();

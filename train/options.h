@@ -41,8 +41,18 @@ struct Recipe {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW, see kernels/adamw.h
+  std::string no_decay = "none";                  ///< see parse_no_decay()
+  double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
+  double label_smoothing = 0;                     ///< of the loss that is trained on
   ScheduleKind schedule = ScheduleKind::constant;
   bool cycle_momentum = false;  ///< one-cycle: momentum falls while the rate rises, as PyTorch's
+  double warmup_epochs = 0;     ///< see Schedule for this and what follows
+  double warmup_start = 0.01;
+  int step_epochs = 30;
+  double gamma = 0.1;
+  double power = 1;
+  double min_lr = 0;
   std::uint64_t seed = 1;
   bool shuffle = true;
   bool normalize = true;  ///< subtract the training pixels' mean, divide by their deviation

@@ -10,6 +10,7 @@
 #include "kernels/processors.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/pass_size.h"
+#include "train/optimizers/no_decay.h"
 #include "train/optimizers/optimizer.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
@@ -146,6 +147,9 @@ void check(const Recipe& recipe) {
   require(recipe.batch_size >= 1, "--batch-size", "must be at least 1");
   require(recipe.epochs >= 1, "--epochs", "must be at least 1");
   require(recipe.accumulate >= 1, "--accumulate", "must be at least 1");
+  require(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1, "--label-smoothing",
+          "must be below 1: with 1 no label would be learnt");
+  check_schedule(recipe);
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");
@@ -169,6 +173,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   check(recipe);
   require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) find_optimizer(recipe.optimizer).check(recipe);
+  (void)parse_no_decay(recipe.no_decay);
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;
@@ -182,8 +187,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.planned_steps = setup.partition.steps_per_epoch() * recipe.epochs;
   setup.last_step = options.max_steps < 0 ? setup.planned_steps
                                           : std::min(options.max_steps, setup.planned_steps);
-  setup.schedule = {recipe.schedule, recipe.lr, recipe.momentum, recipe.cycle_momentum,
-                    setup.planned_steps};
+  setup.schedule = schedule_of(recipe, setup.partition.steps_per_epoch());
   normalize(recipe, *data.train, setup.loader);
   setup.loader.augment = {data::parse_augment(recipe.augment), recipe.seed};
   setup.loader.workers =

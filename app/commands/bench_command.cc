@@ -88,6 +88,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"batch_size", setup.options.recipe.batch_size},
           {"sync", setup.options.execution.sync},
           {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
+          {"optimizer", setup.options.recipe.optimizer},
           {"exact", setup.options.recipe.exact},
           {"layout", name_of(setup.replica.layout)},
           {"isa", name_of(detect_instruction_set())},

@@ -65,7 +65,7 @@ Value value_of(const nlohmann::json& json) {
 
 Table recipe_table(const train::Recipe& recipe) {
   Table table{"recipe", {"recipe", "value"}, {}};
-  const nlohmann::json json = to_json(recipe);
+  const nlohmann::json json = all_fields(recipe);
   for (const auto& [name, value] : json.items()) {
     table.rows.push_back({name, value_of(value)});
   }

@@ -109,7 +109,7 @@ std::string configuration_of(const RunFolder& run) {
   if (!run.recipe)
     return "<p class=\"note\">The run has saved neither config.toml nor a state.</p>\n";
   Pairs pairs;
-  const nlohmann::json recipe = train::to_json(*run.recipe);
+  const nlohmann::json recipe = train::all_fields(*run.recipe);
   for (const auto& [name, value] : recipe.items()) {
     pairs.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   }

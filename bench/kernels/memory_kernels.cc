@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <utility>
 
+#include "kernels/adamw.h"
 #include "kernels/bias.h"
 #include "kernels/classify.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
 #include "kernels/gather_batch.h"
 #include "kernels/host_copy.h"
+#include "kernels/l2_norm.h"
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
 #include "kernels/relu.h"
@@ -126,8 +128,22 @@ void add_update(TensorStore& store, List& list, std::int64_t parameters) {
   const View velocity = store.floats({parameters}), rates = store.floats({2});
   constexpr float kRates[2] = {1e-3F, 0.9F};
   copy_from_host(s, kRates, rates);
-  list.add("sgd of " + std::to_string(parameters), [=, &s] {
-    sgd_update(s, {5e-4F, true}, rates, value, gradient, velocity);
+  const std::string of = " of " + std::to_string(parameters);
+  list.add("sgd" + of, [=, &s] { sgd_update(s, {5e-4F, true}, rates, value, gradient, velocity); });
+  const View squares = store.floats({parameters}), adam_rates = store.floats({4});
+  fill(s, 0.25F, squares);  // nowhere below 0
+  constexpr float kAdamRates[4] = {0.1F, 1e-5F, 1e-3F, 1};
+  copy_from_host(s, kAdamRates, adam_rates);
+  const View norm = store.floats({1}), scale = store.floats({1});
+  const View decays = store.bytes({decay_blocks(parameters)});
+  list.add("norm and clipping factor" + of, [=, &s] { l2_norm(s, gradient, norm, {1, scale}); });
+  list.add("sgd, scaled, some decay" + of, [=, &s] {
+    sgd_update(s, {5e-4F, true}, rates, value, gradient, velocity, scale, decays);
+  });
+  list.add("adamw" + of,
+           [=, &s] { adamw_update(s, {}, adam_rates, value, gradient, velocity, squares); });
+  list.add("adamw, scaled, some decay" + of, [=, &s] {
+    adamw_update(s, {}, adam_rates, value, gradient, velocity, squares, scale, decays);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <functional>
 
+#include "kernels/cpu/decay_loop.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/elements.h"
 #include "kernels/sgd.h"
@@ -72,23 +73,31 @@ void relu_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, f
 }
 
 void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_view,
-                const View& value_view, const ConstView& gradient_view, const View& velocity_view) {
+                const View& value_view, const ConstView& gradient_view, const View& velocity_view,
+                const ConstView& scale_view, const ConstView& decays) {
   const element::SgdRates rates{rates_view.f32()[0], rates_view.f32()[1], spec.weight_decay,
                                 spec.nesterov};
+  const float scale = scale_view.absent() ? 1.0F : *scale_view.f32();
   float* value = value_view.f32();
   const float* gradient = gradient_view.f32();
-  const std::int64_t n = value_view.count();
-  if (velocity_view.absent()) {
-    require(rates.momentum == 0, "sgd_update", "a momentum above 0 needs velocities");
-    for_each_element(stream, n, [=](std::int64_t i) {
-      float none = 0;
-      element::sgd_step(rates, gradient[i], none, value[i]);
-    });
-    return;
-  }
-  float* velocity = velocity_view.f32();
-  for_each_element(stream, n, [=](std::int64_t i) {
-    element::sgd_step(rates, gradient[i], velocity[i], value[i]);
+  const bool keeps = !velocity_view.absent();
+  require(keeps || rates.momentum == 0, "sgd_update", "a momentum above 0 needs velocities");
+  float* velocity = keeps ? velocity_view.f32() : nullptr;
+  for_each_decay(stream, value_view.count(), decays, [=](auto begin, auto end, bool decay) {
+    element::SgdRates own = rates;
+    if (!decay) own.weight_decay = 0;
+    if (velocity == nullptr) {
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) {
+        float none = 0;
+        element::sgd_step(own, scale * gradient[i], none, value[i]);
+      }
+      return;
+    }
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) {
+      element::sgd_step(own, scale * gradient[i], velocity[i], value[i]);
+    }
   });
 }
 

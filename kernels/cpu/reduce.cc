@@ -11,6 +11,7 @@
 #include "kernels/cpu/loops.h"
 #include "kernels/cpu/reduction/table.h"
 #include "kernels/elements.h"
+#include "kernels/l2_norm.h"
 
 namespace ringlet::impl {
 
@@ -86,7 +87,7 @@ void cast(CpuStream& stream, const ConstView& x, const View& y) {
   });
 }
 
-void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm) {
+void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm, const NormLimit& limit) {
   const float* x = x_view.f32();
   const std::int64_t n = x_view.count();
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
@@ -100,6 +101,8 @@ void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm) {
   double total = 0;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) total += partial[chunk];
   *norm.f32() = static_cast<float>(std::sqrt(total));
+  if (limit.factor.absent()) return;
+  *limit.factor.f32() = element::clip_factor(*norm.f32(), limit.most);
 }
 
 void argmax_count(CpuStream&, const ConstView& logits_view, const ConstView& labels_view,

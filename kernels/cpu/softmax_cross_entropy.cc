@@ -38,7 +38,7 @@ void check_labels(const char* operation, const std::int32_t* labels, const Logit
 /// Writes softmax(logits) and returns the loss of one sample. The largest logit is subtracted, so
 /// that no exponential overflows and the sum is at least 1.
 double softmax_row(const float* logits, std::int64_t classes, std::int64_t stride,
-                   std::int64_t label, float* probabilities) {
+                   std::int64_t label, float smoothing, float* probabilities) {
   float largest = logits[0];
   for (std::int64_t k = 1; k < classes; ++k) largest = std::max(largest, logits[k * stride]);
   float sum = 0;
@@ -49,8 +49,16 @@ double softmax_row(const float* logits, std::int64_t classes, std::int64_t strid
   }
   const float factor = 1.0F / sum;
   for (std::int64_t k = 0; k < classes; ++k) probabilities[k * stride] *= factor;
-  return std::log(static_cast<double>(sum)) -
-         (static_cast<double>(logits[label * stride]) - static_cast<double>(largest));
+  const auto below_largest = [&](std::int64_t k) {
+    return static_cast<double>(logits[k * stride]) - static_cast<double>(largest);
+  };
+  const double log_sum = std::log(static_cast<double>(sum));
+  if (smoothing == 0) return log_sum - below_largest(label);
+  double of_all = 0;
+  for (std::int64_t k = 0; k < classes; ++k) of_all += below_largest(k);
+  const auto share = static_cast<double>(smoothing);
+  return log_sum - (1 - share) * below_largest(label) -
+         share / static_cast<double>(classes) * of_all;
 }
 
 /// In lanes layout, the lanes beyond the batch become 0.
@@ -67,7 +75,7 @@ void clear_padding(const LogitRows& rows, float* values) {
 
 void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_view,
                                    const ConstView& labels_view, const View& probabilities_view,
-                                   const View& loss) {
+                                   const View& loss, float smoothing) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
   const LogitRows rows = rows_of(logits_view);
   const auto* labels = labels_view.as<std::int32_t>();
@@ -77,7 +85,7 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
   auto* losses = stream.workspace_of<double>(rows.samples);
   for_each_item(stream, rows.samples, [=](std::int64_t n) {
     losses[n] = softmax_row(logits + rows.offset(n), rows.classes, rows.stride(), labels[n],
-                            probabilities + rows.offset(n));
+                            smoothing, probabilities + rows.offset(n));
   });
   clear_padding(rows, probabilities);
   double total = 0;
@@ -87,18 +95,20 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
 
 void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabilities_view,
                                     const ConstView& labels_view, const ConstView& dloss_view,
-                                    float beta, const View& dlogits_view) {
+                                    float beta, const View& dlogits_view, float smoothing) {
   const LogitRows rows = rows_of(probabilities_view);
   const auto* labels = labels_view.as<std::int32_t>();
   const float* probabilities = probabilities_view.f32();
   const float dloss = *dloss_view.f32();
   float* dlogits = dlogits_view.f32();
+  const element::SoftmaxTargets targets = element::softmax_targets(smoothing, rows.classes);
   for_each_item(stream, rows.samples, [=](std::int64_t n) {
     const float* p = probabilities + rows.offset(n);
     float* dz = dlogits + rows.offset(n);
     for (std::int64_t k = 0; k < rows.classes; ++k) {
       const std::int64_t i = k * rows.stride();
-      dz[i] = element::blend(beta, dz[i], element::softmax_gradient(p[i], k == labels[n], dloss));
+      const float gradient = element::softmax_gradient(p[i], k == labels[n], targets, dloss);
+      dz[i] = element::blend(beta, dz[i], gradient);
     }
   });
   clear_padding(rows, dlogits);

@@ -3,6 +3,7 @@
 // compile a .cu file goes into CUDA's headers, so there are two files of about equal cost.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/grid/adamw.h"
 #include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
 #include "kernels/grid/dropout.h"
@@ -133,8 +134,15 @@ void max_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const Const
 }
 
 void sgd_update(CudaStream& stream, const SgdSpec& spec, const ConstView& rates, const View& value,
-                const ConstView& gradient, const View& velocity) {
-  grid::sgd_update(CudaGrid(stream), spec, rates, value, gradient, velocity);
+                const ConstView& gradient, const View& velocity, const ConstView& scale,
+                const ConstView& decays) {
+  grid::sgd_update(CudaGrid(stream), spec, rates, value, gradient, velocity, scale, decays);
+}
+
+void adamw_update(CudaStream& stream, const AdamWSpec& spec, const ConstView& rates,
+                  const View& value, const ConstView& gradient, const View& mean,
+                  const View& square, const ConstView& scale, const ConstView& decays) {
+  grid::adamw_update(CudaGrid(stream), spec, rates, value, gradient, mean, square, scale, decays);
 }
 
 }  // namespace ringlet::impl

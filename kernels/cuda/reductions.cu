@@ -60,21 +60,22 @@ void batch_norm_backward(CudaStream& stream, const BatchNorm& norm, const ConstV
 
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
                                    const ConstView& labels, const View& probabilities,
-                                   const View& loss) {
+                                   const View& loss, float smoothing) {
   require_nchw("softmax_cross_entropy_forward", logits);
-  grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss);
+  grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss,
+                                      smoothing);
 }
 
 void softmax_cross_entropy_backward(CudaStream& stream, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
-                                    const View& dlogits) {
+                                    const View& dlogits, float smoothing) {
   require_nchw("softmax_cross_entropy_backward", probabilities);
   grid::softmax_cross_entropy_backward(CudaGrid(stream), probabilities, labels, dloss, beta,
-                                       dlogits);
+                                       dlogits, smoothing);
 }
 
-void l2_norm(CudaStream& stream, const ConstView& x, const View& norm) {
-  grid::l2_norm(CudaGrid(stream), x, norm);
+void l2_norm(CudaStream& stream, const ConstView& x, const View& norm, const NormLimit& limit) {
+  grid::l2_norm(CudaGrid(stream), x, norm, limit);
 }
 
 void argmax_count(CudaStream& stream, const ConstView& logits, const ConstView& labels,

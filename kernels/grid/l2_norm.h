@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/elements.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/pack.h"
+#include "kernels/l2_norm.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -19,6 +21,8 @@ struct SquareSums : TeamSum<SquareSums, double> {
   bool packed = false;  // whether x may be read in packs
   const float* x = nullptr;
   float* norm = nullptr;
+  float most = 0;
+  float* factor = nullptr;  // may be null
 
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
@@ -38,6 +42,7 @@ struct SquareSums : TeamSum<SquareSums, double> {
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
     *norm = static_cast<float>(std::sqrt(sum));
+    if (factor != nullptr) *factor = element::clip_factor(*norm, most);
   }
   RINGLET_HOST_DEVICE static double square(float value) {
     return static_cast<double>(value) * static_cast<double>(value);
@@ -46,13 +51,18 @@ struct SquareSums : TeamSum<SquareSums, double> {
 
 /// Floor: reads 4 N bytes.
 template <class Grid>
-void l2_norm(Grid&& grid, const ConstView& x, const View& norm) {
+void l2_norm(Grid&& grid, const ConstView& x, const View& norm, const NormLimit& limit = {}) {
   const std::int64_t parts =
       std::max<std::int64_t>(1, (x.count() + SquareSums::kPart - 1) / SquareSums::kPart);
   auto* partial = grid.template workspace_of<double>(parts);
-  grid.run_teams(
-      "l2_norm", 1,
-      SquareSums{{Divisor(parts), partial}, x.count(), takes_packs(x.f32()), x.f32(), norm.f32()});
+  grid.run_teams("l2_norm", 1,
+                 SquareSums{{Divisor(parts), partial},
+                            x.count(),
+                            takes_packs(x.f32()),
+                            x.f32(),
+                            norm.f32(),
+                            limit.most,
+                            limit.factor.absent() ? nullptr : limit.factor.f32()});
 }
 
 }  // namespace ringlet::grid

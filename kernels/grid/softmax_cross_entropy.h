@@ -29,6 +29,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
   struct Shared : Total::Shared {
     float largest[kThreads];
     float sum[kThreads];
+    double below[kThreads];  // with smoothing: how far the thread's logits lie below the largest
   };
 
   std::int64_t rows = 0;
@@ -37,6 +38,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
   const std::int32_t* labels = nullptr;
   float* probabilities = nullptr;
   float* loss = nullptr;
+  float smoothing = 0;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == kRowPhases) {
@@ -67,6 +69,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
       tree_step(largest, kRowThreads, k - 1, lane, Larger{});
     } else if (k == kRowSteps + 1) {
       sum[lane] = lane_exponentials(row, lane, largest[0]);
+      if (smoothing != 0.0F) shared.below[place.thread] = lane_below(row, lane, largest[0]);
     } else {
       tree_step(sum, kRowThreads, k - kRowSteps - 2, lane, Sum{});
     }
@@ -91,6 +94,14 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
     return sum;
   }
 
+  RINGLET_HOST_DEVICE double lane_below(std::int64_t row, int lane, float largest) const {
+    double sum = 0;
+    for (std::int64_t k = lane; k < classes; k += kRowThreads) {
+      sum += static_cast<double>(logits[row * classes + k]) - static_cast<double>(largest);
+    }
+    return sum;
+  }
+
   /// The row's loss for its first thread, 0 for the others.
   RINGLET_HOST_DEVICE double finish_row(const Place& place, const Shared& shared) const {
     const int lane = place.thread % kRowThreads, first = place.thread - lane;
@@ -100,21 +111,31 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
       probabilities[row * classes + k] *= factor;
     }
-    return lane == 0 ? loss_of(row, static_cast<double>(largest), static_cast<double>(sum)) : 0;
+    if (lane != 0) return 0;
+    return loss_of(row, static_cast<double>(largest), static_cast<double>(sum),
+                   shared.below + first);
   }
 
   /// NaN for a label outside the classes: a kernel cannot throw.
-  RINGLET_HOST_DEVICE double loss_of(std::int64_t row, double largest, double sum) const {
+  RINGLET_HOST_DEVICE double loss_of(std::int64_t row, double largest, double sum,
+                                     const double* below) const {
     const std::int32_t label = labels[row];
     if (label < 0 || label >= classes) return std::numeric_limits<double>::quiet_NaN();
-    return std::log(sum) - (static_cast<double>(logits[row * classes + label]) - largest);
+    const double of_label = static_cast<double>(logits[row * classes + label]) - largest;
+    if (smoothing == 0.0F) return std::log(sum) - of_label;
+    double of_all = 0;
+    RINGLET_ROLLED
+    for (int lane = 0; lane < kRowThreads; ++lane) of_all += below[lane];
+    const auto share = static_cast<double>(smoothing);
+    return std::log(sum) - (1 - share) * of_label - share / static_cast<double>(classes) * of_all;
   }
 };
 
 /// Floor: reads 4 N K bytes, writes 4 N K.
 template <class Grid>
 void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
-                                   const View& probabilities, const View& loss) {
+                                   const View& probabilities, const View& loss,
+                                   float smoothing = 0) {
   const std::int64_t rows = logits.shape()[0];
   const std::int64_t blocks = std::max<std::int64_t>(
       1, (rows + SoftmaxRows::kRowsPerBlock - 1) / SoftmaxRows::kRowsPerBlock);
@@ -126,7 +147,8 @@ void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const C
                              logits.f32(),
                              labels.as<std::int32_t>(),
                              probabilities.f32(),
-                             loss.f32()});
+                             loss.f32(),
+                             smoothing});
 }
 
 struct SoftmaxGradient {
@@ -136,10 +158,12 @@ struct SoftmaxGradient {
   const float* dloss = nullptr;
   float beta = 0;
   float* dlogits = nullptr;
+  element::SoftmaxTargets targets;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t row = classes.quotient(i), k = i - row * classes.divisor();
-    const float gradient = element::softmax_gradient(probabilities[i], k == labels[row], *dloss);
+    const float gradient =
+        element::softmax_gradient(probabilities[i], k == labels[row], targets, *dloss);
     dlogits[i] = element::blend(beta, dlogits[i], gradient);
   }
 };
@@ -148,10 +172,11 @@ struct SoftmaxGradient {
 template <class Grid>
 void softmax_cross_entropy_backward(Grid&& grid, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
-                                    const View& dlogits) {
+                                    const View& dlogits, float smoothing = 0) {
   grid.for_each("softmax_cross_entropy_backward", dlogits.count(),
                 SoftmaxGradient{Divisor(dlogits.shape()[1]), probabilities.f32(),
-                                labels.as<std::int32_t>(), dloss.f32(), beta, dlogits.f32()});
+                                labels.as<std::int32_t>(), dloss.f32(), beta, dlogits.f32(),
+                                element::softmax_targets(smoothing, dlogits.shape()[1])});
 }
 
 }  // namespace ringlet::grid

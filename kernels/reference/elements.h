@@ -1,5 +1,5 @@
 // The operations that go over elements, said as plainly as possible: those of kernels/relu.h,
-// normalize.h, dropout.h, sgd.h and l2_norm.h. T is float or double.
+// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h. T is float or double.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/decay_table.h"
 #include "kernels/dropout.h"
 #include "kernels/normalize.h"
 #include "kernels/philox.h"
@@ -52,11 +53,33 @@ std::vector<T> dropout(const DropoutSpec& spec, std::int64_t features, std::vect
 
 template <class T>
 void sgd_update(const SgdSpec& spec, T learning_rate, T momentum, std::vector<T>& value,
-                const std::vector<T>& gradient, std::vector<T>& velocity) {
+                const std::vector<T>& gradient, std::vector<T>& velocity, T scale = 1,
+                const std::vector<std::uint8_t>& decays = {}) {
   for (std::size_t i = 0; i < value.size(); ++i) {
-    const T g = gradient[i] + static_cast<T>(spec.weight_decay) * value[i];
+    const bool decay = decays.empty() || decays[i / kDecayBlock] != 0;
+    const T g = scale * gradient[i] + (decay ? static_cast<T>(spec.weight_decay) * value[i] : 0);
     velocity[i] = momentum * velocity[i] + g;
     value[i] -= learning_rate * (spec.nesterov ? g + momentum * velocity[i] : velocity[i]);
+  }
+}
+
+struct AdamWHyper {
+  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 1e-2;
+};
+
+/// Step `t`, from 1, in the words of torch.optim.AdamW.
+template <class T>
+void adamw_update(const AdamWHyper& hyper, int t, std::vector<T>& value,
+                  const std::vector<T>& gradient, std::vector<T>& mean, std::vector<T>& square,
+                  T scale = 1, const std::vector<std::uint8_t>& decays = {}) {
+  const T lr = hyper.learning_rate, beta1 = hyper.beta1, beta2 = hyper.beta2;
+  const T bias1 = 1 - std::pow(beta1, t), bias2 = 1 - std::pow(beta2, t);
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const T g = scale * gradient[i];
+    if (decays.empty() || decays[i / kDecayBlock] != 0) value[i] *= 1 - lr * hyper.weight_decay;
+    mean[i] += (1 - beta1) * (g - mean[i]);
+    square[i] = beta2 * square[i] + (1 - beta2) * g * g;
+    value[i] -= lr / bias1 * mean[i] / (std::sqrt(square[i]) / std::sqrt(bias2) + hyper.epsilon);
   }
 }
 

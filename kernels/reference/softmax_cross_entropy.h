@@ -26,23 +26,27 @@ std::vector<T> softmax(std::int64_t classes, std::vector<T> z) {
 /// The sum over the samples.
 template <class T>
 T softmax_cross_entropy_forward(std::int64_t classes, const std::vector<T>& logits,
-                                const std::vector<std::int32_t>& labels) {
+                                const std::vector<std::int32_t>& labels, T smoothing = 0) {
   T loss = 0;
   for (std::size_t n = 0; n < labels.size(); ++n) {
     const T* z = logits.data() + n * classes;
     const T largest = *std::max_element(z, z + classes);
     T sum = 0;
     for (std::int64_t k = 0; k < classes; ++k) sum += std::exp(z[k] - largest);
-    loss += std::log(sum) + largest - z[labels[n]];
+    const T log_sum = std::log(sum) + largest;
+    loss += (1 - smoothing) * (log_sum - z[labels[n]]);
+    for (std::int64_t k = 0; k < classes; ++k) loss += smoothing / classes * (log_sum - z[k]);
   }
   return loss;
 }
 
 template <class T>
 std::vector<T> softmax_cross_entropy_backward(std::int64_t classes, const std::vector<T>& logits,
-                                              const std::vector<std::int32_t>& labels, T dloss) {
+                                              const std::vector<std::int32_t>& labels, T dloss,
+                                              T smoothing = 0) {
   std::vector<T> dz = softmax(classes, logits);
-  for (std::size_t n = 0; n < labels.size(); ++n) dz[n * classes + labels[n]] -= 1;
+  for (T& value : dz) value -= smoothing / classes;
+  for (std::size_t n = 0; n < labels.size(); ++n) dz[n * classes + labels[n]] -= 1 - smoothing;
   for (T& value : dz) value *= dloss;
   return dz;
 }

@@ -5,18 +5,22 @@
 
 namespace ringlet::nn {
 
-Variable softmax_cross_entropy(const Variable& logits, const Variable& labels) {
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing) {
   Tape& tape = logits.tape();
   const Variable loss = tape.make({1}, Layout::nchw);
   const View probabilities = tape.keep(logits.shape(), logits.layout());
   softmax_cross_entropy_forward(tape.stream(), logits.value(), labels.value(), probabilities,
-                                loss.value());
+                                loss.value(), smoothing);
   tape.record("softmax_cross_entropy", {logits}, loss, [=](Backward& backward) {
     const auto [dlogits, beta] = backward.target(logits);
     softmax_cross_entropy_backward(backward.stream(), probabilities, labels.value(),
-                                   backward.gradient_to_read(loss), beta, dlogits);
+                                   backward.gradient_to_read(loss), beta, dlogits, smoothing);
   });
   return loss;
+}
+
+Variable softmax_cross_entropy(const Variable& logits, const Variable& labels) {
+  return smoothed_cross_entropy(logits, labels, 0);
 }
 
 }  // namespace ringlet::nn

@@ -9,4 +9,7 @@ namespace ringlet::nn {
 /// number of samples of the whole world: the seed of backward does that.
 Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
 
+/// The same with label smoothing, in [0, 1).
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing);
+
 }  // namespace ringlet::nn

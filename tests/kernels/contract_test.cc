@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "kernels/adamw.h"
 #include "kernels/bias.h"
 #include "kernels/cast.h"
 #include "kernels/classify.h"
@@ -221,6 +222,20 @@ std::vector<Violation> others() {
       {"sgd_update", "rates",
        [](Fixture& f) {
          sgd_update(f.stream(), {}, f.f32({1}), f.f32({5}), f.f32({5}), f.f32({5}));
+       }},
+      {"sgd_update", "decays",
+       [](Fixture& f) {
+         sgd_update(f.stream(), {}, f.f32({2}), f.f32({17}), f.f32({17}), f.f32({17}), {},
+                    f.f32({2}));
+       }},
+      {"adamw_update", "gradient",
+       [](Fixture& f) {
+         adamw_update(f.stream(), {}, f.f32({4}), f.f32({5}), f.f32({4}), f.f32({5}), f.f32({5}));
+       }},
+      {"adamw_update", "scale",
+       [](Fixture& f) {
+         adamw_update(f.stream(), {}, f.f32({4}), f.f32({5}), f.f32({5}), f.f32({5}), f.f32({5}),
+                      f.f32({2}));
        }},
       {"l2_norm", "rank",
        [](Fixture& f) {

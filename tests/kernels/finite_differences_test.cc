@@ -145,11 +145,13 @@ TEST(FiniteDifferences, SoftmaxCrossEntropy) {
   constexpr double kScale = 0.25;
   const auto z = random_values(5 * kClasses, 1);
   const auto labels = random_labels(5, 2, kClasses);
-  expect_gradient(
-      [&](const Values& v) {
-        return kScale * reference::softmax_cross_entropy_forward(kClasses, v, labels);
-      },
-      z, reference::softmax_cross_entropy_backward(kClasses, z, labels, kScale));
+  for (const double smoothing : {0.0, 0.1}) {
+    expect_gradient(
+        [&](const Values& v) {
+          return kScale * reference::softmax_cross_entropy_forward(kClasses, v, labels, smoothing);
+        },
+        z, reference::softmax_cross_entropy_backward(kClasses, z, labels, kScale, smoothing));
+  }
 }
 
 }  // namespace

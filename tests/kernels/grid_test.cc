@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "kernels/grid/adamw.h"
 #include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
 #include "kernels/grid/classify.h"
@@ -467,19 +468,22 @@ TEST_P(Grid, SoftmaxCrossEntropy) {
       SCOPED_TRACE(shape.to_string());
       const auto logits = random_floats(shape.count(), 1, -5, 5);
       const auto labels = random_labels(n, 2, static_cast<int>(classes));
+      const float smoothing = n == 17 ? 0.1F : 0;
       const View p = blank(shape), loss = blank({1}), label_view = put({n}, labels);
-      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss);
+      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss,
+                                          smoothing);
       EXPECT_LE(error_of(p, reference::softmax(classes, to_double(logits))), 1e-6);
-      const double expected =
-          reference::softmax_cross_entropy_forward(classes, to_double(logits), labels);
+      const double expected = reference::softmax_cross_entropy_forward(
+          classes, to_double(logits), labels, static_cast<double>(smoothing));
       EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
       const auto gradient = reference::softmax_cross_entropy_backward(
-          classes, to_double(logits), labels, static_cast<double>(kLossGradient));
+          classes, to_double(logits), labels, static_cast<double>(kLossGradient),
+          static_cast<double>(smoothing));
       for (const float beta : kBetas) {
         const auto old = old_gradient(shape.count(), beta);
         const View dz = put(shape, old);
         grid::softmax_cross_entropy_backward(grid_, p, label_view, filled({1}, kLossGradient), beta,
-                                             dz);
+                                             dz, smoothing);
         EXPECT_LE(error_of(dz, blended(beta, old, gradient)), 1e-6);
       }
     }
@@ -580,6 +584,43 @@ TEST_P(Grid, Sgd) {
   }
 }
 
+TEST_P(Grid, UpdatesScaleTheGradientAndDecayWhereTheTableSaysSo) {
+  constexpr std::int64_t kCount = 1003;
+  constexpr float kScale = 0.25F;
+  std::vector<std::uint8_t> decays;
+  for (const auto decay : random_labels(decay_blocks(kCount), 5, 2)) {
+    decays.push_back(static_cast<std::uint8_t>(decay));
+  }
+  const auto start = random_floats(kCount, 1), gradient = random_floats(kCount, 2);
+  const View scale = put<float>({1}, {kScale}), table = put({decay_blocks(kCount)}, decays);
+
+  auto value = to_double(start), velocity = to_double(random_floats(kCount, 3));
+  const SgdSpec sgd{.weight_decay = 0.1F};
+  const View sgd_value = put({kCount}, start);
+  reference::sgd_update(sgd, 0.5, 0.75, value, to_double(gradient), velocity,
+                        static_cast<double>(kScale), decays);
+  grid::sgd_update(grid_, sgd, put<float>({2}, {0.5F, 0.75F}), sgd_value, put({kCount}, gradient),
+                   put({kCount}, random_floats(kCount, 3)), scale, table);
+  EXPECT_LE(error_of(sgd_value, value), 1e-6);
+
+  const reference::AdamWHyper hyper{.learning_rate = 0.1, .weight_decay = 0.5};
+  auto adam = to_double(start);
+  std::vector<double> mean(kCount), square(kCount);
+  const View adam_value = put({kCount}, start), mean_view = filled({kCount}, 0.0F),
+             square_view = filled({kCount}, 0.0F);
+  for (int t = 1; t <= 3; ++t) {
+    reference::adamw_update(hyper, t, adam, to_double(gradient), mean, square,
+                            static_cast<double>(kScale), decays);
+    const std::vector<float> rates = {0.1F, 0.05F, static_cast<float>(0.1 / (1 - std::pow(0.9, t))),
+                                      static_cast<float>(1 / std::sqrt(1 - std::pow(0.999, t)))};
+    grid::adamw_update(grid_, {}, put({4}, rates), adam_value, put({kCount}, gradient), mean_view,
+                       square_view, scale, table);
+  }
+  EXPECT_LE(error_of(adam_value, adam), 2e-6);
+  EXPECT_LE(error_of(mean_view, mean), 1e-6);
+  EXPECT_LE(error_of(square_view, square), 1e-6);
+}
+
 TEST_P(Grid, SgdWithoutVelocityDescendsAndShowsAMomentum) {
   const View value = put<float>({5}, {1, 2, 3, 4, 5}), gradient = filled({5}, 10.0F);
   grid::sgd_update(grid_, {}, put<float>({2}, {0.5F, 0}), value, gradient, {});
@@ -644,6 +685,9 @@ TEST_P(Grid, L2Norm) {
     grid::l2_norm(grid_, put({n}, x), norm);
     const double expected = reference::l2_norm(to_double(x));
     EXPECT_NEAR(static_cast<double>(read(norm)[0]), expected, 1e-7 * expected) << n;
+    const View factor = blank({1});
+    grid::l2_norm(grid_, put({n}, x), norm, {2, factor});
+    EXPECT_FLOAT_EQ(read(factor)[0], std::min(1.0F, 2 / (read(norm)[0] + 1e-6F)));
   }
 }
 

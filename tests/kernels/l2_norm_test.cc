@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
 
@@ -41,6 +43,28 @@ TEST_P(L2Norm, ShowsABrokenNumber) {
   EXPECT_TRUE(std::isnan(norm_of(x)));
   x[4999] = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(norm_of(x), std::numeric_limits<float>::infinity());
+}
+
+TEST_P(L2Norm, ShortensWhatIsTooLong) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const auto factor_of = [&](const std::vector<float>& x, float most) {
+    const auto count = static_cast<std::int64_t>(x.size());
+    const Tensor factor = run([&](Device& device) {
+      const Tensor norm = output(device, {1});
+      Tensor result = output(device, {1});
+      l2_norm(device.compute(), upload(device, {count}, x), norm, {most, result});
+      return result;
+    });
+    return read(factor)[0];
+  };
+  EXPECT_EQ(factor_of({3, 4}, 1), 1 / (5 + 1e-6F));
+  EXPECT_EQ(factor_of({3, 4}, 5), 5 / (5 + 1e-6F)) << "PyTorch's, below 1 at the very norm";
+  EXPECT_EQ(factor_of({3, 4}, 6), 1);
+  EXPECT_EQ(factor_of({0, 0}, 1e-3F), 1);
+  const auto many = random_floats(50'000, 1);
+  EXPECT_FLOAT_EQ(factor_of(many, 0.5F), 0.5F / norm_of(many));
+  EXPECT_TRUE(std::isnan(factor_of({1, kNan}, 1)));
+  EXPECT_EQ(factor_of({1, std::numeric_limits<float>::infinity()}, 1), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, L2Norm, nchw_setups(), name_of);

@@ -58,6 +58,52 @@ TEST_P(Sgd, AgreesWithTheReferenceStepByStep) {
   }
 }
 
+TEST_P(Sgd, ScalesTheGradientAndDecaysWhereTheTableSaysSo) {
+  const SgdCase c{"everything", {.weight_decay = 0.1F, .nesterov = true}, 0.8F};
+  constexpr float kScale = 0.375F;
+  std::vector<std::uint8_t> decays;
+  for (const auto decay : random_labels(decay_blocks(kCount), 5, 2)) {
+    decays.push_back(static_cast<std::uint8_t>(decay));
+  }
+  for (const bool keeps : {true, false}) {
+    const float momentum = keeps ? c.momentum : 0;
+    auto value = to_double(random_floats(kCount, 1));
+    std::vector<double> velocity(kCount);
+    for (int step = 0; step < kSteps; ++step) {
+      reference::sgd_update(c.spec, static_cast<double>(rate(step)), static_cast<double>(momentum),
+                            value, to_double(gradient_of(step)), velocity,
+                            static_cast<double>(kScale), decays);
+    }
+    const Tensor trained = run([&](Device& device) {
+      Tensor own = random_tensor(device, {kCount}, 1);
+      const Tensor kept = upload(device, {kCount}, std::vector<float>(kCount, 0.0F));
+      for (int step = 0; step < kSteps; ++step) {
+        sgd_update(device.compute(), c.spec, upload<float>(device, {2}, {rate(step), momentum}),
+                   own, upload(device, {kCount}, gradient_of(step)), keeps ? kept.view() : View(),
+                   upload<float>(device, {1}, {kScale}),
+                   upload(device, {decay_blocks(kCount)}, decays));
+      }
+      return own;
+    });
+    expect_close(trained, value, 1e-6);
+  }
+}
+
+TEST_P(Sgd, AScaleOfOneChangesNoBit) {
+  const SgdCase& c = kCases.back();
+  const auto with_scale = run([&](Device& device) {
+    Tensor value = random_tensor(device, {kCount}, 1);
+    const Tensor velocity = upload(device, {kCount}, std::vector<float>(kCount, 0.0F));
+    for (int step = 0; step < kSteps; ++step) {
+      sgd_update(device.compute(), c.spec, upload<float>(device, {2}, {rate(step), c.momentum}),
+                 value, upload(device, {kCount}, gradient_of(step)), velocity,
+                 upload<float>(device, {1}, {1}));
+    }
+    return value;
+  });
+  EXPECT_EQ(read(with_scale), read(run([&](Device& device) { return train(device, c); })));
+}
+
 TEST_P(Sgd, WithoutVelocityIsPlainDescentAndRefusesMomentum) {
   Device& device = *devices_[0];
   Stream& stream = device.compute();

@@ -20,27 +20,28 @@ class SoftmaxCrossEntropy : public OperationTest {
   };
 
   Result forward(Device& device, const Shape& shape, const std::vector<float>& logits,
-                 const std::vector<std::int32_t>& labels) const {
+                 const std::vector<std::int32_t>& labels, float smoothing = 0) const {
     Result result{output(device, shape), upload<float>(device, {1}, {kNaN})};
     softmax_cross_entropy_forward(device.compute(), input(device, shape, logits),
                                   upload(device, {shape[0]}, labels), result.probabilities,
-                                  result.loss);
+                                  result.loss, smoothing);
     return result;
   }
 
   Tensor backward(Device& device, const Shape& shape, const std::vector<float>& logits,
                   const std::vector<std::int32_t>& labels, float beta,
-                  const std::vector<float>& old) const {
+                  const std::vector<float>& old, float smoothing = 0) const {
     Tensor dz = input(device, shape, old);
     softmax_cross_entropy_backward(
         device.compute(), forward(device, shape, logits, labels).probabilities,
-        upload(device, {shape[0]}, labels), upload<float>(device, {1}, {kLossGradient}), beta, dz);
+        upload(device, {shape[0]}, labels), upload<float>(device, {1}, {kLossGradient}), beta, dz,
+        smoothing);
     return dz;
   }
 
   /// Forward and backward agree with the reference in double.
   void compare(const Shape& shape, const std::vector<float>& logits,
-               const std::vector<std::int32_t>& labels) {
+               const std::vector<std::int32_t>& labels, float smoothing = 0) {
     const std::int64_t classes = shape[1];
     const auto z = to_double(logits);
     const Tensor p =
@@ -48,15 +49,17 @@ class SoftmaxCrossEntropy : public OperationTest {
     expect_close(p, reference::softmax(classes, z), 1e-6);
     expect_padding_zero(p);
     const Tensor loss =
-        run([&](Device& device) { return forward(device, shape, logits, labels).loss; });
-    const double expected = reference::softmax_cross_entropy_forward(classes, z, labels);
+        run([&](Device& device) { return forward(device, shape, logits, labels, smoothing).loss; });
+    const double expected = reference::softmax_cross_entropy_forward(
+        classes, z, labels, static_cast<double>(smoothing));
     EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
     const auto expected_gradient = reference::softmax_cross_entropy_backward(
-        classes, z, labels, static_cast<double>(kLossGradient));
+        classes, z, labels, static_cast<double>(kLossGradient), static_cast<double>(smoothing));
     for (const float beta : kBetas) {
       const auto old = old_gradient(shape.count(), beta);
-      const Tensor dz =
-          run([&](Device& device) { return backward(device, shape, logits, labels, beta, old); });
+      const Tensor dz = run([&](Device& device) {
+        return backward(device, shape, logits, labels, beta, old, smoothing);
+      });
       expect_close(dz, blended(beta, old, expected_gradient), 1e-6);
       expect_padding_zero(dz);
     }
@@ -71,6 +74,38 @@ TEST_P(SoftmaxCrossEntropy, AgreesWithTheReference) {
       compare(shape, random_floats(shape.count(), 1, -5, 5),
               random_labels(n, 2, static_cast<int>(classes)));
     }
+  }
+}
+
+TEST_P(SoftmaxCrossEntropy, SmoothsLabels) {
+  for (const float smoothing : {0.1F, 0.75F}) {
+    for (const std::int64_t classes : {1, 2, 10, 33}) {
+      for (const std::int64_t n : {1, 17}) {
+        const Shape shape{n, classes};
+        SCOPED_TRACE(shape.to_string());
+        compare(shape, random_floats(shape.count(), 1, -5, 5),
+                random_labels(n, 2, static_cast<int>(classes)), smoothing);
+      }
+    }
+  }
+}
+
+/// torch.nn.functional.cross_entropy(z, labels, label_smoothing=0.1, reduction='sum') in float64.
+TEST_P(SoftmaxCrossEntropy, SmoothsLabelsAsPyTorchDoes) {
+  const std::vector<float> logits = {1, -2, 0.5F, 3, 0, -1};
+  const Result result = forward(*devices_[0], {2, 3}, logits, {0, 2}, 0.1F);
+  EXPECT_NEAR(read(result.loss)[0], 4.520480806, 1e-5);
+  const Tensor dz = backward(*devices_[0], {2, 3}, logits, {0, 2}, 0, std::vector<float>(6), 0.1F);
+  const std::vector<double> expected = {-0.329584437, -0.003274446, 0.332858883,
+                                        0.902906219,  0.013279289,  -0.916185508};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(read(dz)[i], static_cast<double>(kLossGradient) * expected[i], 1e-6);
+  }
+}
+
+TEST_P(SoftmaxCrossEntropy, RefusesASmoothingOfAll) {
+  for (const float smoothing : {-0.1F, 1.0F, kNaN}) {
+    EXPECT_THROW((void)forward(*devices_[0], {1, 2}, {1, 2}, {0}, smoothing), ContractError);
   }
 }
 

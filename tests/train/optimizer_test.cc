@@ -17,6 +17,7 @@
 #include "train/files/recipe_json.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
+#include "train/optimizers/no_decay.h"
 
 namespace ringlet::train {
 namespace {
@@ -146,9 +147,77 @@ TEST(Optimizers, SeveralArenasAreNamedInTheFile) {
 TEST(Optimizers, StatesOfTheDefaultSayNothingOfIt) {
   Recipe recipe;
   EXPECT_FALSE(to_json(recipe).contains("optimizer")) << "older versions refuse unknown fields";
+  for (const char* newer : {"beta1", "clip_norm", "warmup_epochs", "min_lr", "no_decay"}) {
+    EXPECT_FALSE(to_json(recipe).contains(newer)) << newer;
+    EXPECT_TRUE(all_fields(recipe).contains(newer)) << newer;
+  }
+  EXPECT_EQ(recipe_from_json(to_json(recipe), "the state"), recipe);
   recipe.optimizer = "another";
+  recipe.beta2 = 0.95;
+  recipe.no_decay = "norm,bias";
+  recipe.schedule = ScheduleKind::polynomial;
+  recipe.step_epochs = 3;
   const nlohmann::json json = to_json(recipe);
   EXPECT_EQ(recipe_from_json(json, "the state"), recipe);
+}
+
+TEST(Optimizers, BringTheirOwnRatesToARecipeMadeForAnother) {
+  Recipe recipe = default_recipe("lenet");
+  const Recipe before = recipe;
+  choose_optimizer(recipe, "sgd");
+  EXPECT_EQ(recipe, before);
+  choose_optimizer(recipe, "adamw");
+  EXPECT_EQ(recipe.optimizer, "adamw");
+  EXPECT_EQ(recipe.lr, 1e-3);
+  EXPECT_EQ(recipe.weight_decay, 1e-2);
+  EXPECT_EQ(recipe.schedule, before.schedule);
+  EXPECT_NO_THROW(find_optimizer("adamw").check(recipe));
+}
+
+TEST(Optimizers, RefuseTheOthersNumbers) {
+  const auto message = [](const char* optimizer, const Recipe& recipe) {
+    return testing::message_of<ContractError>([&] { find_optimizer(optimizer).check(recipe); });
+  };
+  EXPECT_TRUE(says(message("sgd", {.beta1 = 0.8}), {"--beta1", "adamw"}));
+  EXPECT_TRUE(says(message("sgd", {.beta2 = 0.8}), {"--beta2", "adamw"}));
+  EXPECT_TRUE(says(message("sgd", {.eps = 1}), {"--eps", "adamw"}));
+  EXPECT_TRUE(says(message("adamw", {.momentum = 0.9}), {"--momentum", "--beta1"}));
+  EXPECT_TRUE(says(message("adamw", {.nesterov = true}), {"--nesterov", "SGD"}));
+  EXPECT_TRUE(says(message("adamw", {.beta1 = 1}), {"--beta1", "below 1"}));
+  EXPECT_TRUE(says(message("adamw", {.beta2 = 1}), {"--beta2", "below 1"}));
+  EXPECT_TRUE(says(message("adamw", {.eps = 0}), {"--eps", "above 0"}));
+}
+
+TEST(NoDecay, GoesByTheKindOfParameter) {
+  using nn::ParameterKind;
+  nn::Parameter weight({3, 7}, nn::Initializer::zeros()), bias({3}, nn::Initializer::zeros()),
+      gain({20}, nn::Initializer::zeros(), ParameterKind::norm);
+  EXPECT_EQ(weight.kind, ParameterKind::weight);
+  EXPECT_EQ(bias.kind, ParameterKind::bias);
+  nn::Registry registry;
+  registry.add(weight, "weight");
+  registry.add(bias, "bias");
+  registry.add(gain, "gain");
+  nn::Plan plan;  // gain, weight, bias: elements 0 to 20, 32 to 53, 64 to 67
+  plan.parameters = {{"gain", gain.shape, gain.id, 1, 0, 20},
+                     {"weight", weight.shape, weight.id, 1, 32, 53},
+                     {"bias", bias.shape, bias.id, 1, 64, 67}};
+  plan.elements = 80;
+  const auto device = open_device(DeviceId{});
+  const nn::Parameters parameters(*device, registry, plan);
+  const auto decays = [&](const std::string& name) {
+    const Tensor table = decay_table(*device, parameters, parse_no_decay(name));
+    std::vector<std::uint8_t> values(5, 1);
+    if (!table.view().absent()) copy_to_host(device->compute(), table, values.data());
+    return values;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  EXPECT_EQ(decays("none"), (Bytes{1, 1, 1, 1, 1}));
+  EXPECT_EQ(decays("norm"), (Bytes{0, 0, 1, 1, 1}));
+  EXPECT_EQ(decays("bias"), (Bytes{1, 1, 1, 1, 0}));
+  EXPECT_EQ(decays("norm,bias"), (Bytes{0, 0, 1, 1, 0}));
+  EXPECT_TRUE(says(testing::message_of<ContractError>([] { parse_no_decay("biases"); }),
+                   {"--no-decay", "norm,bias"}));
 }
 
 TEST(Optimizers, AreFoundByNameAndCheckTheRecipe) {

@@ -10,6 +10,8 @@
 #include "kernels/error.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
+#include "train/files/recipe_json.h"
+#include "train/options.h"
 
 namespace ringlet::train {
 namespace {
@@ -62,11 +64,66 @@ TEST(Schedule, TheShortestCyclesHaveFiniteRates) {
 }
 
 TEST(Schedule, NamesGoThereAndBack) {
-  for (const auto kind : {ScheduleKind::constant, ScheduleKind::one_cycle}) {
-    EXPECT_EQ(parse_schedule(name_of(kind)), kind);
+  for (const std::string& name : schedule_names()) EXPECT_EQ(name_of(parse_schedule(name)), name);
+  EXPECT_EQ(parse_schedule("cosine"), ScheduleKind::cosine);
+  EXPECT_EQ(parse_schedule("one-cycle"), ScheduleKind::one_cycle);
+  EXPECT_TRUE(testing::says(testing::message_of<ContractError>([] { parse_schedule("cosinus"); }),
+                            {"'cosinus'", "constant", "one-cycle"}));
+}
+
+/// What PyTorch's schedulers give when they are stepped, warm-up by SequentialLR.
+TEST(Schedule, ClosedFormsEqualPyTorchsSteps) {
+  const auto runs =
+      nlohmann::json::parse(std::ifstream(testing::testdata("oracle/schedules.json")));
+  int compared = 0;
+  for (const auto& run : runs) {
+    SCOPED_TRACE(run.at("recipe").dump());
+    nlohmann::json json = all_fields({});
+    json.update(run.at("recipe"));
+    json["epochs"] = run.at("epochs");
+    const Recipe recipe = recipe_from_json(json, "the table");
+    EXPECT_NO_THROW(check_schedule(recipe));
+    const Schedule schedule = schedule_of(recipe, run.at("steps_per_epoch"));
+    ASSERT_EQ(schedule.planned_steps, static_cast<std::int64_t>(run.at("rates").size()));
+    for (std::int64_t step = 0; step < schedule.planned_steps; ++step, ++compared) {
+      const double rate = run.at("rates")[static_cast<std::size_t>(step)];
+      EXPECT_NEAR(schedule.at(step).lr, rate, kTolerance * rate + 1e-15) << "step " << step;
+      EXPECT_EQ(schedule.at(step).step, step);
+    }
   }
-  EXPECT_TRUE(testing::says(testing::message_of<ContractError>([] { parse_schedule("cosine"); }),
-                            {"'cosine'", "constant", "one-cycle"}));
+  EXPECT_EQ(compared, 35 + 32 + 40 + 40 + 36 + 40 + 24 + 40);
+}
+
+TEST(Schedule, StaysAtTheEndOfItsFallBehindThePlannedSteps) {
+  const Schedule schedule{
+      .kind = ScheduleKind::cosine, .lr = 0.5, .planned_steps = 10, .min_lr = 0.125};
+  EXPECT_DOUBLE_EQ(schedule.at(0).lr, 0.5);
+  EXPECT_DOUBLE_EQ(schedule.at(5).lr, 0.3125);
+  EXPECT_DOUBLE_EQ(schedule.at(10).lr, 0.125);
+  EXPECT_DOUBLE_EQ(schedule.at(15).lr, 0.125) << "PyTorch's would rise again";
+}
+
+TEST(Schedule, RefusesWhatItDoesNotRead) {
+  const auto message = [](const Recipe& recipe) {
+    return testing::message_of<ContractError>([&] { check_schedule(recipe); });
+  };
+  EXPECT_NO_THROW(check_schedule({}));
+  Recipe recipe{.schedule = ScheduleKind::one_cycle, .warmup_epochs = 1};
+  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-epochs", "by itself"}));
+  recipe = {.epochs = 3, .schedule = ScheduleKind::cosine, .warmup_epochs = 3};
+  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-epochs", "as long as the run"}));
+  recipe = {.warmup_start = 0.5};
+  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-start", "--warmup-epochs"}));
+  recipe = {.schedule = ScheduleKind::cosine, .gamma = 0.5};
+  EXPECT_TRUE(testing::says(message(recipe), {"--gamma", "--schedule step"}));
+  recipe = {.step_epochs = 5};
+  EXPECT_TRUE(testing::says(message(recipe), {"--step-epochs", "--schedule step"}));
+  recipe = {.power = 2};
+  EXPECT_TRUE(testing::says(message(recipe), {"--power", "polynomial"}));
+  recipe = {.min_lr = 1e-3};
+  EXPECT_TRUE(testing::says(message(recipe), {"--min-lr", "cosine"}));
+  recipe = {.lr = 0.1, .schedule = ScheduleKind::cosine, .min_lr = 0.2};
+  EXPECT_TRUE(testing::says(message(recipe), {"--min-lr", "above --lr"}));
 }
 
 }  // namespace

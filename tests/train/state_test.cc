@@ -135,8 +135,8 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["colour"] = 1; }), {json.string(), "colour"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["grad_dtype"] = "i32"; }),
                    {json.string(), "'grad_dtype'", "f32, f16 or bf16"}));
-  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosine"; }),
-                   {json.string(), "cosine"}));
+  EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosinus"; }),
+                   {json.string(), "cosinus"}));
   testing::write_file(json, whole);
 
   for (const char* name : {"state/model.safetensors", "state/optimizer.safetensors"}) {

@@ -38,9 +38,22 @@ void for_each_field(R& recipe, Visit visit) {
   visit("shards", recipe.shards);
 }
 
-/// The same for those that states of former versions do not have.
+/// The same for those that older versions do not know.
 template <class R, class Visit>
-void for_each_new_field(R& recipe, Visit visit) {
+void for_each_newer_field(R& recipe, Visit visit) {
+  visit("optimizer", recipe.optimizer);
+  visit("beta1", recipe.beta1);
+  visit("beta2", recipe.beta2);
+  visit("eps", recipe.eps);
+  visit("no_decay", recipe.no_decay);
+  visit("clip_norm", recipe.clip_norm);
+  visit("label_smoothing", recipe.label_smoothing);
+  visit("warmup_epochs", recipe.warmup_epochs);
+  visit("warmup_start", recipe.warmup_start);
+  visit("step_epochs", recipe.step_epochs);
+  visit("gamma", recipe.gamma);
+  visit("power", recipe.power);
+  visit("min_lr", recipe.min_lr);
   visit("normalize_by", recipe.normalize_by);
   visit("augment", recipe.augment);
   visit("image_size", recipe.image_size);
@@ -83,6 +96,17 @@ void require_possible(const Recipe& recipe) {
   if (std::find(sources.begin(), sources.end(), recipe.normalize_by) == sources.end()) {
     throw std::runtime_error(fmt::format("'normalize_by' is not {}", fmt::join(sources, " or ")));
   }
+  check("beta1", recipe.beta1, 0, 1);
+  check("beta2", recipe.beta2, 0, 1);
+  check("eps", recipe.eps, 0, kFinite);
+  check("clip_norm", recipe.clip_norm, 0, kFinite);
+  check("label_smoothing", recipe.label_smoothing, 0, 1);
+  check("warmup_epochs", recipe.warmup_epochs, 0, kMost);
+  check("warmup_start", recipe.warmup_start, 0, 1);
+  check("step_epochs", recipe.step_epochs, 1, kMost);
+  check("gamma", recipe.gamma, 0, kFinite);
+  check("power", recipe.power, 0, kFinite);
+  check("min_lr", recipe.min_lr, 0, kFinite);
 }
 
 }  // namespace
@@ -92,16 +116,23 @@ const std::vector<std::string>& normalizations() {
   return names;
 }
 
-nlohmann::json to_json(const Recipe& recipe) {
+nlohmann::json all_fields(const Recipe& recipe) {
   nlohmann::json json;
-  const auto put = [&](const char* name, const auto& field) { json[name] = field; };
-  for_each_field(recipe, put);
-  for_each_new_field(recipe, put);
+  for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
+  for_each_newer_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   json["schedule"] = name_of(recipe.schedule);
   json["grad_dtype"] = name_of(recipe.grad_dtype);
-  // Left out for the default, so that states of SGD stay readable for older versions.
-  if (recipe.optimizer != Recipe{}.optimizer) json["optimizer"] = recipe.optimizer;
-  if (recipe.batch_norm == BatchStatistics::world) json["batch_norm"] = "world";
+  json["batch_norm"] = recipe.batch_norm == BatchStatistics::world ? "world" : "shard";
+  return json;
+}
+
+nlohmann::json to_json(const Recipe& recipe) {
+  nlohmann::json json = all_fields(recipe);
+  const nlohmann::json defaults = all_fields({});
+  for_each_newer_field(recipe, [&](const char* name, const auto&) {
+    if (json[name] == defaults[name]) json.erase(name);
+  });
+  if (json["batch_norm"] == defaults["batch_norm"]) json.erase("batch_norm");
   return json;
 }
 
@@ -109,13 +140,12 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
   Recipe recipe;
   try {
     for_each_field(recipe, [&](const char* name, auto& field) { read_field(json, name, field); });
-    for_each_new_field(recipe, [&](const char* name, auto& field) {
-      if (json.contains(name)) read_field(json, name, field);
-    });
     std::string schedule;
     read_field(json, "schedule", schedule);
     recipe.schedule = parse_schedule(schedule);
-    if (json.contains("optimizer")) read_field(json, "optimizer", recipe.optimizer);
+    for_each_newer_field(recipe, [&](const char* name, auto& field) {
+      if (json.contains(name)) read_field(json, name, field);
+    });
     if (json.contains("batch_norm")) {
       std::string statistics;
       read_field(json, "batch_norm", statistics);
@@ -132,9 +162,9 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
                     "); it is damaged, or another version's");
   }
   constexpr std::size_t kShown = 100;  // bytes of a name
-  const nlohmann::json known = to_json(recipe);
+  const nlohmann::json known = all_fields(recipe);
   for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name) && name != "optimizer" && name != "batch_norm") {
+    if (!known.contains(name)) {
       throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
                       "; it is damaged, or another version's");
     }

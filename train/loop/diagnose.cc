@@ -95,6 +95,31 @@ void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t s
                   dtype == DType::f16 ? "bf16, which reaches as far as f32" : "a smaller --lr"));
 }
 
+std::string find_nonfinite_gradient(Replica& replica) {
+  const nn::Parameters& parameters = replica.parameters();
+  for (const nn::Parameter* parameter : parameters.registry().parameters) {
+    for (const nn::PlannedParameter& planned : parameters.plan().parameters) {
+      if (planned.id != parameter->id) continue;
+      const std::int64_t found =
+          nonfinite_in(replica.device(), parameters.gradients().slice(planned.begin, planned.end));
+      if (found == 0) continue;
+      return fmt::format("the gradient of {} is the first with broken numbers, {} of {}",
+                         planned.name, found, planned.shape.count());
+    }
+  }
+  return {};
+}
+
+void throw_nonfinite_gradient(double norm, const std::string& finding, const RunSetup& setup,
+                              std::int64_t step) {
+  throw RunError(fmt::format(
+      "the gradient's norm is {} in step {} (epoch {}) and cannot be clipped: {}; {}. Try a "
+      "smaller --lr (now {:g}) and check the data",
+      std::isnan(norm) ? std::abs(norm) : norm, step + 1, setup.partition.epoch_of(step) + 1,
+      finding.empty() ? "no parameter's gradient shows why" : finding, kept_in_words(setup),
+      setup.schedule.at(step).lr));
+}
+
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {
   const auto require_all = [&](const std::vector<std::vector<float>>& tensors,
                                const std::string& what) {

@@ -25,6 +25,15 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 /// f16 or bf16, is not.
 [[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
 
+/// Says in words which parameter is the first whose gradient, in arena 0, has numbers that are not
+/// finite; empty if none is, as a later step's gradient may have taken its place.
+std::string find_nonfinite_gradient(Replica& replica);
+
+/// Throws the RunError that ends a run whose gradient cannot be clipped; `finding` of the above.
+/// The gradient is the same on all ranks.
+[[noreturn]] void throw_nonfinite_gradient(double norm, const std::string& finding,
+                                           const RunSetup& setup, std::int64_t step);
+
 /// Throws Error naming the first parameter of `state`, or part of the optimiser's state, with
 /// numbers that are not finite: such a state must not replace the former one. `step`: steps done.
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);

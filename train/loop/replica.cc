@@ -89,7 +89,8 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
   logits_ = model_->forward(*tape_, x);
   const nn::Tape::Scope scope(*tape_, kLossLayer);
-  loss_ = cross_entropy(logits_, labels_);
+  const auto smoothing = static_cast<float>(training ? spec_.recipe.label_smoothing : 0);
+  loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing);
 }
 
 void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share) {

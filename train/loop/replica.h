@@ -54,7 +54,8 @@ class Replica {
   /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
   void share_statistics(nn::CrossReplica* world);
 
-  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape. It
+  /// has the recipe's label smoothing, which that of evaluate() has not.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it. `share`: for running statistics.
   void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {});

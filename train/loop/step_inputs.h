@@ -8,7 +8,7 @@
 #include "kernels/async_copy.h"
 #include "kernels/memory.h"
 #include "nn/parameters.h"
-#include "train/optimizers/schedule.h"
+#include "train/optimizers/optimizer.h"
 
 namespace ringlet::train {
 
@@ -18,13 +18,15 @@ class StepInputs {
 
   /// For the step whose launches follow. `global_samples`: of the whole world; `own_samples`: of
   /// this rank.
-  void upload(const Rates& rates, std::int64_t global_samples, std::int64_t own_samples,
+  void upload(const StepRates& rates, std::int64_t global_samples, std::int64_t own_samples,
               bool stop_wished);
 
   /// f32 [1]: 1 / samples of the world, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
-  /// f32 [2]: learning rate and momentum.
+  /// f32 [8]: what the optimiser reads.
   ConstView rates() const { return at(kRates, kLossSum); }
+  /// f32 [1]: the one of them that may be written on the device, until the next upload().
+  View gradient_scale() const { return numbers_.view().slice(kScale, kScale + 1); }
   /// f32 [2]: own samples and the wish to stop, for the statistics.
   ConstView counts() const { return at(kCounts, kGradNorm); }
   /// All statistics of a step before it has a loss: 0, counts(), zeros.
@@ -34,9 +36,11 @@ class StepInputs {
   enum Slot : std::int64_t {
     kLossSeed = 0,
     kRates = 1,
-    kLossSum = 3,  // from here on in the order of the statistics (train_step.cc)
-    kCounts = 4,
-    kGradNorm = 6,
+    kScale = kRates + kGradientScale,
+    kLossSum = kRates + std::tuple_size_v<StepRates>,  // from here on in the order of the
+                                                       // statistics (train_step.cc)
+    kCounts = kLossSum + 1,
+    kGradNorm = kLossSum + 3,
     kEnd = kLossSum + nn::Parameters::kStatistics
   };
   View at(Slot begin, Slot end) const { return numbers_.view().slice(begin, end); }

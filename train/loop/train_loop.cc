@@ -254,6 +254,10 @@ void TrainLoop::check_sums(const Pending& step) {
   if (step_.sync().narrows() && !std::isfinite(sums.grad_norm)) {
     throw_overflown_gradient(sums.loss / static_cast<double>(sums.samples), setup_, index);
   }
+  if (step_.clips() && !std::isfinite(sums.grad_norm)) {
+    throw_nonfinite_gradient(sums.grad_norm, find_nonfinite_gradient(step_.replica()), setup_,
+                             index);
+  }
 }
 
 void TrainLoop::settle() {

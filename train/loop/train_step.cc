@@ -1,6 +1,7 @@
 #include "train/loop/train_step.h"
 
 #include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
 #include "train/failure.h"
 #include "train/stopwatch.h"
@@ -45,7 +46,11 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       sync_(device, communicator, replica_.parameters(), tree_, options.sync),
       inputs_(device),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
-      grad_norm_(options.grad_norm || sync_.narrows()) {
+      clip_norm_(spec.recipe.clip_norm),
+      grad_norm_(options.grad_norm || sync_.narrows() || clips()) {
+  require(!clips() || optimizer_->scales_gradient(), "--clip-norm",
+          "this optimiser does not clip; it should multiply the gradient by its scale "
+          "(Optimizer::scales_gradient)");
   if (!options.world_statistics || communicator.size() == 1) return;
   world_ =
       std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
@@ -69,10 +74,7 @@ void TrainStep::rehearse(const Rehearsal& work) {
   }
   for (const std::int64_t samples : work.evaluation) replica_.rehearse_evaluation(samples);
   const nn::Parameters& parameters = replica_.parameters();
-  if (grad_norm_) {
-    l2_norm(compute, parameters.gradients().slice(0, parameters.plan().elements),
-            statistic(parameters, kGradNorm));
-  }
+  measure_gradient();
   fill(compute, 0, parameters.gradients());
   rehearse_update();
   sync_.rehearse();
@@ -91,8 +93,9 @@ void TrainStep::rehearse_together(const Rehearsal& work) {
 /// With a gradient and rates of 0, and with the optimiser's state put back behind it.
 void TrainStep::rehearse_update() {
   Stream& compute = device_.compute();
-  const Tensor rates(device_, {2});
-  fill(compute, 0, rates);
+  const StepRates none = optimizer_->rates_of({});
+  const Tensor rates(device_, {std::ssize(none)});
+  copy_from_host(compute, none.data(), rates);
   std::vector<Tensor> kept;
   for (const StateArena& arena : optimizer_->state()) {
     kept.emplace_back(device_, arena.numbers.shape());
@@ -109,7 +112,7 @@ void TrainStep::rehearse_update() {
 void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
                       bool stop_wished) {
   world_samples_ = world_samples;
-  inputs_.upload(rates, world_samples, own_samples, stop_wished);
+  inputs_.upload(optimizer_->rates_of(rates), world_samples, own_samples, stop_wished);
 }
 
 void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView position) {
@@ -166,10 +169,17 @@ void TrainStep::finish_gradients() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
+  measure_gradient();
+}
+
+/// Every rank has the same sums, and so the same norm and scale, without a collective.
+void TrainStep::measure_gradient() {
   if (!grad_norm_) return;
   const nn::Parameters& parameters = replica_.parameters();
+  NormLimit limit;
+  if (clips()) limit = {static_cast<float>(clip_norm_), inputs_.gradient_scale()};
   l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements),
-          statistic(parameters, kGradNorm));
+          statistic(parameters, kGradNorm), limit);
 }
 
 void TrainStep::update() {

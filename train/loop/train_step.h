@@ -62,8 +62,9 @@ struct MicroBatch {
 struct StepSums {
   double loss = 0;  ///< sum over the world's samples
   std::int64_t samples = 0;
-  int stop_wishes = 0;   ///< ranks that wish to stop
-  double grad_norm = 0;  ///< L2 norm of the summed gradient, where wanted or where it was narrow
+  int stop_wishes = 0;  ///< ranks that wish to stop
+  /// L2 norm of the summed gradient, where it is wanted, clips or was narrow.
+  double grad_norm = 0;
 };
 
 class TrainStep {
@@ -117,11 +118,13 @@ class TrainStep {
   Replica& replica() { return replica_; }
   const Optimizer& optimizer() const { return *optimizer_; }
   const GradientSync& sync() const { return sync_; }
+  bool clips() const { return clip_norm_ > 0; }
   PhaseSeconds& phases() { return phases_; }
 
  private:
   void rehearse_update();
   void count_share(std::int64_t samples);
+  void measure_gradient();
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -132,6 +135,7 @@ class TrainStep {
   std::unique_ptr<WorldStatistics> world_;  // null: batch norm sees its own batch
   StepInputs inputs_;
   Readback sums_;
+  double clip_norm_;
   bool grad_norm_;
   std::int64_t world_samples_ = 1;  // of the step
   nn::BatchShare share_;            // of the micro-batch that runs

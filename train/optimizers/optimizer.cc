@@ -5,6 +5,7 @@
 #include <array>
 
 #include "kernels/elementwise.h"
+#include "train/optimizers/adamw.h"
 #include "train/optimizers/sgd.h"
 
 namespace ringlet::train {
@@ -12,6 +13,7 @@ namespace ringlet::train {
 std::span<const OptimizerEntry> optimizers() {
   static const std::array all{
       sgd_optimizer(),
+      adamw_optimizer(),
   };
   return all;
 }
@@ -24,6 +26,12 @@ const OptimizerEntry& find_optimizer(const std::string& name) {
   }
   throw ContractError(fmt::format("there is no optimiser '{}'; the optimisers are {}", name,
                                   fmt::join(names, ", ")));
+}
+
+void choose_optimizer(Recipe& recipe, const std::string& name) {
+  const OptimizerEntry& entry = find_optimizer(name);
+  if (recipe.optimizer != name && entry.set_defaults != nullptr) entry.set_defaults(recipe);
+  recipe.optimizer = name;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& parameters,

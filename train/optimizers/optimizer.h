@@ -5,6 +5,7 @@
 // code there: its kernels, a pair like sgd.{h,cc}, and one line in optimizer.cc.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -15,6 +16,11 @@
 #include "train/options.h"
 
 namespace ringlet::train {
+
+/// What an optimiser reads on the device in one step: learning rate, momentum, the scale of the
+/// gradient (1, or what --clip-norm makes of it), and from kOwnRates on what the optimiser wants.
+using StepRates = std::array<float, 8>;
+inline constexpr std::int64_t kGradientScale = 2, kOwnRates = 3;
 
 /// A part of an optimiser's state: one number for each of the parameters' numbers.
 struct StateArena {
@@ -29,9 +35,18 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates all parameters with the gradients in arena 0, which are means over the world's
-  /// samples. rates: f32 [2] on the device, learning rate and momentum. Stream-ordered; what
-  /// changes from step to step is read on the device, so that a captured graph can replay it.
+  /// samples. rates: f32 [8] on the device, what rates_of() gave. Stream-ordered; what changes from
+  /// step to step is read on the device, so that a captured graph can replay it.
   virtual void step(ConstView rates) = 0;
+
+  /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
+  /// will write another.
+  virtual StepRates rates_of(const Rates& rates) const {
+    return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1};
+  }
+
+  /// Whether step() multiplies the gradient by its scale: --clip-norm needs that.
+  virtual bool scales_gradient() const { return false; }
 
   /// All that the next step depends on, besides parameters, gradients and rates.
   std::span<const StateArena> state() const { return state_; }
@@ -44,6 +59,10 @@ class Optimizer {
   Stream& stream() const { return device_.compute(); }
   View values() const { return parameters_.values(); }  ///< f32 [plan.elements]
   ConstView gradients() const;                          ///< f32 [plan.elements]
+  /// f32 [1], of what step() got.
+  static ConstView gradient_scale(const ConstView& rates) {
+    return rates.slice(kGradientScale, kGradientScale + 1);
+  }
   View arena(std::size_t index) const { return state_[index].numbers; }
 
  private:
@@ -58,12 +77,18 @@ struct OptimizerEntry {
   /// Throws ContractError, naming the flag, where the recipe lacks what the optimiser needs.
   void (*check)(const Recipe& recipe);
   MakeOptimizer make;
+  /// Sets the rates with which a recipe made for another optimiser begins; may be null.
+  void (*set_defaults)(Recipe& recipe) = nullptr;
 };
 
 /// All optimisers, the default first.
 std::span<const OptimizerEntry> optimizers();
 /// Throws ContractError naming the choices.
 const OptimizerEntry& find_optimizer(const std::string& name);
+
+/// Lets the recipe name this optimiser. Where it named another, the rates become this one's
+/// defaults.
+void choose_optimizer(Recipe& recipe, const std::string& name);
 
 /// The optimiser that `recipe` names, or what `own` makes.
 std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& parameters,

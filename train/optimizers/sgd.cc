@@ -1,6 +1,7 @@
 #include "train/optimizers/sgd.h"
 
 #include "kernels/sgd.h"
+#include "train/optimizers/no_decay.h"
 
 namespace ringlet::train {
 
@@ -10,19 +11,35 @@ class Sgd final : public Optimizer {
  public:
   Sgd(Device& device, const nn::Parameters& parameters, const Recipe& recipe)
       : Optimizer(device, parameters, {"velocity"}),
-        spec_{static_cast<float>(recipe.weight_decay), recipe.nesterov} {}
+        spec_{static_cast<float>(recipe.weight_decay), recipe.nesterov},
+        clips_(recipe.clip_norm > 0),
+        decays_(recipe.weight_decay > 0
+                    ? decay_table(device, parameters, parse_no_decay(recipe.no_decay))
+                    : Tensor()) {}
 
   void step(ConstView rates) override {
-    sgd_update(stream(), spec_, rates, values(), gradients(), arena(0));
+    sgd_update(stream(), spec_, rates.slice(0, 2), values(), gradients(), arena(0),
+               clips_ ? gradient_scale(rates) : ConstView(), decays_);
   }
+
+  bool scales_gradient() const override { return true; }
 
  private:
   SgdSpec spec_;
+  bool clips_;
+  Tensor decays_;
 };
 
 void check(const Recipe& recipe) {
   require(!recipe.nesterov || recipe.momentum > 0 || recipe.cycle_momentum, "--nesterov",
           "needs --momentum greater than 0");
+  const Recipe none;
+  const auto require_default = [](bool is_default, const char* flag) {
+    require(is_default, flag, "is for --optimizer adamw; leave it out");
+  };
+  require_default(recipe.beta1 == none.beta1, "--beta1");
+  require_default(recipe.beta2 == none.beta2, "--beta2");
+  require_default(recipe.eps == none.eps, "--eps");
 }
 
 }  // namespace

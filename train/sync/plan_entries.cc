@@ -16,7 +16,7 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   std::vector<std::pair<std::string, std::string>> entries;
   entries.emplace_back("version", kVersion);
   entries.emplace_back("data", setup.data.train->description());
-  const nlohmann::json recipe = to_json(setup.options.recipe);
+  const nlohmann::json recipe = all_fields(setup.options.recipe);
   for (const auto& [name, value] : recipe.items()) {
     entries.emplace_back("--" + name, value.dump());
   }

@@ -53,13 +53,41 @@ std::string batch_in_words(const StartReport& report) {
   return text;
 }
 
+/// "cosine from lr 0.1 to 0"
+std::string schedule_in_words(const Recipe& recipe) {
+  switch (recipe.schedule) {
+    case ScheduleKind::one_cycle:
+      return fmt::format("one-cycle to lr {:g}", recipe.lr);
+    case ScheduleKind::step:
+      return fmt::format("lr {:g}, times {:g} each {}", recipe.lr, recipe.gamma,
+                         counted(recipe.step_epochs, "epoch"));
+    case ScheduleKind::cosine:
+      return fmt::format("cosine from lr {:g} to {:g}", recipe.lr, recipe.min_lr);
+    case ScheduleKind::polynomial:
+      return fmt::format("polynomial of power {:g} from lr {:g} to {:g}", recipe.power, recipe.lr,
+                         recipe.min_lr);
+    case ScheduleKind::constant:
+      break;
+  }
+  return fmt::format("lr {:g}", recipe.lr);
+}
+
 std::string rates_in_words(const Recipe& recipe) {
-  std::string text = recipe.schedule == ScheduleKind::one_cycle
-                         ? fmt::format("one-cycle to lr {:g}", recipe.lr)
-                         : fmt::format("lr {:g}", recipe.lr);
+  std::string text = schedule_in_words(recipe);
+  if (recipe.warmup_epochs > 0) {
+    text += fmt::format(", warm-up of {:g} epochs", recipe.warmup_epochs);
+  }
   if (recipe.momentum > 0) text += fmt::format(", momentum {:g}", recipe.momentum);
   if (recipe.nesterov) text += " (Nesterov)";
-  if (recipe.weight_decay > 0) text += fmt::format(", weight decay {:g}", recipe.weight_decay);
+  if (recipe.optimizer != Recipe{}.optimizer) text += ", " + recipe.optimizer;
+  if (recipe.weight_decay > 0) {
+    text += fmt::format(", weight decay {:g}", recipe.weight_decay);
+    if (recipe.no_decay != "none") text += " (not of " + recipe.no_decay + ")";
+  }
+  if (recipe.clip_norm > 0) text += fmt::format(", gradients to norm {:g}", recipe.clip_norm);
+  if (recipe.label_smoothing > 0) {
+    text += fmt::format(", label smoothing {:g}", recipe.label_smoothing);
+  }
   return text;
 }
 

@@ -1,0 +1,178 @@
+// How the flags, a model's default recipe and a resumed run's become TrainOptions, and back.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli/checks.h"
+#include "app/cli/error_exit.h"
+#include "app/cli/flags.h"
+#include "app/cli/usage.h"
+#include "comm/processes/launch.h"
+#include "kernels/cuda_devices.h"
+#include "kernels/processors.h"
+#include "train/files/recipe_json.h"
+#include "train/optimizers/optimizer.h"
+#include "train/sync/transport_choice.h"
+
+namespace ringlet::app {
+
+namespace {
+
+/// The first GPU of this process.
+int first_gpu(const RawFlags& flags) {
+  if (!flags.in_processes) return 0;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? comm::first_device(*place, flags.replicas, cuda_device_count()) : 0;
+}
+
+std::vector<DeviceId> devices_of(const RawFlags& flags) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (!devices.empty()) return devices;
+  const DeviceId device = DeviceId::parse(flags.device);
+  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  if (flags.device == "cuda") {  // without a number: one replica on each GPU
+    int next = first_gpu(flags);
+    for (DeviceId& gpu : devices) gpu.index = next++;
+  }
+  return devices;
+}
+
+train::LayoutChoice layout_of(const std::string& name) {
+  if (name == "nchw") return train::LayoutChoice::nchw;
+  return name == "lanes" ? train::LayoutChoice::lanes : train::LayoutChoice::automatic;
+}
+
+/// Number of processes of the run; under a launcher, the launcher's number.
+int processes_of(const RawFlags& flags) {
+  if (!flags.in_processes) return 1;
+  if (flags.processes) return *flags.processes;
+  const auto place = checked([] { return comm::place_from_environment(); });
+  return place ? place->processes : 1;
+}
+
+/// Whether collectives beside backward have a processor to run on. On a GPU they always have. On
+/// processors they have where the replicas leave one idle; where they do not, a thread for the
+/// collectives would only take turns with the one that computes.
+bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
+  if (execution.devices.front().kind == DeviceKind::cuda) return true;
+  const auto busy =
+      static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
+  return busy < static_cast<std::size_t>(usable_processors());
+}
+
+/// Whether replicas that are threads may meet over NCCL.
+bool are_threads_on_gpus(const RawFlags& flags) {
+  if (flags.transport == "local") return false;
+  const auto on_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
+  if (flags.devices.empty()) return flags.replicas > 1 && on_gpu(flags.device);
+  return flags.devices.size() > 1 && on_gpu(flags.devices.front());
+}
+
+train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
+  train::TrainOptions options = flags.options;
+  options.recipe = recipe;
+  options.synthetic_train = flags.synthetic_train.value_or(options.synthetic_train);
+  options.synthetic_test = flags.synthetic_test.value_or(options.synthetic_test);
+  train::Execution& execution = options.execution;
+  if (are_threads_on_gpus(flags)) load_cuda_kernels_eagerly();
+  execution.devices = devices_of(flags);
+  execution.in_processes = flags.in_processes && flags.processes != 1;
+  execution.layout = layout_of(flags.layout);
+  execution.overlap =
+      flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
+  execution.graph = flags.graph == "on";
+  execution.on_hang = end_despite_running_threads;
+  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "auto";
+  execution.transport = train::transport_named(flags.transport);
+  execution.transport = checked([&] { return train::choose_transport(execution); });
+  return options;
+}
+
+/// Fields that flags can only switch off.
+bool is_on_by_default(const std::string& field) {
+  return field == "shuffle" || field == "normalize" || field == "exif";
+}
+
+/// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
+std::string as_flag(const std::string& field, const nlohmann::json& value) {
+  const bool on_by_default = is_on_by_default(field);
+  if (field == "normalize_by") return "--normalize " + value.get<std::string>();
+  std::string flag = (on_by_default ? "--no-" : "--") + field;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
+  return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
+}
+
+/// Adds a flag whose value is given and not that of the run.
+void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_t of_run,
+                std::vector<std::string>& contradictions) {
+  if (given.value_or(of_run) == of_run) return;
+  contradictions.push_back(fmt::format("{} {} (the run has {})", flag, *given, of_run));
+}
+
+/// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
+void require_utf8(const nlohmann::json& data) {
+  try {
+    (void)data.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw UsageError(
+        "--data: the folder's name is not UTF-8, as a run's notes have to be; rename it");
+  }
+}
+
+}  // namespace
+
+FlagValues values_of(const train::TrainOptions& options) {
+  FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},
+                    {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
+  const nlohmann::json recipe = all_fields(options.recipe);
+  for (const auto& [field, value] : recipe.items()) {
+    if (field == "image_size" && value == 0) continue;  // whatever the data have
+    std::string key = field;
+    std::replace(key.begin(), key.end(), '_', '-');
+    if (field == "normalize_by") {
+      values["normalize"] = options.recipe.normalize ? options.recipe.normalize_by : "none";
+    } else if (is_on_by_default(field)) {
+      values["no-" + key] = value.get<bool>() ? "false" : "true";
+    } else {
+      values[key] = value.is_string()         ? value.get<std::string>()
+                    : value.is_number_float() ? fmt::format("{}", value.get<double>())
+                                              : value.dump();
+    }
+  }
+  return values;
+}
+
+train::TrainOptions resolve(const RawFlags& flags) {
+  train::Recipe defaults = train::default_recipe(flags.model);
+  train::choose_optimizer(defaults, flags.recipe.value("optimizer", defaults.optimizer));
+  nlohmann::json recipe = all_fields(defaults);
+  recipe.update(flags.recipe);
+  require_utf8(recipe.at("data"));
+  return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
+}
+
+train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
+                            const std::optional<train::ModelInfo>& model) {
+  const nlohmann::json recipe = all_fields(saved);
+  std::vector<std::string> contradictions;
+  for (const auto& [field, value] : flags.recipe.items()) {
+    if (recipe.at(field) == value) continue;
+    contradictions.push_back(as_flag(field, value) + " (the run has " +
+                             as_flag(field, recipe.at(field)) + ")");
+  }
+  if (model && says_sizes(*model)) {
+    contradict(flags.synthetic_train, "--synthetic-train", model->train_samples, contradictions);
+    contradict(flags.synthetic_test, "--synthetic-test", model->test_samples, contradictions);
+  }
+  if (!contradictions.empty()) {
+    throw UsageError(
+        fmt::format("--resume goes on with the run's own recipe, which contradicts {}; leave that "
+                    "out, or start anew with --init MODEL",
+                    fmt::join(contradictions, ", ")));
+  }
+  return with_recipe(flags, saved);
+}
+
+}  // namespace ringlet::app

@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Writes tests/testdata/oracle/training.json and schedules.json: what PyTorch computes with the
+optimisers, schedules and losses that people train with, for ours to equal.
+
+Run it again with Debian's PyTorch (python3-torch 1.13, python3-numpy); from the repository's root:
+
+    /usr/bin/python3 tests/oracle/make_training.py
+
+Data are make_reference.py's formula, 20 steps of batch 64 in order, pixels / 255. The start is a
+formula too, so no file has it: number k of the parameter that is j-th in the order of registration
+is bound * (mix(65536 * 64 * j + k + 12345) / 2^31 - 1) in float32, bound = 1 / sqrt(fan in of the
+layer).
+
+Training is computed in float64, on one thread. training.json has of each run
+
+    losses, rates      of every step
+    norms              of the gradients before clipping, where the run clips
+    moved              per parameter the L2 norm of final - start
+    projections        per parameter four sums of +-(final - start); sign r of element k is that of
+                       bit 7 + r of mix(k + 99)
+    float32            how far PyTorch's own float32 run is from this, and the worst of eight whose
+                       start is changed by up to 1e-7 of itself: the scale for the tests' tolerances
+
+A projection of a difference is as large as the difference itself, but for a factor of about 1. So
+four numbers stand for a tensor.
+
+schedules.json has the rates of PyTorch's schedulers, stepped one by one.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import torch
+from torch.optim import lr_scheduler
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from lenet_torch import make_lenet  # noqa: E402
+from make_reference import BATCH, OUT, STEPS, formula_data, mix  # noqa: E402
+
+PERTURBED_RUNS, PERTURBATION = 8, 1e-7
+
+
+def make_mlp():
+    layers = torch.nn.Sequential()
+    layers.add_module("flatten", torch.nn.Flatten())
+    for i, (wide, narrow) in enumerate(((784, 256), (256, 128), (128, 10)), start=1):
+        layers.add_module(f"fc{i}", torch.nn.Linear(wide, narrow))
+        if i < 3:
+            layers.add_module(f"relu{i}", torch.nn.ReLU())
+    return layers
+
+
+MODELS = {"lenet": make_lenet, "mlp": make_mlp}
+
+# Fields of Recipe (train/options.h).
+SGD = {
+    "optimizer": "sgd",
+    "lr": 0.04,
+    "momentum": 0.9,
+    "nesterov": True,
+    "weight_decay": 0.05,
+    "no_decay": "bias",
+    "schedule": "cosine",
+    "min_lr": 0.002,
+    "warmup_epochs": 0.25,
+    "warmup_start": 0.01,
+}
+ADAMW = {
+    "optimizer": "adamw",
+    "lr": 0.002,
+    "beta1": 0.8,
+    "beta2": 0.99,
+    "eps": 1e-6,
+    "weight_decay": 0.5,
+    "clip_norm": 0.7,
+    "label_smoothing": 0.1,
+    "schedule": "cosine",
+    "warmup_epochs": 0.25,
+}
+CYCLE = {
+    "optimizer": "adamw",
+    "lr": 0.004,
+    "eps": 1e-6,
+    "weight_decay": 0.1,
+    "no_decay": "norm,bias",
+    "schedule": "one-cycle",
+    "cycle_momentum": True,
+}
+RUNS = [("lenet", SGD), ("mlp", SGD), ("lenet", ADAMW), ("mlp", ADAMW), ("mlp", CYCLE)]
+
+
+def formula_start(model):
+    with torch.no_grad():
+        for j, parameter in enumerate(model.parameters()):
+            if parameter.dim() > 1:
+                fan_in = parameter[0].numel()
+            k = np.arange(parameter.numel(), dtype=np.uint32)
+            hashes = mix(k + np.uint32(65536 * 64 * j + 12345)).astype(np.float64)
+            values = (hashes / 2**31 - 1) / np.sqrt(fan_in)
+            parameter.copy_(torch.from_numpy(values.astype(np.float32)).view_as(parameter))
+
+
+def perturb(model, seed):
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = 2 * torch.rand(parameter.shape, generator=generator) - 1
+            parameter.mul_(1 + PERTURBATION * noise)
+
+
+def make_optimizer(model, recipe):
+    biases = [p for p in model.parameters() if p.dim() < 2]
+    weights = [p for p in model.parameters() if p.dim() >= 2]
+    kept = 0.0 if "bias" in recipe.get("no_decay", "none") else recipe["weight_decay"]
+    groups = [{"params": weights}, {"params": biases, "weight_decay": kept}]
+    if recipe["optimizer"] == "sgd":
+        return torch.optim.SGD(
+            groups,
+            lr=recipe["lr"],
+            momentum=recipe["momentum"],
+            nesterov=recipe["nesterov"],
+            weight_decay=recipe["weight_decay"],
+        )
+    return torch.optim.AdamW(
+        groups,
+        lr=recipe["lr"],
+        betas=(recipe.get("beta1", 0.9), recipe.get("beta2", 0.999)),
+        eps=recipe["eps"],
+        weight_decay=recipe["weight_decay"],
+    )
+
+
+def make_scheduler(optimizer, recipe, steps, steps_per_epoch):
+    """As recipe says, stepped after every step."""
+    warm_up = round(recipe.get("warmup_epochs", 0) * steps_per_epoch)
+    rest, kind = steps - warm_up, recipe["schedule"]
+    if kind == "one-cycle":
+        return lr_scheduler.OneCycleLR(
+            optimizer,
+            max_lr=recipe["lr"],
+            total_steps=steps,
+            cycle_momentum=recipe.get("cycle_momentum", False),
+        )
+    if kind == "step":
+        period = recipe.get("step_epochs", 30) * steps_per_epoch
+        main = lr_scheduler.StepLR(optimizer, period, recipe.get("gamma", 0.1))
+    elif kind == "cosine":
+        main = lr_scheduler.CosineAnnealingLR(optimizer, rest, recipe.get("min_lr", 0))
+    elif kind == "polynomial":
+        main = lr_scheduler.PolynomialLR(optimizer, rest, recipe.get("power", 1))
+    else:
+        main = lr_scheduler.ConstantLR(optimizer, factor=1.0)
+    if warm_up == 0:
+        return main
+    rising = lr_scheduler.LinearLR(optimizer, recipe.get("warmup_start", 0.01), 1, warm_up)
+    return lr_scheduler.SequentialLR(optimizer, [rising, main], [warm_up])
+
+
+def train(name, recipe, dtype, seed=None):
+    images, labels = formula_data()
+    model = MODELS[name]()
+    formula_start(model)
+    if seed is not None:
+        perturb(model, seed)
+    model = model.to(dtype)
+    start = [p.detach().clone() for p in model.parameters()]
+    optimizer = make_optimizer(model, recipe)
+    scheduler = make_scheduler(optimizer, recipe, STEPS, STEPS)
+    criterion = torch.nn.CrossEntropyLoss(label_smoothing=recipe.get("label_smoothing", 0))
+    run = {"losses": [], "rates": [], "norms": []}
+    for step in range(STEPS):
+        rows = slice(step * BATCH, (step + 1) * BATCH)
+        inputs = torch.from_numpy(images[rows].copy()).to(dtype).div(255).unsqueeze(1)
+        optimizer.zero_grad()
+        loss = criterion(model(inputs), torch.from_numpy(labels[rows].astype(np.int64)))
+        loss.backward()
+        if "clip_norm" in recipe:
+            norm = torch.nn.utils.clip_grad_norm_(model.parameters(), recipe["clip_norm"])
+            run["norms"].append(norm.item())
+        run["losses"].append(loss.item())
+        run["rates"].append(float(optimizer.param_groups[0]["lr"]))
+        optimizer.step()
+        if step + 1 < STEPS:
+            scheduler.step()
+    names = [n for n, _ in model.named_parameters()]
+    run["change"] = {n: (p.detach() - s).double() for n, p, s in zip(names, model.parameters(), start)}
+    return run
+
+
+def deviation(run, truth):
+    return {
+        "loss": max(abs(a - b) for a, b in zip(run["losses"], truth["losses"])),
+        "moved": max(
+            float((run["change"][n] - c).norm() / c.norm()) for n, c in truth["change"].items()
+        ),
+    }
+
+
+def projections(change):
+    flat = change.flatten().numpy()
+    hashes = mix(np.arange(flat.size, dtype=np.uint32) + np.uint32(99))
+    signs = [((hashes >> np.uint32(7 + r)) & np.uint32(1)).astype(np.float64) for r in range(4)]
+    return [float(((2 * s - 1) * flat).sum()) for s in signs]
+
+
+def reference(name, recipe):
+    truth = train(name, recipe, torch.float64)
+    plain = deviation(train(name, recipe, torch.float32), truth)
+    nudged = [
+        deviation(train(name, recipe, torch.float32, seed), truth) for seed in range(PERTURBED_RUNS)
+    ]
+    worst = {key: max(run[key] for run in nudged) for key in plain}
+    print(name, recipe["optimizer"], recipe["schedule"], "float32", plain, "perturbed", worst)
+    print("  loss", truth["losses"][0], "->", truth["losses"][-1], "norms", truth["norms"])
+    return {
+        "model": name,
+        "recipe": recipe,
+        "losses": truth["losses"],
+        "rates": truth["rates"],
+        "norms": truth["norms"],
+        "moved": {n: float(c.norm()) for n, c in truth["change"].items()},
+        "projections": {n: projections(c) for n, c in truth["change"].items()},
+        "float32": {"plain": plain, "perturbed": worst},
+    }
+
+
+SCHEDULES = [  # recipe, epochs, steps of an epoch
+    ({"lr": 0.1, "schedule": "step", "step_epochs": 2, "gamma": 0.3}, 7, 5),
+    ({"lr": 0.1, "schedule": "step", "step_epochs": 2, "warmup_epochs": 1}, 8, 4),
+    ({"lr": 0.2, "schedule": "cosine"}, 4, 10),
+    ({"lr": 0.2, "schedule": "cosine", "min_lr": 0.01, "warmup_epochs": 1.5}, 5, 8),
+    ({"lr": 0.2, "schedule": "polynomial"}, 4, 9),
+    ({"lr": 0.3, "schedule": "polynomial", "power": 2, "warmup_epochs": 0.5}, 4, 10),
+    ({"lr": 0.1, "schedule": "constant", "warmup_epochs": 2, "warmup_start": 0.1}, 4, 6),
+    ({"lr": 0.1, "schedule": "one-cycle"}, 4, 10),
+]
+
+
+def table(recipe, epochs, steps_per_epoch):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=recipe["lr"], momentum=0.9)
+    steps = epochs * steps_per_epoch
+    scheduler = make_scheduler(optimizer, recipe, steps, steps_per_epoch)
+    rates = []
+    for step in range(steps):
+        rates.append(float(optimizer.param_groups[0]["lr"]))
+        optimizer.step()
+        if step + 1 < steps:
+            scheduler.step()
+    return {"recipe": recipe, "epochs": epochs, "steps_per_epoch": steps_per_epoch, "rates": rates}
+
+
+def main():
+    torch.set_num_threads(1)
+    tables = [table(*schedule) for schedule in SCHEDULES]
+    (OUT / "schedules.json").write_text(json.dumps(tables) + "\n")
+    runs = [reference(name, recipe) for name, recipe in RUNS]
+    document = {"torch": torch.__version__, "runs": runs}
+    (OUT / "training.json").write_text(json.dumps(document) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+#include "train/optimizers/adamw.h"
+
+#include <cmath>
+
+#include "kernels/adamw.h"
+#include "train/optimizers/no_decay.h"
+
+namespace ringlet::train {
+
+namespace {
+
+class AdamW final : public Optimizer {
+ public:
+  AdamW(Device& device, const nn::Parameters& parameters, const Recipe& recipe)
+      : Optimizer(device, parameters, {"exp_avg", "exp_avg_sq"}),
+        recipe_(recipe),
+        decays_(decay_table(device, parameters, parse_no_decay(recipe.no_decay))) {}
+
+  void step(ConstView rates) override {
+    const AdamWSpec spec{static_cast<float>(recipe_.beta2), static_cast<float>(1 - recipe_.beta2),
+                         static_cast<float>(recipe_.eps)};
+    adamw_update(stream(), spec, rates.slice(kOwnRates, kOwnRates + 4), values(), gradients(),
+                 arena(0), arena(1), recipe_.clip_norm > 0 ? gradient_scale(rates) : ConstView(),
+                 decays_);
+  }
+
+  StepRates rates_of(const Rates& rates) const override {
+    const bool cycles = recipe_.cycle_momentum && recipe_.schedule == ScheduleKind::one_cycle;
+    const double beta1 = cycles ? rates.momentum : recipe_.beta1;
+    const auto t = static_cast<double>(rates.step + 1);
+    StepRates on_device = Optimizer::rates_of(rates);
+    on_device[kOwnRates] = static_cast<float>(1 - beta1);
+    on_device[kOwnRates + 1] = static_cast<float>(rates.lr * recipe_.weight_decay);
+    on_device[kOwnRates + 2] = static_cast<float>(rates.lr / (1 - std::pow(beta1, t)));
+    on_device[kOwnRates + 3] = static_cast<float>(1 / std::sqrt(1 - std::pow(recipe_.beta2, t)));
+    return on_device;
+  }
+
+  bool scales_gradient() const override { return true; }
+
+ private:
+  Recipe recipe_;
+  Tensor decays_;
+};
+
+void check_adamw(const Recipe& recipe) {
+  require(recipe.momentum == 0, "--momentum", "is SGD's; AdamW has --beta1, leave it out");
+  require(!recipe.nesterov, "--nesterov", "is SGD's; leave it out with --optimizer adamw");
+  require(recipe.beta1 < 1, "--beta1", "must be below 1");
+  require(recipe.beta2 < 1, "--beta2", "must be below 1");
+  require(static_cast<float>(recipe.eps) > 0, "--eps", "must be above 0, 1e-8 say");
+}
+
+/// PyTorch's defaults, in place of rates that suit SGD.
+void set_adamw_defaults(Recipe& recipe) {
+  recipe.lr = 1e-3;
+  recipe.weight_decay = 1e-2;
+  recipe.momentum = 0;
+  recipe.nesterov = false;
+}
+
+}  // namespace
+
+OptimizerEntry adamw_optimizer() {
+  return {"adamw", check_adamw,
+          [](Device& device, const nn::Parameters& parameters, const Recipe& recipe) {
+            return std::make_unique<AdamW>(device, parameters, recipe);
+          },
+          set_adamw_defaults};
+}
+
+}  // namespace ringlet::train
