@@ -4,8 +4,8 @@ namespace ringlet::nn {
 
 BatchNorm2d::BatchNorm2d(int channels, const BatchNorm2dOptions& options)
     : options_(options),
-      weight_({channels}, Initializer::constant(1)),
-      bias_({channels}, Initializer::zeros()),
+      weight_({channels}, Initializer::constant(1), ParameterKind::norm),
+      bias_({channels}, Initializer::zeros(), ParameterKind::norm),
       running_(channels) {}
 
 Variable BatchNorm2d::forward(Tape& tape, const Variable& x, const Variable& residual,

@@ -220,6 +220,17 @@ TEST(NoDecay, GoesByTheKindOfParameter) {
                    {"--no-decay", "norm,bias"}));
 }
 
+TEST(NoDecay, KnowsBatchNormsParameters) {
+  const auto model = make_model("resnet20", {.channels = 3, .height = 32, .width = 32});
+  int norms = 0, biases = 0;
+  for (const nn::Parameter* parameter : nn::register_model(*model).parameters) {
+    norms += parameter->kind == nn::ParameterKind::norm ? 1 : 0;
+    biases += parameter->kind == nn::ParameterKind::bias ? 1 : 0;
+  }
+  EXPECT_EQ(norms, 2 * 21);  // 19 convolutions and two shortcuts
+  EXPECT_EQ(biases, 1);      // the last layer's
+}
+
 TEST(Optimizers, AreFoundByNameAndCheckTheRecipe) {
   EXPECT_EQ(find_optimizer(Recipe{}.optimizer).name, std::string("sgd"));
   TrainOptions options = plain_options(1);
