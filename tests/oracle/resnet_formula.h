@@ -40,8 +40,10 @@ inline std::vector<float> resnet_start(std::string_view name, const Shape& shape
       u *= std::sqrt(6 / static_cast<double>(shape[0] * shape[2] * shape[3]));
     } else if (name.starts_with("fc.")) {
       u /= std::sqrt(static_cast<double>(features));
+    } else if (name.ends_with("weight")) {
+      u = (1 + u / 4) / 4;
     } else {
-      u = name.ends_with("weight") ? 1 + u / 4 : u / 4;
+      u = ((j % 4 == 3 ? -3 : 3) + u / 4) / 4;
     }
     values.push_back(static_cast<float>(u));
   }

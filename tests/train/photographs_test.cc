@@ -131,9 +131,9 @@ TEST_F(Photographs, ABrokenFileEndsTheRunAndIsNamed) {
 }
 
 TEST_F(Photographs, StatesOfFormerVersionsHaveNoneOfThisAndAreRead) {
-  nlohmann::json json = to_json(Recipe{});
+  const nlohmann::json json = to_json(Recipe{});
   for (const char* field : {"normalize_by", "augment", "image_size", "exif"}) {
-    EXPECT_EQ(json.erase(field), 1U) << field;
+    EXPECT_FALSE(json.contains(field)) << field;
   }
   EXPECT_EQ(recipe_from_json(json, "it"), Recipe{});
   for (const auto& [field, value] : std::map<std::string, nlohmann::json>{
