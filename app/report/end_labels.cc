@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "app/report/html.h"
 #include "app/report/svg_frame.h"
@@ -14,6 +15,8 @@ namespace {
 // In the drawing's units, for the larger letters that a telephone gets (page_style.cc).
 constexpr double kLine = 13.8;
 constexpr double kCharacter = 7.4;
+constexpr double kCapital = 9.6;
+constexpr double kWide = 13;    // m, w and the like
 constexpr double kLeader = 14;  // from a line's end to its name
 constexpr std::size_t kMostCharacters = 22;
 
@@ -21,6 +24,17 @@ bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0x
 
 std::size_t characters_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
+}
+
+/// Enough for the text in the fonts that browsers have.
+double width_of(const std::string& text) {
+  double width = 0;
+  for (const char c : text) {
+    if (!begins_character(c)) continue;
+    const bool wide = std::string_view("mwMW@%").find(c) != std::string_view::npos;
+    width += wide ? kWide : c >= 'A' && c <= 'Z' ? kCapital : kCharacter;
+  }
+  return width;
 }
 
 /// Where character `index` of the text begins.
@@ -80,11 +94,11 @@ std::string shortened(const std::string& name, std::size_t characters) {
 }
 
 double room_for(const std::vector<EndLabel>& labels) {
-  std::size_t longest = 0;
+  double widest = 0;
   for (const EndLabel& label : labels) {
-    longest = std::max(longest, std::min(kMostCharacters, characters_of(label.name)));
+    widest = std::max(widest, width_of(shortened(label.name, kMostCharacters)));
   }
-  return kLeader + kCharacter * static_cast<double>(longest);
+  return kLeader + widest;
 }
 
 std::size_t draw_end_labels(std::string& svg, std::vector<EndLabel> labels, double right) {

@@ -253,6 +253,12 @@ TEST(EndLabels, KeepBeginAndEndOfALongName) {
   EXPECT_EQ(shortened("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 5), "\u00e4\u00f6\u2026\u00f6\u00fc");
 }
 
+TEST(EndLabels, HaveRoomForWideLetters) {
+  const auto room = [](const char* name) { return room_for({{.name = name}}); };
+  EXPECT_GT(room("MMMMmmmm"), 1.5 * room("iiiillll") - 10);
+  EXPECT_EQ(room("runs/first"), room("runs/other"));
+}
+
 /// The places of the names of lines, from the top down.
 std::vector<double> name_places(const std::string& html) {
   std::vector<double> places;
