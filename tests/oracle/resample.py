@@ -15,9 +15,9 @@ The image is noise, so that a tap too many or a weight beside its place shows:
     mix(v)                          v ^= v >> 16; v *= 0x7feb352d; v ^= v >> 15; v *= 0x846ca68b;
                                     v ^= v >> 16, on unsigned 32-bit integers ("lowbias32")
 
-Written with Pillow 11.3. Up to 11, Pillow goes along the rows first. Pillow 13 goes down the columns
-first where a picture is made wider and less high at once, which is then off by one level.
-Without Pillow the exit status is 77.
+Pillow up to 11 goes along the rows first, and so does Ringlet. Pillow 13 goes down the columns first where
+a picture is made wider and less high at once, which is then off by one level. So this resizes in two calls,
+rows first, which gives the pixels of Pillow 11 with any Pillow. Without Pillow the exit status is 77.
 """
 
 import pathlib
@@ -52,7 +52,8 @@ def mix(value):
 def resized(pixels, width, height, left, top, crop_width, crop_height, to_width, to_height):
     image = Image.frombytes("RGB", (width, height), pixels)
     image = image.crop((left, top, left + crop_width, top + crop_height))
-    return image.resize((to_width, to_height), Image.BILINEAR).tobytes()
+    rows = image.resize((to_width, crop_height), Image.BILINEAR)
+    return rows.resize((to_width, to_height), Image.BILINEAR).tobytes()
 
 
 def main():
