@@ -153,7 +153,7 @@ def main():
         print(f"| {name} | {value:.2f} {unit} |")
     if options.json:
         import torch
-        commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True)
         processor = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if "model name" in line), "")
         options.json.write_text(json.dumps({
             "date": datetime.date.today().isoformat(), "commit": commit.stdout.strip(), "processor": processor,
