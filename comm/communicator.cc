@@ -192,8 +192,15 @@ std::vector<std::string> Communicator::gather_text(Stream& stream, const std::st
 void Communicator::require_equal(Stream& stream, const Plan& plan) {
   const std::string difference = find_difference(gather_text(stream, to_text(plan), "plan"));
   if (!difference.empty()) {
-    throw MismatchError(difference + "; start every process with the same program, flags and data");
+    throw MismatchError(difference + where_ranks_are() +
+                        "; start every process with the same program, flags and data");
   }
+}
+
+/// " (ranks 0 and 1 are on a, ...)" in a world on several machines.
+std::string Communicator::where_ranks_are() const {
+  const std::string hosts = transport_.hosts();
+  return hosts.empty() ? "" : " (" + hosts + ")";
 }
 
 std::uint64_t Communicator::hash_of(Stream& stream, const ConstView& data) {
@@ -228,9 +235,9 @@ void Communicator::require_identical(Stream& stream, ConstView data, std::string
   std::vector<std::string> texts;
   for (const std::uint64_t hash : hashes_) texts.push_back(fmt::format("{:016x}", hash));
   throw MismatchError(fmt::format(
-      "the replicas' {} differ, by their hashes: {}; memory or a device is at fault, or "
+      "the replicas' {} differ, by their hashes: {}{}; memory or a device is at fault, or "
       "Ringlet: go on from the last saved state",
-      name, text_of_values(texts)));
+      name, text_of_values(texts), where_ranks_are()));
 }
 
 }  // namespace ringlet::comm

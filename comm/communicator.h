@@ -119,6 +119,7 @@ class Communicator {
   template <class Body>
   void host_collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
                        std::string_view name, Body body);
+  std::string where_ranks_are() const;
   std::uint64_t hash_of(Stream& stream, const ConstView& data);
 
   Transport& transport_;

@@ -30,6 +30,8 @@ class Group {
   int process_of(int rank) const { return rank / replicas_; }
   bool holds(int rank) const { return first_rank_ <= rank && rank < first_rank_ + replicas_; }
 
+  /// How many machines the processes are on.
+  virtual int machines() const { return 1; }
   /// The transport of a rank of this process. Ranks are numbered as in the world.
   virtual Transport& transport(int rank) = 0;
   /// As Transport::abort, for the whole world. Any thread. True for the first in this process.
@@ -39,8 +41,8 @@ class Group {
   /// is about a second value. Throws TimeoutError naming the key, or Aborted.
   virtual std::string agree(const std::string& key, const std::optional<std::string>& mine,
                             double timeout_seconds) = 0;
-  /// Memory of zeros that all processes map, at the beginning of a cache line. All call this, with
-  /// the same key, as for agree(). Throws CommError, Aborted.
+  /// Memory of zeros that all processes of this machine map, at the beginning of a cache line. All
+  /// call this, with the same key, as for agree(). Throws CommError, Aborted.
   virtual std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
                                       double timeout_seconds) = 0;
 

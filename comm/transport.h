@@ -137,6 +137,13 @@ class Transport {
   /// over a loopback; a transport that knows better overrides them.
   virtual CostModel typical_costs() const { return {30e-6, 1 / 1.5e9, 1 / 20e9}; }
 
+  /// What joins the ranks where that is more than one thing, or runs between machines, in words;
+  /// else empty.
+  virtual std::string path() const { return {}; }
+  /// Where the ranks are, for messages, in a world on several machines: "ranks 0 and 1 are on a,
+  /// ranks 2 and 3 are on b"; else empty.
+  virtual std::string hosts() const { return {}; }
+
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;
   /// What `rank` did last, or nothing where the transport cannot know.
@@ -153,6 +160,9 @@ class Transport {
   void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
  protected:
+  /// For a world whose machines are known later than its ranks. Before the first exchange.
+  void set_world(const World& world) { world_ = world; }
+
   /// `exchange` with the contract checked, traced and counted.
   virtual void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                            Combine combine) = 0;

@@ -99,7 +99,8 @@ struct Execution {
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
-  std::int64_t bucket_kb = -1;                             ///< KiB; negative: see bucket_sizes()
+  bool any_transport = false;         ///< nobody named one: between machines it may be another
+  std::int64_t bucket_kb = -1;        ///< KiB; negative: see bucket_sizes()
   std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: see bucket_sizes()
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;

@@ -10,6 +10,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/family_board.h"
 #include "app/cli/usage.h"
+#include "comm/processes/machine.h"
 #include "comm/processes/process_group.h"
 #include "train/failure.h"
 #include "train/sync/transport_choice.h"
@@ -49,6 +50,22 @@ std::filesystem::path file_of(const std::filesystem::path& file, const std::stri
       fmt::format("{}.p{}{}", file.stem().string(), process, file.extension().string()));
 }
 
+/// What must be equal in all processes before anything else is looked at. Where each machine may
+/// have a program of its own, it has to be the same one.
+comm::Plan agreed_by(const comm::ProcessPlace& place) {
+  comm::Plan plan{{"ringlet's version", train::kVersion}};
+  if (place.hub) plan.emplace_back("the build of the program", comm::build_id());
+  return plan;
+}
+
+void require_reachable(const comm::Group& group, const train::Execution& execution) {
+  if (group.machines() == 1 || execution.transport != train::TransportChoice::nccl) return;
+  throw UsageError(
+      fmt::format("GPUs on several machines are not supported, and these are on {}; start all "
+                  "processes on one, or train with --device cpu",
+                  group.machines()));
+}
+
 /// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
@@ -67,17 +84,18 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
   FamilyBoard* const board = FamilyBoard::inherited();
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(
-        place, comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
-                                         .timeout_seconds = execution.comm_timeout,
-                                         .agreed = {{"ringlet's version", train::kVersion}},
-                                         .transport = train::process_transport(execution.transport),
-                                         .warn = print_warning});
+    group.emplace(place,
+                  comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
+                                            .timeout_seconds = execution.comm_timeout,
+                                            .agreed = agreed_by(place),
+                                            .transport = train::process_transport(execution),
+                                            .warn = print_warning});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
   if (board != nullptr) board->note_all_came();
   try {
+    require_reachable(*group, execution);
     const int code = body(*group);
     group->leave();
     return code;

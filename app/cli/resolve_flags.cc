@@ -85,6 +85,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "auto";
   execution.transport = train::transport_named(flags.transport);
+  execution.any_transport = execution.transport == train::TransportChoice::automatic;
   execution.transport = checked([&] { return train::choose_transport(execution); });
   return options;
 }

@@ -23,9 +23,9 @@ constexpr std::string_view kPrefix = "RINGLET_";
 /// comm/processes/launch.h) and of the scripts.
 const std::set<std::string>& other_variables() {
   static const std::set<std::string> names{
-      "RINGLET_CONFIG",  "RINGLET_DATA",          "RINGLET_ISA",
-      "RINGLET_PROCESS", "RINGLET_PROCESS_COUNT", "RINGLET_RUN",
-      "RINGLET_JOBS",    "RINGLET_LOG_LINES",     "RINGLET_BOARD"};
+      "RINGLET_CONFIG",        "RINGLET_DATA",      "RINGLET_ISA",  "RINGLET_PROCESS",
+      "RINGLET_PROCESS_COUNT", "RINGLET_RUN",       "RINGLET_HUB",  "RINGLET_TOKEN",
+      "RINGLET_JOBS",          "RINGLET_LOG_LINES", "RINGLET_BOARD"};
   return names;
 }
 

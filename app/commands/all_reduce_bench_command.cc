@@ -250,6 +250,12 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     machine = machine_of(flags);
   }
   return run_as_process(place, block.options.execution, [&](comm::Group& group) {
+    if (group.machines() > 1) {
+      throw UsageError(fmt::format(
+          "bench all-reduce measures processes of one machine, and these are on {}; start it on "
+          "one",
+          group.machines()));
+    }
     const auto trace = tracer_of(flags);
     Outcome outcome;
     run_block(group, block, outcome, trace.get());

@@ -87,39 +87,92 @@ void require_place(const Launcher& launcher, const ProcessPlace& place) {
   }
 }
 
-[[noreturn]] void refuse_machines(const std::string& evidence) {
-  throw ContractError(fmt::format(
-      "processes on several machines are not supported ({}); start all of them on one", evidence));
-}
-
-void require_one_machine(const Environment& environment, const Launcher& launcher,
-                         const ProcessPlace& place) {
+/// What says that the processes are on several machines, in words; empty where nothing does.
+std::string several_machines(const Environment& environment, const Launcher& launcher,
+                             const ProcessPlace& place) {
   const std::optional<int> local_size = environment.number(launcher.local_size);
   if (local_size && *local_size < place.processes) {
-    refuse_machines(fmt::format("{} is {} but {} is {}", launcher.size, place.processes,
-                                launcher.local_size, *local_size));
-  }
-  if (local_size && *local_size > place.processes) {
-    throw ContractError(
-        fmt::format("{} is {} but {} is only {}; let one launcher set both, or unset the first",
-                    launcher.local_size, *local_size, launcher.size, place.processes));
-  }
-  const std::optional<int> local_rank = environment.number(launcher.local_rank);
-  if (local_rank && *local_rank != place.process) {
-    throw ContractError(
-        fmt::format("{} is {} but {} is {}; on one machine they are equal: let one launcher set "
-                    "both, or unset the first",
-                    launcher.local_rank, *local_rank, launcher.rank, place.process));
+    return fmt::format("{} is {} but {} is {}", launcher.size, place.processes, launcher.local_size,
+                       *local_size);
   }
   if (launcher.name == "Slurm") {
     const std::string name =
         environment.text("SLURM_STEP_NUM_NODES") ? "SLURM_STEP_NUM_NODES" : "SLURM_NNODES";
     const std::optional<int> nodes = environment.number(name);
-    if (nodes && *nodes > 1) refuse_machines(fmt::format("{} is {}", name, *nodes));
+    if (nodes && *nodes > 1) return fmt::format("{} is {}", name, *nodes);
+  }
+  return {};
+}
+
+void require_local_place(const Environment& environment, const Launcher& launcher,
+                         const ProcessPlace& place) {
+  const std::optional<int> local_size = environment.number(launcher.local_size);
+  const std::optional<int> local_rank = environment.number(launcher.local_rank);
+  if (local_size && *local_size > place.processes) {
+    throw ContractError(
+        fmt::format("{} is {} but {} is only {}; let one launcher set both, or unset the first",
+                    launcher.local_size, *local_size, launcher.size, place.processes));
+  }
+  if (local_size && local_rank && *local_rank >= *local_size) {
+    throw ContractError(fmt::format("{} is {} but {} is {}; it goes from 0 to {}",
+                                    launcher.local_rank, *local_rank, launcher.local_size,
+                                    *local_size, *local_size - 1));
+  }
+  if (!place.hub && local_rank && *local_rank != place.process) {
+    throw ContractError(
+        fmt::format("{} is {} but {} is {}; on one machine they are equal: let one launcher set "
+                    "both, or unset the first",
+                    launcher.local_rank, *local_rank, launcher.rank, place.process));
   }
 }
 
-std::string run_of(const Environment& environment, const Launcher& launcher) {
+TcpAddress hub_variable(const std::string& value) {
+  if (const std::optional<TcpAddress> address = parse_address(value)) return *address;
+  throw ContractError(
+      fmt::format("RINGLET_HUB is '{}', which is not HOST:PORT, the address of the machine that "
+                  "process 0 runs on and a port that is free there",
+                  value));
+}
+
+/// The address that launchers of PyTorch's kind give, or nothing where they give none.
+std::optional<TcpAddress> master_address(const Environment& environment) {
+  const std::optional<std::string> host = environment.text("MASTER_ADDR");
+  const std::optional<std::string> port = environment.text("MASTER_PORT");
+  if (!host || !port || host->empty()) return {};
+  const bool is_taken = environment.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  const std::optional<int> number = parse_port(*port);
+  if (!number || (is_taken && !parse_port(std::to_string(*number + 1)))) {
+    throw ContractError(fmt::format(
+        "MASTER_PORT is '{}', which is no port from 1 to {}, and the processes are on several "
+        "machines",
+        *port, is_taken ? "65534" : "65535"));
+  }
+  return TcpAddress{*host, *number + (is_taken ? 1 : 0)};
+}
+
+/// Where the processes meet over TCP; nothing where all are on one machine.
+std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher& launcher,
+                                 const ProcessPlace& place) {
+  if (launcher.name == "ringlet" || place.processes == 1) return {};
+  if (const auto hub = environment.text("RINGLET_HUB"); hub && !hub->empty()) {
+    return hub_variable(*hub);
+  }
+  const std::string evidence = several_machines(environment, launcher, place);
+  const bool says_local = environment.number(launcher.local_size).has_value();
+  const bool by_hand = launcher.name == "torchrun" && !says_local &&
+                       !is_loopback(environment.text("MASTER_ADDR").value_or("localhost"));
+  if (evidence.empty() && !by_hand) return {};
+  if (const auto address = master_address(environment)) return address;
+  if (by_hand) return {};  // what is missing is said of the run's name
+  throw ContractError(
+      fmt::format("processes on several machines need an address to meet at ({}); set "
+                  "RINGLET_HUB=HOST:PORT for all of them, with the machine of process 0 and a port "
+                  "that is free there",
+                  evidence));
+}
+
+std::string run_of(const Environment& environment, const Launcher& launcher,
+                   const ProcessPlace& place) {
   std::string run = launcher.name;
   for (const std::string& name : launcher.run_required) {
     const std::optional<std::string> value = environment.text(name);
@@ -131,6 +184,7 @@ std::string run_of(const Environment& environment, const Launcher& launcher) {
     run += fmt::format(" {}={}", name, *value);
   }
   for (const std::string& name : launcher.run_optional) {
+    if (place.hub && name == "PMI_PORT") continue;  // another one on each machine
     if (const auto value = environment.text(name)) run += fmt::format(" {}={}", name, *value);
   }
   return run;
@@ -153,15 +207,21 @@ std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& look
     place.process = required_number(environment, launcher.rank, launcher.size);
     place.processes = required_number(environment, launcher.size, launcher.rank);
     require_place(launcher, place);
-    require_one_machine(environment, launcher, place);
-    place.run = run_of(environment, launcher);
+    place.hub = hub_of(environment, launcher, place);
+    place.token = environment.text("RINGLET_TOKEN").value_or("");
+    require_local_place(environment, launcher, place);
+    const bool is_slurm = launcher.name == "Slurm";
+    place.local_process =
+        environment.number(is_slurm ? "SLURM_LOCALID" : launcher.local_rank).value_or(-1);
+    place.run = run_of(environment, launcher, place);
     return place;
   }
   return {};
 }
 
 int first_device(const ProcessPlace& place, int replicas, int visible) {
-  const int first = place.process * replicas;  // all processes are on this machine
+  const bool spread = place.hub && place.local_process >= 0;
+  const int first = (spread ? place.local_process : place.process) * replicas;
   return visible > 0 ? first % visible : first;
 }
 

@@ -7,22 +7,37 @@
 //                and the address by hand
 //   Open MPI     OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
 //   PMI          PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (MPICH, Intel MPI)
-//   Slurm        SLURM_PROCID, SLURM_NTASKS, SLURM_STEP_NUM_NODES or SLURM_NNODES
+//   Slurm        SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES or SLURM_NNODES
+//
+// Processes on one machine meet under the run's name. They meet over TCP where the launcher says
+// that it has spread them, where MASTER_ADDR is no loopback and nothing says that all are on one
+// machine, and wherever RINGLET_HUB is set. The address is
+//   RINGLET_HUB=HOST:PORT
+//   MASTER_ADDR and MASTER_PORT, or the next port where TORCHELASTIC_USE_AGENT_STORE is True:
+//     torchrun's agent listens on the first one itself
+// RINGLET_TOKEN, the same for all, keeps others out.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "comm/processes/tcp_address.h"
+
 namespace ringlet::comm {
 
 /// A launcher's "rank" is a process here: each may hold several replicas, which are our ranks.
 struct ProcessPlace {
   int process = 0;    ///< 0 <= process < processes
-  int processes = 1;  ///< all on this machine
+  int processes = 1;  ///< of the run, on all machines
   /// The same text in all processes of a run, another one in every other run of this user.
   std::string run;
   std::string launcher;  ///< its name, for messages
+  /// Where process 0 serves the others. Nothing: all are on this machine, and meet under the run's
+  /// name.
+  std::optional<TcpAddress> hub{};
+  std::string token{};     ///< what all must know to be let in over TCP; may be empty
+  int local_process = -1;  ///< number among those on its machine; negative: `process`
 };
 
 /// The value of an environment variable; nothing where it is not set.
@@ -33,7 +48,7 @@ std::optional<std::string> environment_variable(const std::string& name);
 
 /// The place that the environment gives, or nothing where no launcher has set one. Throws
 /// ContractError, naming the variable, for a value that is missing, no number, or contradicts
-/// another one, and for processes on several machines.
+/// another one, and for processes on several machines without an address to meet at.
 std::optional<ProcessPlace> place_from_environment(
     const EnvironmentLookup& lookup = environment_variable);
 

@@ -93,20 +93,20 @@ std::string ready_key(int process) { return fmt::format("connections of process 
 
 /// Each connects to those before it, says who it is, and announces it. Then all that it accepts is
 /// there already.
-MemoryMesh::MemoryMesh(Rendezvous& rendezvous, double timeout_seconds)
+MemoryMesh::MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, double timeout_seconds)
     : own_(rendezvous.place().process),
       links_(static_cast<std::size_t>(rendezvous.place().processes)) {
   std::tie(links_[static_cast<std::size_t>(own_)], to_itself_) = MessageSocket::make_pair();
-  if (processes() == 1) return;
+  if (here.size() == 1) return;
   const std::string name = new_name();
   const MessageSocket listener = MessageSocket::listen(name);
   rendezvous.set(name_key(own_), name);
-  for (int other = 0; other < own_; ++other) {
-    connect(other, rendezvous.get(name_key(other), timeout_seconds));
+  for (const int other : here) {
+    if (other < own_) connect(other, rendezvous.get(name_key(other), timeout_seconds));
   }
   rendezvous.set(ready_key(own_), "");
-  for (int other = own_ + 1; other < processes(); ++other) {
-    rendezvous.get(ready_key(other), timeout_seconds);
+  for (const int other : here) {
+    if (other > own_) rendezvous.get(ready_key(other), timeout_seconds);
   }
   accept(listener);
 }

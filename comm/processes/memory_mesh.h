@@ -1,4 +1,5 @@
-// MemoryMesh: each process's connections to all others, over which they hand each other memory.
+// MemoryMesh: each process's connections to all others of its machine, over which they hand each
+// other memory.
 //
 // A descriptor goes over a Unix-domain socket (SCM_RIGHTS). The kernel gives the receiver one of
 // its own for the same memory. So processes need not see each other in /proc: they may live in
@@ -37,11 +38,13 @@ struct HandedMemory {
 
 class MemoryMesh {
  public:
-  /// Collective over the processes of the run, once in it. Throws CommError, Aborted.
-  MemoryMesh(Rendezvous& rendezvous, double timeout_seconds);
+  /// Collective over the processes of this machine, which are `here`, once in a run. Throws
+  /// CommError, Aborted.
+  MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, double timeout_seconds);
 
-  int processes() const { return static_cast<int>(links_.size()); }
-  /// To one that has gone nothing is handed; the rendezvous tells of its death. Any thread. Throws
+  int processes() const { return static_cast<int>(links_.size()); }  ///< of the run
+  /// To one that has gone, or is on another machine, nothing is handed; the rendezvous tells of a
+  /// death. Any thread. Throws
   /// CommError.
   void hand_over(int process, const MemoryNote& note, int descriptor) const;
   /// The next that `process` has handed over; nothing where there is none. Any thread.

@@ -29,12 +29,27 @@ MessageHeader header_of(const Message& message) {
   return {message.kind, {}, message.number, static_cast<std::uint32_t>(message.key.size())};
 }
 
+std::string bytes_of(const Message& message) {
+  const MessageHeader header = header_of(message);
+  std::string bytes(sizeof header, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes.append(message.key).append(message.value);
+}
+
+std::string frame_of(const Message& message) {
+  const std::string bytes = bytes_of(message);
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::string frame(sizeof length, '\0');
+  std::memcpy(frame.data(), &length, sizeof length);
+  return frame + bytes;
+}
+
 std::optional<Message> parse_message(std::string_view bytes) {
   if (bytes.size() < sizeof(MessageHeader)) return {};
   // Read as a number: an unknown one must not become a Kind.
   std::uint8_t kind = 0;
   std::memcpy(&kind, bytes.data(), sizeof kind);
-  if (kind > static_cast<std::uint8_t>(Message::Kind::farewell)) return {};
+  if (kind > static_cast<std::uint8_t>(Message::Kind::beat)) return {};
   MessageHeader header{};
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes.remove_prefix(sizeof header);

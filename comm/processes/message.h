@@ -2,7 +2,11 @@
 //
 //   kind u8, 3 bytes of nothing, number i32, length of the key u32 | key | value
 //
-// Both ends run the same program on the same machine, so numbers are the machine's own.
+// A stream of bytes (TCP) does not keep messages whole. There each is a frame: its length in bytes,
+// u32, and then the above.
+//
+// Both ends run the same program, so numbers are the machine's own. Between machines of another
+// order of bytes the first frame has a length that no message has, and the connection ends.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +32,7 @@ struct Message {
     abort,
     goodbye,
     farewell,
+    beat,  ///< nothing but a sign of life, over TCP
   };
   Kind kind = Kind::hello;
   std::int32_t number = 0;
@@ -50,8 +55,13 @@ Message abort_message(const RootCause& cause, int process);
 /// The header of `message`.
 MessageHeader header_of(const Message& message);
 
-/// Parses one packet. Nothing for bytes that are no message: too short, of an unknown kind, or with
-/// a key that is longer than the packet.
+/// Header, key and value, one after the other.
+std::string bytes_of(const Message& message);
+/// The same as a frame.
+std::string frame_of(const Message& message);
+
+/// Parses one packet, or a frame behind its length. Nothing for bytes that are no message: too
+/// short, of an unknown kind, or with a key that is longer than the packet.
 std::optional<Message> parse_message(std::string_view bytes);
 
 }  // namespace ringlet::comm

@@ -1,6 +1,7 @@
 #include "comm/processes/message_socket.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "comm/errors.h"
+#include "comm/processes/tcp_socket.h"
 
 namespace ringlet::comm {
 
@@ -58,11 +60,15 @@ MessageSocket::~MessageSocket() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-MessageSocket::MessageSocket(MessageSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+MessageSocket::MessageSocket(MessageSocket&& other) noexcept { *this = std::move(other); }
 
 MessageSocket& MessageSocket::operator=(MessageSocket&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(wire_, other.wire_);
+  std::swap(begun_, other.begun_);
+  std::swap(frames_, other.frames_);
+  std::swap(packet_, other.packet_);
+  std::swap(broken_, other.broken_);
   return *this;
 }
 
@@ -92,26 +98,69 @@ MessageSocket MessageSocket::connect(const std::string& name) {
   return socket;
 }
 
-std::pair<MessageSocket, MessageSocket> MessageSocket::make_pair() {
+MessageSocket MessageSocket::listen(const TcpAddress& address) {
+  return MessageSocket(listen_tcp(address), Wire::stream);
+}
+
+MessageSocket MessageSocket::connect(const TcpAddress& address, std::chrono::milliseconds patience,
+                                     std::string& failure) {
+  return MessageSocket(connect_tcp(address, patience, failure), Wire::stream);
+}
+
+std::pair<MessageSocket, MessageSocket> MessageSocket::make_pair(Wire wire) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    throw_socket_error("socketpair");
-  return {MessageSocket(ends[0]), MessageSocket(ends[1])};
+  const int type = wire == Wire::packets ? SOCK_SEQPACKET : SOCK_STREAM;
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) throw_socket_error("socketpair");
+  return {MessageSocket(ends[0], wire), MessageSocket(ends[1], wire)};
 }
 
 MessageSocket MessageSocket::accept() const {
-  MessageSocket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
+  MessageSocket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC), wire_);
   if (!socket.open()) {
-    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) throw_socket_error("accept");
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      throw_socket_error("accept");
+    }
+    return {};  // whoever came has gone
+  }
+  if (is_stream()) {
+    send_at_once(socket.descriptor_);
+  } else if (peer_of(socket.descriptor_).uid != ::getuid()) {
     return {};
   }
-  if (peer_of(socket.descriptor_).uid != ::getuid()) return {};
   return socket;
 }
 
-pid_t MessageSocket::peer_process() const { return peer_of(descriptor_).pid; }
+pid_t MessageSocket::peer_process() const { return is_stream() ? 0 : peer_of(descriptor_).pid; }
 
-MessageSocket::Sent MessageSocket::send(const Message& message) const {
+TcpAddress MessageSocket::own_address() const {
+  if (!is_stream()) return {"127.0.0.1", 0};
+  return own_address_of(descriptor_);
+}
+
+MessageSocket::Sent MessageSocket::send(const Message& message) {
+  return is_stream() ? send_frame(message) : send_packet(message);
+}
+
+/// A frame is made anew where the socket has taken a part of it only: that is seldom.
+MessageSocket::Sent MessageSocket::send_frame(const Message& message) {
+  const std::string frame = frame_of(message);
+  while (begun_ < frame.size()) {
+    const ssize_t sent = ::send(descriptor_, frame.data() + begun_, frame.size() - begun_,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      begun_ += static_cast<std::size_t>(sent);
+    } else if (errno == EAGAIN || errno == ENOBUFS) {
+      return Sent::nothing_yet;
+    } else if (errno != EINTR) {
+      begun_ = 0;
+      return Sent::never;
+    }
+  }
+  begun_ = 0;
+  return Sent::all;
+}
+
+MessageSocket::Sent MessageSocket::send_packet(const Message& message) const {
   MessageHeader header = header_of(message);
   std::array<iovec, 3> parts{{{&header, sizeof header},
                               {const_cast<char*>(message.key.data()), message.key.size()},
@@ -127,17 +176,41 @@ MessageSocket::Sent MessageSocket::send(const Message& message) const {
   return errno == EAGAIN || errno == ENOBUFS ? Sent::nothing_yet : Sent::never;
 }
 
-std::optional<Message> MessageSocket::receive() const {
+bool MessageSocket::fill() {
   std::string bytes(sizeof(MessageHeader) + Message::kLongest, '\0');
   ssize_t got = 0;
   do {
-    got = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
+    got = ::recv(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     // Who closes a socket with unread messages in it resets the connection. The kernel tells of
     // that once, before it gives what came from there, which may be the reason.
   } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
-  return parse_message({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+  if (got < 0 && errno == EAGAIN) return true;
+  if (got <= 0) return false;
+  bytes.resize(static_cast<std::size_t>(got));
+  if (is_stream()) {
+    frames_.add(bytes);
+  } else {
+    packet_ = parse_message(bytes);
+    broken_ = !packet_;
+  }
+  return true;
+}
+
+std::optional<Message> MessageSocket::next() {
+  return is_stream() ? frames_.next() : std::exchange(packet_, std::nullopt);
+}
+
+std::optional<Message> MessageSocket::receive() {
+  while (true) {
+    if (auto message = next()) return message;
+    pollfd waiting{descriptor_, POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    if (is_broken() || !fill()) return {};
+  }
 }
 
 void MessageSocket::shut_down() const noexcept { ::shutdown(descriptor_, SHUT_RDWR); }
+
+void MessageSocket::finish() const noexcept { ::shutdown(descriptor_, SHUT_WR); }
 
 }  // namespace ringlet::comm

@@ -15,13 +15,14 @@ void Outbox::push(Message message) {
     throw CommError(fmt::format("a message of {} bytes between the processes is longer than {}",
                                 bytes, Message::kLongest));
   }
-  if (message.kind == Message::Kind::abort) waiting_.clear();
+  if (message.kind == Message::Kind::abort) waiting_.resize(first_has_begun_ ? 1 : 0);
   waiting_.push_back(std::move(message));
 }
 
-void Outbox::send_to(const MessageSocket& socket) {
+void Outbox::send_to(MessageSocket& socket) {
   while (!waiting_.empty()) {
     const MessageSocket::Sent sent = socket.send(waiting_.front());
+    first_has_begun_ = socket.in_message();
     if (sent == MessageSocket::Sent::never) return waiting_.clear();
     if (sent == MessageSocket::Sent::nothing_yet) return;
     waiting_.pop_front();

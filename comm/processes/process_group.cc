@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/report/rank_text.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "comm/transport/sealed_memory.h"
 #include "comm/transport/shm/shm_transport.h"
@@ -41,21 +42,23 @@ SealedMemory make_shared_memory(std::int64_t bytes) {
   }
 }
 
-SealedMemory map_shared_memory(const std::optional<HandedMemory>& handed, std::int64_t bytes) {
+SealedMemory map_shared_memory(const std::optional<HandedMemory>& handed, std::int64_t bytes,
+                               int from) {
   try {
     if (!handed) throw std::runtime_error("it has not come");
     return SealedMemory::map(handed->file, bytes, SealedMemory::Pages::touched);
   } catch (const std::exception& error) {
     throw CommError(
-        fmt::format("the memory that process 0 shares cannot be used: {}; start all processes with "
-                    "the same program, or use --replicas in one process",
-                    error.what()));
+        fmt::format("the memory that process {} shares cannot be used: {}; start all processes "
+                    "with the same program, or use --replicas in one process",
+                    from, error.what()));
   }
 }
 
 }  // namespace
 
 const char* name_of(ProcessTransport transport) {
+  if (transport == ProcessTransport::automatic) return "auto";
   return transport == ProcessTransport::shm ? "shm" : "gloo";
 }
 
@@ -70,12 +73,14 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
   joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
   joining.status = [this] { return status_of_ranks(); };
   joining.remind = options.warn;
+  joining.machine = options.machine;
+  joining.host = options.host;
+  joining.beat = options.beat;
   rendezvous_ = std::make_unique<Rendezvous>(place, joining);
   remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas());
   try {
-    transports_ = options.transport == ProcessTransport::shm
-                      ? connect_shm(*this, options.timeout_seconds)
-                      : connect_gloo(*this, options.timeout_seconds);
+    find_place(options.transport);
+    transports_ = connect(options.transport, options.timeout_seconds);
   } catch (...) {
     abort(first_rank(), message_of_current_exception());
     throw_failure();
@@ -83,6 +88,79 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
 }
 
 ProcessGroup::~ProcessGroup() { rendezvous_.reset(); }
+
+const Site& ProcessGroup::site() const {
+  return rendezvous_->sites()[static_cast<std::size_t>(process())];
+}
+
+const std::string& ProcessGroup::address() const { return site().address; }
+
+int ProcessGroup::machines() const {
+  const std::vector<Site>& sites = rendezvous_->sites();
+  const auto last = std::max_element(sites.begin(), sites.end(), [](const Site& a, const Site& b) {
+    return a.machine < b.machine;
+  });
+  return last->machine + 1;
+}
+
+bool ProcessGroup::on_this_machine(int rank) const {
+  return rendezvous_->sites()[static_cast<std::size_t>(process_of(rank))].machine == site().machine;
+}
+
+std::vector<int> ProcessGroup::processes_here() const {
+  std::vector<int> here;
+  for (int other = 0; other < processes(); ++other) {
+    if (on_this_machine(other * replicas())) here.push_back(other);
+  }
+  return here;
+}
+
+std::string ProcessGroup::hosts() const {
+  std::string text;
+  for (int machine = 0; machine < machines() && machines() > 1; ++machine) {
+    std::vector<int> ranks;
+    std::string host;
+    for (int rank = 0; rank < size(); ++rank) {
+      const Site& other = rendezvous_->sites()[static_cast<std::size_t>(process_of(rank))];
+      if (other.machine != machine) continue;
+      ranks.push_back(rank);
+      host = other.host;
+    }
+    text += fmt::format("{}{} {} on {}", text.empty() ? "" : ", ", text_of(ranks),
+                        ranks.size() == 1 ? "is" : "are", host);
+  }
+  return text;
+}
+
+/// Tells the ranks which machine they are on. Throws where `transport` does not reach the others.
+void ProcessGroup::find_place(ProcessTransport transport) {
+  const std::vector<int> here = processes_here();
+  const auto before = std::find(here.begin(), here.end(), process()) - here.begin();
+  local_.set_machine(site().machine, machines(), static_cast<int>(before) * replicas(),
+                     static_cast<int>(here.size()) * replicas());
+  if (machines() == 1 || transport != ProcessTransport::shm) return;
+  throw CommError(
+      fmt::format("--transport shm joins processes of one machine, and {}; use --transport gloo or "
+                  "auto",
+                  hosts()));
+}
+
+std::vector<std::unique_ptr<Transport>> ProcessGroup::connect(ProcessTransport transport,
+                                                              double timeout_seconds) {
+  if (machines() == 1 && transport != ProcessTransport::gloo) {
+    return connect_shm(*this, timeout_seconds);
+  }
+  if (machines() > 1 && !has_gloo()) {
+    throw CommError(
+        fmt::format("this build has no Gloo, which joins processes on several machines ({}); "
+                    "install libgloo-dev (sudo apt-get install libgloo-dev) and build anew on all",
+                    hosts()));
+  }
+  std::vector<std::unique_ptr<Transport>> on_machine;
+  const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
+  if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);
+  return connect_gloo(*this, timeout_seconds, std::move(on_machine));
+}
 
 Transport& ProcessGroup::transport(int rank) {
   require(holds(rank), "ProcessGroup::transport", "the rank is in another process");
@@ -107,19 +185,23 @@ std::string ProcessGroup::agree(const std::string& key, const std::optional<std:
 
 std::shared_ptr<void> ProcessGroup::share(const std::string& key, std::int64_t bytes,
                                           double timeout_seconds) {
-  if (!mesh_) mesh_ = std::make_unique<MemoryMesh>(*rendezvous_, timeout_seconds);
-  if (process() == 0) {
+  const std::vector<int> here = processes_here();
+  const int first = here.front();
+  const std::string ready =
+      machines() == 1 ? key : fmt::format("{} of machine {}", key, site().machine);
+  if (!mesh_) mesh_ = std::make_unique<MemoryMesh>(*rendezvous_, here, timeout_seconds);
+  if (process() == first) {
     const auto made = std::make_shared<SealedMemory>(make_shared_memory(bytes));
-    for (int other = 1; other < processes(); ++other) {
-      mesh_->hand_over(other, {.bytes = bytes}, made->descriptor());
+    for (const int other : here) {
+      if (other != first) mesh_->hand_over(other, {.bytes = bytes}, made->descriptor());
     }
-    agree(key, "handed over", timeout_seconds);
+    agree(ready, "handed over", timeout_seconds);
     return {made, made->data()};
   }
-  agree(key, std::nullopt, timeout_seconds);
-  const std::optional<HandedMemory> handed = mesh_->take(0);
+  agree(ready, std::nullopt, timeout_seconds);
+  const std::optional<HandedMemory> handed = mesh_->take(first);
   if (!handed && await_explanation()) throw Aborted(*root_cause());
-  const auto mapped = std::make_shared<SealedMemory>(map_shared_memory(handed, bytes));
+  const auto mapped = std::make_shared<SealedMemory>(map_shared_memory(handed, bytes, first));
   return {mapped, mapped->data()};
 }
 
@@ -131,7 +213,7 @@ int ProcessGroup::processors(double timeout_seconds) {
   };
   rendezvous_->set(key(process()), mine.str());
   std::set<int> all;
-  for (int other = 0; other < processes(); ++other) {
+  for (const int other : processes_here()) {
     std::istringstream theirs(rendezvous_->get(key(other), timeout_seconds));
     for (int processor = 0; theirs >> processor;) all.insert(processor);
   }

@@ -1,9 +1,11 @@
-// ProcessGroup: this process's ranks in a world of several processes of one machine.
+// ProcessGroup: this process's ranks in a world of several processes, on one machine or on several.
 //
 // Each process makes one. It joins the others (rendezvous.h), then gives each of its ranks a
-// transport that reaches the whole world: through memory that the processes share
-// (shm_transport.h), or within the process through a LocalGroup and to other processes through Gloo
-// (gloo_transport.h).
+// transport that reaches the whole world:
+//   on one machine         through memory that the processes share (shm_transport.h), or within the
+//                          process through a LocalGroup and to other processes through Gloo
+//                          (gloo_transport.h)
+//   on several machines    to other machines through Gloo, on a machine through shared memory
 //
 // Failures go both ways: what one rank reports with abort(), and the death of any process, ends the
 // exchanges of every rank of every process with Aborted, within milliseconds.
@@ -29,9 +31,13 @@
 namespace ringlet::comm {
 
 /// What joins the ranks of several processes.
-enum class ProcessTransport : std::uint8_t { shm, gloo };
+enum class ProcessTransport : std::uint8_t {
+  shm,        ///< on one machine only
+  gloo,       ///< between machines; with several processes on one machine alone, between these
+  automatic,  ///< shm on one machine, gloo between several
+};
 
-const char* name_of(ProcessTransport transport);  ///< "shm", "gloo"
+const char* name_of(ProcessTransport transport);  ///< "shm", "gloo", "auto"
 
 struct ProcessGroupOptions {
   int replicas = 1;  ///< ranks of this process; the same number in all processes
@@ -40,6 +46,9 @@ struct ProcessGroupOptions {
   ProcessTransport transport = ProcessTransport::shm;
   /// Takes what the user should know of a run that goes on; in one process.
   std::function<void(const std::string& message)> warn = [](const std::string&) {};
+  std::string machine = this_machine();        ///< which one this process is on
+  std::string host = host_name();              ///< its name, for messages
+  Pulse::Clock::duration beat = Pulse::kBeat;  ///< between machines; the same in all processes
 };
 
 class ProcessGroup final : public Group {
@@ -52,6 +61,16 @@ class ProcessGroup final : public Group {
   Transport& transport(int rank) override;
   /// The group of this process's ranks, on which their transports stand.
   LocalGroup& local() { return local_; }
+  int machines() const override;
+  /// Whether a rank is on this process's machine.
+  bool on_this_machine(int rank) const;
+  /// The processes of this machine, this one too, in their order.
+  std::vector<int> processes_here() const;
+  /// The address at which other machines reach this one, in numbers.
+  const std::string& address() const;
+  /// Transport::hosts()
+  std::string hosts() const;
+
   /// The control plane: small values for all processes.
   Rendezvous& rendezvous() { return *rendezvous_; }
   std::string agree(const std::string& key, const std::optional<std::string>& mine,
@@ -60,8 +79,9 @@ class ProcessGroup final : public Group {
                               double timeout_seconds) override;
   /// What the processes hand each other memory over. It is there once they have shared some.
   const MemoryMesh& mesh() const { return *mesh_; }
-  /// How many processors the processes may use together, as of now. Launchers bind either each to
-  /// its own ones or all to the same. Collective over the processes. Throws CommError, Aborted.
+  /// How many processors the processes of this machine may use together, as of now. Launchers bind
+  /// either each to its own ones or all to the same. Collective over the processes. Throws
+  /// CommError, Aborted.
   int processors(double timeout_seconds);
 
   bool abort(int rank, const std::string& message) noexcept override;
@@ -84,6 +104,10 @@ class ProcessGroup final : public Group {
   void leave() { rendezvous_->leave(); }
 
  private:
+  const Site& site() const;
+  void find_place(ProcessTransport transport);
+  std::vector<std::unique_ptr<Transport>> connect(ProcessTransport transport,
+                                                  double timeout_seconds);
   std::string status_of_ranks();
   void stop_ranks(const RootCause& cause) noexcept;
   void wake_all() noexcept;

@@ -23,6 +23,14 @@ struct Entry {
 };
 static_assert(std::is_trivially_copyable_v<Entry>);
 
+/// Adds `by` to all times that are set.
+void move_clock(Entry& entry, std::int64_t by) {
+  for (std::int64_t* time : {&entry.latest.entered_ns, &entry.latest.left_ns,
+                             &entry.exchange.entered_ns, &entry.seen_ns, &entry.since_ns}) {
+    if (*time != 0) *time += by;
+  }
+}
+
 }  // namespace
 
 std::string encode(const std::vector<RankStatus>& status) {
@@ -53,20 +61,26 @@ std::optional<RankStatus> RemoteStatus::of(int rank) {
 
 void RemoteStatus::refresh() {
   of_rank_.clear();
-  for (const std::string& answer : rendezvous_.ask_status(kAnswerSeconds)) {
-    std::vector<std::optional<RankStatus>> ranks = decode(answer);
+  const std::vector<std::string> answers = rendezvous_.ask_status(kAnswerSeconds);
+  const std::vector<Site>& sites = rendezvous_.sites();
+  const int machine = sites[static_cast<std::size_t>(rendezvous_.place().process)].machine;
+  for (std::size_t process = 0; process < answers.size(); ++process) {
+    const bool elsewhere = sites[process].machine != machine;
+    std::vector<std::optional<RankStatus>> ranks = decode(answers[process], elsewhere);
     ranks.resize(static_cast<std::size_t>(replicas_));  // of no answer: nothing
     of_rank_.insert(of_rank_.end(), ranks.begin(), ranks.end());
   }
   asked_ = std::chrono::steady_clock::now();
 }
 
-std::vector<std::optional<RankStatus>> RemoteStatus::decode(const std::string& answer) {
+std::vector<std::optional<RankStatus>> RemoteStatus::decode(const std::string& answer,
+                                                            bool from_elsewhere) {
   std::vector<std::optional<RankStatus>> ranks;
   for (std::size_t at = 0; at + sizeof(Entry) <= answer.size();) {
     Entry entry;
     std::memcpy(&entry, answer.data() + at, sizeof entry);
     at += sizeof entry;
+    if (from_elsewhere) move_clock(entry, now_ns() - entry.seen_ns);
     RankStatus& rank = ranks.emplace_back().emplace();
     if (entry.has_latest) rank.latest = entry.latest;
     if (entry.has_exchange) rank.exchange = entry.exchange;

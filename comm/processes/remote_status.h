@@ -15,7 +15,8 @@
 namespace ringlet::comm {
 
 /// A process's answer: the status of its ranks, in the order of ranks. Both ends run the same
-/// program on the same machine, whose steady clock all processes share.
+/// program. On one machine they share its steady clock; times from another machine are moved to
+/// this one's, as if the answer had taken no time.
 std::string encode(const std::vector<RankStatus>& status);
 
 class RemoteStatus {
@@ -28,7 +29,7 @@ class RemoteStatus {
 
  private:
   void refresh();
-  std::vector<std::optional<RankStatus>> decode(const std::string& answer);
+  std::vector<std::optional<RankStatus>> decode(const std::string& answer, bool from_elsewhere);
 
   Rendezvous& rendezvous_;
   int replicas_;  // of each process

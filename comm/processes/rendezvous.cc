@@ -36,12 +36,10 @@ std::string socket_name(const std::string& run) {
 }  // namespace
 
 Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& options)
-    : place_(place), options_(options), name_(socket_name(place.run)) {
-  hub_.connect(place_.process == 0 ? serve() : find_hub(name_));
-  hub_.send({.kind = Message::Kind::hello,
-             .number = place_.process,
-             .key = std::to_string(options_.replicas),
-             .value = to_text(options_.agreed)});
+    : place_(place), options_(options), name_(socket_name(place.run)), hub_(options.beat) {
+  hub_.connect(place_.process == 0 ? serve() : find_hub());
+  if (own_address_.empty()) own_address_ = hub_.own_address().host;
+  hub_.send(to_message(hello()));
   thread_ = std::thread([this] { listen_to_hub(); });
   try {
     join();
@@ -51,9 +49,39 @@ Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& optio
   }
 }
 
+Hello Rendezvous::hello() const {
+  return {.process = place_.process,
+          .replicas = options_.replicas,
+          .pid = ::getpid(),
+          .machine = options_.machine,
+          .host = options_.host,
+          .address = own_address_,
+          .run = place_.run,
+          .token = place_.token,
+          .agreed = options_.agreed};
+}
+
 /// Starts the server. Returns this process's own connection to it.
 MessageSocket Rendezvous::serve() {
   auto [own, servers] = MessageSocket::make_pair();
+  MessageSocket listener = listen();
+  server_ = std::make_unique<RendezvousServer>(
+      std::move(servers), std::move(listener),
+      HubOptions{.processes = place_.processes,
+                 .patience = nanoseconds_of(options_.timeout_seconds),
+                 .beat = options_.beat,
+                 .run = place_.run,
+                 .token = place_.token,
+                 .address = place_.hub ? text_of(*place_.hub) : ""});
+  return std::move(own);
+}
+
+MessageSocket Rendezvous::listen() {
+  if (place_.hub) {
+    MessageSocket listener = MessageSocket::listen(*place_.hub);
+    own_address_ = listener.own_address().host;
+    return listener;
+  }
   MessageSocket listener = MessageSocket::listen(name_);
   if (!listener.open()) {
     throw CommError(
@@ -61,10 +89,7 @@ MessageSocket Rendezvous::serve() {
                     "give each process a RANK of its own, and each run a MASTER_PORT",
                     place_.run));
   }
-  server_ =
-      std::make_unique<RendezvousServer>(std::move(servers), std::move(listener), place_.processes,
-                                         nanoseconds_of(options_.timeout_seconds));
-  return std::move(own);
+  return listener;
 }
 
 void Rendezvous::part() {
@@ -82,19 +107,30 @@ Rendezvous::~Rendezvous() {
   if (last_words_.open()) std::this_thread::sleep_for(nanoseconds_of(kLastWordsSeconds));
 }
 
-MessageSocket Rendezvous::find_hub(const std::string& name) {
+MessageSocket Rendezvous::find_hub() {
   const Clock::time_point deadline = Clock::now() + nanoseconds_of(options_.timeout_seconds);
+  std::string failure;
   while (true) {
-    if (MessageSocket socket = MessageSocket::connect(name); socket.open()) return socket;
+    if (MessageSocket socket = try_hub(failure); socket.open()) return socket;
     if (Clock::now() >= deadline) {
       throw TimeoutError(
-          fmt::format("process 0 never came (process {} waited {:g} s; {}); start it, "
+          fmt::format("process 0 never came (process {} waited {:g} s; {}{}); start it, "
                       "with the same run's variables as the others",
-                      place_.process, options_.timeout_seconds, place_.run));
+                      place_.process, options_.timeout_seconds, failure, place_.run));
     }
-    constexpr std::chrono::milliseconds kPause(5);
-    std::this_thread::sleep_for(kPause);
+    constexpr std::chrono::milliseconds kPause(5), kPauseOverTcp(50);
+    std::this_thread::sleep_for(place_.hub ? kPauseOverTcp : kPause);
   }
+}
+
+/// An empty socket where process 0 is not there yet; over TCP, with what to say of that.
+MessageSocket Rendezvous::try_hub(std::string& failure) const {
+  if (!place_.hub) return MessageSocket::connect(name_);
+  constexpr std::chrono::milliseconds kLongest(2000);  // a machine that is off does not even refuse
+  std::string why;
+  MessageSocket socket = MessageSocket::connect(*place_.hub, kLongest, why);
+  failure = fmt::format("{}: {}; ", text_of(*place_.hub), why);
+  return socket;
 }
 
 void Rendezvous::join() {
@@ -139,8 +175,17 @@ void Rendezvous::note_end_of_hub() {
   }
   // A process 0 that cannot even begin says why by itself, if it lives.
   if (joining) std::this_thread::sleep_for(nanoseconds_of(kFirstWordsSeconds));
-  const RootCause cause{0, obituary(0, hub_.hubs_process(), options_.replicas)};
-  note_abort(cause, claim_last_words());
+  note_abort({0, obituary_of_hub()}, claim_last_words());
+}
+
+std::string Rendezvous::obituary_of_hub() const {
+  Deceased hub{.process = 0, .pid = hub_.hubs_process(), .replicas = options_.replicas};
+  if (place_.hub) {
+    hub.host = sites_.empty() ? text_of(*place_.hub) : sites_.front().host;
+    hub.pid = sites_.empty() ? 0 : sites_.front().pid;
+  }
+  hub.silent_seconds = hub_.silent_seconds();
+  return obituary(hub);
 }
 
 void Rendezvous::handle(const Message& message) {
@@ -158,7 +203,10 @@ void Rendezvous::handle(const Message& message) {
     const std::lock_guard lock(mutex_);
     if (message.kind == Message::Kind::set) values_.emplace(message.key, message.value);
     if (message.kind == Message::Kind::goodbye) at_the_end_.insert(message.number);
-    if (message.kind == Message::Kind::welcome) welcome_ = true;
+    if (message.kind == Message::Kind::welcome) {
+      sites_ = sites_of(message.value);
+      welcome_ = true;
+    }
     if (message.kind == Message::Kind::farewell) farewell_ = true;
   }
   changed_.notify_all();

@@ -1,9 +1,11 @@
-// Rendezvous: the control plane of a run in several processes of one machine. Data goes elsewhere.
+// Rendezvous: the control plane of a run in several processes. Data goes elsewhere.
 //
-// Process 0 serves on a Unix-domain socket whose abstract name stands for the user and the run
-// (message_socket.h); all processes connect to it and keep the connection for the whole run:
+// Process 0 serves on a Unix-domain socket whose abstract name stands for the user and the run, or,
+// where the processes may be on several machines (ProcessPlace::hub), over TCP (message_socket.h).
+// All processes connect to it and keep the connection for the whole run:
 //
-//   hello       process, replicas, what all must agree on  ->   welcome, once all have come
+//   hello       process, replicas, machine, token,         ->   welcome with the table of all
+//               what all must agree on                          processes, once all have come
 //   set         key, value                                 ->   everybody has it
 //   ask_status                                             ->   everybody sets its ranks' status
 //   abort       rank, message                              ->   everybody stops; the first counts
@@ -16,7 +18,11 @@
 // The end of a connection without goodbye means that the process has died: the server aborts the
 // others in its name. If process 0 dies, every other one sees its own connection end and knows.
 // So a death is known within milliseconds, and nobody has to wait for a time-out. A connection that
-// has said no hello may be anybody's, and its end means nothing.
+// has said no hello may be anybody's, and its end means nothing. Over TCP silence means death as
+// well (pulse.h).
+//
+// TCP is for a network that is trusted: the token keeps strangers and other runs out, but it goes
+// over the wire as it is. Who brings another token is told so and no more.
 //
 // Several processes may report a cause at the same time. The server takes the first and says which
 // process shall tell the user: the one that had the failure, or process 0 for one that has died. So
@@ -36,8 +42,10 @@
 #include <vector>
 
 #include "comm/errors.h"
+#include "comm/processes/hello.h"
 #include "comm/processes/hub_line.h"
 #include "comm/processes/launch.h"
+#include "comm/processes/machine.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/plan_check.h"
 
@@ -56,6 +64,9 @@ struct RendezvousOptions {
   /// Called in leave(), in one process, every `remind_seconds` that others keep it waiting.
   std::function<void(const std::string& message)> remind = [](const std::string&) {};
   double remind_seconds = 60;
+  std::string machine = this_machine();        ///< which one this process is on
+  std::string host = host_name();              ///< its name, for messages
+  Pulse::Clock::duration beat = Pulse::kBeat;  ///< over TCP; the same in all processes
 };
 
 class Rendezvous {
@@ -68,6 +79,8 @@ class Rendezvous {
   Rendezvous& operator=(const Rendezvous&) = delete;
 
   const ProcessPlace& place() const { return place_; }
+  /// All processes, in their order.
+  const std::vector<Site>& sites() const { return sites_; }
 
   /// Gives all processes a value; the first under a key stays. Throws CommError if both are longer
   /// than Message::kLongest. Any thread.
@@ -90,7 +103,11 @@ class Rendezvous {
 
  private:
   MessageSocket serve();
-  MessageSocket find_hub(const std::string& name);
+  MessageSocket listen();
+  MessageSocket find_hub();
+  MessageSocket try_hub(std::string& failure) const;
+  Hello hello() const;
+  std::string obituary_of_hub() const;
   void join();
   void listen_to_hub() noexcept;
   void answer(const Message& message);
@@ -108,6 +125,8 @@ class Rendezvous {
   std::string name_;
   std::unique_ptr<RendezvousServer> server_;  // in process 0; ends with its connection to itself
   HubLine hub_;
+  std::string own_address_;
+  std::vector<Site> sites_;  // written before welcome_ is
 
   mutable std::mutex mutex_;  // guards the following
   std::condition_variable changed_;

@@ -17,37 +17,61 @@ namespace {
 
 constexpr int kHub = 0;  // the process that the server runs in, which speaks for it
 
-/// The first entry in which `mine` differs from `first`'s, in words; empty if none does.
-std::string difference(const std::string& first_text, int process, const std::string& text) {
-  const Plan first = plan_of(first_text), mine = plan_of(text);
-  for (std::size_t i = 0; i < std::min(first.size(), mine.size()); ++i) {
-    if (first[i] == mine[i]) continue;
+/// "process 1", over several machines "process 1 on b".
+std::string name_of_process(const Hello& hello, bool with_host) {
+  return fmt::format("process {}{}", hello.process, with_host ? " on " + hello.host : "");
+}
+
+/// The first entry in which `other` differs from process 0, in words; empty if none does.
+std::string difference(const Hello& first, const Hello& other, bool with_hosts) {
+  for (std::size_t i = 0; i < std::min(first.agreed.size(), other.agreed.size()); ++i) {
+    if (first.agreed[i] == other.agreed[i]) continue;
     return fmt::format(
-        "the processes do not agree on {}: process {} has {}, process {} has {}; "
-        "start all with the same flags",
-        first[i].first, kHub, first[i].second, process, mine[i].second);
+        "the processes do not agree on {}: {} has {}, {} has {}; start all with the same flags",
+        first.agreed[i].first, name_of_process(first, with_hosts), first.agreed[i].second,
+        name_of_process(other, with_hosts), other.agreed[i].second);
   }
   return "";
 }
 
-}  // namespace
-
-std::string obituary(int process, pid_t pid, int replicas) {
-  std::vector<int> ranks;
-  for (int i = 0; i < replicas; ++i) ranks.push_back(process * replicas + i);
-  return fmt::format("process {} (pid {}, {}) died; the system's log may say why (dmesg)", process,
-                     pid, text_of(ranks));
+/// Takes as long for any `theirs` of the same length, so that no stranger learns by the clock how
+/// much of it is right.
+bool is_token(const std::string& ours, const std::string& theirs) {
+  unsigned differs = ours.size() == theirs.size() ? 0 : 1;
+  for (std::size_t i = 0; i < theirs.size() && i < ours.size(); ++i) {
+    differs |= static_cast<unsigned>(ours[i] ^ theirs[i]);
+  }
+  return differs == 0;
 }
 
-RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener, int processes,
-                                   std::chrono::nanoseconds patience)
+}  // namespace
+
+std::string obituary(const Deceased& deceased) {
+  std::vector<int> ranks;
+  for (int i = 0; i < deceased.replicas; ++i) {
+    ranks.push_back(deceased.process * deceased.replicas + i);
+  }
+  const std::string pid = deceased.pid == 0 ? "" : fmt::format("pid {}, ", deceased.pid);
+  const std::string who =
+      fmt::format("process {}{} ({}{}", deceased.process,
+                  deceased.host.empty() ? "" : " on " + deceased.host, pid, text_of(ranks));
+  if (deceased.silent_seconds > 0) {
+    return fmt::format(
+        "{}) has not been heard of for {:g} s; it is stopped, or its machine or the link to it is "
+        "down",
+        who, deceased.silent_seconds);
+  }
+  if (deceased.host.empty()) return who + ") died; the system's log may say why (dmesg)";
+  return who + ") died; the system's log there may say why (dmesg)";
+}
+
+RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener,
+                                   const HubOptions& options)
     : listener_(std::move(listener)),
       spare_(MessageSocket::make_pair().first),
-      processes_(processes),
-      deadline_(Clock::now() + patience),
-      patience_(patience) {
-  const pid_t pid = own.peer_process();
-  guests_.push_back({.socket = std::move(own), .pid = pid, .is_own = true});
+      options_(options),
+      deadline_(Clock::now() + options.patience) {
+  guests_.push_back({.socket = std::move(own), .is_own = true});
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -70,8 +94,9 @@ void RendezvousServer::serve() noexcept {
 bool RendezvousServer::is_done() const {
   constexpr std::chrono::seconds kLastCall(1);
   if (!over_) return false;
-  const bool unread = std::any_of(guests_.begin(), guests_.end(),
-                                  [](const Guest& guest) { return !guest.outbox.empty(); });
+  const bool unread = std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
+    return !guest.outbox.empty() || (guest.socket.is_stream() && !guest.is_stranger());
+  });
   return !unread || Clock::now() - *over_ > kLastCall;
 }
 
@@ -81,7 +106,8 @@ void RendezvousServer::wait_for_events() {
     const int events = guest.outbox.empty() ? POLLIN : POLLIN | POLLOUT;
     waiting.push_back({guest.socket.descriptor(), static_cast<short>(events), 0});
   }
-  waiting.push_back({listener_.descriptor(), POLLIN, 0});  // poll leaves out one that is closed
+  // poll leaves out one that is closed
+  waiting.push_back({has_room() ? listener_.descriptor() : -1, POLLIN, 0});
   poll_all(waiting);
 
   const std::size_t known = guests_.size();
@@ -91,6 +117,7 @@ void RendezvousServer::wait_for_events() {
   }
   if (waiting[known].revents != 0) admit();
   drop_strays();
+  keep_up_pulses();
   end_if_all_have_left();
   if (joining_ && Clock::now() >= deadline_) give_up_on_missing();
   send_and_part();
@@ -100,18 +127,24 @@ void RendezvousServer::wait_for_events() {
 void RendezvousServer::poll_all(std::vector<pollfd>& waiting) const {
   using std::chrono::milliseconds;
   constexpr milliseconds kNow(0), kLook(200);
-  const auto left = joining_ ? std::chrono::ceil<milliseconds>(deadline_ - Clock::now()) : kLook;
-  const auto longest = std::clamp<milliseconds>(left, kNow, kLook).count();
-  ::poll(waiting.data(), waiting.size(), joining_ || over_ ? static_cast<int>(longest) : -1);
+  const auto pause = std::chrono::ceil<milliseconds>(Pulse(options_.beat).pause());
+  const milliseconds look = over_tcp() ? std::min(kLook, pause) : kLook;
+  const auto left = joining_ ? std::chrono::ceil<milliseconds>(deadline_ - Clock::now()) : look;
+  const auto longest = std::clamp<milliseconds>(left, kNow, look).count();
+  const bool looks = joining_ || over_ || over_tcp();
+  ::poll(waiting.data(), waiting.size(), looks ? static_cast<int>(longest) : -1);
 }
 
 /// Takes in who waits at the door. After an abort they are told of it and no more.
 void RendezvousServer::admit() {
   try {
-    for (MessageSocket socket = listener_.accept(); socket.open(); socket = listener_.accept()) {
-      const pid_t pid = socket.peer_process();
-      guests_.push_back({.socket = std::move(socket), .pid = pid, .came = Clock::now()});
-      if (!verdict_) continue;
+    while (has_room()) {
+      MessageSocket socket = listener_.accept();
+      if (!socket.open()) return;
+      if (over_tcp()) socket.set_longest(Frames::kLongestOfStranger);
+      guests_.push_back(
+          {.socket = std::move(socket), .came = Clock::now(), .pulse = Pulse(options_.beat)});
+      if (!verdict_ || over_tcp()) continue;
       guests_.back().outbox.push(*verdict_);
       send_and_part();
     }
@@ -121,59 +154,110 @@ void RendezvousServer::admit() {
   }
 }
 
+/// Whether one more stranger may come in. On one machine all are of this user.
+bool RendezvousServer::has_room() const {
+  constexpr auto kMostStrangers = 64;
+  return !over_tcp() || std::count_if(guests_.begin(), guests_.end(), [](const Guest& guest) {
+                          return guest.is_stranger();
+                        }) < kMostStrangers;
+}
+
 void RendezvousServer::read_from(Guest& guest) {
-  const std::optional<Message> message = guest.socket.receive();
-  const bool is_hello = message && message->kind == Message::Kind::hello;
-  const bool is_stranger = guest.process < 0;
-  if (!message || is_hello != is_stranger) {  // who speaks before its hello is none of ours
+  const bool goes_on = guest.socket.fill();
+  guest.pulse.hear(Clock::now());
+  while (guest.socket.open()) {
+    const std::optional<Message> message = guest.socket.next();
+    if (!message) break;
+    if (!guest.told_all) hear(guest, *message);
+  }
+  if (!guest.socket.open() || (goes_on && !guest.socket.is_broken())) return;
+  if (!guest.told_all) note_end(guest);
+  guest.socket = MessageSocket();
+}
+
+void RendezvousServer::hear(Guest& guest, const Message& message) {
+  const bool is_hello = message.kind == Message::Kind::hello;
+  const bool is_stranger = guest.process() < 0;
+  if (is_hello != is_stranger) {  // who speaks before its hello is none of ours
     note_end(guest);
     guest.socket = MessageSocket();
     return;
   }
-  switch (message->kind) {
+  switch (message.kind) {
     case Message::Kind::hello:
-      greet(guest, *message);
+      greet(guest, message);
       break;
     case Message::Kind::abort:
-      abort_all({message->number, message->value}, guest.process);
+      abort_all({message.number, message.value}, guest.process());
       break;
     case Message::Kind::goodbye:
       guest.has_left = true;
-      tell_everybody({.kind = Message::Kind::goodbye, .number = guest.process});
+      tell_everybody({.kind = Message::Kind::goodbye, .number = guest.process()});
       break;
     case Message::Kind::set:
     case Message::Kind::ask_status:
-      tell_everybody(*message);
+      tell_everybody(message);
       break;
     case Message::Kind::welcome:
     case Message::Kind::farewell:
       break;  // only the server says these
+    case Message::Kind::beat:
+      break;  // read_from() has noted it
   }
 }
 
-void RendezvousServer::greet(Guest& guest, const Message& hello) {
-  guest.process = hello.number;
-  constexpr int kMostReplicas = 4096;  // whatever the other side says
-  guest.replicas = std::clamp(std::atoi(hello.key.c_str()), 0, kMostReplicas);
-  guest.agreed = hello.value;
-  for (const Guest& other : guests_) {
-    if (&other != &guest && other.process >= 0) compare(other, guest);
+void RendezvousServer::greet(Guest& guest, const Message& message) {
+  Hello hello = hello_of(message);
+  if (is_refused(guest, hello)) return;
+  if (!guest.socket.is_stream()) hello.pid = guest.socket.peer_process();  // as seen from here
+  guest.socket.set_longest(sizeof(MessageHeader) + Message::kLongest);
+  guest.hello = std::move(hello);
+  if (verdict_) {
+    if (over_tcp()) guest.outbox.push(*verdict_);
+    return;
   }
-  if (!verdict_ && present() == processes_) welcome_all();
+  for (const Guest& other : guests_) {
+    if (&other != &guest && other.process() >= 0) compare(other, guest);
+  }
+  if (!verdict_ && present() == options_.processes) welcome_all();
+}
+
+/// Whether a comer is none of this run's. It is told so; nobody else hears of it.
+bool RendezvousServer::is_refused(Guest& guest, const Hello& hello) {
+  if (!guest.socket.is_stream()) return false;
+  std::string why;
+  if (!is_token(options_.token, hello.token)) {
+    why = fmt::format(
+        "{} has another RINGLET_TOKEN than process 0 at {}; give all processes of a run the same "
+        "one",
+        name_of_process(hello, true), options_.address);
+  } else if (hello.run != options_.run) {
+    why = fmt::format(
+        "{} is of another run ({}) than process 0 at {} ({}); give each run a port of its own",
+        name_of_process(hello, true), hello.run, options_.address, options_.run);
+  } else {
+    return false;
+  }
+  guest.outbox.push(abort_message({0, why}, hello.process));
+  guest.told_all = Clock::now();
+  return true;
 }
 
 void RendezvousServer::compare(const Guest& known, const Guest& comer) {
-  if (known.process == comer.process) {
+  if (known.process() == comer.process()) {
+    const auto pid_of = [this](const Guest& guest) {
+      return fmt::format("{}{}", guest.hello.pid, over_tcp() ? " on " + guest.hello.host : "");
+    };
     const std::string twice = fmt::format(
         "two processes say that they are process {} (pids {} and {}); each needs a "
         "RANK of its own",
-        comer.process, known.pid, comer.pid);
+        comer.process(), pid_of(known), pid_of(comer));
     return abort_all({0, twice}, kHub);
   }
-  const Guest& hub = known.process == kHub ? known : comer;
-  const Guest& other = known.process == kHub ? comer : known;
-  if (hub.process != kHub) return;  // the two are compared with process 0 instead
-  const std::string differs = difference(hub.agreed, other.process, other.agreed);
+  const Guest& hub = known.process() == kHub ? known : comer;
+  const Guest& other = known.process() == kHub ? comer : known;
+  if (hub.process() != kHub) return;  // the two are compared with process 0 instead
+  const std::string differs = difference(hub.hello, other.hello, over_tcp());
   if (!differs.empty()) abort_all({0, differs}, kHub);
 }
 
@@ -181,7 +265,42 @@ void RendezvousServer::welcome_all() {
   joining_ = false;
   listener_ = MessageSocket();
   drop_strays();
-  tell_everybody({.kind = Message::Kind::welcome});
+  tell_everybody({.kind = Message::Kind::welcome, .value = table_of(sites())});
+}
+
+/// Of all processes, once they are there.
+std::vector<Site> RendezvousServer::sites() const {
+  std::vector<const Hello*> hellos(static_cast<std::size_t>(options_.processes));
+  for (const Guest& guest : guests_) {
+    if (guest.process() < 0 || guest.process() >= options_.processes) continue;
+    hellos[static_cast<std::size_t>(guest.process())] = &guest.hello;
+  }
+  std::vector<Site> sites;
+  std::vector<std::string> machines;
+  for (const Hello* hello : hellos) {
+    if (hello == nullptr) throw CommError("a process has a number that the run has not");
+    const auto known = std::find(machines.begin(), machines.end(), hello->machine);
+    const auto machine = static_cast<int>(known - machines.begin());
+    if (known == machines.end()) machines.push_back(hello->machine);
+    sites.push_back({machine, hello->pid, hello->host, hello->address});
+  }
+  return sites;
+}
+
+/// Over TCP: says something where nothing was said for a while, and notes who is silent.
+void RendezvousServer::keep_up_pulses() {
+  if (!over_tcp()) return;
+  const Clock::time_point now = Clock::now();
+  for (Guest& guest : guests_) {
+    guest.pulse.look(now);
+    if (guest.process() <= kHub || guest.told_all || !guest.socket.open()) continue;
+    if (guest.pulse.is_dead()) {
+      note_end(guest, std::chrono::duration<double>(guest.pulse.silence()).count());
+      guest.socket = MessageSocket();
+    } else if (guest.pulse.is_due(now) && guest.outbox.empty()) {
+      guest.outbox.push({.kind = Message::Kind::beat});
+    }
+  }
 }
 
 /// Looked at whenever anything has happened: who has not said goodbye may have gone without it.
@@ -192,27 +311,36 @@ void RendezvousServer::end_if_all_have_left() {
   tell_everybody({.kind = Message::Kind::farewell});
 }
 
-void RendezvousServer::note_end(const Guest& guest) {
+void RendezvousServer::note_end(const Guest& guest, double silent_seconds) {
   if (guest.is_own) over_ = Clock::now();  // the others see their own connections end
-  if (guest.process <= kHub || guest.has_left || verdict_) return;
-  abort_all({guest.process * guest.replicas, obituary(guest.process, guest.pid, guest.replicas)},
+  if (guest.process() <= kHub || guest.has_left || verdict_) return;
+  const Hello& hello = guest.hello;
+  abort_all({hello.process * hello.replicas, obituary({.process = hello.process,
+                                                       .pid = hello.pid,
+                                                       .replicas = hello.replicas,
+                                                       .host = over_tcp() ? hello.host : "",
+                                                       .silent_seconds = silent_seconds})},
             kHub);
 }
 
 void RendezvousServer::give_up_on_missing() {
-  const double seconds = std::chrono::duration<double>(patience_).count();
-  abort_all({0, fmt::format("{} never came (waited {:g} s); start all {} processes of the run",
-                            missing(), seconds, processes_)},
+  const double seconds = std::chrono::duration<double>(options_.patience).count();
+  abort_all({0, fmt::format("{} never came (waited {:g} s{}); start all {} processes of the run",
+                            missing(), seconds, over_tcp() ? " at " + options_.address : "",
+                            options_.processes)},
             kHub);
 }
 
-/// Ends connections that have said no hello: of those that never do, and once all have come.
+/// Ends connections that have said no hello: of those that never do, and once all have come. Where
+/// others wait for their place, a moment has to do.
 void RendezvousServer::drop_strays() {
-  constexpr std::chrono::seconds kLongest(5);
+  constexpr std::chrono::milliseconds kUsual(5000), kMoment(200);
+  const auto longest = has_room() ? kUsual : kMoment;
   const Clock::time_point now = Clock::now();
   for (Guest& guest : guests_) {
-    const bool silent = guest.process < 0 && !guest.is_own;
-    if (silent && !verdict_ && (!joining_ || now - guest.came > kLongest)) {
+    const bool silent = guest.is_stranger() && !guest.told_all;
+    const bool waits_for_verdict = verdict_ && !(over_tcp() && now - guest.came > longest);
+    if (silent && !waits_for_verdict && (!joining_ || now - guest.came > longest)) {
       guest.socket = MessageSocket();
     }
   }
@@ -222,14 +350,26 @@ void RendezvousServer::drop_strays() {
 void RendezvousServer::send_and_part() {
   for (Guest& guest : guests_) {
     if (guest.socket.open()) guest.outbox.send_to(guest.socket);
-    if (verdict_ && !guest.is_own && guest.outbox.empty()) guest.socket = MessageSocket();
+    const bool knows = verdict_ && !(over_tcp() && guest.is_stranger());
+    const bool is_last = over_ && over_tcp();
+    if ((knows || guest.told_all || is_last) && !guest.is_own && guest.outbox.empty()) part(guest);
   }
   std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.open(); });
 }
 
+/// Who closes a TCP connection on which something has come that was not read resets it, and the
+/// other side may lose what was said last. So that side closes it first, or a moment passes.
+void RendezvousServer::part(Guest& guest) {
+  constexpr std::chrono::seconds kMoment(1);
+  const Clock::time_point now = Clock::now();
+  if (!guest.told_all) guest.told_all = now;
+  guest.socket.finish();
+  if (!guest.socket.is_stream() || now - *guest.told_all > kMoment) guest.socket = MessageSocket();
+}
+
 void RendezvousServer::tell_everybody(const Message& message) {
   for (Guest& guest : guests_) {
-    if (guest.process >= 0) guest.outbox.push(message);
+    if (guest.process() >= 0) guest.outbox.push(message);
   }
 }
 
@@ -237,14 +377,16 @@ void RendezvousServer::abort_all(const RootCause& cause, int speaker) {
   if (verdict_) return;
   verdict_ = abort_message(cause, speaker);
   joining_ = false;
-  for (Guest& guest : guests_) guest.outbox.push(*verdict_);
+  for (Guest& guest : guests_) {
+    if (!over_tcp() || !guest.is_stranger()) guest.outbox.push(*verdict_);
+  }
 }
 
 std::string RendezvousServer::missing() const {
   std::vector<int> absent;
-  for (int process = 0; process < processes_; ++process) {
+  for (int process = 0; process < options_.processes; ++process) {
     const bool here = std::any_of(guests_.begin(), guests_.end(),
-                                  [process](const Guest& g) { return g.process == process; });
+                                  [process](const Guest& g) { return g.process() == process; });
     if (!here) absent.push_back(process);
   }
   return text_of_processes(absent);
@@ -252,7 +394,7 @@ std::string RendezvousServer::missing() const {
 
 int RendezvousServer::present() const {
   return static_cast<int>(std::count_if(guests_.begin(), guests_.end(),
-                                        [](const Guest& guest) { return guest.process >= 0; }));
+                                        [](const Guest& guest) { return guest.process() >= 0; }));
 }
 
 }  // namespace ringlet::comm

@@ -4,6 +4,10 @@
 // The thread never waits for one process: what a socket does not take stays in that process's
 // outbox until it does. A connection that says no hello belongs to nobody. It is dropped after some
 // seconds, or as soon as everybody has come. What goes wrong in the thread is an abort of the run.
+//
+// Over TCP anybody on the network may connect. Until a hello with the run's token a connection may
+// send a few KiB, for some seconds, and only some dozens may be in that state at once; the others
+// wait in the kernel's queue. Nobody of them is told anything but that its token or run is another.
 #pragma once
 
 #include <poll.h>
@@ -17,20 +21,37 @@
 #include <vector>
 
 #include "comm/errors.h"
+#include "comm/processes/hello.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/outbox.h"
+#include "comm/processes/pulse.h"
 
 namespace ringlet::comm {
 
-/// "process 1 (pid 4711, ranks 2 and 3) died"
-std::string obituary(int process, pid_t pid, int replicas);
+/// A process that has gone, or is taken for gone.
+struct Deceased {
+  int process = 0;
+  pid_t pid = 0;
+  int replicas = 1;
+  std::string host{};         ///< of a run over several machines; else empty
+  double silent_seconds = 0;  ///< for which nothing was heard of it; 0: its connection has ended
+};
+
+/// "process 1 on b (pid 4711, ranks 2 and 3) died", and what to look for.
+std::string obituary(const Deceased& deceased);
+
+struct HubOptions {
+  int processes = 1;                    ///< in all
+  std::chrono::nanoseconds patience{};  ///< for those that have to come; then they are named
+  Pulse::Clock::duration beat = Pulse::kBeat;
+  std::string run{}, token{};  ///< what a comer over TCP has to bring
+  std::string address{};       ///< where it serves, for messages; empty for an abstract name
+};
 
 class RendezvousServer {
  public:
-  /// Serves process 0 on `own` and the others, `processes` in all, on `listener`; those that have
-  /// not come after `patience` are named to the rest as missing.
-  RendezvousServer(MessageSocket own, MessageSocket listener, int processes,
-                   std::chrono::nanoseconds patience);
+  /// Serves process 0 on `own` and the others on `listener`.
+  RendezvousServer(MessageSocket own, MessageSocket listener, const HubOptions& options);
   /// Waits until process 0 has closed the other end of `own`, and a moment more for those that have
   /// yet to read how the run ended.
   ~RendezvousServer();
@@ -42,14 +63,15 @@ class RendezvousServer {
 
   struct Guest {
     MessageSocket socket;
-    pid_t pid = 0;
     Clock::time_point came{};
-    int process = -1;  // until its hello
-    int replicas = 0;
-    std::string agreed{};
+    Hello hello{};  // its process is negative until it comes
     Outbox outbox{};
+    Pulse pulse{};
     bool has_left = false;
     bool is_own = false;
+    std::optional<Clock::time_point> told_all{};  // since no more is to be said to it
+    int process() const { return hello.process; }
+    bool is_stranger() const { return hello.process < 0 && !is_own; }
   };
 
   void serve() noexcept;
@@ -57,25 +79,31 @@ class RendezvousServer {
   void wait_for_events();
   void poll_all(std::vector<pollfd>& waiting) const;
   void admit();
+  bool has_room() const;
   void read_from(Guest& guest);
+  void hear(Guest& guest, const Message& message);
   void greet(Guest& guest, const Message& hello);
   void compare(const Guest& known, const Guest& comer);
-  void note_end(const Guest& guest);
+  bool is_refused(Guest& guest, const Hello& hello);
+  void note_end(const Guest& guest, double silent_seconds = 0);
   void welcome_all();
+  std::vector<Site> sites() const;
+  void keep_up_pulses();
   void end_if_all_have_left();
   void give_up_on_missing();
   void drop_strays();
   void send_and_part();
+  void part(Guest& guest);
   void tell_everybody(const Message& message);
   void abort_all(const RootCause& cause, int speaker);
   std::string missing() const;
   int present() const;
+  bool over_tcp() const { return !options_.address.empty(); }
 
   MessageSocket listener_;  // closed when everybody has come: the name is free for another run
   MessageSocket spare_;     // given up to tell one more comer that there is no descriptor for it
-  int processes_;
+  HubOptions options_;
   Clock::time_point deadline_;
-  std::chrono::nanoseconds patience_;
   std::vector<Guest> guests_;
   bool joining_ = true;
   std::optional<Message> verdict_{};  // the first abort; those that follow change nothing

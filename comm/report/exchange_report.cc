@@ -126,9 +126,10 @@ std::string explain_timeout(Transport& transport, int peer) {
   const StatusOfRanks status = look_at_all(transport);
   const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
                                        transport.timeout_seconds(), peer);
+  const std::string hosts = transport.hosts();
   return (mine && mine->inside() ? explain_collective(status, *mine, lead)
                                  : explain_exchange(transport, peer, status)) +
-         explain_exchanges(transport, status);
+         (hosts.empty() ? "" : "; " + hosts) + explain_exchanges(transport, status);
 }
 
 std::string explain_unfinished(Transport& transport) {

@@ -22,6 +22,8 @@ class Descriptor {
 
   bool open() const { return number_ >= 0; }
   int get() const { return number_; }
+  /// Passes it on: closing it is the caller's from here on.
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;

@@ -283,6 +283,7 @@ std::vector<Provocation> provocations() {
       misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
       misplaced(
           {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
+      misplaced(placed_with("RINGLET_HUB", "node1")),
       misplaced(placed_with("LOCAL_WORLD_SIZE", "3")),
       misplaced(placed_with("LOCAL_RANK", "1")),
       // Data.

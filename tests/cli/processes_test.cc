@@ -135,7 +135,7 @@ TEST(ProcessesRun, SaysWhatIsWrongWithTheEnvironment) {
   auto machines = by_hand(0, 2);
   machines["LOCAL_WORLD_SIZE"] = "1";
   EXPECT_TRUE(fails_with(2, ringlet(quick_train({"--processes"}), {.environment = machines}),
-                         {"several machines are not supported"}));
+                         {"MASTER_PORT is 'test-", "which is no port from 1 to 65535"}));
   EXPECT_TRUE(fails_with(2,
                          ringlet(quick_train({"--processes", "2"}), {.environment = by_hand(0, 2)}),
                          {"--processes 2 would start 2 in each of torchrun's 2 processes"}));

@@ -118,15 +118,57 @@ TEST(Launch, NamesContradictions) {
             "the first");
 }
 
-TEST(Launch, RefusesSeveralMachines) {
-  const std::string refused = "processes on several machines are not supported";
-  const std::string torchrun =
-      refusal_of(kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}});
-  EXPECT_TRUE(contains(torchrun, refused)) << torchrun;
-  EXPECT_TRUE(contains(torchrun, "WORLD_SIZE is 3 but LOCAL_WORLD_SIZE is 2")) << torchrun;
-  EXPECT_TRUE(contains(refusal_of(kSlurm + Variables{{"SLURM_NNODES", "2"}}), refused));
-  expect_place(kSlurm + Variables{{"SLURM_NNODES", "2"}, {"SLURM_STEP_NUM_NODES", "1"}}, "Slurm", 1,
-               2);
+const Variables kTwoNodes =
+    kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node1"}};
+
+TEST(Launch, MeetsOverTcpWhereTheProcessesMayBeOnSeveralMachines) {
+  const auto torchrun = place_in(kTwoNodes);
+  ASSERT_TRUE(torchrun);
+  EXPECT_EQ(torchrun->hub, (TcpAddress{"node1", 29500}));
+  EXPECT_EQ(torchrun->local_process, 0);
+  EXPECT_EQ(place_in(kTwoNodes + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}})->hub,
+            (TcpAddress{"node1", 29501}));
+  EXPECT_EQ(place_in(kByHand + Variables{{"MASTER_ADDR", "10.0.0.1"}})->hub,
+            (TcpAddress{"10.0.0.1", 29500}))
+      << "nothing says that all are here";
+  const Variables by_address{{"RINGLET_HUB", "node1:7"}, {"RINGLET_TOKEN", "x"}};
+  for (const Variables& launcher : {kByHand, kOpenMpi, kSlurm, kTwoNodes}) {
+    EXPECT_EQ(place_in(launcher + by_address)->hub, (TcpAddress{"node1", 7}));
+    EXPECT_EQ(place_in(launcher + by_address)->token, "x");
+  }
+  const Variables two_nodes{{"SLURM_NNODES", "2"}, {"MASTER_ADDR", "n"}, {"MASTER_PORT", "1"}};
+  EXPECT_EQ(place_in(kSlurm + two_nodes)->hub, (TcpAddress{"n", 1}));
+}
+
+TEST(Launch, MeetsUnderTheRunsNameOnOneMachine) {
+  for (const Variables& launcher :
+       {kByHand, kOpenMpi, kSlurm, kByHand + Variables{{"MASTER_ADDR", "localhost"}},
+        kByHand + Variables{{"MASTER_PORT", "any text"}},
+        kTwoNodes + Variables{{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "3"}},
+        kSlurm + Variables{{"SLURM_NNODES", "2"}, {"SLURM_STEP_NUM_NODES", "1"}}}) {
+    EXPECT_FALSE(place_in(launcher)->hub);
+  }
+  const Variables ours{{"RINGLET_PROCESS", "0"},
+                       {"RINGLET_PROCESS_COUNT", "2"},
+                       {"RINGLET_RUN", "x"},
+                       {"RINGLET_HUB", "node1:7"}};
+  EXPECT_FALSE(place_in(ours)->hub) << "--processes N starts them here";
+}
+
+TEST(Launch, NamesTheAddressThatIsMissingOrWrong) {
+  Variables nodes = kSlurm + Variables{{"SLURM_NNODES", "2"}};
+  EXPECT_EQ(refusal_of(nodes),
+            "processes on several machines need an address to meet at (SLURM_NNODES is 2); set "
+            "RINGLET_HUB=HOST:PORT for all of them, with the machine of process 0 and a port that "
+            "is free there");
+  EXPECT_EQ(refusal_of(nodes + Variables{{"RINGLET_HUB", "node1"}}),
+            "RINGLET_HUB is 'node1', which is not HOST:PORT, the address of the machine that "
+            "process 0 runs on and a port that is free there");
+  EXPECT_EQ(refusal_of(kTwoNodes + Variables{{"MASTER_PORT", "65536"}}),
+            "MASTER_PORT is '65536', which is no port from 1 to 65535, and the processes are on "
+            "several machines");
+  EXPECT_EQ(refusal_of(kTwoNodes + Variables{{"LOCAL_RANK", "2"}}),
+            "LOCAL_RANK is 2 but LOCAL_WORLD_SIZE is 2; it goes from 0 to 1");
 }
 
 TEST(Launch, ProcessesTakeTheDevicesThatTheySeeInTurn) {
@@ -138,6 +180,10 @@ TEST(Launch, ProcessesTakeTheDevicesThatTheySeeInTurn) {
   EXPECT_EQ(first(5, 1, 1), 0);  // the launcher shows each process one
   EXPECT_EQ(first(5, 2, 4), 2);
   EXPECT_EQ(first(5, 2, 0), 10);
+  ProcessPlace spread{5, 8, "a run", "torchrun"};
+  spread.hub = TcpAddress{"node1", 29500};
+  spread.local_process = 1;
+  EXPECT_EQ(first_device(spread, 2, 0), 2) << "the second on its machine";
 }
 
 }  // namespace

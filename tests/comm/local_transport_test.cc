@@ -24,7 +24,7 @@ using std::chrono::microseconds;
 TEST(LocalTransport, KnowsItsWorld) {
   LocalGroup group(3);
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(group.transport(rank).world(), (World{rank, 3, rank, 3}));
+    EXPECT_EQ(group.transport(rank).world(), (World{rank, 3, rank, 3, 0, 1, rank, 3}));
   }
   EXPECT_EQ(group.replicas(), 3);
   EXPECT_EQ(group.process(), 0);

@@ -3,20 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 
 #include "comm/processes/plan_check.h"
 
 namespace ringlet::comm {
 namespace {
-
-std::string bytes_of(const Message& message) {
-  const MessageHeader header = header_of(message);
-  std::string bytes(sizeof header, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes + message.key + message.value;
-}
 
 TEST(Message, ComesBackAsItWasSent) {
   const Message sent{.kind = Message::Kind::set, .number = -7, .key = "k", .value = {"\0v", 2}};
@@ -51,7 +43,7 @@ TEST(Message, IsNothingWhereItsHeaderOrKeyIsCut) {
     EXPECT_FALSE(parse_message(whole.substr(0, size))) << size;
   }
   std::string of_no_kind = whole;
-  of_no_kind[0] = 7;
+  of_no_kind[0] = 8;
   EXPECT_FALSE(parse_message(of_no_kind));
   std::string with_endless_key = whole;
   with_endless_key[8] = with_endless_key[11] = '\x7f';

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -50,6 +51,10 @@ std::vector<Split> splits() {
       all.push_back({processes, replicas, transport});
     }
   }
+  for (const auto& [processes, replicas, machines] :
+       {std::tuple{2, 2, 2}, {4, 1, 2}, {3, 2, 2}, {4, 1, 4}}) {
+    all.push_back({processes, replicas, kGloo, machines});
+  }
   return all;
 }
 
@@ -58,10 +63,19 @@ INSTANTIATE_TEST_SUITE_P(Splits, SplitTest, testing::ValuesIn(splits()),
 
 TEST_P(SplitTest, EveryRankKnowsItsWorld) {
   Processes world(GetParam());
-  const auto [processes, replicas, transport] = GetParam();
+  const Split split = GetParam();
+  const int replicas = split.replicas;
+  std::vector<int> ranks_of(static_cast<std::size_t>(split.machines));
+  for (int process = 0; process < split.processes; ++process) {
+    ranks_of[static_cast<std::size_t>(split.machine_of(process))] += replicas;
+  }
+  std::vector<int> seen(ranks_of.size());
   for (int rank = 0; rank < world.size(); ++rank) {
+    const int machine = split.machine_of(rank / replicas);
+    const auto i = static_cast<std::size_t>(machine);
     EXPECT_EQ(world.transport(rank).world(),
-              (World{rank, processes * replicas, rank % replicas, replicas}));
+              (World{rank, split.processes * replicas, rank % replicas, replicas, machine,
+                     split.machines, seen[i]++, ranks_of[i]}));
   }
   EXPECT_THROW(world.group(0).transport(replicas), ContractError);
 }
@@ -300,6 +314,36 @@ TEST_P(ProcessesTest, AgreeOnWhatOneOfThemBrings) {
     EXPECT_EQ(group.first_rank(), 2 * process);
   });
   EXPECT_EQ(agreed, std::vector<std::string>(3, "from process 1"));
+}
+
+TEST(ProcessesOfSeveralMachines, SayWhereTheyAreAndHowTheyAreJoined) {
+  if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  Processes world({3, 1, ProcessTransport::automatic, 2});
+  EXPECT_EQ(world.transport(0).path(), "gloo between 2 machines, shm inside");
+  EXPECT_EQ(world.transport(2).hosts(), "ranks 0 and 1 are on host 0, rank 2 is on host 1");
+  EXPECT_EQ(world.transport(0).peer_access(), nullptr);
+  const auto messages = messages_of_ranks(3, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator communicator(world.transport(rank));
+    communicator.require_equal(device->communication(), {{"data", rank < 2 ? "x" : "y"}});
+  });
+  EXPECT_TRUE(
+      contains(messages[0], "ranks 0 and 1 have x, rank 2 has y (ranks 0 and 1 are on host"))
+      << messages[0];
+}
+
+TEST(ProcessesOfSeveralMachines, DoNotShareMemory) {
+  const std::string run = new_run();
+  const auto messages = messages_of_ranks(2, [&](int process) {
+    const std::string host = "host " + std::to_string(process);
+    ProcessGroup group({process, 2, run, "test"},
+                       {.timeout_seconds = 5, .machine = host, .host = host});
+  });
+  const std::string why =
+      "--transport shm joins processes of one machine, and rank 0 is on host 0, rank 1 is on host "
+      "1; use --transport gloo or auto";
+  EXPECT_TRUE(contains(messages[0], why)) << messages[0];
+  EXPECT_TRUE(contains(messages[1], why)) << messages[1];
 }
 
 TEST(GlooProcesses, TellTheirAddressesInOneValueEach) {

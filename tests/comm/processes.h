@@ -33,12 +33,17 @@ struct Split {
   int processes;
   int replicas;
   ProcessTransport transport = ProcessTransport::shm;
+  int machines = 1;  ///< that the processes say they are on; the first has the most
+
+  int machine_of(int process) const { return process * machines / processes; }
 };
 
-/// "shm 2x3": two processes with three replicas each, over shared memory.
+/// "shm 2x3": two processes with three replicas each, over shared memory; "gloo 4x1 on 2": on two
+/// machines.
 inline std::string name_of(const Split& split) {
   return std::string(name_of(split.transport)) + " " + std::to_string(split.processes) + "x" +
-         std::to_string(split.replicas);
+         std::to_string(split.replicas) +
+         (split.machines == 1 ? "" : " on " + std::to_string(split.machines));
 }
 
 class Processes {
@@ -47,10 +52,14 @@ class Processes {
       : replicas_(split.replicas), groups_(static_cast<std::size_t>(split.processes)) {
     const std::string run = new_run();
     run_ranks(split.processes, [&](int process) {
+      ProcessGroupOptions options{
+          .replicas = split.replicas, .timeout_seconds = 20, .transport = split.transport};
+      if (split.machines > 1) {
+        options.host = "host " + std::to_string(split.machine_of(process));
+        options.machine = options.host;
+      }
       groups_[static_cast<std::size_t>(process)] = std::make_unique<ProcessGroup>(
-          ProcessPlace{process, split.processes, run, "test"},
-          ProcessGroupOptions{
-              .replicas = split.replicas, .timeout_seconds = 20, .transport = split.transport});
+          ProcessPlace{process, split.processes, run, "test"}, options);
     });
   }
   /// Every group leaves as its process would: by itself, so that none waits for the next.

@@ -355,7 +355,7 @@ TEST(Rendezvous, HearsNobodyThatDoesNotIntroduceItself) {
         std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
   };
   std::thread first(join, 0);
-  const MessageSocket silent = connect_as_stranger(run), rude = connect_as_stranger(run);
+  MessageSocket silent = connect_as_stranger(run), rude = connect_as_stranger(run);
   (void)rude.send({.kind = Message::Kind::abort, .number = 1, .value = "stop"});
   EXPECT_FALSE(rude.receive()) << "dropped at once";
   EXPECT_FALSE(silent.receive()) << "dropped after some seconds";

@@ -102,10 +102,18 @@ TEST(TransportChoice, IsSharedMemoryForProcessorsOfSeveralProcesses) {
                             "--transport auto";
     EXPECT_EQ(refusal(execution({"cpu", "cpu"}, transport)), why);
     EXPECT_EQ(refusal(in_processes({"cuda:0"}, transport)), why);
-    EXPECT_EQ(process_transport(transport),
+    EXPECT_EQ(process_transport(in_processes({"cpu"}, transport)),
               transport == kShm ? comm::ProcessTransport::shm : comm::ProcessTransport::gloo);
     EXPECT_EQ(transport_named(name_of(transport)), transport);
   }
+}
+
+TEST(TransportChoice, LeavesItToTheMachinesWhereNobodyNamesOne) {
+  Execution open = in_processes({"cpu"}, kAuto);
+  open.any_transport = true;
+  open.transport = choose_transport(open);
+  EXPECT_EQ(open.transport, kShm);
+  EXPECT_EQ(process_transport(open), comm::ProcessTransport::automatic);
 }
 
 TEST(TransportChoice, StaysOnceItIsDecided) {

@@ -26,7 +26,9 @@ void RunReporter::started(const comm::Communicator& communicator, const nn::Plan
                      .layout = setup_.replica.layout,
                      .sync = strategies_in_words(communicator, buckets),
                      .sync_plan = plan_sync(communicator, buckets, setup_.options.execution),
-                     .why_no_graph = communicator.transport().why_no_captures()};
+                     .why_no_graph = communicator.transport().why_no_captures(),
+                     .path = communicator.transport().path(),
+                     .hosts = communicator.transport().hosts()};
   for (int rank = 0; rank < setup_.ranks; ++rank) {
     report.batch_of_rank.push_back(setup_.partition.rank_range(0, rank).size());
   }

@@ -130,9 +130,10 @@ TransportChoice transport_named(std::string_view name) {
   return static_cast<TransportChoice>(found - names.begin());
 }
 
-comm::ProcessTransport process_transport(TransportChoice choice) {
-  return choice == TransportChoice::gloo ? comm::ProcessTransport::gloo
-                                         : comm::ProcessTransport::shm;
+comm::ProcessTransport process_transport(const Execution& execution) {
+  if (execution.transport == TransportChoice::gloo) return comm::ProcessTransport::gloo;
+  const bool is_free = execution.any_transport || execution.transport == TransportChoice::nccl;
+  return is_free ? comm::ProcessTransport::automatic : comm::ProcessTransport::shm;
 }
 
 }  // namespace ringlet::train

@@ -30,6 +30,6 @@ const std::vector<std::string>& transport_names();
 TransportChoice transport_named(std::string_view name);
 
 /// What carries host memory between processes, where there are several.
-comm::ProcessTransport process_transport(TransportChoice choice);
+comm::ProcessTransport process_transport(const Execution& execution);
 
 }  // namespace ringlet::train

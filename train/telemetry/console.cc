@@ -91,6 +91,10 @@ std::string rates_in_words(const Recipe& recipe) {
   return text;
 }
 
+std::string transport_in_words(const StartReport& report) {
+  return report.path.empty() ? name_of(report.options.execution.transport) : report.path;
+}
+
 std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
   const Execution& execution = report.options.execution;
@@ -105,7 +109,7 @@ std::string sync_in_words(const StartReport& report) {
                             [](const Bucket& bucket) { return bucket.parameters > 0; }),
               "bucket"),
       execution.overlap ? "on" : "off",
-      has_choice ? fmt::format(", transport {}", name_of(execution.transport)) : "");
+      has_choice ? ", transport " + transport_in_words(report) : "");
 }
 
 constexpr std::size_t kBucketsShown = 16;
@@ -168,6 +172,7 @@ void Console::started(const StartReport& report) {
                               processes > 1 ? fmt::format(" in {} processes", processes) : "",
                               devices_in_words(execution), counted(execution.threads, "thread"),
                               name_of(detect_instruction_set()), name_of(report.layout)));
+  if (!report.hosts.empty()) say("machines", on_one_line(report.hosts));
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));
   print_sums(out_, sync_plan_, {});

@@ -84,6 +84,8 @@ struct StartReport {
   std::string sync;
   SyncPlan sync_plan{};
   std::string why_no_graph{};  ///< Transport::why_no_captures()
+  std::string path{};          ///< Transport::path()
+  std::string hosts{};         ///< Transport::hosts()
 };
 
 /// What synchronisation cost on rank 0, since this start of the run.

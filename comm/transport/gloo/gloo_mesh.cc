@@ -27,9 +27,9 @@ std::chrono::milliseconds connect_timeout(double seconds) {
 
 }  // namespace
 
-GlooMesh::GlooMesh(const ProcessPlace& place, double timeout_seconds)
+GlooMesh::GlooMesh(const ProcessPlace& place, const std::string& address, double timeout_seconds)
     : gloo::Context(place.process, place.processes) {
-  device_ = gloo::transport::tcp::CreateDevice("127.0.0.1");
+  device_ = gloo::transport::tcp::CreateDevice(address.c_str());
   transportContext_ = device_->createContext(rank, size);
   transportContext_->setTimeout(connect_timeout(timeout_seconds));
   // All pairs exist before any is connected: a peer that asks early finds an open port.

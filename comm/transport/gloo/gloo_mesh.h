@@ -6,6 +6,7 @@
 #include <gloo/transport/unbound_buffer.h>
 
 #include <memory>
+#include <string>
 
 #include "comm/processes/rendezvous.h"
 
@@ -13,8 +14,9 @@ namespace ringlet::comm {
 
 class GlooMesh : public gloo::Context {
  public:
-  /// Listens on the loopback, for each other process on a port of the kernel's choice.
-  GlooMesh(const ProcessPlace& place, double timeout_seconds);
+  /// Listens on `address`, for each other process on a port of the kernel's choice. On one machine
+  /// that is the loopback.
+  GlooMesh(const ProcessPlace& place, const std::string& address, double timeout_seconds);
   /// Exchanges the ports over the rendezvous and connects. Throws what Gloo throws, and Aborted.
   void connect(Rendezvous& rendezvous, double timeout_seconds);
   const std::shared_ptr<gloo::transport::Context>& transport_context() const {

@@ -77,13 +77,21 @@ class Staging {
 
 enum class Part : std::uint64_t { header, data };
 
+/// What joins a rank with those that Gloo need not reach.
+struct Near {
+  Transport& transport;
+  std::unique_ptr<Transport> owned{};  ///< the same, where it is shared memory
+  bool is_whole_machine = false;       ///< it reaches all ranks of the machine, not of the process
+};
+
 class GlooTransport final : public Transport, public CollectiveEngine {
  public:
-  GlooTransport(ProcessGroup& group, std::shared_ptr<GlooMesh> mesh, Transport& local)
-      : Transport(local.world()),
+  GlooTransport(ProcessGroup& group, std::shared_ptr<GlooMesh> mesh, Near near)
+      : Transport(near.transport.world()),
         group_(group),
         mesh_(std::move(mesh)),
-        local_(local),
+        near_(std::move(near)),
+        local_(near_.transport),
         header_out_(*mesh_),
         header_in_(*mesh_),
         data_out_(*mesh_),
@@ -98,6 +106,17 @@ class GlooTransport final : public Transport, public CollectiveEngine {
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
   CollectiveEngine* engine() override { return group_.replicas() == 1 ? this : nullptr; }
+  std::string hosts() const override { return group_.hosts(); }
+  std::string path() const override {
+    if (world().machines == 1) return {};
+    return fmt::format("gloo between {} machines{}", world().machines,
+                       near_.is_whole_machine ? ", shm inside" : "");
+  }
+  /// Between machines: round figures for Ethernet of 1 Gbit/s.
+  CostModel typical_costs() const override {
+    if (world().machines == 1) return Transport::typical_costs();
+    return {100e-6, 1 / 115e6, 1 / 20e9};
+  }
 
   const char* engine_name() const override { return "gloo"; }
   void all_reduce(Stream& stream, View data, ReduceOp op) override {
@@ -118,7 +137,10 @@ class GlooTransport final : public Transport, public CollectiveEngine {
                    Combine combine) override;
 
  private:
-  bool is_remote(int peer) const { return peer != kNobody && !group_.holds(peer); }
+  bool is_remote(int peer) const {
+    if (peer == kNobody || group_.holds(peer)) return false;
+    return !near_.is_whole_machine || !group_.on_this_machine(peer);
+  }
   void start_sending_header(int to, std::int64_t bytes);
   void start_sending(int to, const ConstView& out);
   void start_receiving(int from);
@@ -146,14 +168,15 @@ class GlooTransport final : public Transport, public CollectiveEngine {
 
   ProcessGroup& group_;
   std::shared_ptr<GlooMesh> mesh_;
-  Transport& local_;
+  Near near_;
+  Transport& local_;  // near_'s
   Staging header_out_, header_in_, data_out_, data_in_;
   std::shared_ptr<GlooContext> context_;  // of Gloo's own collectives
 };
 
-/// What goes to or comes from another process is started first and awaited last; in between the
-/// half that stays in this process runs to its end. That half waits for ranks of this process only,
-/// whose own half does not wait for anything remote, so the order cannot deadlock.
+/// What goes over Gloo is started first and awaited last; in between the near half runs to its end.
+/// That half waits for near ranks only, whose own near half does not wait for anything remote, so
+/// the order cannot deadlock.
 void GlooTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                                 Combine combine) {
   throw_if_aborted();
@@ -309,6 +332,12 @@ void GlooTransport::wait(int peer, Wait wait) {
 
 void GlooTransport::fail_with_gloo(int peer, const std::string& error) {
   if (group_.await_explanation()) throw Aborted(*group_.root_cause());
+  if (world().machines > 1) {
+    fail<CommError>(
+        fmt::format("the connection between rank {} and rank {} failed ({}): {}; look at the "
+                    "network between them",
+                    rank(), peer, hosts(), error));
+  }
   fail<CommError>(
       fmt::format("Gloo failed between rank {} and rank {}: {}; look whether the loopback is "
                   "blocked, or use --replicas in one process",
@@ -334,11 +363,29 @@ void ignore_broken_pipes() {
   if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
 }
 
+/// Of each rank of this process.
+std::vector<Near> near_of(ProcessGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+  std::vector<Near> near;
+  for (auto& transport : on_machine) {
+    Transport& reference = *transport;
+    near.push_back({reference, std::move(transport), true});
+  }
+  for (int i = 0; i < group.replicas() && on_machine.empty(); ++i) {
+    near.push_back({group.local().transport(group.first_rank() + i)});
+  }
+  return near;
+}
+
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds) {
+std::vector<std::unique_ptr<Transport>> connect_gloo(
+    ProcessGroup& group, double timeout_seconds,
+    std::vector<std::unique_ptr<Transport>> on_machine) {
   ignore_broken_pipes();
-  const auto mesh = std::make_shared<GlooMesh>(group.rendezvous().place(), timeout_seconds);
+  const bool is_loopback = group.machines() == 1;
+  std::vector<Near> near = near_of(group, std::move(on_machine));
+  const auto mesh = std::make_shared<GlooMesh>(
+      group.rendezvous().place(), is_loopback ? "127.0.0.1" : group.address(), timeout_seconds);
   const auto connecting = std::make_shared<std::atomic<bool>>(true);
   group.on_abort([mesh, connecting] {
     if (connecting->load()) mesh->closeConnections();
@@ -349,6 +396,12 @@ std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double
     throw;
   } catch (const std::exception& error) {
     if (group.await_explanation()) throw Aborted(*group.root_cause());
+    if (!is_loopback) {
+      throw CommError(
+          fmt::format("process {} at {} cannot be connected with the others ({}): {}; look whether "
+                      "a firewall lets all ports through between the machines",
+                      group.process(), group.address(), group.hosts(), error.what()));
+    }
     throw CommError(
         fmt::format("Gloo cannot connect the processes: {}; look whether the loopback is blocked, "
                     "or use --replicas in one process",
@@ -358,9 +411,8 @@ std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double
   if (group.aborted()) throw Aborted(*group.root_cause());
 
   std::vector<std::unique_ptr<Transport>> transports;
-  for (int i = 0; i < group.replicas(); ++i) {
-    auto transport = std::make_unique<GlooTransport>(
-        group, mesh, group.local().transport(group.first_rank() + i));
+  for (Near& each : near) {
+    auto transport = std::make_unique<GlooTransport>(group, mesh, std::move(each));
     group.on_abort([rank = transport.get()] { rank->wake(); });
     transports.push_back(std::move(transport));
   }

@@ -1,8 +1,10 @@
 // Ranks of several processes over Gloo (github.com/facebookincubator/gloo, Debian's libgloo-dev),
 // for host memory.
 //
-// Two processes share one TCP connection on the loopback; the ranks' messages are told apart by
-// Gloo's slots. Ranks of the same process meet in their LocalGroup, as in a run of one process.
+// Two processes share one TCP connection, on one machine on the loopback; the ranks' messages are
+// told apart by Gloo's slots. Ranks of the same process meet in their LocalGroup, as in a run of
+// one process. In a world on several machines the ranks of one machine meet over shared memory, if
+// they are in several processes.
 //
 // A message is two of Gloo's: a header with the collective and the length, which the receiver
 // compares with its own, then the data. Both go through staging memory of the transport: so nobody
@@ -33,9 +35,13 @@ class ProcessGroup;
 bool has_gloo();
 
 /// Connects this process with all others of `group`, which do the same, and makes a transport for
-/// each of its ranks. From then on the process ignores SIGPIPE, unless it has a handler: writing to
-/// a process that has just died shall be an error and not end this one. Throws CommError; if
-/// Ringlet was built without Gloo, with the remedy.
-std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup& group, double timeout_seconds);
+/// each of its ranks. `on_machine`: transports of these ranks that reach all of their machine,
+/// which carry what stays there; empty: what stays in the process goes over its LocalGroup. From
+/// then on the process ignores SIGPIPE, unless it has a handler: writing to a process that has just
+/// died shall be an error and not end this one. Throws CommError; if Ringlet was built without
+/// Gloo, with the remedy.
+std::vector<std::unique_ptr<Transport>> connect_gloo(
+    ProcessGroup& group, double timeout_seconds,
+    std::vector<std::unique_ptr<Transport>> on_machine = {});
 
 }  // namespace ringlet::comm

@@ -46,6 +46,8 @@ class LocalTransport final : public Transport {
         waiting_(group, *this, group.doorbell(world.rank), group.spin_),
         peers_(group, *this) {}
 
+  void set_machine(const World& world) { set_world(world); }
+
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return recorder_; }
@@ -211,8 +213,13 @@ LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
   doorbells_ = std::make_unique<Doorbell[]>(count);
   boards_ = std::make_unique<PeerBoard[]>(count);
   for (int i = 0; i < replicas; ++i) {
-    transports_.push_back(
-        std::make_unique<LocalTransport>(*this, World{first_rank() + i, size(), i, replicas}));
+    const World world{.rank = first_rank() + i,
+                      .size = size(),
+                      .local_rank = i,
+                      .local_size = replicas,
+                      .machine_rank = first_rank() + i,
+                      .machine_size = size()};
+    transports_.push_back(std::make_unique<LocalTransport>(*this, world));
   }
 }
 
@@ -221,6 +228,17 @@ LocalGroup::~LocalGroup() = default;
 Transport& LocalGroup::transport(int rank) {
   require(holds(rank), "LocalGroup::transport", "there is no such rank");
   return *transports_[place(rank)];
+}
+
+void LocalGroup::set_machine(int machine, int machines, int before, int machine_size) {
+  for (const auto& transport : transports_) {
+    World world = transport->world();
+    world.machine = machine;
+    world.machines = machines;
+    world.machine_rank = before + world.local_rank;
+    world.machine_size = machine_size;
+    transport->set_machine(world);
+  }
 }
 
 std::shared_ptr<void> LocalGroup::share(const std::string& /*key*/, std::int64_t bytes,

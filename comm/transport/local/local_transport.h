@@ -128,6 +128,10 @@ class LocalGroup final : public Group {
                               double timeout_seconds) override;
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
+  /// Tells the ranks where their world is. Before their first exchange, and before another
+  /// transport is made to stand on theirs. `before`: ranks of this machine in processes before this
+  /// one.
+  void set_machine(int machine, int machines, int before, int machine_size);
   /// How long its ranks spin before they sleep.
   std::chrono::nanoseconds spin() const { return spin_; }
 

@@ -1,4 +1,5 @@
-// ShmMemory: one piece of memory that all processes of a run map, and what lies in it.
+// ShmMemory: one piece of memory that all processes of a machine map, and what lies in it. It has
+// room for all ranks of the world, by their numbers.
 //
 //   board     one a rank      its doorbell, and how far it has come (ShmPeerAccess)
 //   window    two a rank      what a rank shows the others, written by it alone

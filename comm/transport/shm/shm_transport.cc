@@ -53,7 +53,8 @@ class ShmTransport final : public Transport {
         memory_(shared_->memory),
         local_(local),
         processors_(processors),
-        waiting_(group, *this, memory_.board(rank()).doorbell, spin_time(size(), processors)),
+        waiting_(group, *this, memory_.board(rank()).doorbell,
+                 spin_time(world().machine_size, processors)),
         peers_(*shared_, *this, waiting_) {}
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
@@ -61,7 +62,7 @@ class ShmTransport final : public Transport {
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
   CostModel typical_costs() const override { return memory_costs(size(), processors_); }
-  PeerAccess* peer_access() override { return &peers_; }
+  PeerAccess* peer_access() override { return world().machines == 1 ? &peers_ : nullptr; }
   Allocator& allocator(Device& device) override {
     return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(shared_->heap) : device;
   }

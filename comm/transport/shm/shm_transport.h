@@ -20,8 +20,9 @@ namespace ringlet::comm {
 
 class ProcessGroup;
 
-/// Shares memory with all other processes of `group`, which do the same, and makes a transport for
-/// each of its ranks. Throws CommError, Aborted.
+/// Shares memory with all other processes of `group` on this machine, which do the same, and makes
+/// a transport for each of its ranks. It reaches the ranks of this machine. Throws CommError,
+/// Aborted.
 std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds);
 
 }  // namespace ringlet::comm

@@ -1,0 +1,371 @@
+// The control plane over TCP: frames, strangers, tokens, signs of life, and which machine is which.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/processes/frames.h"
+#include "comm/processes/hello.h"
+#include "comm/processes/outbox.h"
+#include "comm/processes/pulse.h"
+#include "comm/processes/rendezvous.h"
+#include "tests/comm/processes.h"
+
+namespace ringlet::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Kind = Message::Kind;
+
+std::vector<Message> read_in_pieces(const std::string& bytes, std::size_t piece, Frames& frames) {
+  std::vector<Message> messages;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    frames.add(std::string_view(bytes).substr(at, piece));
+    while (auto message = frames.next()) messages.push_back(*message);
+  }
+  return messages;
+}
+
+TEST(Frames, AreMessagesHoweverTheStreamIsCut) {
+  const std::string bytes = frame_of({.kind = Kind::set, .number = 7, .key = "k", .value = "vv"}) +
+                            frame_of({.kind = Kind::beat}) +
+                            frame_of({.kind = Kind::set, .value = std::string(50'000, 'x')});
+  for (const std::size_t piece :
+       {std::size_t{1}, std::size_t{3}, std::size_t{4096}, bytes.size()}) {
+    Frames frames;
+    const auto messages = read_in_pieces(bytes, piece, frames);
+    ASSERT_EQ(messages.size(), 3U) << piece;
+    EXPECT_EQ(messages[0].key, "k");
+    EXPECT_EQ(messages[0].number, 7);
+    EXPECT_EQ(messages[1].kind, Kind::beat);
+    EXPECT_EQ(messages[2].value.size(), 50'000U);
+    EXPECT_FALSE(frames.is_broken());
+  }
+}
+
+TEST(Frames, EndWhereALengthIsNoMessages) {
+  const std::string good = frame_of({.kind = Kind::beat});
+  for (const std::uint32_t length : {0U, 11U, 70'000U, 0xffffffffU}) {
+    Frames frames;
+    std::string bad(sizeof length, '\0');
+    std::memcpy(bad.data(), &length, sizeof length);
+    EXPECT_EQ(read_in_pieces(good + bad + good, 5, frames).size(), 1U) << length;
+    EXPECT_TRUE(frames.is_broken()) << length;
+  }
+  Frames of_stranger;
+  of_stranger.set_longest(Frames::kLongestOfStranger);
+  const std::string longer = frame_of({.value = std::string(Frames::kLongestOfStranger, 'x')});
+  EXPECT_TRUE(read_in_pieces(longer, 1000, of_stranger).empty());
+  EXPECT_TRUE(of_stranger.is_broken());
+}
+
+TEST(Frames, GoWholeThroughASocketThatIsFull) {
+  auto [here, there] = MessageSocket::make_pair(MessageSocket::Wire::stream);
+  Outbox outbox;
+  for (int i = 0; i < 30; ++i) {
+    outbox.push({.kind = Kind::set, .number = i, .value = std::string(50'000, 'x')});
+  }
+  outbox.send_to(here);
+  ASSERT_FALSE(outbox.empty()) << "the socket took all";
+  ASSERT_TRUE(here.in_message()) << "the socket took whole messages only";
+  outbox.push({.kind = Kind::abort, .value = "why"});
+  int before = 0;
+  for (; before < 30; ++before) {
+    const auto message = there.receive();
+    outbox.send_to(here);
+    ASSERT_TRUE(message) << "a message was cut";
+    if (message->kind == Kind::abort) break;
+    EXPECT_EQ(message->number, before);
+  }
+  EXPECT_LT(before, 29);
+  EXPECT_TRUE(outbox.empty());
+}
+
+TEST(TcpAddress, IsHostAndPort) {
+  EXPECT_EQ(parse_address("node7:29500"), (TcpAddress{"node7", 29500}));
+  EXPECT_EQ(parse_address("[fe80::1]:1"), (TcpAddress{"fe80::1", 1}));
+  EXPECT_EQ(text_of(TcpAddress{"fe80::1", 1}), "tcp:[fe80::1]:1");
+  for (const char* bad : {"", "node7", ":29500", "node7:", "node7:0", "node7:65536", "node7:1x",
+                          "fe80::1:29500", "node7:-1"}) {
+    EXPECT_FALSE(parse_address(bad)) << bad;
+  }
+}
+
+TEST(Pulse, DiesOfFourSilentBeatsAndForgivesItsOwnSleep) {
+  using std::chrono::seconds;
+  const auto begin = steady_clock::now();
+  Pulse watched(seconds(2));
+  for (int second = 0; second <= 8; ++second) watched.look(begin + seconds(second));
+  EXPECT_FALSE(watched.is_dead());
+  watched.look(begin + seconds(9));
+  EXPECT_TRUE(watched.is_dead());
+
+  Pulse slept(seconds(2));
+  slept.look(begin + seconds(1));
+  slept.look(begin + seconds(60));
+  EXPECT_FALSE(slept.is_dead());
+  for (int second = 61; second < 69; ++second) slept.look(begin + seconds(second));
+  EXPECT_TRUE(slept.is_dead());
+}
+
+TEST(Site, TableComesBack) {
+  const std::vector<Site> sites{{0, 12, "a", "10.0.0.1"}, {1, 13, "b", ""}, {0, 0, "", "x"}};
+  const std::vector<Site> again = sites_of(table_of(sites));
+  ASSERT_EQ(again.size(), 3U);
+  EXPECT_EQ(again[1].machine, 1);
+  EXPECT_EQ(again[1].host, "b");
+  EXPECT_EQ(again[0].pid, 12);
+  EXPECT_EQ(again[2].address, "x");
+}
+
+/// A port of the loopback that nobody has just now.
+TcpAddress free_address() {
+  const MessageSocket listener = MessageSocket::listen(TcpAddress{"127.0.0.1", 0});
+  return listener.own_address();
+}
+
+RendezvousOptions options_of(int process) {
+  RendezvousOptions options;
+  options.timeout_seconds = 20;
+  options.machine = process < 2 ? "first" : "second";
+  options.host = process < 2 ? "a" : "b";
+  return options;
+}
+
+/// Processes that meet over TCP; the first two on one machine.
+class Hub {
+ public:
+  explicit Hub(int processes) : all_(static_cast<std::size_t>(processes)) {}
+
+  ProcessPlace place(int process) const {
+    return {.process = process,
+            .processes = static_cast<int>(all_.size()),
+            .run = run_,
+            .launcher = "test",
+            .hub = address_,
+            .token = "secret"};
+  }
+  void join(int process) { join(process, options_of(process)); }
+  void join(int process, const RendezvousOptions& options) {
+    all_[static_cast<std::size_t>(process)] = std::make_unique<Rendezvous>(place(process), options);
+  }
+  void join_all() {
+    run_ranks(static_cast<int>(all_.size()), [this](int process) { join(process); });
+  }
+  std::unique_ptr<Rendezvous>& operator[](std::size_t process) { return all_[process]; }
+  const TcpAddress& address() const { return address_; }
+  /// A connection of anybody's, once process 0 listens.
+  MessageSocket connect() const {
+    std::string failure;
+    while (true) {
+      auto socket = MessageSocket::connect(address_, milliseconds(1000), failure);
+      if (socket.open()) return socket;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+  Hello hello(int process) const {
+    return {.process = process,
+            .replicas = 1,
+            .pid = 4711,
+            .machine = "second",
+            .host = "b",
+            .address = "127.0.0.1",
+            .run = run_,
+            .token = "secret"};
+  }
+
+ private:
+  TcpAddress address_ = free_address();
+  std::string run_ = new_run();
+  std::vector<std::unique_ptr<Rendezvous>> all_;
+};
+
+std::optional<RootCause> cause_within(const Rendezvous& rendezvous, double seconds) {
+  const auto begin = steady_clock::now();
+  while (!rendezvous.root_cause() &&
+         std::chrono::duration<double>(steady_clock::now() - begin).count() < seconds) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return rendezvous.root_cause();
+}
+
+/// All come to the end.
+void expect_end(Hub& hub, int processes) {
+  run_ranks(processes, [&hub](int process) { hub[static_cast<std::size_t>(process)]->leave(); });
+}
+
+TEST(HubOverTcp, GivesEverybodyTheTableAndValues) {
+  Hub hub(3);
+  hub.join_all();
+  for (std::size_t process = 0; process < 3; ++process) {
+    const std::vector<Site>& sites = hub[process]->sites();
+    ASSERT_EQ(sites.size(), 3U);
+    EXPECT_EQ(sites[1].machine, 0);
+    EXPECT_EQ(sites[2].machine, 1);
+    EXPECT_EQ(sites[2].host, "b");
+    EXPECT_EQ(sites[0].address, "127.0.0.1");
+    EXPECT_EQ(sites[2].pid, ::getpid());
+  }
+  hub[2]->set("id", std::string(50'000, 'x'));
+  for (std::size_t process = 0; process < 3; ++process) {
+    EXPECT_EQ(hub[process]->get("id", 5).size(), 50'000U);
+  }
+  EXPECT_EQ(hub[1]->ask_status(5).size(), 3U);
+  expect_end(hub, 3);
+}
+
+TEST(HubOverTcp, NamesADeathWithItsHost) {
+  for (const std::size_t victim : {2U, 0U}) {
+    Hub hub(3);
+    hub.join_all();
+    hub[victim].reset();
+    for (std::size_t process = 0; process < 3; ++process) {
+      if (process == victim) continue;
+      const auto cause = cause_within(*hub[process], 1);
+      ASSERT_TRUE(cause);
+      EXPECT_EQ(cause->message,
+                fmt::format("process {} on {} (pid {}, rank {}) died; the system's log there may "
+                            "say why (dmesg)",
+                            victim, victim == 0 ? "a" : "b", ::getpid(), victim));
+    }
+  }
+}
+
+TEST(HubOverTcp, TakesAProcessForDeadThatIsSilent) {
+  Hub hub(2);
+  RendezvousOptions quick = options_of(0);
+  quick.beat = milliseconds(100);
+  std::thread first([&] { hub.join(0, quick); });
+  MessageSocket silent = hub.connect();
+  ASSERT_EQ(silent.send(to_message(hub.hello(1))), MessageSocket::Sent::all);
+  first.join();
+  const auto cause = cause_within(*hub[0], 5);
+  ASSERT_TRUE(cause);
+  EXPECT_EQ(cause->rank, 1);
+  EXPECT_EQ(cause->message,
+            "process 1 on b (pid 4711, rank 1) has not been heard of for 0.4 s; it is stopped, or "
+            "its machine or the link to it is down");
+  EXPECT_TRUE(hub[0]->tells_user());
+}
+
+TEST(HubOverTcp, TakesAHubForDeadThatIsSilent) {
+  Hub hub(2);
+  RendezvousOptions quick = options_of(1);
+  quick.beat = milliseconds(100);
+  MessageSocket listener = MessageSocket::listen(hub.address());
+  std::thread second([&] { hub.join(1, quick); });
+  MessageSocket guest;
+  while (!guest.open()) guest = listener.accept();
+  const auto hello = guest.receive();
+  ASSERT_TRUE(hello);
+  EXPECT_EQ(hello_of(*hello).token, "secret");
+  const std::vector<Site> sites{{0, 12, "a", "127.0.0.1"}, {1, 13, "b", "127.0.0.1"}};
+  (void)guest.send({.kind = Kind::welcome, .value = table_of(sites)});
+  second.join();
+  const auto cause = cause_within(*hub[1], 5);
+  ASSERT_TRUE(cause);
+  EXPECT_TRUE(contains(cause->message, "process 0 on a (pid 12, rank 0) has not been heard of for"))
+      << cause->message;
+  const auto beat = guest.receive();
+  ASSERT_TRUE(beat);
+  EXPECT_EQ(beat->kind, Kind::beat);
+}
+
+TEST(HubOverTcp, LivesOnSignsOfLifeAlone) {
+  Hub hub(3);
+  run_ranks(3, [&hub](int process) {
+    RendezvousOptions quick = options_of(process);
+    quick.beat = milliseconds(500);  // two seconds of silence: a busy machine takes some
+    hub.join(process, quick);
+  });
+  std::this_thread::sleep_for(milliseconds(2700));
+  for (std::size_t process = 0; process < 3; ++process) EXPECT_FALSE(hub[process]->root_cause());
+  expect_end(hub, 3);
+}
+
+TEST(HubOverTcp, LetsNobodyInWithoutTheTokenOrOfAnotherRun) {
+  Hub hub(2);
+  std::thread first([&] { hub.join(0); });
+  Hello with_other_token = hub.hello(1), of_other_run = hub.hello(1);
+  with_other_token.token = "secrex";
+  of_other_run.run = "another";
+  for (const auto& [hello, why] : {std::pair{with_other_token, "has another RINGLET_TOKEN than"},
+                                   {of_other_run, "is of another run (another) than"}}) {
+    MessageSocket comer = hub.connect();
+    (void)comer.send(to_message(hello));
+    const auto answer = comer.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->kind, Kind::abort);
+    EXPECT_EQ(answer->key, "1");
+    EXPECT_TRUE(
+        contains(answer->value, "process 1 on b " + std::string(why) + " process 0 at tcp:"))
+        << answer->value;
+    EXPECT_FALSE(comer.receive());
+  }
+  hub.join(1);
+  first.join();
+  EXPECT_FALSE(hub[0]->root_cause());
+  expect_end(hub, 2);
+}
+
+TEST(HubOverTcp, IsNotChangedByStrangers) {
+  Hub hub(2);
+  std::thread first([&] { hub.join(0); });
+  MessageSocket half_open = hub.connect(), rude = hub.connect(), endless = hub.connect();
+  std::vector<MessageSocket> flood;
+  (void)rude.send({.kind = Kind::abort, .number = 1, .value = "stop"});
+  EXPECT_FALSE(rude.receive()) << "dropped at once, and told nothing";
+  const std::string long_hello(Frames::kLongestOfStranger, 'x');
+  (void)endless.send({.kind = Kind::hello, .value = long_hello});
+  EXPECT_FALSE(endless.receive()) << "dropped for its length";
+  const std::string half = frame_of(to_message(hub.hello(1))).substr(0, 20);
+  ASSERT_EQ(::send(half_open.descriptor(), half.data(), half.size(), MSG_NOSIGNAL), 20);
+  for (int i = 0; i < 200; ++i) flood.push_back(hub.connect());
+  hub.join(1);
+  first.join();
+  EXPECT_FALSE(hub[0]->root_cause());
+  EXPECT_FALSE(half_open.receive()) << "dropped once all have come";
+  std::string failure;
+  EXPECT_FALSE(MessageSocket::connect(hub.address(), milliseconds(500), failure).open())
+      << "nobody listens any more";
+  expect_end(hub, 2);
+}
+
+TEST(HubOverTcp, SaysWhereItCannotListen) {
+  const MessageSocket taken = MessageSocket::listen(TcpAddress{"127.0.0.1", 0});
+  for (const TcpAddress& address : {taken.own_address(), TcpAddress{"192.0.2.1", 29500}}) {
+    try {
+      (void)MessageSocket::listen(address);
+      FAIL() << text_of(address);
+    } catch (const CommError& error) {
+      EXPECT_TRUE(contains(error.what(), "process 0 cannot listen on " + text_of(address)))
+          << error.what();
+    }
+  }
+}
+
+TEST(HubOverTcp, SaysWhyProcess0WasNotReached) {
+  Hub hub(2);
+  RendezvousOptions options = options_of(1);
+  options.timeout_seconds = 0.2;
+  try {
+    hub.join(1, options);
+    FAIL();
+  } catch (const TimeoutError& error) {
+    EXPECT_TRUE(contains(error.what(), text_of(hub.address()) + ": Connection refused; "))
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::comm
