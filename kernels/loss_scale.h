@@ -1,9 +1,9 @@
-// The scale of the loss where activations are f16, which ends at 65504 and begins at 6e-8: gradients
-// are computed of scale * loss, and divided by the scale in f32, exactly, as it is a power of two.
+// The scale of the loss where activations are f16, which ends at 65504 and begins at 6e-8:
+// gradients are of scale * loss, and are divided by the scale in f32: exactly, by a power of two.
 //
 //   a step    loss_scale_begin    backward from scale * seed, with the rates of the step
 //             backward, sum over the world, l2_norm
-//             loss_scale_end      what the optimiser multiplies the gradient by; then the next scale
+//             loss_scale_end      what the optimiser multiplies the gradient by, and the next scale
 //
 // A step whose summed gradient has a broken number is skipped: the factor is 0, and an optimiser
 // changes nothing then (sgd.h, adamw.h), nor do running statistics. The scale is halved, 1 at
