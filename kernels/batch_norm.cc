@@ -3,13 +3,14 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
 namespace {
 
 void require_tensor(const char* operation, const ConstView& x) {
-  require_f32(operation, x);
+  require_activations(operation, x);
   require(x.shape().rank() == 2 || x.shape().rank() == 4, operation,
           "the tensor should be [N, C] or [N, C, H, W]");
 }
@@ -21,6 +22,12 @@ void require_norm(const char* operation, const BatchNorm& norm) {
   if (!norm.weight.absent()) require_dense(operation, norm.weight, Shape{channels});
   if (!norm.bias.absent()) require_dense(operation, norm.bias, Shape{channels});
   require(norm.count > 0, operation, "the statistics should be of at least one value");
+}
+
+/// `norm` of another view of its x.
+BatchNorm with_x(BatchNorm norm, const ConstView& x) {
+  norm.x = x;
+  return norm;
 }
 
 /// What may be left out, and else is like x.
@@ -62,13 +69,18 @@ void batch_norm_moments(Stream& stream, ConstView x, View moments) {
   require_tensor(kName, x);
   require_dense(kName, moments, Shape{2, x.shape()[1]});
   const Work work{kName, 4 * static_cast<double>(x.count()), total_bytes(x)};
-  dispatch(stream, work, [&](auto& concrete) { impl::batch_norm_moments(concrete, x, moments); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::batch_norm_moments(concrete, in_f32(x), moments);
+  });
 }
 
 void batch_norm_forward(Stream& stream, const BatchNorm& norm, ConstView residual, View y) {
   const Work work = require_forward("batch_norm_forward", norm, residual, y);
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::batch_norm_forward(concrete, norm, residual, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::batch_norm_forward(concrete, with_x(norm, in_f32(norm.x)), in_f32(residual), in_f32(y));
+  });
 }
 
 void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moments,
@@ -79,7 +91,9 @@ void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moment
   work.flops *= 2;
   work.bytes += total_bytes(norm.x);
   dispatch(stream, work, [&](auto& concrete) {
-    impl::batch_norm_train_forward(concrete, norm, moments, residual, y);
+    InF32 in_f32(concrete);
+    impl::batch_norm_train_forward(concrete, with_x(norm, in_f32(norm.x)), moments,
+                                   in_f32(residual), in_f32(y));
   });
 }
 
@@ -87,7 +101,9 @@ void batch_norm_backward_sums(Stream& stream, const BatchNorm& norm, ConstView y
                               View dz, View sums) {
   const Work work = require_sums("batch_norm_backward_sums", norm, y, dy, dz, sums);
   dispatch(stream, work, [&](auto& concrete) {
-    impl::batch_norm_backward_sums(concrete, norm, y, dy, dz, sums);
+    InF32 in_f32(concrete);
+    impl::batch_norm_backward_sums(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
+                                   in_f32(dz), sums);
   });
 }
 
@@ -95,7 +111,9 @@ void batch_norm_backward_data(Stream& stream, const BatchNorm& norm, ConstView d
                               float beta, View dx) {
   const Work work = require_data("batch_norm_backward_data", norm, dy, sums, dx);
   dispatch(stream, work, [&](auto& concrete) {
-    impl::batch_norm_backward_data(concrete, norm, dy, sums, beta, dx);
+    InF32 in_f32(concrete);
+    impl::batch_norm_backward_data(concrete, with_x(norm, in_f32(norm.x)), in_f32(dy), sums, beta,
+                                   in_f32(dx));
   });
 }
 
@@ -106,7 +124,9 @@ void batch_norm_backward(Stream& stream, const BatchNorm& norm, ConstView y, Con
   work.flops += data.flops;
   work.bytes += data.bytes;
   dispatch(stream, work, [&](auto& concrete) {
-    impl::batch_norm_backward(concrete, norm, y, dy, dz, sums, beta, dx);
+    InF32 in_f32(concrete);
+    impl::batch_norm_backward(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
+                              in_f32(dz), sums, beta, in_f32(dx));
   });
 }
 

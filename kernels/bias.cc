@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 #include "kernels/pool2d.h"
 
 namespace ringlet {
@@ -10,7 +11,7 @@ namespace ringlet {
 namespace {
 
 void require_channels(const char* operation, const ConstView& x) {
-  require_f32(operation, x);
+  require_activations(operation, x);
   require(x.shape().rank() == 2 || x.shape().rank() == 4, operation,
           "the tensor should be [N, C] or [N, C, H, W]");
 }
@@ -23,7 +24,10 @@ void bias_forward(Stream& stream, ConstView x, ConstView b, View y) {
   require_same_kind(kName, x, y);
   require_dense(kName, b, Shape{x.shape()[1]});
   const Work work{kName, static_cast<double>(x.count()), total_bytes(x, b, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::bias_forward(concrete, x, b, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::bias_forward(concrete, in_f32(x), b, in_f32(y));
+  });
 }
 
 void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
@@ -31,7 +35,10 @@ void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
   require_channels(kName, dy);
   require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, db)};
-  dispatch(stream, work, [&](auto& concrete) { impl::bias_backward(concrete, dy, beta, db); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::bias_backward(concrete, in_f32(dy), beta, db);
+  });
 }
 
 void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, float beta, View db) {
@@ -41,20 +48,24 @@ void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, floa
   require_same_kind(kName, dy, dz);
   require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, 2 * static_cast<double>(dy.count()), total_bytes(a, dy, dz, db)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::bias_relu_backward(concrete, a, dy, dz, beta, db); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::bias_relu_backward(concrete, in_f32(a), in_f32(dy), in_f32(dz), beta, db);
+  });
 }
 
 void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db) {
   constexpr const char* kName = "bias_relu_avg_pool2d_backward";
-  require_f32(kName, dy, a);
+  require_activations(kName, dy, a);
   require_layout(kName, a, Layout::nchw);
   require_same_layout(kName, a, dy);
   require_shape(kName, dy, pool2d_output_shape({}, a.shape()));
   if (!db.absent()) require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, 3 * static_cast<double>(a.count()), total_bytes(dy, a, a, db)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::bias_relu_avg_pool2d_backward(concrete, dy, a, beta, db); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::bias_relu_avg_pool2d_backward(concrete, in_f32(dy), in_f32(a), beta, db);
+  });
 }
 
 }  // namespace ringlet

@@ -1,7 +1,11 @@
 // Adds one number per channel to every sample and pixel.   y[n,c,...] = x[n,c,...] + b[c]
 //
 // Backward often comes with what lies behind the bias, a ReLU and 2 x 2 average pooling: then one
-// pass over memory does it all. The bits are those of the operations one after another.
+// pass over memory does it all. The bits are those of the operations one after another; with narrow
+// activations, those of the operations in f32 between one rounding and the next: db is the sum of
+// what is not rounded yet.
+//
+// x, y, a, dy and dz are activations (kernels/tensor.h); b and db are f32.
 #pragma once
 
 #include "kernels/stream.h"

@@ -6,12 +6,6 @@
 
 namespace ringlet {
 
-namespace {
-
-bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
-}  // namespace
-
 void cast(Stream& stream, ConstView x, View y) {
   constexpr const char* kName = "cast";
   const bool one_each = (x.dtype() == DType::f32 && is_narrow(y.dtype())) ||

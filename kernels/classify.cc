@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -20,11 +21,14 @@ void argmax_count(Stream& stream, ConstView logits, ConstView labels, View count
 
 void count_nonfinite(Stream& stream, ConstView x, View count) {
   constexpr const char* kName = "count_nonfinite";
-  require_f32(kName, x);
+  require_activations(kName, x);
   require_dtype(kName, count, DType::i32);
   require_shape(kName, count, Shape{1});
   const Work work{kName, 0, total_bytes(x, count)};
-  dispatch(stream, work, [&](auto& concrete) { impl::count_nonfinite(concrete, x, count); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::count_nonfinite(concrete, in_f32(x), count);
+  });
 }
 
 }  // namespace ringlet

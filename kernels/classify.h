@@ -12,7 +12,8 @@ namespace ringlet {
 /// A GPU cannot throw and does not count them.
 void argmax_count(Stream& stream, ConstView logits, ConstView labels, View count);
 
-/// count i32 [1] = number of stored elements that are NaN or infinite. x f32, any layout.
+/// count i32 [1] = number of stored elements that are NaN or infinite. x f32, bf16 or
+/// f16, any layout.
 void count_nonfinite(Stream& stream, ConstView x, View count);
 
 }  // namespace ringlet

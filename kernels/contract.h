@@ -14,6 +14,16 @@ void require_f32(const char* operation, const Views&... views) {
   (require_dtype(operation, views, DType::f32), ...);
 }
 
+/// Activations of one call: f32, bf16 or f16, all of one type.
+template <class... Views>
+void require_activations(const char* operation, const ConstView& first, const Views&... others) {
+  if (first.dtype() != DType::f32 && !is_narrow(first.dtype())) {
+    throw ContractError(std::string(operation) + ": " + describe(first) +
+                        " should be f32, bf16 or f16");
+  }
+  (require_dtype(operation, others, first.dtype()), ...);
+}
+
 inline void require_rank(const char* operation, const ConstView& view, int rank,
                          At at = At::current()) {
   if (view.shape().rank() == rank) return;
@@ -41,6 +51,14 @@ inline void require_same_layout(const char* operation, const ConstView& a, const
 inline void require_dense(const char* operation, const ConstView& view, const Shape& shape,
                           At at = At::current()) {
   require_dtype(operation, view, DType::f32, at);
+  require_layout(operation, view, Layout::nchw, at);
+  require_shape(operation, view, shape, at);
+}
+
+/// Weights that are multiplied with activations of type `dtype`: of the same type, row-major.
+inline void require_weights(const char* operation, const ConstView& view, const Shape& shape,
+                            DType dtype, At at = At::current()) {
+  require_dtype(operation, view, dtype, at);
   require_layout(operation, view, Layout::nchw, at);
   require_shape(operation, view, shape, at);
 }

@@ -5,6 +5,7 @@
 #include "kernels/contract.h"
 #include "kernels/cpu/lanes/lanes.h"
 #include "kernels/dispatch.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -19,14 +20,15 @@ Shape pooled_shape(const char* operation, const Conv2dSpec& spec, const Shape& x
   return {full[0], full[1], full[2] / 2, full[3] / 2};
 }
 
-/// x (or dx), w (or dw), y (or dy) and the mask. Returns the cost: of the pixels that are pooled.
+/// x (or dx), w (or dw, of type `weights`), y (or dy) and the mask. Returns the cost: of the pixels
+/// that are pooled.
 Work require_all(const char* operation, const Conv2dSpec& spec, const ConstView& x,
-                 const ConstView& w, const ConstView& y, const ConstView& mask) {
-  require_f32(operation, x, y);
+                 const ConstView& w, DType weights, const ConstView& y, const ConstView& mask) {
+  require_activations(operation, x, y);
   require_layout(operation, x, Layout::lanes);
   require_layout(operation, y, Layout::lanes);
   require_shape(operation, y, pooled_shape(operation, spec, x.shape(), w.shape()));
-  require_dense(operation, w, w.shape());
+  require_weights(operation, w, w.shape(), weights);
   require_dtype(operation, mask, DType::u8);
   require_layout(operation, mask, Layout::nchw);
   require_shape(operation, mask, conv2d_relu_avg_pool2d_mask_shape(y.shape()));
@@ -51,28 +53,35 @@ Shape conv2d_relu_avg_pool2d_mask_shape(const Shape& y) {
 
 void conv2d_relu_avg_pool2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x,
                                     ConstView w, ConstView bias, View y, View mask) {
-  const Work work = require_all("conv2d_relu_avg_pool2d_forward", spec, x, w, y, mask);
+  const Work work = require_all("conv2d_relu_avg_pool2d_forward", spec, x, w, x.dtype(), y, mask);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
   dispatch(stream, work, [&](CpuStream& cpu) {
-    lanes::conv2d_relu_avg_pool2d_forward(cpu, spec, x, w, bias, y, mask);
+    InF32 in_f32(cpu);
+    lanes::conv2d_relu_avg_pool2d_forward(cpu, spec, in_f32(x), in_f32(w), bias, in_f32(y), mask);
   });
 }
 
 void conv2d_relu_avg_pool2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w,
                                           ConstView dy, ConstView mask, float beta, View dx) {
-  const Work work = require_all("conv2d_relu_avg_pool2d_backward_data", spec, dx, w, dy, mask);
+  const Work work =
+      require_all("conv2d_relu_avg_pool2d_backward_data", spec, dx, w, dx.dtype(), dy, mask);
   dispatch(stream, work, [&](CpuStream& cpu) {
-    lanes::conv2d_relu_avg_pool2d_backward_data(cpu, spec, w, dy, mask, beta, dx);
+    InF32 in_f32(cpu);
+    lanes::conv2d_relu_avg_pool2d_backward_data(cpu, spec, in_f32(w), in_f32(dy), mask, beta,
+                                                in_f32(dx));
   });
 }
 
 void conv2d_relu_avg_pool2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x,
                                             ConstView dy, ConstView mask, float beta_dw, View dw,
                                             float beta_db, View db) {
-  const Work work = require_all("conv2d_relu_avg_pool2d_backward_filter", spec, x, dw, dy, mask);
+  const Work work =
+      require_all("conv2d_relu_avg_pool2d_backward_filter", spec, x, dw, DType::f32, dy, mask);
   if (!db.absent()) require_dense(work.operation, db, Shape{dw.shape()[0]});
   dispatch(stream, work, [&](CpuStream& cpu) {
-    lanes::conv2d_relu_avg_pool2d_backward_filter(cpu, spec, x, dy, mask, beta_dw, dw, beta_db, db);
+    InF32 in_f32(cpu);
+    lanes::conv2d_relu_avg_pool2d_backward_filter(cpu, spec, in_f32(x), in_f32(dy), mask, beta_dw,
+                                                  dw, beta_db, db);
   });
 }
 

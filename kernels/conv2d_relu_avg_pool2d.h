@@ -10,7 +10,8 @@
 // all.
 //
 // Results are those of conv2d.h, relu.h and pool2d.h (floor) one after another, up to rounding.
-// Every view of x, y and their gradients is in the layout `lanes`.
+// x, y and their gradients are activations (kernels/tensor.h) in the layout `lanes`; w is of their
+// type, the bias, dw and db are f32. The mask is of what is not rounded yet.
 #pragma once
 
 #include "kernels/conv2d.h"

@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -10,7 +11,7 @@ namespace {
 
 void require_dropout(const char* operation, const DropoutSpec& spec, const ConstView& in,
                      const ConstView& out) {
-  require_f32(operation, in);
+  require_activations(operation, in);
   require_same_kind(operation, in, out);
   require(in.shape().rank() >= 1, operation, "the tensor should be [N, ...]");
   require(spec.probability >= 0.0F && spec.probability < 1.0F, operation,
@@ -25,15 +26,20 @@ void dropout_forward(Stream& stream, const DropoutSpec& spec, ConstView x, View 
   constexpr const char* kName = "dropout_forward";
   require_dropout(kName, spec, x, y);
   const Work work{kName, static_cast<double>(x.count()), total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::dropout_forward(concrete, spec, x, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::dropout_forward(concrete, spec, in_f32(x), in_f32(y));
+  });
 }
 
 void dropout_backward(Stream& stream, const DropoutSpec& spec, ConstView dy, float beta, View dx) {
   constexpr const char* kName = "dropout_backward";
   require_dropout(kName, spec, dy, dx);
   const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, dx)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::dropout_backward(concrete, spec, dy, beta, dx); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::dropout_backward(concrete, spec, in_f32(dy), beta, in_f32(dx));
+  });
 }
 
 }  // namespace ringlet

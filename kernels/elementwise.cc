@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -39,19 +40,25 @@ void accumulate(Stream& stream, ConstView x, View y) {
 
 void add(Stream& stream, ConstView a, ConstView b, View y) {
   constexpr const char* kName = "add";
-  require_f32(kName, a);
+  require_activations(kName, a);
   require_same_kind(kName, a, b);
   require_same_kind(kName, a, y);
   const Work work{kName, static_cast<double>(a.storage()), total_bytes(a, b, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::add(concrete, a, b, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::add(concrete, in_f32(a), in_f32(b), in_f32(y));
+  });
 }
 
 void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
   constexpr const char* kName = "scale";
-  require_f32(kName, x);
+  require_activations(kName, x);
   require_same_kind(kName, x, y);
   const Work work{kName, 3.0 * static_cast<double>(x.storage()), total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::scale(concrete, alpha, x, beta, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::scale(concrete, alpha, in_f32(x), beta, in_f32(y));
+  });
 }
 
 }  // namespace ringlet

@@ -17,9 +17,9 @@ void copy(Stream& stream, ConstView x, View y);
 void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y);
 /// y += x; f32, the same kind.
 void accumulate(Stream& stream, ConstView x, View y);
-/// y = a + b; f32, the same kind; y may be a's or b's memory.
+/// y = a + b; activations (kernels/tensor.h), the same kind; y may be a's or b's memory.
 void add(Stream& stream, ConstView a, ConstView b, View y);
-/// y = alpha * x + beta * y; f32, the same kind; with beta = 0, y is not read and may be x.
+/// y = alpha * x + beta * y; activations, the same kind; with beta = 0, y is not read and may be x.
 void scale(Stream& stream, float alpha, ConstView x, float beta, View y);
 
 }  // namespace ringlet

@@ -27,6 +27,7 @@
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
+#include "kernels/loss_scale.h"
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
@@ -98,6 +99,8 @@ RINGLET_ON_EACH_DEVICE(l2_norm);
 RINGLET_ON_EACH_DEVICE(linear_backward_data);
 RINGLET_ON_EACH_DEVICE(linear_backward_weight);
 RINGLET_ON_EACH_DEVICE(linear_forward);
+RINGLET_ON_EACH_DEVICE(loss_scale_begin);
+RINGLET_ON_EACH_DEVICE(loss_scale_end);
 RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_forward);
 RINGLET_ON_EACH_DEVICE(normalize_forward);

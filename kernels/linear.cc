@@ -3,19 +3,20 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
 namespace {
 
-/// x (or dx) [N, I], w (or dw) [O, I], y (or dy) [N, O]. Returns the cost.
-Work require_linear(const char* operation, const ConstView& x, const ConstView& w,
+/// x (or dx) [N, I], w (or dw, of type `weights`) [O, I], y (or dy) [N, O]. Returns the cost.
+Work require_linear(const char* operation, const ConstView& x, const ConstView& w, DType weights,
                     const ConstView& y) {
-  require_f32(operation, x, y);
+  require_activations(operation, x, y);
   require_rank(operation, x, 2);
   require_rank(operation, w, 2);
   const std::int64_t n = x.shape()[0], inputs = x.shape()[1], outputs = w.shape()[0];
-  require_dense(operation, w, Shape{outputs, inputs});
+  require_weights(operation, w, Shape{outputs, inputs}, weights);
   require_shape(operation, y, Shape{n, outputs});
   require_same_layout(operation, x, y);
   return {operation, 2.0 * static_cast<double>(n) * static_cast<double>(w.count()),
@@ -26,22 +27,28 @@ Work require_linear(const char* operation, const ConstView& x, const ConstView& 
 
 void linear_forward(Stream& stream, ConstView x, ConstView w, ConstView bias, Activation activation,
                     View y) {
-  const Work work = require_linear("linear_forward", x, w, y);
+  const Work work = require_linear("linear_forward", x, w, x.dtype(), y);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::linear_forward(concrete, x, w, bias, activation, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::linear_forward(concrete, in_f32(x), in_f32(w), bias, activation, in_f32(y));
+  });
 }
 
 void linear_backward_data(Stream& stream, ConstView w, ConstView dy, float beta, View dx) {
-  const Work work = require_linear("linear_backward_data", dx, w, dy);
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::linear_backward_data(concrete, w, dy, beta, dx); });
+  const Work work = require_linear("linear_backward_data", dx, w, dx.dtype(), dy);
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::linear_backward_data(concrete, in_f32(w), in_f32(dy), beta, in_f32(dx));
+  });
 }
 
 void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float beta, View dw) {
-  const Work work = require_linear("linear_backward_weight", x, dw, dy);
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::linear_backward_weight(concrete, x, dy, beta, dw); });
+  const Work work = require_linear("linear_backward_weight", x, dw, DType::f32, dy);
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::linear_backward_weight(concrete, in_f32(x), in_f32(dy), beta, dw);
+  });
 }
 
 }  // namespace ringlet

@@ -1,6 +1,8 @@
 // Fully connected layer.   y[n,o] = act( b[o] + sum over i of w[o,i] * x[n,i] )
 //
-// Layouts nchw ([N][I]) and lanes ([N/16][I][16]); w and dw are row-major [O, I].
+// x, y, dy and dx are activations (kernels/tensor.h) in one layout, nchw ([N][I]) or lanes
+// ([N/16][I][16]). w [O, I] is row-major, of their type; dw, row-major too, and the bias are f32.
+// Products of narrow factors are added up in f32, with the bias, before y is rounded.
 #pragma once
 
 #include "kernels/activation.h"

@@ -5,6 +5,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -47,7 +48,7 @@ Shape output_shape(const char* operation, const Pool2dSpec& spec, const Shape& x
 /// x (or dx) and y (or dy). Returns the cost.
 Work require_pool2d(const char* operation, const Pool2dSpec& spec, const ConstView& x,
                     const ConstView& y) {
-  require_f32(operation, x, y);
+  require_activations(operation, x, y);
   require_shape(operation, y, output_shape(operation, spec, x.shape()));
   require_same_layout(operation, x, y);
   return {operation, static_cast<double>(y.count()) * spec.kernel.h * spec.kernel.w,
@@ -68,21 +69,28 @@ Shape pool2d_output_shape(const Pool2dSpec& spec, const Shape& x) {
 
 void avg_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, View y) {
   const Work work = require_pool2d("avg_pool2d_forward", spec, x, y);
-  dispatch(stream, work, [&](auto& concrete) { impl::avg_pool2d_forward(concrete, spec, x, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::avg_pool2d_forward(concrete, spec, in_f32(x), in_f32(y));
+  });
 }
 
 void avg_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, float beta,
                          View dx) {
   const Work work = require_pool2d("avg_pool2d_backward", spec, dx, dy);
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::avg_pool2d_backward(concrete, spec, dy, beta, dx); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::avg_pool2d_backward(concrete, spec, in_f32(dy), beta, in_f32(dx));
+  });
 }
 
 void max_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, View y, View winner) {
   const Work work = require_pool2d("max_pool2d_forward", spec, x, y);
   require_winner(work.operation, winner, y);
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::max_pool2d_forward(concrete, spec, x, y, winner); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::max_pool2d_forward(concrete, spec, in_f32(x), in_f32(y), winner);
+  });
 }
 
 void max_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, ConstView winner,
@@ -90,7 +98,8 @@ void max_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, C
   const Work work = require_pool2d("max_pool2d_backward", spec, dx, dy);
   require_winner(work.operation, winner, dy);
   dispatch(stream, work, [&](auto& concrete) {
-    impl::max_pool2d_backward(concrete, spec, dy, winner, beta, dx);
+    InF32 in_f32(concrete);
+    impl::max_pool2d_backward(concrete, spec, in_f32(dy), winner, beta, in_f32(dx));
   });
 }
 

@@ -8,6 +8,8 @@
 //             image in the window. What a ceil-mode window has beyond the padding is never counted.
 //   maximum   padding never wins. Of equal pixels the first one wins. A NaN always wins, the last
 //             of several, so that a broken number is seen where it arises.
+//
+// x, y, dy and dx are activations (kernels/tensor.h).
 #pragma once
 
 #include "kernels/stream.h"

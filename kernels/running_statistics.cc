@@ -21,17 +21,18 @@ void running_statistics_track(Stream& stream, const RunningSpec& spec, ConstView
 }
 
 void running_statistics_commit(Stream& stream, ConstView updates, ConstView places, View values,
-                               View counters) {
+                               View counters, ConstView scale) {
   constexpr const char* kName = "running_statistics_commit";
   require_dense(kName, updates, Shape{updates.count()});
   require_dense(kName, values, Shape{values.count()});
   require_dtype(kName, places, DType::i32);
   require_shape(kName, places, Shape{updates.count(), 2});
   require_dtype(kName, counters, DType::i32);
+  if (!scale.absent()) require_dense(kName, scale, Shape{1});
   const Work work{kName, 4 * static_cast<double>(updates.count()),
                   total_bytes(updates, places, values, values)};
   dispatch(stream, work, [&](auto& concrete) {
-    impl::running_statistics_commit(concrete, updates, places, values, counters);
+    impl::running_statistics_commit(concrete, updates, places, values, counters, scale);
   });
 }
 

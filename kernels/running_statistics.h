@@ -50,8 +50,9 @@ struct RunningPlace {
 };
 
 /// All layers at once. updates f32 [U], places i32 [U, 2] (RunningPlace), values f32 [V], counters
-/// i32 [L].
+/// i32 [L]. scale: as the optimiser's update has it (sgd.h), 0 where the step is skipped: then
+/// nothing changes; may be absent.
 void running_statistics_commit(Stream& stream, ConstView updates, ConstView places, View values,
-                               View counters);
+                               View counters, ConstView scale = {});
 
 }  // namespace ringlet

@@ -22,7 +22,8 @@ struct SgdSpec {
 /// rates f32 [2]: learning rate, momentum. value, gradient, velocity f32 [M]. velocity may be
 /// absent when momentum is 0 for the whole run. If momentum is not 0 then, this throws
 /// ContractError on the CPU; a GPU cannot throw, there the values become NaN. scale f32 [1], or
-/// absent for 1. decays: see decay_table.h; absent, all values decay.
+/// absent for 1; where it is 0 the step is skipped, and nothing changes, whatever the gradient
+/// holds. decays: see decay_table.h; absent, all values decay.
 void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value,
                 ConstView gradient, View velocity, ConstView scale = {}, ConstView decays = {});
 

@@ -12,6 +12,12 @@
 // In lanes layout the last block may be partly filled. The lanes beyond N always hold finite
 // numbers (zero where nothing else is natural). Gradients there are zero from the loss on, so whole
 // blocks can be computed without a mask.
+//
+// Activations and their gradients may be narrow: bf16 or f16 in place of f32. An operation takes
+// them where its header says "activations"; all activations of a call are then of one type, and
+// weights that they are multiplied with are of the same (nn/parameters.h keeps them). Everything
+// else stays f32: biases, parameters of norms, statistics, losses, gradients of parameters, and
+// every sum while it is made. What is stored as narrow is rounded to nearest, ties to even, once.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +37,9 @@ inline constexpr std::int64_t kLanes = 16;
 std::int64_t size_of(DType dtype);  ///< bytes of one element
 const char* name_of(DType dtype);   ///< "f32"
 const char* name_of(Layout layout);
+
+/// Whether it is one of the floats of sixteen bits.
+constexpr bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16; }
 
 /// Blocks of sixteen that hold `samples`.
 constexpr std::int64_t lane_blocks(std::int64_t samples) { return (samples + kLanes - 1) / kLanes; }

@@ -4,12 +4,15 @@
 
 namespace ringlet::nn {
 
-DryRun::DryRun(const Registry& registry) : registry_(registry) {
+DryRun::DryRun(const Registry& registry, DType activations) : registry_(registry) {
   for (Parameter* parameter : registry.parameters) {
     views_.push_back(parameter->value);
     views_.push_back(parameter->gradient);
+    views_.push_back(parameter->narrow);
     parameter->value = external(parameter->shape, DType::f32, Layout::nchw);
     parameter->gradient = external(parameter->shape, DType::f32, Layout::nchw);
+    parameter->narrow =
+        is_narrow(activations) ? external(parameter->shape, activations, Layout::nchw) : View();
   }
   for (StateBuffer* buffer : registry.buffers) {
     views_.push_back(buffer->value);
@@ -29,6 +32,7 @@ DryRun::~DryRun() {
   for (Parameter* parameter : registry_.parameters) {
     parameter->value = *view++;
     parameter->gradient = *view++;
+    parameter->narrow = *view++;
   }
   for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
   for (RunningStatistics* running : registry_.running) {

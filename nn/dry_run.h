@@ -11,7 +11,8 @@ namespace ringlet::nn {
 
 class DryRun {
  public:
-  explicit DryRun(const Registry& registry);
+  /// `activations`: their type, of which the parameters have values too where it is narrow.
+  explicit DryRun(const Registry& registry, DType activations = DType::f32);
   /// Gives the parameters and buffers the views that they had before.
   ~DryRun();
   DryRun(const DryRun&) = delete;

@@ -34,6 +34,9 @@ struct Parameter {
   int id = -1;       ///< place in the order of registration, set by registration
   View value;        ///< f32, a slice of the value arena, set by Parameters
   View gradient;     ///< f32, a slice of the current gradient arena, set by Parameters
+  /// The value rounded to the activations' type, where that is narrow: what products read. As old
+  /// as the last Parameters::narrow_values().
+  View narrow;
 };
 
 /// Running statistics and the like: saved with the model, equal on all ranks, without gradient.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cast.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/running_statistics.h"
@@ -25,6 +26,8 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     : registry_(registry),
       plan_(plan),
       values_(device, {plan.elements}),
+      narrow_values_(is_narrow(plan.activations) ? Tensor(device, {plan.elements}, plan.activations)
+                                                 : Tensor()),
       buffers_(device, {buffer_elements(registry)}),
       counters_(device, {at_least_one(static_cast<std::int64_t>(registry.counters.size()))},
                 DType::i32),
@@ -40,12 +43,20 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
   fill(stream, 0, values_);
   fill(stream, 0, buffers_);
   for (const PlannedParameter& planned : plan.parameters) {
-    registry_.parameters.at(static_cast<std::size_t>(planned.id))->value =
-        values().slice(planned.begin, planned.end).reshaped(planned.shape);
+    Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
+    const auto part = [&](const View& arena) {
+      return arena.slice(planned.begin, planned.end).reshaped(planned.shape);
+    };
+    parameter.value = part(values());
+    parameter.narrow = is_narrow(plan.activations) ? part(narrow_values_) : View();
   }
   if (gradient_arenas > 0) use_gradient_arena(0);
   place_buffers();
   place_running_statistics();
+}
+
+void Parameters::narrow_values(Stream& stream) const {
+  if (is_narrow(plan_.activations)) cast(stream, values_, narrow_values_);
 }
 
 void Parameters::place_buffers() {
@@ -104,9 +115,9 @@ View Parameters::running_updates(int arena) const {
   return gradients(arena).slice(begin, begin + plan_.running_elements);
 }
 
-void Parameters::commit_running_statistics(Stream& stream) {
+void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
   if (plan_.running_elements == 0) return;
-  running_statistics_commit(stream, running_updates(), running_places_, buffers_, counters_);
+  running_statistics_commit(stream, running_updates(), running_places_, buffers_, counters_, scale);
 }
 
 View Parameters::statistics(int arena) const {

@@ -28,6 +28,10 @@ class Parameters {
   Parameters(Device& device, const Registry& registry, const Plan& plan, int gradient_arenas = 1,
              Allocator* gradients_from = nullptr);
 
+  /// Rounds all values to the activations' type, where that is narrow: one launch. To be called
+  /// before a pass that follows a change of the values.
+  void narrow_values(Stream& stream) const;
+
   /// Fills values and buffers as their initialisers say; a pure function of `seed`.
   void initialize(std::uint64_t seed);
 
@@ -42,7 +46,8 @@ class Parameters {
   /// Behind those the updates of running statistics, f32 [plan.running_elements].
   View running_updates(int arena = 0) const;
   /// Takes the updates of arena 0, summed over the world, into the running statistics.
-  void commit_running_statistics(Stream& stream);
+  /// `scale`: 0 skips the step, see running_statistics_commit(); may be absent.
+  void commit_running_statistics(Stream& stream, ConstView scale = {});
   /// All buffers, f32 [their elements], at least one element.
   View buffers() const { return buffers_; }
   /// All counters, i32 [their number], at least one element.
@@ -58,6 +63,7 @@ class Parameters {
   Registry registry_;
   Plan plan_;
   Tensor values_;
+  Tensor narrow_values_;  // of the activations' type, [plan.elements]; where that is narrow
   std::vector<Tensor> gradients_;
   Tensor buffers_;
   Tensor counters_;

@@ -2,6 +2,7 @@
 
 #include "kernels/running_statistics.h"
 #include "nn/dry_run.h"
+#include "nn/ops/cast.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
@@ -18,7 +19,8 @@ class OrderRecorder : public ReadyListener {
 /// The model's loss on its input, as the dry run has them.
 Variable forward(DryRun& run, Layer& model, Tape& tape, const InputSpec& input,
                  const LossFunction& loss) {
-  const Variable x = tape.constant(run.external(input.shape, DType::f32, input.layout));
+  const Variable x =
+      model_input(tape, run.external(input.shape, DType::f32, input.layout), input.activations);
   const Variable labels = tape.constant(run.external({input.shape[0]}, DType::i32, Layout::nchw));
   return loss(model.forward(tape, x), labels);
 }
@@ -33,7 +35,7 @@ template <class Pass>
 void for_smaller_batches(const InputSpec& input, const Pass& pass) {
   for (std::int64_t n = 1; input.shape.rank() > 0 && n < input.shape[0]; ++n) {
     try {
-      pass(InputSpec{input.shape.with_batch(n), input.layout});
+      pass(InputSpec{input.shape.with_batch(n), input.layout, input.activations});
     } catch (const ContractError&) {
       return;  // a model for batches of one size: it will not be given others
     }
@@ -42,9 +44,13 @@ void for_smaller_batches(const InputSpec& input, const Pass& pass) {
 
 }  // namespace
 
+Variable model_input(Tape& tape, const View& batch, DType activations) {
+  return cast(tape.constant(batch), activations);
+}
+
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse) {
-  DryRun run(registry);
+  DryRun run(registry, input.activations);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   OrderRecorder recorder;
@@ -74,12 +80,13 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
     plan.running_elements += running_update_size(running->mean.shape.count());
   }
   plan.activation_bytes = activations.high_water();
+  plan.activations = input.activations;
   return plan;
 }
 
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
                              const LossFunction& loss, bool fuse) {
-  DryRun run(registry);
+  DryRun run(registry, input.activations);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   const auto pass = [&](const InputSpec& batch) {

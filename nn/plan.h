@@ -38,15 +38,22 @@ struct Plan {
   std::int64_t parameter_count = 0;          ///< numbers that are learnt
   std::int64_t running_elements = 0;         ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
+  DType activations = DType::f32;            ///< InputSpec::activations
   WorkTotals forward;
   WorkTotals backward;
 };
 
-/// The model's input, one batch: shape [N, C, H, W].
+/// The model's input, one batch: f32, shape [N, C, H, W].
 struct InputSpec {
   Shape shape;
   Layout layout = Layout::nchw;
+  /// The type that it is cast to before the first layer, and so that of all activations: f32, bf16
+  /// or f16.
+  DType activations = DType::f32;
 };
+
+/// A batch as the model takes it: a constant of the tape, of the activations' type.
+Variable model_input(Tape& tape, const View& batch, DType activations);
 
 /// The loss that training minimises, from the model's output and the labels (i32 [N]).
 using LossFunction = std::function<Variable(const Variable& output, const Variable& labels)>;

@@ -94,6 +94,22 @@ View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
   return kept_.back();
 }
 
+bool Tape::wants_gradient(const Variable& x) const {
+  return context_.training && nodes_[static_cast<std::size_t>(x.node())].wants_gradient;
+}
+
+ConstView Tape::factor(const Variable& weight, DType dtype) const {
+  const Node& node = nodes_[static_cast<std::size_t>(weight.node())];
+  if (node.value.dtype() == dtype) return weight.value();
+  require(node.parameter != nullptr && !node.parameter->narrow.absent() &&
+              node.parameter->narrow.dtype() == dtype,
+          "Tape::factor",
+          "the weights have no values of the activations' type; the plan should be for an input "
+          "of this type (InputSpec::activations)");
+  const View& whole = node.parameter->narrow;
+  return whole.shape() == weight.shape() ? whole : whole.reshaped(weight.shape());
+}
+
 void Tape::add_to_graph(const char* operation, std::initializer_list<Variable> inputs,
                         const Variable& output, std::any spec) {
   graph_->add(operation, inputs, output, std::move(spec));
@@ -150,7 +166,7 @@ View Tape::write_target(Node& node, float& beta) {
   if (node.gradient.absent() && node.parameter != nullptr) {
     node.gradient = node.parameter->gradient;
   } else if (node.gradient.absent()) {
-    node.gradient = arena_.allocate(node.value.shape(), DType::f32, node.value.layout());
+    node.gradient = arena_.allocate(node.value.shape(), node.value.dtype(), node.value.layout());
     node.owns_gradient = true;
   }
   const bool add = node.written || (node.parameter != nullptr && accumulate_);

@@ -124,10 +124,16 @@ class Tape {
   /// A parameter as a variable; asked for twice in a step, it is the same node.
   /// Throws ContractError for a parameter that was not registered with the model.
   Variable parameter(Parameter& parameter);
-  /// A new value for an operation to fill, in activation memory.
+  /// A new value for an operation to fill, in activation memory. Activations have the type of the
+  /// operation's input, as they have its layout: both are chosen once, at the model's input.
   Variable make(const Shape& shape, Layout layout, DType dtype = DType::f32);
   /// Memory that belongs to the step recorded next (a mask, probabilities).
   View keep(const Shape& shape, Layout layout, DType dtype = DType::f32);
+  /// Whether a step that is recorded with this input will have to find its gradient.
+  bool wants_gradient(const Variable& x) const;
+  /// `weight` as a product with activations of type `dtype` reads it: its value where that is of
+  /// the type, else Parameter::narrow. Throws ContractError where it has neither.
+  ConstView factor(const Variable& weight, DType dtype) const;
 
   /// Records that `operation` (a string literal) made `output` from `inputs`. `backward` is called
   /// with a Backward&; it must be trivially copyable: capture variables, views, specs and numbers.

@@ -34,10 +34,12 @@ Recipe recipe_of(const LearnerOptions& options) {
   recipe.clip_norm = options.clip_norm;
   recipe.label_smoothing = options.label_smoothing;
   recipe.grad_dtype = options.grad_dtype;
+  recipe.precision = options.precision;
   return recipe;
 }
 
-ReplicaSpec spec_of(const MakeModel& make_model, const LearnerOptions& options) {
+ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
+  require_precision(options.precision, device, options.emulate_precision);
   ReplicaSpec spec;
   spec.recipe = recipe_of(options);
   spec.make_model = make_model;
@@ -91,7 +93,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
     : device_(device),
       communicator_(communicator),
       options_(options),
-      step_(device, communicator, spec_of(make_model, options),
+      step_(device, communicator, spec_of(device.id().kind, make_model, options),
             step_options(device.id().kind, options)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
@@ -160,12 +162,19 @@ void Learner::make_step(const StepSums& sums, std::int64_t world_samples) {
   if (sums.stop_wishes > 0) throw_unequal_steps();
   require(sums.samples == world_samples, "Learner::step",
           "the ranks' samples do not add up to world_samples");
-  require(!step_.sync().narrows() || std::isfinite(sums.grad_norm), "Learner::step",
-          "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
-  require(!step_.clips() || std::isfinite(sums.grad_norm), "Learner::step",
-          "the gradient to be clipped is not finite; try a smaller rate and check the data");
+  skipped_ = sums.skipped();
+  if (!skipped_) {
+    require(!step_.sync().narrows() || std::isfinite(sums.grad_norm), "Learner::step",
+            "the gradient is beyond the type as which it travels; leave grad_dtype at f32");
+    require(!step_.clips() || std::isfinite(sums.grad_norm), "Learner::step",
+            "the gradient to be clipped is not finite; try a smaller rate and check the data");
+    ++steps_;
+  }
+  require(
+      sums.skips_in_row < LossScale::kMostSkips, "Learner::step",
+      "20 steps in a row had a gradient beyond f16 and were skipped; take Precision::bf16, which "
+      "reaches as far as f32, or a smaller rate, and check the data");
   step_.update();
-  ++steps_;
   micro_batches_ = 0;
   own_samples_ = 0;
 }

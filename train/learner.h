@@ -41,12 +41,14 @@ struct LearnerOptions {
   std::string no_decay = "none";                  ///< see parse_no_decay()
   double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
   double label_smoothing = 0;
-  std::int64_t bucket_kb = -1;        ///< see bucket_sizes()
-  std::int64_t first_bucket_kb = -1;  ///< see bucket_sizes()
-  bool overlap = true;                ///< see GradientSync
-  DType grad_dtype = DType::f32;      ///< see GradientSync
-  std::string optimizer = "sgd";      ///< see optimizers()
-  MakeOptimizer make_optimizer{};     ///< one of one's own; `optimizer` is then only its name
+  std::int64_t bucket_kb = -1;           ///< see bucket_sizes()
+  std::int64_t first_bucket_kb = -1;     ///< see bucket_sizes()
+  bool overlap = true;                   ///< see GradientSync
+  DType grad_dtype = DType::f32;         ///< see GradientSync
+  Precision precision = Precision::f32;  ///< of activations and products; tf32: see DeviceOptions
+  bool emulate_precision = false;        ///< see Execution
+  std::string optimizer = "sgd";         ///< see optimizers()
+  MakeOptimizer make_optimizer{};        ///< one of one's own; `optimizer` is then only its name
 };
 
 class Learner {
@@ -68,7 +70,9 @@ class Learner {
   /// where the ranks' samples do not add up to `world_samples`, where another rank has ended its
   /// learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
   /// clipped has no finite norm; the update is then not made. The learner counts steps by itself:
-  /// rates.step is not read.
+  /// rates.step is not read. With precision f16, a step whose gradient is broken is skipped, and is
+  /// none of steps(); after LossScale::kMostSkips in a row it
+  /// throws ContractError.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
 
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
@@ -79,6 +83,9 @@ class Learner {
 
   /// How many samples of `batch` the model classifies rightly. This rank alone.
   std::int64_t count_right(const data::Batch& batch);
+
+  /// Whether the last step() was skipped, which precision f16 may do.
+  bool skipped() const { return skipped_; }
 
   /// Steps made, those before resume() included.
   std::int64_t steps() const { return steps_; }
@@ -114,6 +121,7 @@ class Learner {
   int micro_batches_ = 0;           // of the step under way, so far
   std::int64_t own_samples_ = 0;    // theirs
   std::int64_t world_samples_ = 0;  // of the step under way
+  bool skipped_ = false;
   bool failed_ = false;
   int exceptions_;  // under way when the learner was made
 };

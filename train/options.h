@@ -16,6 +16,7 @@
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
 #include "train/optimizers/schedule.h"
+#include "train/precision.h"
 
 namespace ringlet::nn {
 class Parameters;
@@ -66,6 +67,7 @@ struct Recipe {
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
   DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
   BatchStatistics batch_norm = BatchStatistics::shard;
+  Precision precision = Precision::f32;  ///< of activations and products
 
   bool operator==(const Recipe&) const = default;
 };
@@ -111,7 +113,11 @@ struct Execution {
   /// CUDA: replay whole steps as captured graphs: of a single replica, and over NCCL where each has
   /// a process of its own.
   bool graph = true;
-  bool tf32 = false;           ///< CUDA: see DeviceOptions
+  /// Another way to say Precision::tf32. make_run_setup() lets both say so where one does.
+  bool tf32 = false;
+  /// Let processors compute bf16 and f16 through f32, which is slower than f32: to learn how these
+  /// behave, and to test. Otherwise they are refused there.
+  bool emulate_precision = false;
   bool deterministic = false;  ///< CUDA: see DeviceOptions
   bool autotune = false;       ///< CUDA: see DeviceOptions
   bool fuse = true;            ///< let neighbouring layers run as one kernel

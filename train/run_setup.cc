@@ -157,6 +157,18 @@ void check(const Recipe& recipe) {
           "joins what --exact keeps apart, a shard at a time; leave one of them out");
 }
 
+/// The recipe and the execution say the same of tf32.
+void agree_on_tf32(TrainOptions& options) {
+  Precision& precision = options.recipe.precision;
+  bool& tf32 = options.execution.tf32;
+  if (tf32 && precision == Precision::f32) precision = Precision::tf32;
+  if (tf32 && precision != Precision::tf32) {
+    throw ContractError(std::string("--tf32 is --precision tf32, which contradicts --precision ") +
+                        name_of(precision) + "; leave one of them out");
+  }
+  tf32 = precision == Precision::tf32;
+}
+
 std::int64_t largest_unit(const Partition& partition) {
   std::int64_t largest = 1;
   for (int rank = 0; rank < partition.ranks; ++rank) {
@@ -177,6 +189,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;
+  agree_on_tf32(setup.options);
   require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
           "takes the kernel that was the fastest this time, and another may give other bits; leave "
           "it out with --exact and --deterministic");
@@ -197,9 +210,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 
   const DeviceKind kind = options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;
+  require_precision(recipe.precision, kind, options.execution.emulate_precision);
 
   const std::int64_t unit = largest_unit(setup.partition);
-  setup.replica.recipe = recipe;
+  setup.replica.recipe = setup.options.recipe;
   setup.replica.make_model = options.make_model;
   setup.replica.input = model_input(*data.train);
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,

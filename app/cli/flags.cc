@@ -63,7 +63,7 @@ void add_gpu_flags(CLI::App& app, RawFlags& flags) {
   train::Execution& execution = flags.options.execution;
   const char* group = "GPUs";
   app.add_flag("--tf32", execution.tf32,
-               "multiply f32 on tensor cores, with factors rounded to 10 bits")
+               "multiply f32 on tensor cores, with factors rounded to 10 bits: --precision tf32")
       ->group(group);
   app.add_flag("--deterministic", execution.deterministic,
                "use only kernels that give the same bits in every run")

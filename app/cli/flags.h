@@ -54,6 +54,8 @@ void add_data_flags(CLI::App& app, RawFlags& flags);
 void note_data_flags(const CLI::App& app, RawFlags& flags);
 /// Adds the flags of the recipe: what decides what is learnt.
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
+/// Adds --precision and --emulate-precision.
+void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRecipeGroup);
 /// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.

@@ -177,6 +177,16 @@ void add_image_flags(CLI::App& app, RawFlags& flags) {
 
 }  // namespace
 
+void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group) {
+  add_recipe_choice(app, flags, "--precision", "precision", train::precision_names(),
+                    "of activations and products; all else is f32. f16 scales the loss");
+  app.add_flag("--emulate-precision", flags.options.execution.emulate_precision,
+               "let processors compute bf16 and f16 through f32: slower than f32, to learn and to "
+               "test")
+      ->group(group);
+  app.get_option("--precision")->group(group);
+}
+
 void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   using std::int64_t;
   add_recipe_option<int64_t>(app, flags, "--batch-size", "batch_size",
@@ -202,6 +212,7 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_choice(app, flags, "--grad-dtype", "grad_dtype", {"f32", "f16", "bf16"},
                     "type in which gradients travel; f16 and bf16 halve the bytes and round the "
                     "sums");
+  add_precision_flags(app, flags);
   add_recipe_choice(app, flags, "--batch-norm", "batch_norm", {"shard", "world"},
                     "whose batch gives batch norm its mean and variance: of each replica's share "
                     "(with --exact of each shard), or of the whole world");

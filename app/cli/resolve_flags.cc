@@ -82,6 +82,7 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   execution.overlap =
       flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
   execution.graph = flags.graph == "on";
+  execution.tf32 = recipe.precision == train::Precision::tf32;
   execution.on_hang = end_despite_running_threads;
   execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "auto";
   execution.transport = train::transport_named(flags.transport);
@@ -122,6 +123,20 @@ void require_utf8(const nlohmann::json& data) {
   }
 }
 
+/// Lets --tf32 say "precision" in `given`, the fields of a recipe that were given.
+nlohmann::json with_tf32(const RawFlags& flags) {
+  nlohmann::json given = flags.recipe;
+  if (!flags.options.execution.tf32) return given;
+  const char* tf32 = name_of(train::Precision::tf32);
+  const std::string said = given.value("precision", tf32);
+  if (said != tf32) {
+    throw UsageError("--tf32 is --precision tf32, which contradicts --precision " + said +
+                     "; leave one of them out");
+  }
+  given["precision"] = tf32;
+  return given;
+}
+
 }  // namespace
 
 FlagValues values_of(const train::TrainOptions& options) {
@@ -149,7 +164,7 @@ train::TrainOptions resolve(const RawFlags& flags) {
   train::Recipe defaults = train::default_recipe(flags.model);
   train::choose_optimizer(defaults, flags.recipe.value("optimizer", defaults.optimizer));
   nlohmann::json recipe = all_fields(defaults);
-  recipe.update(flags.recipe);
+  recipe.update(with_tf32(flags));
   require_utf8(recipe.at("data"));
   return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
 }
@@ -157,9 +172,15 @@ train::TrainOptions resolve(const RawFlags& flags) {
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                             const std::optional<train::ModelInfo>& model) {
   const nlohmann::json recipe = all_fields(saved);
+  train::Recipe goes_on = saved;
   std::vector<std::string> contradictions;
-  for (const auto& [field, value] : flags.recipe.items()) {
+  const nlohmann::json given = with_tf32(flags);
+  for (const auto& [field, value] : given.items()) {
     if (recipe.at(field) == value) continue;
+    if (field == "precision" && value == "tf32" && saved.precision == train::Precision::f32) {
+      goes_on.precision = train::Precision::tf32;  // older states do not say it
+      continue;
+    }
     contradictions.push_back(as_flag(field, value) + " (the run has " +
                              as_flag(field, recipe.at(field)) + ")");
   }
@@ -173,7 +194,7 @@ train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                     "out, or start anew with --init MODEL",
                     fmt::join(contradictions, ", ")));
   }
-  return with_recipe(flags, saved);
+  return with_recipe(flags, goes_on);
 }
 
 }  // namespace ringlet::app

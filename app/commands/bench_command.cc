@@ -83,6 +83,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"device", execution.devices.front().to_string()},
           {"graph", execution.graph && on_gpu(execution) && setup.ranks == 1},
           {"tf32", execution.tf32},
+          {"precision", name_of(setup.options.recipe.precision)},
           {"replicas", setup.ranks},
           {"threads", setup.options.execution.threads},
           {"batch_size", setup.options.recipe.batch_size},
@@ -138,19 +139,20 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   nlohmann::json json;
   if (on_gpu(execution)) {
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);
-    fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, tf32 {}, graph {}\n\n",
+    fmt::print("{}, global batch {}, {} replica{} from {} on, sync {}{}, {}, graph {}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
                execution.devices.front().to_string(), execution.sync, exact,
-               execution.tf32 ? "on" : "off", execution.graph && ranks == 1 ? "on" : "off");
+               name_of(options.recipe.precision), execution.graph && ranks == 1 ? "on" : "off");
     print_gpu_speed(speed);
     json = as_json(speed, setup);
   } else {
     Peak peak(ranks * execution.threads);
     speed = bench::measure_training(setup, flags.warm_up, flags.steps);
     peak.measure();
-    fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, sync {}{}\n\n",
+    fmt::print("{}, global batch {}, {} replica{} x {} thread{}, {}, {}, {}, sync {}{}\n\n",
                options.recipe.model, options.recipe.batch_size, ranks, ranks == 1 ? "" : "s",
-               execution.threads, execution.threads == 1 ? "" : "s", name_of(setup.replica.layout),
+               execution.threads, execution.threads == 1 ? "" : "s",
+               name_of(options.recipe.precision), name_of(setup.replica.layout),
                name_of(detect_instruction_set()), execution.sync, exact);
     print_speed(speed, execution, peak.gflops());
     json = as_json(speed, setup);

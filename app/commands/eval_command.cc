@@ -75,6 +75,7 @@ void add_eval_command(CLI::App& app, Action& action) {
   command->get_option("--data")->description(
       fmt::format("{} [as the file says, else {}]", data_choices(), train::Recipe().data));
   add_no_normalize_flag(*command, *flags);
+  add_precision_flags(*command, *flags, "Replicas");
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);

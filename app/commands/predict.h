@@ -12,6 +12,7 @@
 #include "data/images/prepare_image.h"
 #include "kernels/device.h"
 #include "train/files/model_info.h"
+#include "train/loop/predictor.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::app {
@@ -22,6 +23,7 @@ struct PredictImages {
   data::Invert invert = data::Invert::automatic;
   bool stretch = true;  ///< levels, see data/images/prepare_image.h
   bool json = false;
+  train::PredictorOptions how{};     ///< its batch is not read
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };
 
@@ -37,6 +39,7 @@ void predict_images(Device& device, const std::filesystem::path& model,
 train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,
                                   const train::ModelInfo& info,
                                   const std::shared_ptr<const data::Dataset>& dataset,
+                                  const train::PredictorOptions& how,
                                   const std::filesystem::path& out);
 
 }  // namespace ringlet::app

@@ -39,8 +39,16 @@ data::Invert invert_of(const std::string& word) {
   return word == "off" ? data::Invert::off : data::Invert::automatic;
 }
 
+train::PredictorOptions how_to_predict(const RawFlags& flags) {
+  const std::string precision = flags.recipe.value("precision", name_of(train::Precision::f32));
+  return {.precision = train::parse_precision(precision),
+          .emulate_precision = flags.options.execution.emulate_precision};
+}
+
 std::unique_ptr<Device> open_predictors_device(const RawFlags& flags) {
-  return open_device(DeviceId::parse(flags.device), {.threads = flags.options.execution.threads});
+  return open_device(DeviceId::parse(flags.device),
+                     {.threads = flags.options.execution.threads,
+                      .tf32 = how_to_predict(flags).precision == train::Precision::tf32});
 }
 
 int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
@@ -52,6 +60,7 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   PredictImages request = flags.images;
   request.invert = invert_of(flags.invert);
   request.stretch = flags.levels == "auto";
+  request.how = how_to_predict(raw);
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
   const auto device = open_predictors_device(raw);
@@ -75,8 +84,8 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
                                     ? *checkpoint.info
                                     : assume_info(checkpoint, options.recipe, data.train.get());
   const auto device = open_predictors_device(flags.raw);
-  const train::Evaluation result =
-      predict_dataset(*device, checkpoint.file, info, dataset, flags.out);
+  const train::Evaluation result = predict_dataset(*device, checkpoint.file, info, dataset,
+                                                   how_to_predict(flags.raw), flags.out);
   fmt::print("{} ({}) on {}\n\n", train::on_one_line(checkpoint.file.string()), info.model,
              train::on_one_line(dataset->description()));
   train::print_evaluation(stdout, result, dataset->class_names());
@@ -178,6 +187,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   add_image_flags(*command, *flags);
   add_dataset_flags(*command, *flags);
   add_device_flags(*command, flags->raw);
+  add_precision_flags(*command, flags->raw, "Device");
   keep_apart(*command);
   add_force_flag(*command, flags->force)->group("Files");
   command->callback([flags, command, &action] {

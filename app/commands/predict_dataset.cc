@@ -29,8 +29,9 @@ void write_logits(const std::filesystem::path& out, const std::vector<float>& lo
 train::Evaluation predict_dataset(Device& device, const std::filesystem::path& model,
                                   const train::ModelInfo& info,
                                   const std::shared_ptr<const data::Dataset>& dataset,
+                                  const train::PredictorOptions& how,
                                   const std::filesystem::path& out) {
-  train::Predictor predictor(device, model, info);
+  train::Predictor predictor(device, model, info, how);
   const std::vector<float> logits = predictor.logits(dataset);
   const std::int64_t broken = train::first_nonfinite(logits, dataset->classes());
   if (broken >= 0) {

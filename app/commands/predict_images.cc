@@ -93,11 +93,13 @@ PredictedImages prepare_all(const train::ModelInfo& info, const PredictImages& r
 }
 
 /// Classifies all images, in passes through the model.
-void guess_all(Device& device, const fs::path& model, const train::ModelInfo& info, std::size_t top,
-               std::vector<PredictedImage>& images) {
+void guess_all(Device& device, const fs::path& model, const train::ModelInfo& info,
+               const PredictImages& request, std::vector<PredictedImage>& images) {
   constexpr std::int64_t kLargestPass = 250;
   const std::int64_t count = std::ssize(images);
-  train::Predictor predictor(device, model, info, {.batch = std::min(count, kLargestPass)});
+  train::PredictorOptions how = request.how;
+  how.batch = std::min(count, kLargestPass);
+  train::Predictor predictor(device, model, info, how);
   std::vector<std::uint8_t> pixels;
   for (const PredictedImage& image : images) {
     pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
@@ -112,7 +114,7 @@ void guess_all(Device& device, const fs::path& model, const train::ModelInfo& in
   }
   for (std::size_t i = 0; i < images.size(); ++i) {
     images[i].guesses =
-        train::likeliest(std::span<const float>(logits).subspan(i * classes, classes), top);
+        train::likeliest(std::span<const float>(logits).subspan(i * classes, classes), request.top);
   }
 }
 
@@ -125,7 +127,7 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
   if (!inputs.empty()) train::require_writable_directory(request.save_input);
   for (const PredictedImage& image : images.read) outputs.reads("IMAGE", image.file);
   for (const fs::path& file : inputs) outputs.writes("--save-input", file);
-  if (!images.read.empty()) guess_all(device, model, info, request.top, images.read);
+  if (!images.read.empty()) guess_all(device, model, info, request, images.read);
   if (!inputs.empty()) save_inputs(inputs, info, images.read);
   (request.json ? print_json : print_text)(model, info, assumed, images);
   if (images.left_out.empty()) return;

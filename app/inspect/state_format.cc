@@ -89,6 +89,10 @@ void add_state(Document& document, const fs::path& folder) {
   } else {
     add("their loss", {});
   }
+  if (state.loss_scale) {
+    add("loss scale", state.loss_scale->scale);
+    add("skipped steps", state.loss_scale->skips);
+  }
   add("data hash", fmt::format("{:016x}", state.data_hash));
   add("broken numbers", weights.broken);
   add("can be resumed", weights.problem.empty());

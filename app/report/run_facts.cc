@@ -59,6 +59,7 @@ void read_run_part(const Record& record, RunFacts& facts) {
   facts.threads = record.number("/run/threads");
   facts.sync = record.text("/run/sync");
   facts.layout = record.text("/run/layout");
+  facts.precision = record.text("/run/precision");
   double batch = 0, replicas = 0;
   record.for_each("/run/batch_of_rank", [&](const std::string&, const json& share) {
     batch += share.is_number() ? share.get<double>() : 0;

@@ -23,7 +23,7 @@ struct RunFacts {
   double epochs = kNone, planned_steps = kNone;
   double batch = kNone, replicas = kNone, processes = kNone, threads = kNone;
   std::string devices;  ///< "cpu:0, cpu:0"
-  std::string sync, layout;
+  std::string sync, layout, precision;
 
   std::string system, processor, instruction_set;
   double cores = kNone, memory_bytes = kNone;

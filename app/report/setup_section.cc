@@ -138,6 +138,7 @@ std::string machine_of(const RunFolder& run) {
                   {"Threads a replica", whole(facts.threads)},
                   {"All-reduce", facts.replicas > 1 ? facts.sync : ""},
                   {"Layout", facts.layout},
+                  {"Precision", facts.precision},
                   {"Data", facts.data_description},
                   {"Ringlet", facts.ringlet},
                   {"Started", facts.started}});

@@ -14,6 +14,7 @@ void adamw_update(CpuStream& stream, const AdamWSpec& spec, const ConstView& rat
   const element::AdamWRates rates{on_device[0], spec.beta2,   spec.square_share, on_device[1],
                                   on_device[2], on_device[3], spec.epsilon};
   const float scale = scale_view.absent() ? 1.0F : *scale_view.f32();
+  if (scale == 0) return;
   float* value = value_view.f32();
   const float* gradient = gradient_view.f32();
   float* mean = mean_view.f32();

@@ -14,17 +14,25 @@ CpuStream::CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, Inst
       isa_(isa == InstructionSet::automatic ? detect_instruction_set() : isa) {}
 
 CpuStream::~CpuStream() {
-  if (workspace_ != nullptr) device().deallocate(workspace_, workspace_bytes_);
+  if (workspace_.data != nullptr) device().deallocate(workspace_.data, workspace_.bytes);
+  for (const Memory& memory : scratches_) {
+    if (memory.data != nullptr) device().deallocate(memory.data, memory.bytes);
+  }
 }
 
-void* CpuStream::workspace(std::int64_t bytes) {
-  if (bytes > workspace_bytes_ || workspace_ == nullptr) {
+void* CpuStream::workspace(std::int64_t bytes) { return grown(workspace_, bytes); }
+
+void* CpuStream::scratch(int index, std::int64_t bytes) {
+  return grown(scratches_.at(static_cast<std::size_t>(index)), bytes);
+}
+
+void* CpuStream::grown(Memory& memory, std::int64_t bytes) {
+  if (bytes > memory.bytes || memory.data == nullptr) {
     void* larger = device().allocate(bytes);
-    if (workspace_ != nullptr) device().deallocate(workspace_, workspace_bytes_);
-    workspace_ = larger;
-    workspace_bytes_ = bytes;
+    if (memory.data != nullptr) device().deallocate(memory.data, memory.bytes);
+    memory = {larger, bytes};
   }
-  return workspace_;
+  return memory.data;
 }
 
 void CpuStream::run(Task task) { task(); }

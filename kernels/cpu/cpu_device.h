@@ -1,6 +1,7 @@
 // The CPU as a device: its compute stream runs in place, its communication stream has a thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -51,6 +52,11 @@ class CpuStream : public Stream {
     return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
   }
 
+  /// More such memory, for what becomes f32 on its way into a kernel (kernels/in_f32.h). Each of
+  /// the kScratches grows by itself: the addresses of the others stay.
+  static constexpr int kScratches = 6;
+  void* scratch(int index, std::int64_t bytes);
+
   void run(Task task) override;
   void record(Event& event) override;
   void wait(Event& event) override;
@@ -59,8 +65,14 @@ class CpuStream : public Stream {
  private:
   ThreadPool* pool_;
   InstructionSet isa_;
-  void* workspace_ = nullptr;
-  std::int64_t workspace_bytes_ = 0;
+  struct Memory {
+    void* data = nullptr;
+    std::int64_t bytes = 0;
+  };
+  void* grown(Memory& memory, std::int64_t bytes);
+
+  Memory workspace_;
+  std::array<Memory, kScratches> scratches_;
 };
 
 /// A CPU stream whose tasks run on a thread of its own.

@@ -78,6 +78,7 @@ void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_v
   const element::SgdRates rates{rates_view.f32()[0], rates_view.f32()[1], spec.weight_decay,
                                 spec.nesterov};
   const float scale = scale_view.absent() ? 1.0F : *scale_view.f32();
+  if (scale == 0) return;
   float* value = value_view.f32();
   const float* gradient = gradient_view.f32();
   const bool keeps = !velocity_view.absent();

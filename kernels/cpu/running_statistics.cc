@@ -12,8 +12,8 @@ void running_statistics_track(CpuStream&, const RunningSpec& spec, const ConstVi
 }
 
 void running_statistics_commit(CpuStream&, const ConstView& updates, const ConstView& places,
-                               const View& values, const View& counters) {
-  const grid::RunningCommit commit = grid::running_commit(updates, places, values, counters);
+                               const View& values, const View& counters, const ConstView& scale) {
+  const grid::RunningCommit commit = grid::running_commit(updates, places, values, counters, scale);
   for (std::int64_t i = 0; i < updates.count(); ++i) commit(i);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/gather_batch.h"
+#include "kernels/grid/loss_scale.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
@@ -76,8 +77,19 @@ void running_statistics_track(CudaStream& stream, const RunningSpec& spec, const
 }
 
 void running_statistics_commit(CudaStream& stream, const ConstView& updates,
-                               const ConstView& places, const View& values, const View& counters) {
-  grid::running_statistics_commit(CudaGrid(stream), updates, places, values, counters);
+                               const ConstView& places, const View& values, const View& counters,
+                               const ConstView& scale) {
+  grid::running_statistics_commit(CudaGrid(stream), updates, places, values, counters, scale);
+}
+
+void loss_scale_begin(CudaStream& stream, const ConstView& state, const ConstView& newest,
+                      const ConstView& table, const View& seed, const View& rates) {
+  grid::loss_scale_begin(CudaGrid(stream), state, newest, table, seed, rates);
+}
+
+void loss_scale_end(CudaStream& stream, const LossScaleSpec& spec, const View& norm,
+                    const View& state, const View& factor, const View& told) {
+  grid::loss_scale_end(CudaGrid(stream), spec, norm, state, factor, told);
 }
 
 void cast(CudaStream& stream, const ConstView& x, const View& y) {

@@ -30,6 +30,7 @@ struct AdamWUpdate {
         device_rates[0], spec.beta2,      spec.square_share, decay ? device_rates[1] : 0.0F,
         device_rates[2], device_rates[3], spec.epsilon};
     const float factor = scale == nullptr ? 1.0F : *scale;
+    if (factor == 0.0F) return;
     const Pack<float, kWidth> g = load_pack<kWidth>(gradient, pack);
     Pack<float, kWidth> values = load_pack<kWidth>(value, pack);
     Pack<float, kWidth> means = load_pack<kWidth>(mean, pack);

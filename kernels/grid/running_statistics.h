@@ -48,8 +48,10 @@ struct RunningCommit {
   const std::int32_t* places;
   float* values;
   std::int32_t* counters;
+  const float* scale;  // may be null
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    if (scale != nullptr && *scale == 0.0F) return;
     const std::int32_t target = places[2 * i];
     const float* const scalars = updates + places[2 * i + 1];
     if (target == RunningPlace::kNothing || scalars[1] == 0.0F) return;
@@ -63,8 +65,10 @@ struct RunningCommit {
 };
 
 inline RunningCommit running_commit(const ConstView& updates, const ConstView& places,
-                                    const View& values, const View& counters) {
-  return {updates.f32(), places.as<std::int32_t>(), values.f32(), counters.as<std::int32_t>()};
+                                    const View& values, const View& counters,
+                                    const ConstView& scale) {
+  return {updates.f32(), places.as<std::int32_t>(), values.f32(), counters.as<std::int32_t>(),
+          scale.absent() ? nullptr : scale.f32()};
 }
 
 template <class Grid>
@@ -76,9 +80,10 @@ void running_statistics_track(Grid&& grid, const RunningSpec& spec, const ConstV
 
 template <class Grid>
 void running_statistics_commit(Grid&& grid, const ConstView& updates, const ConstView& places,
-                               const View& values, const View& counters) {
+                               const View& values, const View& counters,
+                               const ConstView& scale = {}) {
   grid.for_each("running_statistics_commit", updates.count(),
-                running_commit(updates, places, values, counters));
+                running_commit(updates, places, values, counters, scale));
 }
 
 }  // namespace ringlet::grid

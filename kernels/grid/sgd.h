@@ -29,6 +29,7 @@ struct SgdUpdate {
     const element::SgdRates rates{device_rates[0], device_rates[1],
                                   decay ? spec.weight_decay : 0.0F, spec.nesterov};
     const float factor = scale == nullptr ? 1.0F : *scale;
+    if (factor == 0.0F) return;
     const Pack<float, kWidth> g = load_pack<kWidth>(gradient, pack);
     Pack<float, kWidth> values = load_pack<kWidth>(value, pack);
     Pack<float, kWidth> velocities{};

@@ -7,7 +7,7 @@ namespace ringlet::nn {
 
 Variable add(const Variable& a, const Variable& b) {
   Tape& tape = a.tape();
-  const Variable y = tape.make(a.shape(), a.layout());
+  const Variable y = tape.make(a.shape(), a.layout(), a.dtype());
   ringlet::add(tape.stream(), a.value(), b.value(), y.value());
   tape.record("add", {a, b}, y, [=](Backward& backward) {
     for (const Variable& x : {a, b}) {
@@ -21,7 +21,7 @@ Variable add(const Variable& a, const Variable& b) {
 
 Variable scale(const Variable& x, float alpha) {
   Tape& tape = x.tape();
-  const Variable y = tape.make(x.shape(), x.layout());
+  const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
   ringlet::scale(tape.stream(), alpha, x.value(), 0, y.value());
   tape.record("scale", {x}, y, alpha, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);

@@ -160,7 +160,7 @@ Variable batch_norm(const Variable& x, const Variable& weight, const Variable& b
              .weight = weight,
              .bias = bias,
              .residual = residual,
-             .y = tape.make(x.shape(), x.layout()),
+             .y = tape.make(x.shape(), x.layout(), x.dtype()),
              .statistics = running.values,
              .sums = {},
              .epsilon = spec.epsilon,

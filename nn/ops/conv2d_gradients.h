@@ -19,7 +19,7 @@ inline void conv2d_gradients(const Backward& backward, const Conv2dSpec& spec, c
   }
   if (backward.wants(x)) {
     const auto [dx, beta] = backward.target(x);
-    conv2d_backward_data(stream, spec, weight.value(), dy, beta, dx);
+    conv2d_backward_data(stream, spec, x.tape().factor(weight, x.dtype()), dy, beta, dx);
   }
   Branch::join(stream);
 }

@@ -15,10 +15,10 @@ Variable in_nchw(const Variable& x, const Variable& weight, const Variable& bias
                  const Conv2dSpec& spec) {
   Tape& tape = x.tape();
   const Shape full = conv2d_output_shape(spec, x.shape(), weight.shape());
-  const Variable y = tape.make(pool2d_output_shape({}, full), x.layout());
-  const View a = tape.keep(full, x.layout());
-  conv2d_forward(tape.stream(), spec, x.value(), weight.value(), value_of(bias), Activation::relu,
-                 a);
+  const Variable y = tape.make(pool2d_output_shape({}, full), x.layout(), x.dtype());
+  const View a = tape.keep(full, x.layout(), x.dtype());
+  conv2d_forward(tape.stream(), spec, x.value(), tape.factor(weight, x.dtype()), value_of(bias),
+                 Activation::relu, a);
   avg_pool2d_forward(tape.stream(), {}, a, y.value());
   tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
     const auto db = backward.wants(bias) ? backward.target(bias) : Backward::Target{};
@@ -43,12 +43,12 @@ Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const
                                 const Conv2dSpec& spec) {
   if (x.layout() == Layout::nchw) return in_nchw(x, weight, bias, spec);
   Tape& tape = x.tape();
-  const Variable y =
-      tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()), x.layout());
+  const Variable y = tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()),
+                               x.layout(), x.dtype());
   const View mask =
       tape.keep(conv2d_relu_avg_pool2d_mask_shape(y.shape()), Layout::nchw, DType::u8);
-  conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), weight.value(), value_of(bias),
-                                 y.value(), mask);
+  conv2d_relu_avg_pool2d_forward(tape.stream(), spec, x.value(), tape.factor(weight, x.dtype()),
+                                 value_of(bias), y.value(), mask);
   tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
     const View dy = backward.gradient(y);
     if (backward.wants(weight)) {
@@ -59,8 +59,8 @@ Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const
     }
     if (backward.wants(x)) {
       const auto [dx, beta] = backward.target(x);
-      conv2d_relu_avg_pool2d_backward_data(backward.stream(), spec, weight.value(), dy, mask, beta,
-                                           dx);
+      conv2d_relu_avg_pool2d_backward_data(backward.stream(), spec,
+                                           x.tape().factor(weight, x.dtype()), dy, mask, beta, dx);
     }
   });
   return y;

@@ -28,7 +28,7 @@ DropoutSpec spec_of(Tape& tape, float probability, std::uint64_t operation) {
 Variable dropout(const Variable& x, float probability, std::uint64_t operation) {
   Tape& tape = x.tape();
   const DropoutSpec spec = spec_of(tape, probability, operation);
-  const Variable y = tape.make(x.shape(), x.layout());
+  const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
   dropout_forward(tape.stream(), spec, x.value(), y.value());
   tape.record("dropout", {x}, y, spec, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);

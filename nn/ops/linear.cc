@@ -18,8 +18,8 @@ double product_flops(const Variable& x, const Variable& weight) {
 Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
                 Activation activation) {
   Tape& tape = x.tape();
-  const Variable y = tape.make({x.shape()[0], weight.shape()[0]}, x.layout());
-  linear_forward(tape.stream(), x.value(), weight.value(),
+  const Variable y = tape.make({x.shape()[0], weight.shape()[0]}, x.layout(), x.dtype());
+  linear_forward(tape.stream(), x.value(), tape.factor(weight, x.dtype()),
                  bias.absent() ? ConstView() : bias.value(), activation, y.value());
   tape.record("linear", {x, weight, bias}, y, activation, [=](Backward& backward) {
     Stream& stream = backward.stream();
@@ -33,7 +33,7 @@ Variable linear(const Variable& x, const Variable& weight, const Variable& bias,
     }
     if (backward.wants(x)) {
       const auto [dx, beta] = backward.target(x);
-      linear_backward_data(stream, weight.value(), dy, beta, dx);
+      linear_backward_data(stream, x.tape().factor(weight, x.dtype()), dy, beta, dx);
     }
     Branch::join(stream);
   });

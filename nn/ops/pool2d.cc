@@ -6,7 +6,7 @@ namespace ringlet::nn {
 
 Variable avg_pool2d(const Variable& x, const Pool2dSpec& spec) {
   Tape& tape = x.tape();
-  const Variable y = tape.make(pool2d_output_shape(spec, x.shape()), x.layout());
+  const Variable y = tape.make(pool2d_output_shape(spec, x.shape()), x.layout(), x.dtype());
   avg_pool2d_forward(tape.stream(), spec, x.value(), y.value());
   tape.record("avg_pool2d", {x}, y, spec, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);
@@ -17,7 +17,7 @@ Variable avg_pool2d(const Variable& x, const Pool2dSpec& spec) {
 
 Variable max_pool2d(const Variable& x, const Pool2dSpec& spec) {
   Tape& tape = x.tape();
-  const Variable y = tape.make(pool2d_output_shape(spec, x.shape()), x.layout());
+  const Variable y = tape.make(pool2d_output_shape(spec, x.shape()), x.layout(), x.dtype());
   const View winner = tape.keep(y.shape(), x.layout(), DType::i32);
   max_pool2d_forward(tape.stream(), spec, x.value(), y.value(), winner);
   tape.record("max_pool2d", {x}, y, spec, [=](Backward& backward) {

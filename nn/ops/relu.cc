@@ -7,7 +7,7 @@ namespace ringlet::nn {
 
 Variable relu(const Variable& x) {
   Tape& tape = x.tape();
-  const Variable y = tape.make(x.shape(), x.layout());
+  const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
   relu_forward(tape.stream(), x.value(), y.value());
   tape.record("relu", {x}, y, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);

@@ -140,6 +140,7 @@ const std::map<std::string, const char*> kUnexplained{
     {"the model is for images of", "the command line has compared them before"},
     {"there is no model '", "the command line has checked it before"},
     {"there is no schedule '", "the command line has checked it before"},
+    {"'precision' is not", "the page has it with what cannot be read"},
     {"state: the plan has no parameter", "a fault of ours"},
     {") has left NCCL", "comes behind another failure"},
     {"a message of", "a fault of ours"},

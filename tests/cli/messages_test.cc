@@ -225,6 +225,8 @@ std::vector<Provocation> provocations() {
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
       usage_of_train({"--exact", "--grad-dtype", "bf16"}),
+      usage_of_train({"--precision", "bf16"}),
+      usage_of_train({"--tf32", "--precision", "f16"}),
       usage_of_train({"--exact", "--batch-norm", "world"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
       usage_of_train({"--transport", "nccl"}),
@@ -389,6 +391,12 @@ std::vector<Provocation> provocations() {
       state("\"step\": 4", "\"step\": -4"),
       state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
       state("\"step\": 4", "\"step\": 999999999"),
+      state(
+          "\"recipe\"",
+          R"("loss_scale": {"scale": 3, "good_steps": 0, "skips": 0, "skips_in_row": 0}, "recipe")"),
+      state(
+          "\"recipe\"",
+          R"("loss_scale": {"scale": 2, "good_steps": 0, "skips": -1, "skips_in_row": 0}, "recipe")"),
       state("\"lr\"", "\"rate\""),
       state("\"lr\"", "\"more\": 1, \"lr\""),
       {1,
@@ -455,6 +463,11 @@ std::vector<Provocation> provocations() {
        [](const Stage&) {
          return quick(
              {"--lr", "1000", "--schedule", "constant", "--replicas", "2", "--grad-dtype", "f16"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
+                       "f16", "--emulate-precision"});
        }},
       {1, [](const Stage&) { return in_place(kPlace); }},
       {1, [](const Stage&) { return outlive_the_other(); }},

@@ -153,6 +153,8 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--shards N",
                            "--exact ",
                            "--grad-dtype f32|f16|bf16",
+                           "--precision f32|tf32|bf16|f16",
+                           "--emulate-precision ",
                            "--bucket-kb N",
                            "--first-bucket-kb N",
                            "--overlap auto|on|off",

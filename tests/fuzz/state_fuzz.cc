@@ -13,6 +13,8 @@ std::vector<std::string> seeds() {
   state.recipe.data = "/a/folder \"quoted\"";
   state.progress = {.step = 123, .epoch_loss = 45.5, .epoch_samples = 678};
   state.data_hash = ~std::uint64_t{0};
+  state.recipe.precision = train::Precision::f16;
+  state.loss_scale = {.scale = 1024, .good_steps = 7, .skips_in_row = 1, .skips = 2};
   texts.push_back(train::format_state_json(state));
   return texts;
 }
@@ -25,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const train::StateJson state = train::parse_state_json("fuzz", fuzz::text_of(data, size));
     const train::StateJson again = train::parse_state_json("fuzz", train::format_state_json(state));
     fuzz::promise(again.recipe == state.recipe && again.data_hash == state.data_hash &&
+                      again.loss_scale == state.loss_scale &&
                       again.progress.step == state.progress.step,
                   "a state comes back");
   });

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "kernels/adamw.h"
+#include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/cast.h"
 #include "kernels/classify.h"
@@ -17,6 +18,7 @@
 #include "kernels/gather_batch.h"
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"
+#include "kernels/loss_scale.h"
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
@@ -302,6 +304,59 @@ std::vector<Violation> others() {
   };
 }
 
+/// Activations of one type, and what has to be f32 beside them, or of their type.
+std::vector<Violation> narrow_ones() {
+  const Shape x{2, 4, 8, 8}, w{6, 4, 3, 3}, y{2, 6, 6, 6};
+  return {
+      {"conv2d_forward", "weights of another type",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.f16(x), f.f32(w), {}, kNone, f.f16(y));
+       }},
+      {"conv2d_forward", "types of x and y",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.f16(x), f.f16(w), {}, kNone, f.f32(y));
+       }},
+      {"conv2d_forward", "narrow bias",
+       [=](Fixture& f) {
+         conv2d_forward(f.stream(), {}, f.f16(x), f.f16(w), f.f16({6}), kNone, f.f16(y));
+       }},
+      {"conv2d_backward_filter", "narrow gradient of weights",
+       [=](Fixture& f) {
+         conv2d_backward_filter(f.stream(), {}, f.f16(x), f.f16(y), 0, f.f16(w));
+       }},
+      {"linear_backward_data", "wide weights",
+       [](Fixture& f) {
+         linear_backward_data(f.stream(), f.f32({3, 4}), f.f16({2, 3}), 0, f.f16({2, 4}));
+       }},
+      {"bias_forward", "narrow bias",
+       [](Fixture& f) {
+         bias_forward(f.stream(), f.f16({2, 3}), f.f16({3}), f.f16({2, 3}));
+       }},
+      {"relu_forward", "u8", [](Fixture& f) { relu_forward(f.stream(), f.u8({2}), f.u8({2})); }},
+      {"add", "types", [](Fixture& f) { add(f.stream(), f.f32({2}), f.f16({2}), f.f32({2})); }},
+      {"accumulate", "narrow", [](Fixture& f) { accumulate(f.stream(), f.f16({2}), f.f16({2})); }},
+      {"softmax_cross_entropy_forward", "narrow",
+       [](Fixture& f) {
+         softmax_cross_entropy_forward(f.stream(), f.f16({2, 3}), f.i32({2}), f.f16({2, 3}),
+                                       f.f32({1}));
+       }},
+      {"batch_norm_moments", "narrow moments",
+       [](Fixture& f) {
+         batch_norm_moments(f.stream(), f.f16({4, 3}), f.f16({2, 3}));
+       }},
+      {"loss_scale_begin", "table",
+       [](Fixture& f) {
+         loss_scale_begin(f.stream(), f.f32({4}), f.f32({1}), f.f32({2, 7}), f.f32({1}),
+                          f.f32({8}));
+       }},
+      {"loss_scale_end", "interval",
+       [](Fixture& f) {
+         loss_scale_end(f.stream(), {.growth_interval = 0}, f.f32({1}), f.f32({4}), f.f32({1}),
+                        f.f32({2}));
+       }},
+  };
+}
+
 class Contract : public testing::TestWithParam<DeviceKind> {
  protected:
   void expect_violations(const std::vector<Violation>& violations) {
@@ -322,6 +377,7 @@ class Contract : public testing::TestWithParam<DeviceKind> {
 TEST_P(Contract, Convolutions) { expect_violations(convolutions()); }
 TEST_P(Contract, Poolings) { expect_violations(poolings()); }
 TEST_P(Contract, Layers) { expect_violations(layers()); }
+TEST_P(Contract, NarrowOnes) { expect_violations(narrow_ones()); }
 TEST_P(Contract, Others) { expect_violations(others()); }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Contract, testing::Values(DeviceKind::cpu, DeviceKind::meta),

@@ -20,6 +20,7 @@
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/l2_norm.h"
+#include "kernels/grid/loss_scale.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/reduce.h"
 #include "kernels/grid/running_statistics.h"
@@ -77,6 +78,7 @@ class Grid : public testing::TestWithParam<Way> {
   std::deque<Tensor> tensors_;
 };
 
+constexpr std::int64_t kCountOfSkipped = 37;
 const std::vector<std::int64_t> kSomeBatches = {0, 1, 17, 96};
 
 double error_of(const View& actual, const std::vector<double>& expected) {
@@ -619,6 +621,39 @@ TEST_P(Grid, UpdatesScaleTheGradientAndDecayWhereTheTableSaysSo) {
   EXPECT_LE(error_of(adam_value, adam), 2e-6);
   EXPECT_LE(error_of(mean_view, mean), 1e-6);
   EXPECT_LE(error_of(square_view, square), 1e-6);
+}
+
+TEST_P(Grid, AScaleOfZeroSkipsAnUpdate) {
+  const std::vector<float> start = random_floats(kCountOfSkipped, 1);
+  const View zero = put<float>({1}, {0}), broken = filled<float>({kCountOfSkipped}, kNaN);
+  const View value = put({kCountOfSkipped}, start), a = put({kCountOfSkipped}, start),
+             b = put({kCountOfSkipped}, start);
+  grid::sgd_update(grid_, {}, put<float>({2}, {0.5F, 0.9F}), value, broken, a, zero);
+  grid::adamw_update(grid_, {}, put<float>({4}, {0.1F, 0, 0.1F, 1}), value, broken, a, b, zero);
+  for (const View& view : {value, a, b}) EXPECT_EQ(read(view), start);
+  const View running = put<float>({2}, {1, 2}), counter = put<std::int32_t>({1}, {3});
+  const View places = put<std::int32_t>({5, 2}, {0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
+  const View update = put<float>({5}, {5, 6, 1, 1, 0});
+  grid::running_statistics_commit(grid_, update, places, running, counter, zero);
+  EXPECT_EQ(read(running), (std::vector<float>{1, 2}));
+  EXPECT_EQ(read<std::int32_t>(counter), std::vector<std::int32_t>{3});
+  grid::running_statistics_commit(grid_, update, places, running, counter, put<float>({1}, {1}));
+  EXPECT_EQ(read(running), (std::vector<float>{5, 6}));
+}
+
+TEST_P(Grid, LossScale) {
+  const View state = put<float>({4}, {1024, 9, 0, 2}), seed = put<float>({1}, {0.5F}),
+             rates = blank({3});
+  grid::loss_scale_begin(grid_, state, put<float>({1}, {3}), put<float>({2, 3}, {1, 2, 3, 4, 5, 6}),
+                         seed, rates);
+  EXPECT_EQ(read(seed), std::vector<float>{512});
+  EXPECT_EQ(read(rates), (std::vector<float>{4, 5, 6}));
+  const View norm = put<float>({1}, {2048}), factor = blank({1}), told = blank({2});
+  grid::loss_scale_end(grid_, {.growth_interval = 10}, norm, state, factor, told);
+  EXPECT_EQ(read(norm), std::vector<float>{2});
+  EXPECT_EQ(read(factor), std::vector<float>{1.0F / 1024});
+  EXPECT_EQ(read(state), (std::vector<float>{2048, 0, 0, 2}));
+  EXPECT_EQ(read(told), (std::vector<float>{0, 1024}));
 }
 
 TEST_P(Grid, SgdWithoutVelocityDescendsAndShowsAMomentum) {

@@ -107,7 +107,8 @@ struct Rig {
   Variable forward(const View& x, const View& labels, StepContext context = {}) {
     context.fuse = fuse;
     tape.begin(context);
-    const Variable input = tape.constant(x);
+    parameters.narrow_values(tape.stream());
+    const Variable input = model_input(tape, x, plan.activations);
     return loss(model->forward(tape, input), tape.constant(labels));
   }
   /// A whole step; returns the loss.

@@ -50,6 +50,12 @@ std::vector<Case> cases() {
                        normed(plain_options(2)), LayoutChoice::lanes));
     all.back().options.recipe.batch_norm = statistics;
   }
+  for (const auto layout : {LayoutChoice::nchw, LayoutChoice::lanes}) {
+    all.push_back(with(layout == LayoutChoice::nchw ? "f16_nchw" : "f16_lanes",
+                       normed(plain_options(2)), layout));
+    all.back().options.recipe.precision = Precision::f16;
+    all.back().options.execution.emulate_precision = true;
+  }
   all.push_back(all[1]);
   all.back().name = "watched";
   all.back().watched = true;

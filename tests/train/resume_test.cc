@@ -89,6 +89,12 @@ std::vector<Case> cases() {
   all.push_back(all[4]);  // going on, it is the state that knows of bf16
   all.back().name = "bf16_3";
   all.back().first.recipe.grad_dtype = DType::bf16;
+  all.push_back({"f16_exact_from_4_to_1", normed(exact_options(4)), normed(exact_options(1))});
+  all.push_back({"f16_3", normed(plain_options(3)), normed(plain_options(3))});
+  for (std::size_t i = all.size() - 2; i < all.size(); ++i) {
+    all[i].first.recipe.precision = Precision::f16;
+    all[i].first.execution.emulate_precision = all[i].second.execution.emulate_precision = true;
+  }
   for (Case& c : all) {
     c.first = with_recipe(c.first);
     c.second = with_recipe(c.second);
@@ -115,6 +121,7 @@ TEST_P(Resume, AtAnyStepIsAsIfNeverStopped) {
     EXPECT_TRUE(testing::read_file(folder / "model.safetensors") ==
                 testing::read_file(whole_folder / "model.safetensors"));
     EXPECT_EQ(read_metrics(folder.path()), read_metrics(whole_folder.path()));
+    EXPECT_EQ(read_state(folder.path()).loss_scale, read_state(whole_folder.path()).loss_scale);
   }
 }
 

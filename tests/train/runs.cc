@@ -158,6 +158,14 @@ std::string bytes_of(const HostState& state) {
   append(state.buffers);
   for (const std::int64_t count : state.counters) bytes += std::to_string(count) + " ";
   for (const HostArena& arena : state.optimizer) append(arena.tensors);
+  if (state.loss_scale) {
+    const LossScaleState& scale = *state.loss_scale;
+    for (const double number :
+         {scale.scale, static_cast<double>(scale.good_steps),
+          static_cast<double>(scale.skips_in_row), static_cast<double>(scale.skips)}) {
+      bytes += std::to_string(number) + " ";
+    }
+  }
   return bytes;
 }
 

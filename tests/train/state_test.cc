@@ -86,6 +86,34 @@ TEST(State, IsReadAsItWasWritten) {
   EXPECT_EQ(read_state(out / "state").progress.step, 7);  // the folder itself may be named
 }
 
+TEST(State, KeepsTheLossScaleWhereThereIsOne) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  const LossScaleState scale{.scale = 512, .good_steps = 17, .skips_in_row = 0, .skips = 3};
+  HostState state = model.filled(7);
+  state.loss_scale = scale;
+  Recipe recipe = Model::recipe();
+  recipe.precision = Precision::f16;
+  save_state(out.path(), model.registry(), state, Model::info(), recipe, {.step = 20},
+             Model::kHash);
+  const SavedState saved = read_state(out.path());
+  EXPECT_EQ(saved.recipe, recipe);
+  EXPECT_EQ(saved.loss_scale, scale);
+  EXPECT_EQ(model.load(out.path()).loss_scale, scale);
+}
+
+// As older versions wrote them, and as those that come read them: f32 has no word of either.
+TEST(State, SaysNothingOfPrecisionInF32) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 7);
+  const std::string json = testing::read_file(out / "state/state.json");
+  EXPECT_EQ(json.find("precision"), std::string::npos);
+  EXPECT_EQ(json.find("loss_scale"), std::string::npos);
+  EXPECT_EQ(read_state(out.path()).recipe.precision, Precision::f32);
+  EXPECT_FALSE(read_state(out.path()).loss_scale);
+}
+
 TEST(State, ALaterSaveIntoTheNamedFolderIsTheOneThatIsRead) {
   const testing::TemporaryDirectory out;
   const Model model;

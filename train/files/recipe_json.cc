@@ -123,6 +123,7 @@ nlohmann::json all_fields(const Recipe& recipe) {
   json["schedule"] = name_of(recipe.schedule);
   json["grad_dtype"] = name_of(recipe.grad_dtype);
   json["batch_norm"] = recipe.batch_norm == BatchStatistics::world ? "world" : "shard";
+  json["precision"] = name_of(recipe.precision);
   return json;
 }
 
@@ -132,7 +133,9 @@ nlohmann::json to_json(const Recipe& recipe) {
   for_each_newer_field(recipe, [&](const char* name, const auto&) {
     if (json[name] == defaults[name]) json.erase(name);
   });
-  if (json["batch_norm"] == defaults["batch_norm"]) json.erase("batch_norm");
+  for (const char* name : {"batch_norm", "precision"}) {
+    if (json[name] == defaults[name]) json.erase(name);
+  }
   return json;
 }
 
@@ -150,6 +153,11 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
       std::string statistics;
       read_field(json, "batch_norm", statistics);
       recipe.batch_norm = parse_batch_statistics(statistics);
+    }
+    if (json.contains("precision")) {
+      std::string precision;
+      read_field(json, "precision", precision);
+      recipe.precision = parse_precision(precision);
     }
     if (json.contains("grad_dtype")) {  // older runs know f32 alone
       std::string dtype;

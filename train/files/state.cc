@@ -220,7 +220,7 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
   }
   write_safetensors(folder.path() / "optimizer.safetensors", tensors);
   write_file_atomically(folder.path() / "state.json",
-                        format_state_json({recipe, progress, data_hash}));
+                        format_state_json({recipe, progress, data_hash, state.loss_scale}));
   folder.commit();
 }
 
@@ -249,6 +249,7 @@ HostState load_state(const SavedState& saved, const nn::Registry& registry,
     auto& tensors = state.optimizer[i / registry.parameters.size()].tensors;
     tensors.push_back(values_of(file, specs[i].name));
   }
+  state.loss_scale = saved.loss_scale;
   return state;
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,7 +37,8 @@ struct HostState {
   std::vector<std::vector<float>> values;
   std::vector<std::vector<float>> buffers;
   std::vector<std::int64_t> counters;
-  std::vector<HostArena> optimizer;  ///< empty: none (weights alone)
+  std::vector<HostArena> optimizer;            ///< empty: none (weights alone)
+  std::optional<LossScaleState> loss_scale{};  ///< under f16
 };
 
 /// A state that was read from a folder.

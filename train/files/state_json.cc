@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "train/files/atomic_file.h"
@@ -43,15 +44,49 @@ void require_possible(const std::string& source, const Progress& progress) {
   }
 }
 
+LossScaleState read_loss_scale(const nlohmann::json& json) {
+  LossScaleState state;
+  read_field(json, "scale", state.scale);
+  read_field(json, "good_steps", state.good_steps);
+  read_field(json, "skips_in_row", state.skips_in_row);
+  read_field(json, "skips", state.skips);
+  return state;
+}
+
+/// The counts are f32 on the device, which has every whole number up to here.
+void require_possible(const std::string& source, const LossScaleState& state) {
+  constexpr std::int64_t kMost = 1 << 24;
+  constexpr double kLargest = 0x1p127;
+  int exponent = 0;
+  const bool power = std::frexp(state.scale, &exponent) == 0.5;
+  if (!power || state.scale < 1 || state.scale > kLargest) {
+    throw FileError(fmt::format("{} has a loss scale of {}, which no run has; the file is damaged",
+                                source, state.scale));
+  }
+  for (const std::int64_t count : {state.good_steps, state.skips_in_row, state.skips}) {
+    if (0 <= count && count <= kMost) continue;
+    throw FileError(
+        fmt::format("{} counts {} steps for its loss scale, which no run has; the file is damaged",
+                    source, count));
+  }
+}
+
 }  // namespace
 
 std::string format_state_json(const StateJson& state) {
-  const nlohmann::json json = {{"format", kFormat},
-                               {"step", state.progress.step},
-                               {"epoch_loss", state.progress.epoch_loss},
-                               {"epoch_samples", state.progress.epoch_samples},
-                               {"data_hash", state.data_hash},
-                               {"recipe", to_json(state.recipe)}};
+  nlohmann::json json = {{"format", kFormat},
+                         {"step", state.progress.step},
+                         {"epoch_loss", state.progress.epoch_loss},
+                         {"epoch_samples", state.progress.epoch_samples},
+                         {"data_hash", state.data_hash},
+                         {"recipe", to_json(state.recipe)}};
+  if (state.loss_scale) {
+    const LossScaleState& scale = *state.loss_scale;
+    json["loss_scale"] = {{"scale", scale.scale},
+                          {"good_steps", scale.good_steps},
+                          {"skips_in_row", scale.skips_in_row},
+                          {"skips", scale.skips}};
+  }
   return json.dump(2) + "\n";
 }
 
@@ -64,11 +99,13 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "epoch_loss", state.progress.epoch_loss);
     read_field(json, "epoch_samples", state.progress.epoch_samples);
     read_field(json, "data_hash", state.data_hash);
+    if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
   } catch (const std::exception& error) {
     throw FileError(source + " does not hold a state (" + error.what() + "); the file is damaged");
   }
   require_possible(source, state.progress);
+  if (state.loss_scale) require_possible(source, *state.loss_scale);
   state.recipe = recipe_from_json(json["recipe"], source);
   return state;
 }

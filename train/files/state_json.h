@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,20 @@ struct Progress {
   std::int64_t epoch_samples = 0;
 };
 
+/// The scale of the loss under f16, and what it depends on (kernels/loss_scale.h).
+struct LossScaleState {
+  double scale = 65536;  ///< a power of two
+  std::int64_t good_steps = 0;
+  std::int64_t skips_in_row = 0;
+  std::int64_t skips = 0;  ///< of the run's steps; they moved neither schedule nor optimiser
+  bool operator==(const LossScaleState&) const = default;
+};
+
 struct StateJson {
   Recipe recipe;
   Progress progress;
   std::uint64_t data_hash = 0;
+  std::optional<LossScaleState> loss_scale{};  ///< of f16 alone
 };
 
 std::string format_state_json(const StateJson& state);

@@ -55,7 +55,7 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
   const auto batches = make_batch_source(replica.device(), setup.data.train, schedule,
                                          {options, recipe.seed, recipe.shuffle});
   replica.tape().set_inspector([&](const char* layer, const char* operation, const View& value) {
-    if (!first.empty() || value.dtype() != DType::f32) return;
+    if (!first.empty() || (value.dtype() != DType::f32 && !is_narrow(value.dtype()))) return;
     const std::int64_t found = nonfinite_in(replica.device(), value);
     if (found == 0) return;
     first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
@@ -93,6 +93,16 @@ void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t s
                   step + 1, setup.partition.epoch_of(step) + 1, name_of(dtype),
                   dtype == DType::f16 ? "65504" : "3.4e38", loss, kept_in_words(setup),
                   dtype == DType::f16 ? "bf16, which reaches as far as f32" : "a smaller --lr"));
+}
+
+void throw_many_skips(const StepSums& sums, const RunSetup& setup, std::int64_t step) {
+  throw RunError(fmt::format(
+      "{} steps in a row were skipped, the last one step {} (epoch {}): numbers are beyond f16 "
+      "though the loss is scaled by no more than {:g}; the parameters were left as they were "
+      "before them. Take --precision bf16, which reaches as far as f32, or a smaller --lr (now "
+      "{:g}), and check the data",
+      sums.skips_in_row, step + 1, setup.partition.epoch_of(step) + 1, sums.loss_scale,
+      setup.schedule.at(step).lr));
 }
 
 std::string find_nonfinite_gradient(Replica& replica) {

@@ -7,6 +7,7 @@
 
 #include "train/files/state.h"
 #include "train/loop/replica.h"
+#include "train/loop/train_step.h"
 #include "train/run_setup.h"
 
 namespace ringlet::train {
@@ -24,6 +25,9 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 /// Throws the RunError that ends a run whose loss is finite while the gradient, which travelled as
 /// f16 or bf16, is not.
 [[noreturn]] void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step);
+
+/// Throws the RunError that ends a run whose last steps under f16, up to `step`, were all skipped.
+[[noreturn]] void throw_many_skips(const StepSums& sums, const RunSetup& setup, std::int64_t step);
 
 /// Says in words which parameter is the first whose gradient, in arena 0, has numbers that are not
 /// finite; empty if none is, as a later step's gradient may have taken its place.

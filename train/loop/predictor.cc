@@ -8,6 +8,7 @@
 
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
+#include "nn/ops/cast.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
@@ -61,25 +62,29 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
                      const PredictorOptions& options)
     : device_(device),
       info_(info),
+      dtype_(activations_of(options.precision)),
       batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
       layout_(choose_layout(options.layout, device.id().kind, batch_)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
+  require_precision(options.precision, device.id().kind, options.emulate_precision);
   const nn::Registry registry = nn::register_model(*model_);
   const HostState weights = load_model(file, registry);  // before memory for them is asked for
-  const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_};
-  const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_};
+  const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_, dtype_};
+  const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_, dtype_};
   const nn::Plan plan = nn::plan_training(
       *model_, registry, one, [](const nn::Variable& logits, const nn::Variable& labels) {
         return nn::softmax_cross_entropy(logits, labels);
       });
-  const std::int64_t bytes =
-      nn::plan_evaluation(*model_, registry, pass,
-                          [](const nn::Variable& logits, const nn::Variable&) { return logits; });
+  const std::int64_t bytes = nn::plan_evaluation(
+      *model_, registry, pass, [](const nn::Variable& outputs, const nn::Variable&) {
+        return nn::cast(outputs, DType::f32);
+      });
   parameters_ = std::make_unique<nn::Parameters>(device, registry, plan, 0);
   activations_ = std::make_unique<Arena>(device, bytes);
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry.parameters);
   upload(device, weights, *parameters_, {});
+  parameters_->narrow_values(device.compute());
 }
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
@@ -124,8 +129,8 @@ void Predictor::append_logits(const data::Dataset& dataset, float* images, std::
                               std::vector<float>& logits) {
   const Shape shape{samples, dataset.channels(), dataset.height(), dataset.width()};
   tape_->begin({.training = false});
-  const nn::Variable x = tape_->constant(View(images, shape, DType::f32, layout_));
-  const ConstView y = model_->forward(*tape_, x).value();
+  const nn::Variable x = nn::model_input(*tape_, View(images, shape, DType::f32, layout_), dtype_);
+  const ConstView y = nn::cast(model_->forward(*tape_, x), DType::f32).value();
   std::vector<float> stored(static_cast<std::size_t>(y.storage()));
   copy_to_host(device_.compute(), y, stored.data());
   append_rows(stored, y.layout(), samples, y.shape()[1], logits);

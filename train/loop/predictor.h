@@ -27,6 +27,8 @@ namespace ringlet::train {
 struct PredictorOptions {
   std::int64_t batch = 250;  ///< samples of a pass, at most
   LayoutChoice layout = LayoutChoice::automatic;
+  Precision precision = Precision::f32;  ///< of activations and products
+  bool emulate_precision = false;        ///< see Execution
 };
 
 class Predictor {
@@ -53,6 +55,7 @@ class Predictor {
 
   Device& device_;
   ModelInfo info_;
+  DType dtype_;  // of activations
   std::int64_t batch_;
   Layout layout_;
   std::unique_ptr<nn::Layer> model_;

@@ -4,6 +4,7 @@
 
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
+#include "nn/ops/cast.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/models.h"
 
@@ -18,7 +19,9 @@ nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& label
 }
 
 nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
-  return {{samples, spec.input.channels, spec.input.height, spec.input.width}, spec.layout};
+  return {{samples, spec.input.channels, spec.input.height, spec.input.width},
+          spec.layout,
+          activations_of(spec.recipe.precision)};
 }
 
 }  // namespace
@@ -85,9 +88,11 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .share = share,
                 .world = world_});
   const nn::InputSpec input = input_of(spec_, batch.n);
-  const nn::Variable x = tape_->constant(View(batch.images, input.shape, DType::f32, input.layout));
+  parameters_->narrow_values(device_.compute());
+  const nn::Variable x = nn::model_input(
+      *tape_, View(batch.images, input.shape, DType::f32, input.layout), input.activations);
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
-  logits_ = model_->forward(*tape_, x);
+  logits_ = nn::cast(model_->forward(*tape_, x), DType::f32);
   const nn::Tape::Scope scope(*tape_, kLossLayer);
   const auto smoothing = static_cast<float>(training ? spec_.recipe.label_smoothing : 0);
   loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing);

@@ -54,6 +54,10 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
   report.data_seconds = phases.data - data_at_report_;
   data_at_report_ = phases.data;
   if (wants_grad_norm_) report.grad_norm = sums.grad_norm;
+  if (setup_.options.recipe.precision == Precision::f16) {
+    report.skipped = sums.skipped();
+    report.loss_scale = sums.loss_scale;
+  }
   for (RunListener* listener : listeners_) listener->step_done(report);
   report_watch_ = Stopwatch();
 }

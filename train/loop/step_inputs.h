@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/async_copy.h"
 #include "kernels/memory.h"
@@ -14,17 +16,23 @@ namespace ringlet::train {
 
 class StepInputs {
  public:
-  explicit StepInputs(Device& device);
+  /// `table_rows`: of the table; 0: there is none.
+  explicit StepInputs(Device& device, std::int64_t table_rows = 0);
 
   /// For the step whose launches follow. `global_samples`: of the whole world; `own_samples`: of
   /// this rank.
-  void upload(const StepRates& rates, std::int64_t global_samples, std::int64_t own_samples,
-              bool stop_wished);
+  /// `rates`: at least one row; of a table, the first rows, and the last of them is the newest
+  /// where `skips` steps of the run were skipped (kernels/loss_scale.h).
+  void upload(std::span<const StepRates> rates, std::int64_t skips, std::int64_t global_samples,
+              std::int64_t own_samples, bool stop_wished);
 
   /// f32 [1]: 1 / samples of the world, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
-  /// f32 [8]: what the optimiser reads.
-  ConstView rates() const { return at(kRates, kLossSum); }
+  /// f32 [8]: what the optimiser reads. Without a table, the first row of upload().
+  View rates() const { return at(kRates, kLossSum); }
+  /// f32 [1] and [rows, 8]: for loss_scale_begin(), which writes rates().
+  ConstView newest() const { return at(kNewest, kTable); }
+  ConstView table() const;
   /// f32 [1]: the one of them that may be written on the device, until the next upload().
   View gradient_scale() const { return numbers_.view().slice(kScale, kScale + 1); }
   /// f32 [2]: own samples and the wish to stop, for the statistics.
@@ -41,12 +49,16 @@ class StepInputs {
                                                        // statistics (train_step.cc)
     kCounts = kLossSum + 1,
     kGradNorm = kLossSum + 3,
-    kEnd = kLossSum + nn::Parameters::kStatistics
+    kEnd = kLossSum + nn::Parameters::kStatistics,
+    kNewest = kEnd,
+    kTable = kNewest + 1
   };
   View at(Slot begin, Slot end) const { return numbers_.view().slice(begin, end); }
 
   Device& device_;
-  Tensor numbers_;  // f32 [kEnd]
+  std::int64_t table_rows_;
+  Tensor numbers_;           // f32 [kTable + 8 * table_rows_]
+  std::vector<float> host_;  // the same, to be sent
   Uploader uploader_;
 };
 

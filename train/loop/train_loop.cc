@@ -89,6 +89,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
               setup.options.execution.graph && batches_->capturable() &&
                   (communicator.size() == 1 || communicator.transport().captures() != nullptr),
               communicator.transport().captures()) {
+  rates_.reserve(static_cast<std::size_t>(setup.steps_in_flight) + 1);
   communicator_.set_activity("starting");
   check_plan();
   agree_on_graphs();
@@ -164,11 +165,10 @@ RunResult TrainLoop::run() {
 bool TrainLoop::step() {
   try {
     const std::int64_t samples = setup_.partition.step_range(progress_.step).size();
-    const Rates rates = setup_.schedule.at(progress_.step);
-    begin_step(samples, rates);
+    begin_step(samples);
     if (setup_.steps_in_flight == 0) {  // a broken loss is found before the update
       compute_gradients();
-      send_sums(samples, rates.lr);
+      send_sums(samples);
       take_sums(0);
       step_.update();
     } else {
@@ -182,7 +182,7 @@ bool TrainLoop::step() {
             return samples >= communicator_.size() && step_.replica().tape().repeatable();
           },
           [this](bool is_new) { step_.graph_launched(is_new); });
-      send_sums(samples, rates.lr);
+      send_sums(samples);
     }
     take_sums(static_cast<std::size_t>(setup_.steps_in_flight));
     report_settled();
@@ -194,11 +194,18 @@ bool TrainLoop::step() {
   }
 }
 
-void TrainLoop::begin_step(std::int64_t samples, const Rates& rates) {
+/// A step that was skipped moves no schedule. Whether those in flight were is not known yet.
+void TrainLoop::begin_step(std::int64_t samples) {
   const int rank = communicator_.rank();
+  const std::int64_t newest = progress_.step - step_.skips();
+  const std::int64_t open = step_.scales_loss() ? std::ssize(pending_) : 0;
+  rates_.clear();
+  for (std::int64_t step = newest - open; step <= newest; ++step) {
+    rates_.push_back(setup_.schedule.at(step));
+  }
   reporter_.step_begins(samples, pending_.empty());
-  step_.begin(rates, samples, setup_.partition.rank_range(progress_.step, rank).size(),
-              setup_.stop_requested());
+  step_.begin_with_one_of(rates_, samples, setup_.partition.rank_range(progress_.step, rank).size(),
+                          setup_.stop_requested());
   batches_->begin_step(setup_.partition.units(rank));
 }
 
@@ -220,19 +227,22 @@ const data::Batch& TrainLoop::next_batch() {
   return *batch;
 }
 
-void TrainLoop::send_sums(std::int64_t samples, double lr) {
+void TrainLoop::send_sums(std::int64_t samples) {
   step_.send_sums();
   ++progress_.step;
-  pending_.push_back({progress_.step, samples, lr});
+  pending_.push_back({progress_.step, samples});
 }
 
 void TrainLoop::take_sums(std::size_t in_flight) {
   while (pending_.size() > in_flight) {
     Pending& step = pending_.front();
+    step.lr = setup_.schedule.at(step.step - 1 - step_.skips()).lr;
     step.sums = step_.take_sums();
     check_sums(step);
-    progress_.epoch_loss += step.sums.loss;
-    progress_.epoch_samples += step.samples;
+    if (std::isfinite(step.sums.loss)) {  // that of a skipped step may not be
+      progress_.epoch_loss += step.sums.loss;
+      progress_.epoch_samples += step.samples;
+    }
     stop_agreed_ = stop_agreed_ || step.sums.stop_wishes > 0;
     settled_.push_back(step);
     pending_.erase(pending_.begin());
@@ -244,6 +254,10 @@ void TrainLoop::check_sums(const Pending& step) {
   const std::int64_t index = step.step - 1;
   require(sums.samples == step.samples, "step",
           "the ranks' samples do not add up to the global batch");
+  if (sums.skipped()) {
+    if (sums.skips_in_row >= LossScale::kMostSkips) throw_many_skips(sums, setup_, index);
+    return;
+  }
   if (!std::isfinite(sums.loss)) {
     const std::string found =
         find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index);
@@ -304,6 +318,9 @@ void TrainLoop::check_replicas() {
   communicator_.require_identical(stream, parameters.values(), "parameters" + after);
   for (const StateArena& arena : optimizer().state()) {
     communicator_.require_identical(stream, arena.numbers, arena.name + after);
+  }
+  if (const LossScale* scale = step_.loss_scale()) {
+    communicator_.require_identical(stream, scale->state(), "loss scale" + after);
   }
   if (parameters.registry().buffers.empty()) return;
   communicator_.require_identical(stream, parameters.buffers(), "buffers" + after);

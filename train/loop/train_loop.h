@@ -45,6 +45,9 @@ class TrainLoop {
   /// Returns when every step so far has run and was reported.
   void settle();
 
+  /// Under f16, for tests: what the scale of the loss starts from, and the steps that were skipped.
+  void set_loss_scale(const LossScaleState& state) { step_.set_loss_scale(state); }
+
   Replica& replica() { return step_.replica(); }
   const Optimizer& optimizer() const { return step_.optimizer(); }
   const PhaseSeconds& phases() { return step_.phases(); }
@@ -63,10 +66,10 @@ class TrainLoop {
   void agree_on_graphs();
   void rehearse();
   void load_start();
-  void begin_step(std::int64_t samples, const Rates& rates);
+  void begin_step(std::int64_t samples);
   void compute_gradients();
   const data::Batch& next_batch();
-  void send_sums(std::int64_t samples, double lr);
+  void send_sums(std::int64_t samples);
   /// Takes in the sums of all steps but the last `in_flight`.
   void take_sums(std::size_t in_flight);
   void check_sums(const Pending& step);
@@ -87,6 +90,7 @@ class TrainLoop {
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
   std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
+  std::vector<Rates> rates_;                // of begin_step()
   bool stop_agreed_ = false;                // the wish to stop has reached every rank
   std::int64_t checked_step_ = -1;          // the replicas were compared after it
   Progress progress_;

@@ -3,6 +3,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
+#include "kernels/loss_scale.h"
 #include "train/failure.h"
 #include "train/stopwatch.h"
 
@@ -12,7 +13,14 @@ namespace {
 
 /// Places of the statistics behind the gradients: sums over the ranks, then what a rank computes of
 /// the summed gradient for itself.
-enum Statistic : std::int64_t { kLossSum = 0, kSamples = 1, kStopWishes = 2, kGradNorm = 3 };
+enum Statistic : std::int64_t {
+  kLossSum = 0,
+  kSamples = 1,
+  kStopWishes = 2,
+  kGradNorm = 3,
+  kSkipsInRow = 4,
+  kLossScale = 5
+};
 
 View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0) {
   return parameters.statistics(arena).slice(which, which + 1);
@@ -44,13 +52,21 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
           make_optimizer(device, replica_.parameters(), spec.recipe, options.make_optimizer)),
       tree_(options.shards),
       sync_(device, communicator, replica_.parameters(), tree_, options.sync),
-      inputs_(device),
+      loss_scale_(spec.recipe.precision == Precision::f16 ? std::make_unique<LossScale>(device)
+                                                          : nullptr),
+      inputs_(device, scales_loss() ? options.in_flight + 1 : 0),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
-      grad_norm_(options.grad_norm || sync_.narrows() || clips()) {
+      grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss()) {
+  rates_.reserve(static_cast<std::size_t>(options.in_flight) + 1);
   require(!clips() || optimizer_->scales_gradient(), "--clip-norm",
           "this optimiser does not clip; it should multiply the gradient by its scale "
           "(Optimizer::scales_gradient)");
+  require(
+      !scales_loss() || (optimizer_->scales_gradient() && optimizer_->skips_steps()),
+      "--precision f16",
+      "this optimiser does not skip steps; where the scale of the gradient is 0 it should change "
+      "nothing (Optimizer::skips_steps)");
   if (!options.world_statistics || communicator.size() == 1) return;
   world_ =
       std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
@@ -74,9 +90,11 @@ void TrainStep::rehearse(const Rehearsal& work) {
   }
   for (const std::int64_t samples : work.evaluation) replica_.rehearse_evaluation(samples);
   const nn::Parameters& parameters = replica_.parameters();
+  if (scales_loss()) begin_loss_scale();
   measure_gradient();
   fill(compute, 0, parameters.gradients());
   rehearse_update();
+  if (scales_loss()) set_loss_scale({});
   sync_.rehearse();
   if (!world_) return;
   world_->rehearse();
@@ -109,10 +127,23 @@ void TrainStep::rehearse_update() {
   compute.synchronize();
 }
 
-void TrainStep::begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
-                      bool stop_wished) {
+void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t world_samples,
+                                  std::int64_t own_samples, bool stop_wished) {
   world_samples_ = world_samples;
-  inputs_.upload(optimizer_->rates_of(rates), world_samples, own_samples, stop_wished);
+  rates_.clear();
+  for (const Rates& row : rates) rates_.push_back(optimizer_->rates_of(row));
+  inputs_.upload(rates_, skips_, world_samples, own_samples, stop_wished);
+  if (scales_loss()) begin_loss_scale();
+}
+
+void TrainStep::begin_loss_scale() {
+  loss_scale_begin(device_.compute(), loss_scale_->state(), inputs_.newest(), inputs_.table(),
+                   inputs_.loss_seed(), inputs_.rates());
+}
+
+void TrainStep::set_loss_scale(const LossScaleState& state) {
+  loss_scale_->upload(state);
+  skips_ = state.skips;
 }
 
 void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView position) {
@@ -176,16 +207,23 @@ void TrainStep::finish_gradients() {
 void TrainStep::measure_gradient() {
   if (!grad_norm_) return;
   const nn::Parameters& parameters = replica_.parameters();
+  const auto most = static_cast<float>(clip_norm_);
+  const View norm = statistic(parameters, kGradNorm);
   NormLimit limit;
-  if (clips()) limit = {static_cast<float>(clip_norm_), inputs_.gradient_scale()};
-  l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements),
-          statistic(parameters, kGradNorm), limit);
+  if (clips() && !scales_loss()) limit = {most, inputs_.gradient_scale()};
+  l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements), norm,
+          limit);
+  if (!scales_loss()) return;
+  loss_scale_end(device_.compute(), {.most = most}, norm, loss_scale_->state(),
+                 inputs_.gradient_scale(),
+                 parameters.statistics().slice(kSkipsInRow, kLossScale + 1));
 }
 
 void TrainStep::update() {
   const PhaseTimer timer(phases_.update, device_.compute().tracer(), "update");
   optimizer_->step(inputs_.rates());
-  replica_.parameters().commit_running_statistics(device_.compute());
+  replica_.parameters().commit_running_statistics(
+      device_.compute(), scales_loss() ? ConstView(inputs_.gradient_scale()) : ConstView());
 }
 
 void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters().statistics()); }
@@ -193,10 +231,16 @@ void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters
 StepSums TrainStep::take_sums() {
   const auto* sums = static_cast<const float*>(sums_.finish());
   communicator_.require_alive();
-  return {.loss = static_cast<double>(sums[kLossSum]),
-          .samples = static_cast<std::int64_t>(sums[kSamples]),
-          .stop_wishes = static_cast<int>(sums[kStopWishes]),
-          .grad_norm = static_cast<double>(sums[kGradNorm])};
+  StepSums taken{.loss = static_cast<double>(sums[kLossSum]),
+                 .samples = static_cast<std::int64_t>(sums[kSamples]),
+                 .stop_wishes = static_cast<int>(sums[kStopWishes]),
+                 .grad_norm = static_cast<double>(sums[kGradNorm])};
+  if (scales_loss()) {
+    taken.skips_in_row = static_cast<std::int64_t>(sums[kSkipsInRow]);
+    taken.loss_scale = static_cast<double>(sums[kLossScale]);
+  }
+  if (taken.skipped()) ++skips_;
+  return taken;
 }
 
 void TrainStep::broadcast_state() {
@@ -209,16 +253,21 @@ void TrainStep::broadcast_state() {
   }
   communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
   communicator_.broadcast(stream, 0, parameters.counters(), "counters");
+  if (scales_loss()) communicator_.broadcast(stream, 0, loss_scale_->state(), "loss scale");
   stream.synchronize();
   communicator_.require_alive();
+  if (scales_loss()) skips_ = loss_scale_->download().skips;
 }
 
 HostState TrainStep::download_state() {
-  return download(device_, replica_.parameters(), optimizer_->state());
+  HostState state = download(device_, replica_.parameters(), optimizer_->state());
+  if (scales_loss()) state.loss_scale = loss_scale_->download();
+  return state;
 }
 
 void TrainStep::upload_state(const HostState& state) {
   upload(device_, state, replica_.parameters(), optimizer_->state());
+  if (scales_loss()) set_loss_scale(state.loss_scale.value_or(LossScaleState{}));
 }
 
 void TrainStep::abandon() noexcept {

@@ -7,7 +7,8 @@
 //   finish_gradients()          what is enqueued from here on reads the sums
 //   send_sums(), take_sums()    loss, samples and wishes of all ranks, on their way to the host
 //   update()                    the optimiser changes the parameters; what the step says of running
-//                               statistics is taken into them
+//                               statistics is taken into them. Under f16, a step whose gradient
+//                               is broken changes nothing (kernels/loss_scale.h)
 //
 // update() may come before take_sums(), so that nothing waits for the host, or after it, so that a
 // broken loss is found first. Every rank makes the same steps.
@@ -15,12 +16,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "data/loader.h"
 #include "kernels/async_copy.h"
 #include "train/files/state.h"
+#include "train/loop/loss_scale.h"
 #include "train/loop/replica.h"
 #include "train/loop/step_inputs.h"
 #include "train/optimizers/optimizer.h"
@@ -65,6 +68,9 @@ struct StepSums {
   int stop_wishes = 0;  ///< ranks that wish to stop
   /// L2 norm of the summed gradient, where it is wanted, clips or was narrow.
   double grad_norm = 0;
+  std::int64_t skips_in_row = 0;  ///< under f16, this step's included; above 0: it was skipped
+  double loss_scale = 1;          ///< with which backward began
+  bool skipped() const { return skips_in_row > 0; }
 };
 
 class TrainStep {
@@ -91,7 +97,13 @@ class TrainStep {
   /// `world_samples`: of the whole step on all ranks; gradients are divided by it. `own_samples`:
   /// of this rank. Of several calls before a step's last micro-batch, the last one counts.
   void begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
-             bool stop_wished);
+             bool stop_wished) {
+    begin_with_one_of(std::span(&rates, 1), world_samples, own_samples, stop_wished);
+  }
+  /// Under f16, where the sums of n steps are not taken yet: the rates where none of these was
+  /// made, where one was, up to all n.
+  void begin_with_one_of(std::span<const Rates> rates, std::int64_t world_samples,
+                         std::int64_t own_samples, bool stop_wished);
   /// The batch's memory, on the device, must stay until the stream has come through. It may be
   /// empty. `position`: see Replica::forward().
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});
@@ -119,10 +131,18 @@ class TrainStep {
   const Optimizer& optimizer() const { return *optimizer_; }
   const GradientSync& sync() const { return sync_; }
   bool clips() const { return clip_norm_ > 0; }
+  /// Whether steps may be skipped: under f16.
+  bool scales_loss() const { return loss_scale_ != nullptr; }
+  /// Under f16: begins with another scale, on this rank.
+  void set_loss_scale(const LossScaleState& state);
+  const LossScale* loss_scale() const { return loss_scale_.get(); }  ///< null: not under f16
+  /// Steps of the run that were skipped, as far as their sums were taken.
+  std::int64_t skips() const { return skips_; }
   PhaseSeconds& phases() { return phases_; }
 
  private:
   void rehearse_update();
+  void begin_loss_scale();
   void count_share(std::int64_t samples);
   void measure_gradient();
 
@@ -133,10 +153,13 @@ class TrainStep {
   ShardTree tree_;
   GradientSync sync_;
   std::unique_ptr<WorldStatistics> world_;  // null: batch norm sees its own batch
+  std::unique_ptr<LossScale> loss_scale_;   // null: not under f16
   StepInputs inputs_;
   Readback sums_;
   double clip_norm_;
   bool grad_norm_;
+  std::int64_t skips_ = 0;
+  std::vector<StepRates> rates_;    // of begin()
   std::int64_t world_samples_ = 1;  // of the step
   nn::BatchShare share_;            // of the micro-batch that runs
   PhaseSeconds phases_;

@@ -20,8 +20,8 @@ class AdamW final : public Optimizer {
     const AdamWSpec spec{static_cast<float>(recipe_.beta2), static_cast<float>(1 - recipe_.beta2),
                          static_cast<float>(recipe_.eps)};
     adamw_update(stream(), spec, rates.slice(kOwnRates, kOwnRates + 4), values(), gradients(),
-                 arena(0), arena(1), recipe_.clip_norm > 0 ? gradient_scale(rates) : ConstView(),
-                 decays_);
+                 arena(0), arena(1),
+                 writes_gradient_scale(recipe_) ? gradient_scale(rates) : ConstView(), decays_);
   }
 
   StepRates rates_of(const Rates& rates) const override {
@@ -37,6 +37,7 @@ class AdamW final : public Optimizer {
   }
 
   bool scales_gradient() const override { return true; }
+  bool skips_steps() const override { return true; }
 
  private:
   Recipe recipe_;

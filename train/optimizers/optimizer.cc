@@ -10,6 +10,10 @@
 
 namespace ringlet::train {
 
+bool writes_gradient_scale(const Recipe& recipe) {
+  return recipe.clip_norm > 0 || recipe.precision == Precision::f16;
+}
+
 std::span<const OptimizerEntry> optimizers() {
   static const std::array all{
       sgd_optimizer(),

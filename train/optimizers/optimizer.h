@@ -18,7 +18,8 @@
 namespace ringlet::train {
 
 /// What an optimiser reads on the device in one step: learning rate, momentum, the scale of the
-/// gradient (1, or what --clip-norm makes of it), and from kOwnRates on what the optimiser wants.
+/// gradient (1, or what --clip-norm and --precision f16 make of it), and from kOwnRates on what the
+/// optimiser wants.
 using StepRates = std::array<float, 8>;
 inline constexpr std::int64_t kGradientScale = 2, kOwnRates = 3;
 
@@ -40,13 +41,16 @@ class Optimizer {
   virtual void step(ConstView rates) = 0;
 
   /// The numbers of a step; computed on the host before it. A scale of 1 stands where --clip-norm
-  /// will write another.
+  /// or --precision f16 will write another.
   virtual StepRates rates_of(const Rates& rates) const {
     return {static_cast<float>(rates.lr), static_cast<float>(rates.momentum), 1};
   }
 
   /// Whether step() multiplies the gradient by its scale: --clip-norm needs that.
   virtual bool scales_gradient() const { return false; }
+  /// Whether step() changes nothing where that scale is 0, whatever the gradient holds: --precision
+  /// f16 needs that, and the above.
+  virtual bool skips_steps() const { return false; }
 
   /// All that the next step depends on, besides parameters, gradients and rates.
   std::span<const StateArena> state() const { return state_; }
@@ -80,6 +84,9 @@ struct OptimizerEntry {
   /// Sets the rates with which a recipe made for another optimiser begins; may be null.
   void (*set_defaults)(Recipe& recipe) = nullptr;
 };
+
+/// Whether the device writes the scale of the gradient in each step of such a recipe.
+bool writes_gradient_scale(const Recipe& recipe);
 
 /// All optimisers, the default first.
 std::span<const OptimizerEntry> optimizers();

@@ -12,21 +12,22 @@ class Sgd final : public Optimizer {
   Sgd(Device& device, const nn::Parameters& parameters, const Recipe& recipe)
       : Optimizer(device, parameters, {"velocity"}),
         spec_{static_cast<float>(recipe.weight_decay), recipe.nesterov},
-        clips_(recipe.clip_norm > 0),
+        scales_(writes_gradient_scale(recipe)),
         decays_(recipe.weight_decay > 0
                     ? decay_table(device, parameters, parse_no_decay(recipe.no_decay))
                     : Tensor()) {}
 
   void step(ConstView rates) override {
     sgd_update(stream(), spec_, rates.slice(0, 2), values(), gradients(), arena(0),
-               clips_ ? gradient_scale(rates) : ConstView(), decays_);
+               scales_ ? gradient_scale(rates) : ConstView(), decays_);
   }
 
   bool scales_gradient() const override { return true; }
+  bool skips_steps() const override { return true; }
 
  private:
   SgdSpec spec_;
-  bool clips_;
+  bool scales_;
   Tensor decays_;
 };
 

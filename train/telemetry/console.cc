@@ -53,6 +53,21 @@ std::string batch_in_words(const StartReport& report) {
   return text;
 }
 
+/// "bf16 activations and products, all else f32"; empty for f32.
+std::string precision_in_words(const Recipe& recipe) {
+  switch (recipe.precision) {
+    case Precision::f32:
+      break;
+    case Precision::tf32:
+      return "products of f32 with factors rounded to 10 bits, on GPUs";
+    case Precision::bf16:
+      return "bf16 activations and products, all else f32";
+    case Precision::f16:
+      return "f16 activations and products, all else f32; the loss is scaled";
+  }
+  return {};
+}
+
 /// "cosine from lr 0.1 to 0"
 std::string schedule_in_words(const Recipe& recipe) {
   switch (recipe.schedule) {
@@ -166,6 +181,7 @@ void Console::started(const StartReport& report) {
                       static_cast<double>(std::max<std::int64_t>(1, report.samples_per_pass))));
   say("training", fmt::format("{} of {}, {}", counted(recipe.epochs, "epoch"),
                               counted(report.steps_per_epoch, "step"), rates_in_words(recipe)));
+  if (recipe.precision != Precision::f32) say("precision", precision_in_words(recipe));
   say("batch", batch_in_words(report));
   const std::size_t processes = report.batch_of_rank.size() / execution.devices.size();
   say("replicas", fmt::format("{}{} on {}, {} each, {}, layout {}", report.batch_of_rank.size(),
@@ -210,6 +226,11 @@ void Console::step_done(const StepReport& report) {
   recent_seconds_ += report.seconds;
   recent_samples_ += static_cast<double>(report.samples);
   recent_data_seconds_ += report.data_seconds;
+  skips_ += report.skipped ? 1 : 0;
+  if (report.loss_scale > 0) {
+    ++scaled_steps_;
+    loss_scale_ = report.loss_scale;
+  }
   if (since_line_.seconds() < seconds_between_lines_) return;
   const auto done = static_cast<double>(report.step - first_step_);
   const double left = since_start_.seconds() / done * static_cast<double>(last_step_ - report.step);
@@ -221,7 +242,8 @@ void Console::step_done(const StepReport& report) {
                                           .loss = report.loss,
                                           .samples_per_second = recent_samples_ / recent_seconds_,
                                           .seconds_left = left,
-                                          .data_share = recent_data_seconds_ / recent_seconds_},
+                                          .data_share = recent_data_seconds_ / recent_seconds_,
+                                          .skips = skips_},
                                          room_on(out_) - indent);
   if (terminal_) {
     fmt::print(out_, "\r\x1b[2K{}", line);
@@ -247,6 +269,11 @@ void Console::epoch_done(const EpochReport& report) {
 
 void Console::finish() {
   clear_line();
+  if (scaled_steps_ > 0) {
+    fmt::print(out_, "\n");
+    say("f16", fmt::format("{} of {} skipped, the last loss times {:g}", with_commas(skips_),
+                           counted(scaled_steps_, "step"), loss_scale_));
+  }
   print_sync_taken();
 }
 

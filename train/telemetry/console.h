@@ -34,7 +34,7 @@ class Console : public RunListener {
   void epoch_done(const EpochReport& report) override;
   void synchronised(const SyncReport& report) override { sync_taken_ = report; }
 
-  /// After the run: clears the line, and shows what synchronisation took.
+  /// After the run: clears the line, and shows what f16 skipped and synchronisation took.
   void finish();
 
  private:
@@ -51,6 +51,8 @@ class Console : public RunListener {
   Stopwatch since_start_, since_line_;
   bool line_shown_ = false;  ///< on the terminal now
   double recent_seconds_ = 0, recent_samples_ = 0, recent_data_seconds_ = 0;
+  std::int64_t skips_ = 0, scaled_steps_ = 0;  ///< under f16, of this start
+  double loss_scale_ = 1;                      ///< the last one
   ProgressTable table_;
   SyncPlan sync_plan_;
   SyncReport sync_taken_;

@@ -81,15 +81,19 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t fir
     : file_(path, what + " " + path.string(), lines_until(first_step, steps_per_epoch)) {}
 
 void MetricsWriter::step_done(const StepReport& report) {
-  file_.append(JsonLine("step")
-                   .field("epoch", report.epoch)
-                   .field("step", report.step)
-                   .field("loss", report.loss)
-                   .field("lr", report.lr)
-                   .field("samples", report.samples)
-                   .field("grad_norm", report.grad_norm)
-                   .field("seconds", report.seconds)
-                   .end());
+  JsonLine line("step");
+  line.field("epoch", report.epoch)
+      .field("step", report.step)
+      .field("loss", report.loss)
+      .field("lr", report.lr)
+      .field("samples", report.samples)
+      .field("grad_norm", report.grad_norm)
+      .field("seconds", report.seconds);
+  if (report.loss_scale > 0) {
+    line.field("loss_scale", report.loss_scale)
+        .field("skipped", std::int64_t{report.skipped ? 1 : 0});
+  }
+  file_.append(line.end());
 }
 
 void MetricsWriter::epoch_done(const EpochReport& report) {

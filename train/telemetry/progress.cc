@@ -92,6 +92,10 @@ std::string progress_line(const RunProgress& progress, std::size_t room) {
     parts.push_back(fmt::format("{:.0f} % waiting for data", 100 * progress.data_share));
     least_first.insert(least_first.begin() + 1, parts.size() - 1);
   }
+  if (progress.skips > 0) {
+    parts.push_back(fmt::format("{} skipped", progress.skips));
+    least_first.insert(least_first.begin() + 1, parts.size() - 1);
+  }
   std::vector<std::string> shown;
   for (const std::size_t i : those_with_room(parts, kLineGap, least_first, room)) {
     shown.push_back(parts[i]);

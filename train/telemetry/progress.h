@@ -27,12 +27,14 @@ struct RunProgress {
   double loss = 0;
   double samples_per_second = 0;
   double seconds_left = 0;
-  double data_share = 0;  ///< part of the time that was spent waiting for data
+  double data_share = 0;   ///< part of the time that was spent waiting for data
+  std::int64_t skips = 0;  ///< under f16: steps that were skipped
 };
 
 /// "epoch 1/6  step 12/469  loss 0.5432  12,345 samples/s  1:03 min left", without an end of line.
 ///
-/// It ends with "43 % waiting for data" where that is a tenth of the time or more.
+/// It ends with "43 % waiting for data" where that is a tenth of the time or more, and with
+/// "2 skipped" where steps were.
 std::string progress_line(const RunProgress& progress, std::size_t room);
 
 class ProgressTable {

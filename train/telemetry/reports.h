@@ -55,6 +55,8 @@ struct StepReport {
   double data_seconds = 0;  ///< of these, rank 0's replica waited for data
   /// L2 norm of the gradient that the optimiser took; NaN where nobody asked for it.
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
+  bool skipped = false;   ///< under f16: its gradient was broken, and nothing was changed
+  double loss_scale = 0;  ///< under f16: with which backward began; else 0
 };
 
 struct EpochReport {

@@ -79,7 +79,8 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"threads", execution.threads},
           {"layout", name_of(report.layout)},
           {"sync", report.sync},
-          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)}};
+          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
+          {"precision", name_of(setup.options.recipe.precision)}};
 }
 
 json sync_of(const SyncPlan& plan) {

@@ -7,7 +7,7 @@
 //    "model": {"name", "parameters", "flops_per_sample"},
 //    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
 //            "shards", "devices": [..], "processes", "threads", "layout", "sync",
-//            "grad_dtype"},
+//            "grad_dtype", "precision"},
 //    "sync": {"predicted_from": "model", "buckets": [{"name", "bytes", "strategy",
 //             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
 //    "machine": {"system", "memory_bytes", "cpu": {..}, "gpus": [..], "versions": {..}}}

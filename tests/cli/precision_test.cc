@@ -1,0 +1,66 @@
+// --precision on the command line: a run in sixteen bits is said so, kept, resumed and evaluated.
+#include "tests/cli/program.h"
+#include "tests/support/files.h"
+
+namespace ringlet::testing {
+namespace {
+
+Arguments narrow(const std::string& precision, const Arguments& more = {}) {
+  return quick_train(Arguments{"--precision", precision, "--emulate-precision"} + more);
+}
+
+TEST(PrecisionFlag, IsToldKeptAndResumed) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  const Outcome first = ringlet(narrow("f16", {"--out", out, "--max-steps", "2"}));
+  ASSERT_TRUE(succeeds(first));
+  EXPECT_TRUE(holds(first.out, {"precision f16 activations and products, all else f32",
+                                "0 of 2 steps skipped, the last loss times 65536"}));
+  EXPECT_TRUE(holds(read_file(folder / "run/state/state.json"),
+                    {R"("precision": "f16")", R"("loss_scale")", R"("good_steps": 2)"}));
+  EXPECT_TRUE(holds(read_file(folder / "run/run.json"), {R"("precision": "f16")"}));
+  EXPECT_TRUE(
+      holds(read_file(folder / "run/metrics.jsonl"), {R"("loss_scale":65536,"skipped":0)"}));
+  EXPECT_TRUE(holds(read_file(folder / "run/config.toml"),
+                    {"precision = \"f16\"", "emulate-precision = true"}));
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out}), {"--emulate-precision"}));
+  EXPECT_TRUE(fails_with(
+      2, ringlet({"train", "--resume", out, "--emulate-precision", "--precision", "bf16"}),
+      {"--precision bf16 (the run has --precision f16)"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--emulate-precision"})));
+}
+
+TEST(PrecisionFlag, EvaluatesInF32UnlessAsked) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(narrow("bf16", {"--out", out}))));
+  const Outcome wide = ringlet({"eval", "--checkpoint", out});
+  const Outcome narrowed =
+      ringlet({"eval", "--checkpoint", out, "--precision", "bf16", "--emulate-precision"});
+  ASSERT_TRUE(succeeds(wide));
+  ASSERT_TRUE(succeeds(narrowed));
+  EXPECT_NE(wide.out, narrowed.out);
+  EXPECT_TRUE(fails_with(2, ringlet({"eval", "--checkpoint", out, "--precision", "bf16"}),
+                         {"--emulate-precision"}));
+  const std::string bag = std::string(RINGLET_SOURCES) + "/docs/pictures/bag.png";
+  EXPECT_TRUE(succeeds(
+      ringlet({"predict", "--checkpoint", out, "--precision", "f16", "--emulate-precision", bag})));
+}
+
+// A state says nothing of f32, as older ones say nothing of --tf32.
+TEST(PrecisionFlag, Tf32MayBeTakenUpByAStateThatDoesNotSayIt) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out, "--max-steps", "1"}))));
+  EXPECT_EQ(read_file(folder / "run/state/state.json").find("precision"), std::string::npos);
+  const Outcome second = ringlet({"train", "--resume", out, "--tf32", "--max-steps", "2"});
+  ASSERT_TRUE(succeeds(second));
+  EXPECT_TRUE(holds(second.out, {"factors rounded to 10 bits"}));
+  EXPECT_TRUE(holds(read_file(folder / "run/state/state.json"), {R"("precision": "tf32")"}));
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out, "--precision", "f32"}),
+                         {"--precision f32 (the run has --precision tf32)"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--precision", "tf32"})));
+}
+
+}  // namespace
+}  // namespace ringlet::testing

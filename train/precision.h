@@ -1,0 +1,35 @@
+// Precision: the type of activations and of what products multiply. Parameters, their gradients,
+// the optimiser's state, norms, losses and all sums are f32 in any (docs/precision.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/device.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::train {
+
+enum class Precision : std::uint8_t {
+  f32,
+  tf32,  ///< CUDA: factors of products are rounded to 10 bits; elsewhere f32
+  bf16,
+  f16  ///< with a scale of the loss that follows what f16 can hold (train/loop/loss_scale.h)
+};
+
+const char* name_of(Precision precision);    ///< "bf16"
+std::vector<std::string> precision_names();  ///< all of them
+/// Throws ContractError naming the choices.
+Precision parse_precision(std::string_view name);
+
+/// The type of activations.
+DType activations_of(Precision precision);
+inline bool is_narrow(Precision precision) { return is_narrow(activations_of(precision)); }
+
+/// Throws ContractError, naming the remedy, where such a device does not compute so. `emulate`:
+/// Execution::emulate_precision.
+void require_precision(Precision precision, DeviceKind device, bool emulate);
+
+}  // namespace ringlet::train
