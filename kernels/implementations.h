@@ -97,6 +97,7 @@ RINGLET_ON_EACH_DEVICE(gather_batch);
 RINGLET_ON_EACH_DEVICE(l2_norm);
 RINGLET_ON_EACH_DEVICE(linear_backward_data);
 RINGLET_ON_EACH_DEVICE(linear_backward_weight);
+RINGLET_ON_EACH_DEVICE(linear_backward_weight_bias);
 RINGLET_ON_EACH_DEVICE(linear_forward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_forward);

@@ -152,6 +152,11 @@ std::vector<Violation> layers() {
          linear_backward_data(f.stream(), f.f32({3, 4}), f.f32({2, 3}), 0,
                               f.f32({2, 4}, Layout::lanes));
        }},
+      {"linear_backward_weight_bias", "bias",
+       [](Fixture& f) {
+         linear_backward_weight_bias(f.stream(), f.f32({2, 3}), f.f32({2, 4}), 0, f.f32({4, 3}), 0,
+                                     f.f32({3}));
+       }},
       {"linear_backward_weight", "weights",
        [](Fixture& f) {
          linear_backward_weight(f.stream(), f.f32({2, 4}), f.f32({2, 3}), 0, f.f32({4, 3}));
