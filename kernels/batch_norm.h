@@ -18,7 +18,7 @@
 // No sum of squares is taken of the values themselves: a mean of 1e4 with a deviation of 1 is right
 // to f32's last digits. All sums are in an order that the shapes alone decide.
 //
-// x, y, dy, residual [N, C] or [N, C, H, W], in one layout, nchw or lanes; w and b [C], or absent
+// x, y, dy, residual [N, C] or [N, C, H, W], in one layout, whichever; w and b [C], or absent
 // for 1 and 0. In lanes, what lies beyond the batch enters no statistic, and dx is zero there.
 #pragma once
 

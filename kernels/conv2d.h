@@ -5,8 +5,8 @@
 //     with  r = i*sh - ph + p*dh    row of x         g = o / (O/groups)
 //           s = j*sw - pw + q*dw    column of x      Cg = C/groups
 //
-// x is 0 outside the image. Layouts nchw and lanes (x, y, dy and dx share one); weights and their
-// gradients are always row-major OIHW.
+// x is 0 outside the image. Any layout (x, y, dy and dx share one); weights and their gradients are
+// always row-major OIHW.
 #pragma once
 
 #include "kernels/activation.h"
