@@ -19,7 +19,7 @@ template <class Ready>
 void spin_until(Ready ready) {
   for (int spins = 0; !ready(); ++spins) {
     if (spins < kSpins) {
-      comm::relax_processor();
+      relax_processor();
     } else {
       std::this_thread::yield();
     }

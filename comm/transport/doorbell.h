@@ -18,14 +18,9 @@
 #include <cstdint>
 #include <thread>
 
-namespace ringlet::comm {
+#include "kernels/relax_processor.h"
 
-/// Tells the processor that the caller spins.
-#if defined(__x86_64__)
-inline void relax_processor() { __builtin_ia32_pause(); }
-#else
-inline void relax_processor() {}
-#endif
+namespace ringlet::comm {
 
 class alignas(64) Doorbell {
  public:

@@ -1,10 +1,26 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include <chrono>
 #include <utility>
+
+#include "kernels/processors.h"
+#include "kernels/relax_processor.h"
 
 namespace ringlet {
 
-ThreadPool::ThreadPool(int threads) {
+namespace {
+
+// About as long as falling asleep and being woken takes.
+constexpr std::chrono::microseconds kSpin(50);
+constexpr int kLooksBetweenClocks = 32;
+
+/// Threads of all pools of the process, their callers among them.
+std::atomic<int> threads_of_all{0};
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : processors_(usable_processors()) {
+  threads_of_all += threads;
   for (int thread = 1; thread < threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
   }
@@ -15,6 +31,20 @@ ThreadPool::~ThreadPool() {
   ++round_;
   round_.notify_all();
   for (std::thread& worker : workers_) worker.join();
+  threads_of_all -= threads();
+}
+
+void ThreadPool::wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) const {
+  if (threads_of_all <= processors_) {
+    const auto start = std::chrono::steady_clock::now();
+    do {
+      for (int look = 0; look < kLooksBetweenClocks; ++look) {
+        if (value != old) return;
+        relax_processor();
+      }
+    } while (std::chrono::steady_clock::now() - start < kSpin);
+  }
+  value.wait(old);
 }
 
 void ThreadPool::fork_join(std::int64_t n, Body body, void* context) {
@@ -25,7 +55,7 @@ void ThreadPool::fork_join(std::int64_t n, Body body, void* context) {
   ++round_;  // publishes the three fields above
   round_.notify_all();
   run_part(0);
-  for (std::uint32_t left = running_; left != 0; left = running_) running_.wait(left);
+  for (std::uint32_t left = running_; left != 0; left = running_) wait_for_change(running_, left);
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -44,7 +74,7 @@ void ThreadPool::run_part(int thread) {
 void ThreadPool::work(int thread) {
   std::uint32_t seen = 0;
   while (true) {
-    round_.wait(seen);
+    wait_for_change(round_, seen);
     seen = round_;
     if (stop_) return;
     run_part(thread);

@@ -1,5 +1,9 @@
 // Fork and join for the threads of one replica (--threads). The caller works too, so a pool of one
 // has no thread of its own.
+//
+// Kernels fork and join hundreds of times a step, often for less time than waking a thread takes.
+// So a thread that waits spins for a moment before it sleeps. Not where the pools of the process
+// have more threads than there are processors: it might keep the one from running that it awaits.
 #pragma once
 
 #include <atomic>
@@ -41,8 +45,11 @@ class ThreadPool {
   using Body = void (*)(void* context, std::int64_t begin, std::int64_t end, int thread);
   void fork_join(std::int64_t n, Body body, void* context);
   void run_part(int thread);
+  /// Returns when `value` is no longer `old`.
+  void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) const;
   void work(int thread);
 
+  const int processors_;  // that this process may use
   std::vector<std::thread> workers_;
   std::atomic<std::uint32_t> round_{0};    // counts forks; workers wait for it to change
   std::atomic<std::uint32_t> running_{0};  // workers that have not ended the round yet

@@ -64,6 +64,7 @@ inline std::vector<Conv2dCase> wide_conv2d_cases() {
   return {
       {"winograd", {.padding = {1, 1}}, {1, 16, 9, 6}, {18, 16, 3, 3}},
       {"winograd_without_padding", {}, {1, 20, 6, 11}, {17, 20, 3, 3}},
+      {"winograd_many_tiles", {.padding = {1, 1}}, {1, 16, 23, 24}, {16, 16, 3, 3}},
       {"winograd_wide_padding", {.padding = {2, 1}}, {1, 33, 4, 8}, {16, 33, 3, 3}},
       {"columns", {.stride = {2, 2}, .padding = {1, 1}}, {1, 33, 7, 8}, {34, 33, 3, 3}},
       {"columns_of_few_channels",
