@@ -162,7 +162,7 @@ std::string all_bytes(const std::shared_ptr<const Dataset>& set, const LoaderOpt
   std::string bytes;
   while (const Batch* batch = loader.next()) {
     const std::int64_t stored =
-        options.layout == BatchLayout::nchw ? batch->n : (batch->n + 15) / 16 * 16;
+        options.layout != BatchLayout::lanes16 ? batch->n : (batch->n + 15) / 16 * 16;
     bytes.append(reinterpret_cast<const char*>(batch->images),
                  static_cast<std::size_t>(stored * set->pixels()) * sizeof(float));
     bytes.append(reinterpret_cast<const char*>(batch->labels),
