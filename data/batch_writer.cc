@@ -92,14 +92,14 @@ BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
 
 std::int64_t BatchWriter::image_floats(std::int64_t samples) const {
   const std::int64_t stored =
-      layout_ == BatchLayout::nchw ? samples : (samples + kLanes - 1) / kLanes * kLanes;
+      layout_ != BatchLayout::lanes16 ? samples : (samples + kLanes - 1) / kLanes * kLanes;
   return stored * dataset_.pixels();
 }
 
 void BatchWriter::write(const BatchRequest& request, Batch& batch) {
   begin(request, batch);
-  if (layout_ == BatchLayout::nchw) {
-    write_nchw(request, batch);
+  if (layout_ != BatchLayout::lanes16) {
+    write_one_by_one(request, batch);
   } else {
     write_lanes(request, batch);
   }
@@ -131,7 +131,7 @@ void BatchWriter::lay_out(const std::uint8_t* samples, std::int64_t place, std::
                           Batch& batch) const {
   const std::int64_t pixels = dataset_.pixels();
   float* out = batch.images + place * pixels;
-  if (layout_ == BatchLayout::nchw) {
+  if (layout_ != BatchLayout::lanes16) {
     for (std::int64_t i = 0; i < count; ++i) lay_out_image(samples + i * pixels, out + i * pixels);
     return;
   }
@@ -163,10 +163,19 @@ const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_
 }
 
 void BatchWriter::lay_out_image(const std::uint8_t* image, float* out) const {
+  if (layout_ == BatchLayout::nhwc && dataset_.channels() > 1) return lay_out_nhwc(image, out);
   const std::int64_t run = dataset_.pixels() / std::ssize(scales_);
   for (const PixelScale& scale : scales_) {
     normalise(image, run, scale, out);
     image += run, out += run;
+  }
+}
+
+void BatchWriter::lay_out_nhwc(const std::uint8_t* image, float* out) const {
+  const std::int64_t channels = dataset_.channels(), pixels = dataset_.pixels() / channels;
+  for (std::int64_t c = 0; c < channels; ++c, image += pixels) {
+    const PixelScale& scale = scales_[scales_.size() == 1 ? 0 : static_cast<std::size_t>(c)];
+    for (std::int64_t p = 0; p < pixels; ++p) out[p * channels + c] = scale(image[p]);
   }
 }
 
@@ -181,7 +190,7 @@ void BatchWriter::lay_out_lanes(Rows rows, std::int64_t filled, float* out) cons
   if (filled < kLanes) clear_lanes(filled, pixels, begin);
 }
 
-void BatchWriter::write_nchw(const BatchRequest& request, Batch& batch) {
+void BatchWriter::write_one_by_one(const BatchRequest& request, Batch& batch) {
   const std::int64_t pixels = dataset_.pixels();
   float* out = batch.images;
   for (std::int64_t position = request.begin; position < request.end; ++position, out += pixels) {

@@ -2,7 +2,7 @@
 // memory, or are varied, are read, at most sixteen at a time, into memory that is allocated once.
 // Several threads may read a batch's samples, into memory of theirs, and lay out blocks of it.
 //
-// Both layouts use the same PixelScales, so a sample has the same values in either.
+// All layouts use the same PixelScales, so a sample has the same values in each.
 #pragma once
 
 #include <array>
@@ -49,9 +49,10 @@ class BatchWriter {
   void check(const BatchRequest& request) const;
   /// Sets the label of the sample at `place`, and says which sample it is.
   std::int64_t label(Batch& batch, std::int64_t place) const;
-  void write_nchw(const BatchRequest& request, Batch& batch);
+  void write_one_by_one(const BatchRequest& request, Batch& batch);
   void write_lanes(const BatchRequest& request, Batch& batch);
   void lay_out_image(const std::uint8_t* image, float* out) const;
+  void lay_out_nhwc(const std::uint8_t* image, float* out) const;
   /// `filled` of the rows are samples.
   void lay_out_lanes(Rows rows, std::int64_t filled, float* out) const;
   /// The sample at `position`, whose label goes to batch.labels. It stays until the sixteenth call

@@ -37,6 +37,7 @@ using BatchSchedule = std::function<std::optional<BatchRequest>(std::int64_t k)>
 
 enum class BatchLayout : std::uint8_t {
   nchw,     ///< [n, C, H, W]
+  nhwc,     ///< [n, H, W, C]
   lanes16,  ///< [ceil(n / 16)][C][H][W][16]; lanes beyond n hold 0
 };
 

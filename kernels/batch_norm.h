@@ -19,7 +19,7 @@
 // to f32's last digits. All sums are in an order that the shapes alone decide.
 //
 // x, y, dy, dz, dx, residual [N, C] or [N, C, H, W] are activations (kernels/tensor.h) in one
-// layout, nchw or lanes; w and b f32 [C], or absent for 1 and 0. In lanes, what lies beyond the
+// layout, whichever; w and b f32 [C], or absent for 1 and 0. In lanes, what lies beyond the
 // batch enters no statistic, and dx is zero there. Statistics are of the values as they are stored.
 // Where dz is stored on the way to dx, dx may be of dz before or after it is rounded.
 #pragma once

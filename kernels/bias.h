@@ -13,7 +13,7 @@
 
 namespace ringlet {
 
-/// x and y [N, C] or [N, C, H, W], the same layout (nchw or lanes), may be the same memory; b [C].
+/// x and y [N, C] or [N, C, H, W], the same layout (any), may be the same memory; b [C].
 void bias_forward(Stream& stream, ConstView x, ConstView b, View y);
 /// db[c] = beta * db[c] + sum over n, h, w of dy[n,c,h,w].   db [C].
 void bias_backward(Stream& stream, ConstView dy, float beta, View db);
@@ -24,7 +24,7 @@ void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, floa
 
 /// For a = relu(x + b), y = avg_pool2d(a) with the default Pool2dSpec (pool2d.h): the memory of a
 /// [N, C, H, W] becomes dz = avg_pool2d_backward(dy) * [a > 0], and db as above, or absent.
-/// dy [N, C, H/2, W/2]; layout nchw.
+/// dy [N, C, H/2, W/2]; layout nchw or nhwc.
 void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db);
 
 }  // namespace ringlet

@@ -5,8 +5,8 @@
 //     with  r = i*sh - ph + p*dh    row of x         g = o / (O/groups)
 //           s = j*sw - pw + q*dw    column of x      Cg = C/groups
 //
-// x is 0 outside the image. x, y, dy and dx are activations (kernels/tensor.h) in one layout, nchw
-// or lanes; weights, of their type, and the weights' gradients, f32, are always row-major OIHW.
+// x is 0 outside the image. x, y, dy and dx are activations (kernels/tensor.h) in one layout,
+// whichever; weights, of their type, and the weights' gradients, f32, are always row-major OIHW.
 // Products of narrow factors are added up in f32, with the bias (f32), before y is rounded.
 #pragma once
 

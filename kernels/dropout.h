@@ -29,7 +29,7 @@ struct DropoutSpec {
 
 /// uniform(key, s, f) is word f % 4 of philox(key, f / 4, s), as uniform01(). f is the feature's
 /// index in C, H, W order whatever the layout. All views are activations
-/// (kernels/tensor.h) [N, ...], nchw or lanes.
+/// (kernels/tensor.h) [N, ...], any layout.
 void dropout_forward(Stream& stream, const DropoutSpec& spec, ConstView x, View y);
 void dropout_backward(Stream& stream, const DropoutSpec& spec, ConstView dy, float beta, View dx);
 

@@ -19,7 +19,7 @@ struct GatherSpec {
 };
 
 /// images u8 [S, C, H, W] nchw and labels i32 [S], S = sampler.size(). position: a BatchPosition in
-/// device memory (batch_position.h). y f32 [N, C, H, W], nchw or lanes (lanes beyond N get 0).
+/// device memory (batch_position.h). y f32 [N, C, H, W], any layout (lanes beyond N get 0).
 /// batch_labels i32 [N]. Positions beyond the data set throw ContractError on the CPU. A GPU cannot
 /// throw: there their pixels are NaN and their labels -1.
 void gather_batch(Stream& stream, const GatherSpec& spec, ConstView images, ConstView labels,

@@ -98,6 +98,7 @@ RINGLET_ON_EACH_DEVICE(gather_batch);
 RINGLET_ON_EACH_DEVICE(l2_norm);
 RINGLET_ON_EACH_DEVICE(linear_backward_data);
 RINGLET_ON_EACH_DEVICE(linear_backward_weight);
+RINGLET_ON_EACH_DEVICE(linear_backward_weight_bias);
 RINGLET_ON_EACH_DEVICE(linear_forward);
 RINGLET_ON_EACH_DEVICE(loss_scale_begin);
 RINGLET_ON_EACH_DEVICE(loss_scale_end);

@@ -51,4 +51,16 @@ void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float bet
   });
 }
 
+void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, float beta_dw, View dw,
+                                 float beta_db, View db) {
+  Work work = require_linear("linear_backward_weight_bias", x, dw, DType::f32, dy);
+  require_dense(work.operation, db, Shape{dw.shape()[0]});
+  work.flops += static_cast<double>(dy.count());
+  work.bytes += total_bytes(db);
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::linear_backward_weight_bias(concrete, in_f32(x), in_f32(dy), beta_dw, dw, beta_db, db);
+  });
+}
+
 }  // namespace ringlet

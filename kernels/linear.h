@@ -18,5 +18,9 @@ void linear_forward(Stream& stream, ConstView x, ConstView w, ConstView bias, Ac
 void linear_backward_data(Stream& stream, ConstView w, ConstView dy, float beta, View dx);
 /// dw = beta * dw + dy^T x.        dw [O, I].
 void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float beta, View dw);
+/// The same, and db = beta_db * db + sum over n of dy, as bias_backward() (bias.h) has it. db [O].
+/// A product reads all of dy anyway: a GPU's library may sum it on the way.
+void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, float beta_dw, View dw,
+                                 float beta_db, View db);
 
 }  // namespace ringlet

@@ -13,10 +13,10 @@ struct Normalization {
   float deviation = 1;
 };
 
-/// x u8 [N, C, H, W] nchw, y f32 of the same shape, nchw or lanes (lanes beyond N get 0).
+/// x u8 [N, C, H, W] nchw, y f32 of the same shape, any layout (lanes beyond N get 0).
 void normalize_forward(Stream& stream, const Normalization& normalization, ConstView x, View y);
 
-/// y = x in y's layout (nchw or lanes). f32, the same shape; lanes beyond N get 0.
+/// y = x in y's layout. f32, the same shape; lanes beyond N get 0.
 void relayout(Stream& stream, ConstView x, View y);
 
 }  // namespace ringlet

@@ -40,11 +40,19 @@ const char* name_of(Layout layout) {
       return "nchw";
     case Layout::lanes:
       return "lanes";
+    case Layout::nhwc:
+      return "nhwc";
   }
   return "?";
 }
 
+bool is_alike_in_nhwc(const Shape& shape) {
+  return shape.rank() == 4 && (shape[1] == 1 || shape[2] * shape[3] == 1);
+}
+
 std::int64_t storage_count(const Shape& shape, Layout layout) {
+  require(layout != Layout::nhwc || shape.rank() == 4, "storage_count",
+          "the nhwc layout is for shapes [N, C, H, W]");
   if (layout != Layout::lanes) return shape.count();
   require(shape.rank() == 2 || shape.rank() == 4, "storage_count",
           "the lanes layout is for shapes [N, F] and [N, C, H, W]");
@@ -55,13 +63,19 @@ namespace {
 
 template <class V>
 V reshape(const V& view, const Shape& shape) {
+  const bool same = shape == view.shape();
   const bool batch_kept =
-      view.layout() == Layout::nchw || (view.layout() == Layout::lanes && shape.rank() > 0 &&
-                                        view.shape().rank() > 0 && shape[0] == view.shape()[0]);
-  if (shape.count() != view.count() || !batch_kept) {
-    throw ContractError("reshaped: " + describe(view) + " cannot be seen as " + shape.to_string());
+      shape.rank() > 0 && view.shape().rank() > 0 && shape[0] == view.shape()[0];
+  const bool possible = view.layout() == Layout::nchw || same ||
+                        (view.layout() == Layout::lanes && batch_kept) ||
+                        (view.layout() == Layout::nhwc && is_alike_in_nhwc(view.shape()));
+  if (shape.count() != view.count() || !possible) {
+    const bool by_layout = shape.count() == view.count() && view.layout() == Layout::nhwc;
+    throw ContractError("reshaped: " + describe(view) + " cannot be seen as " + shape.to_string() +
+                        (by_layout ? "; nn::flatten copies it, or use --layout nchw" : ""));
   }
-  return V(view.data(), shape, view.dtype(), view.layout());
+  const bool rows = view.layout() == Layout::nhwc && !same;
+  return V(view.data(), shape, view.dtype(), rows ? Layout::nchw : view.layout());
 }
 
 }  // namespace

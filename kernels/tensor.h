@@ -5,9 +5,10 @@
 //
 //   nchw   [N][C][H][W]                row-major, the last extent fastest
 //   lanes  [ceil(N/16)][C][H][W][16]   sixteen samples side by side in one vector register
+//   nhwc   [N][H][W][C]                a pixel's channels side by side, as tensor cores want them
 //
 // Weights and all tensors of rank 0, 1 and 3 are nchw. Of a tensor with shape [N, F], nchw is
-// [N][F] and lanes is [ceil(N/16)][F][16].
+// [N][F] and lanes is [ceil(N/16)][F][16]; there is no nhwc of it. CPUs have lanes, GPUs nhwc.
 //
 // In lanes layout the last block may be partly filled. The lanes beyond N always hold finite
 // numbers (zero where nothing else is natural). Gradients there are zero from the loss on, so whole
@@ -29,7 +30,7 @@
 namespace ringlet {
 
 enum class DType : std::uint8_t { f32, bf16, f16, u8, i32 };
-enum class Layout : std::uint8_t { nchw, lanes };
+enum class Layout : std::uint8_t { nchw, lanes, nhwc };
 
 /// Samples in one block of the lanes layout.
 inline constexpr std::int64_t kLanes = 16;
@@ -43,6 +44,9 @@ constexpr bool is_narrow(DType dtype) { return dtype == DType::bf16 || dtype == 
 
 /// Blocks of sixteen that hold `samples`.
 constexpr std::int64_t lane_blocks(std::int64_t samples) { return (samples + kLanes - 1) / kLanes; }
+
+/// Whether a tensor [N, C, H, W] lies in memory alike in nchw and nhwc: one channel, or one pixel.
+bool is_alike_in_nhwc(const Shape& shape);
 
 /// Elements that a tensor takes in memory: count(), but with N rounded up to 16 in lanes layout.
 std::int64_t storage_count(const Shape& shape, Layout layout);
@@ -98,7 +102,8 @@ class View : public BasicView<void*> {
     return static_cast<T*>(data_);
   }
   float* f32() const { return as<float>(); }
-  /// The same memory seen with another shape of equal count (and equal N in lanes layout).
+  /// The same memory seen with another shape of equal count (and equal N in lanes layout). What is
+  /// alike in nchw and nhwc may be seen otherwise in nhwc too, and is nchw then.
   View reshaped(const Shape& shape) const;
   /// Elements [begin, end) of a rank-1 view.
   View slice(std::int64_t begin, std::int64_t end) const;

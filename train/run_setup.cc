@@ -8,6 +8,7 @@
 #include "data/images/border.h"
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
+#include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/pass_size.h"
 #include "train/optimizers/no_decay.h"
@@ -218,7 +219,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.input = model_input(*data.train);
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");
-  setup.replica.layout = choose_layout(options.execution.layout, kind, unit);
+  require(kind == DeviceKind::cuda || options.execution.layout != LayoutChoice::nhwc,
+          "--layout nhwc", "is for GPUs; leave it out");
+  setup.replica.layout =
+      choose_layout(options.execution.layout, kind, unit, setup.options.execution.tf32);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());
@@ -226,8 +230,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
   setup.replica.fuse = options.execution.fuse;
   setup.loader.max_batch = unit;
-  setup.loader.layout =
-      setup.replica.layout == Layout::lanes ? data::BatchLayout::lanes16 : data::BatchLayout::nchw;
+  setup.loader.layout = batch_layout(setup.replica.layout);
   setup.options.execution = decided(std::move(setup.options.execution));
   if (resumed) {
     setup.first_step = resumed->progress.step;

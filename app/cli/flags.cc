@@ -47,9 +47,11 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
          "GPUs up to 8]")
       ->check(whole_number(0, kMost))
       ->group(group);
-  app.add_option("--layout", flags.layout, "of images in memory; auto takes the faster one")
-      ->check(one_of({"auto", "nchw", "lanes"}))
-      ->type_name("auto|nchw|lanes")
+  app.add_option("--layout", flags.layout,
+                 "of images in memory; auto takes the faster one: lanes on CPUs, nhwc on GPUs with "
+                 "--tf32, else nchw")
+      ->check(one_of({"auto", "nchw", "lanes", "nhwc"}))
+      ->type_name("auto|nchw|lanes|nhwc")
       ->capture_default_str()
       ->group(group);
   app.add_option("--comm-timeout", execution.comm_timeout,

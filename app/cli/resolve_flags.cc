@@ -40,6 +40,7 @@ std::vector<DeviceId> devices_of(const RawFlags& flags) {
 
 train::LayoutChoice layout_of(const std::string& name) {
   if (name == "nchw") return train::LayoutChoice::nchw;
+  if (name == "nhwc") return train::LayoutChoice::nhwc;
   return name == "lanes" ? train::LayoutChoice::lanes : train::LayoutChoice::automatic;
 }
 

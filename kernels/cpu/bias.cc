@@ -60,6 +60,7 @@ void bias_relu_backward(CpuStream& stream, const ConstView& a, const ConstView& 
 
 void bias_relu_avg_pool2d_backward(CpuStream& stream, const ConstView& dy_view, const View& a_view,
                                    float beta, const View& db) {
+  require(!in_lanes(a_view), "bias_relu_avg_pool2d_backward", "is for the layout nchw");
   const std::int64_t height = a_view.shape()[2], width = a_view.shape()[3];
   const std::int64_t out_h = dy_view.shape()[2], out_w = dy_view.shape()[3];
   const float* dy = dy_view.f32();

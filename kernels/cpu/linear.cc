@@ -8,6 +8,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/lanes/lanes.h"
 #include "kernels/cpu/loops.h"
+#include "kernels/implementations.h"
 
 namespace ringlet::impl {
 
@@ -75,6 +76,12 @@ void linear_backward_weight(CpuStream& stream, const ConstView& x_view, const Co
     gemm(end - begin, inputs, samples, {dy + begin, outputs, true}, {x, inputs}, beta,
          dw + begin * inputs, inputs);
   });
+}
+
+void linear_backward_weight_bias(CpuStream& stream, const ConstView& x, const ConstView& dy,
+                                 float beta_dw, const View& dw, float beta_db, const View& db) {
+  bias_backward(stream, dy, beta_db, db);
+  linear_backward_weight(stream, x, dy, beta_dw, dw);
 }
 
 }  // namespace ringlet::impl

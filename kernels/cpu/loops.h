@@ -41,6 +41,13 @@ void for_each_item(CpuStream& stream, std::int64_t n, F f) {
   });
 }
 
-inline bool in_lanes(const ConstView& view) { return view.layout() == Layout::lanes; }
+/// Throws ContractError for nhwc, which no CPU's kernel has.
+inline bool in_lanes(const ConstView& view, At at = At::current()) {
+  if (view.layout() == Layout::nhwc) {
+    throw ContractError(
+        describe(view) + ": the layout nhwc is for GPUs; use --layout lanes or nchw", at);
+  }
+  return view.layout() == Layout::lanes;
+}
 
 }  // namespace ringlet::impl

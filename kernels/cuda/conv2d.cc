@@ -40,6 +40,7 @@ Conv2dKey make_key(Conv2dPass pass, const Conv2dSpec& spec, const ConstView& x, 
   key.x = x.shape();
   key.w = w.shape();
   key.y = y.shape();
+  key.layout = x.layout();
   return key;
 }
 
@@ -48,7 +49,7 @@ Conv2dKey make_key(Conv2dPass pass, const Conv2dSpec& spec, const ConstView& x, 
 void conv2d_forward(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                     const ConstView& w, const ConstView& bias, Activation activation,
                     const View& y) {
-  require_nchw("conv2d_forward", x);
+  require_gpu_layout("conv2d_forward", x);
   if (y.count() == 0) return;
   CudnnConvolutions& convolutions = stream.libraries().convolutions();
   CudnnConvolutions::Addresses addresses = addresses_of(x, w, y, bias);
@@ -74,7 +75,7 @@ void conv2d_forward(CudaStream& stream, const Conv2dSpec& spec, const ConstView&
 
 void conv2d_backward_data(CudaStream& stream, const Conv2dSpec& spec, const ConstView& w,
                           const ConstView& dy, float beta, const View& dx) {
-  require_nchw("conv2d_backward_data", dx);
+  require_gpu_layout("conv2d_backward_data", dx);
   if (dx.count() == 0) return;
   const CudnnConvolutions::Addresses addresses = addresses_of(dx, w, dy, {});
   Conv2dKey key = make_key(Conv2dPass::backward_data, spec, dx, w, dy);
@@ -85,7 +86,7 @@ void conv2d_backward_data(CudaStream& stream, const Conv2dSpec& spec, const Cons
 
 void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
                             const ConstView& dy, float beta, const View& dw) {
-  require_nchw("conv2d_backward_filter", x);
+  require_gpu_layout("conv2d_backward_filter", x);
   if (x.shape()[0] == 0) return blend_nothing(stream, beta, dw);
   const CudnnConvolutions::Addresses addresses = addresses_of(x, dw, dy, {});
   Conv2dKey key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);

@@ -67,25 +67,25 @@ constexpr std::uint32_t bit(cudnnBackendNumericalNote_t note) { return 1U << not
 
 std::string describe(const Conv2dKey& key) {
   const Conv2dSpec& spec = key.spec;
-  return std::string(name_of(key.pass)) + " of x " + key.x.to_string() + ", w " +
-         key.w.to_string() + ", stride " + to_string(spec.stride) + ", padding " +
-         to_string(spec.padding) + ", dilation " + to_string(spec.dilation) + ", groups " +
-         std::to_string(spec.groups) + (key.bias ? ", bias" : "") +
-         (key.activation == Activation::relu ? ", relu" : "") + ", beta " +
-         std::to_string(key.beta);
+  return std::string(name_of(key.pass)) + (key.layout == Layout::nhwc ? " in nhwc" : "") +
+         " of x " + key.x.to_string() + ", w " + key.w.to_string() + ", stride " +
+         to_string(spec.stride) + ", padding " + to_string(spec.padding) + ", dilation " +
+         to_string(spec.dilation) + ", groups " + std::to_string(spec.groups) +
+         (key.bias ? ", bias" : "") + (key.activation == Activation::relu ? ", relu" : "") +
+         ", beta " + std::to_string(key.beta);
 }
 
 Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key) {
   // The chain ends in y: whatever comes before the last operation is a value inside the graph.
   const bool relu = key.activation == Activation::relu;
   const auto value = [&](std::int64_t id, bool is_last) {
-    return tensor(is_last ? kY : id, key.y, key.alignment, !is_last);
+    return tensor(is_last ? kY : id, key.y, key.layout, key.alignment, !is_last);
   };
   const Descriptor& product = keep(value(kProduct, !key.bias && !relu));
   add_convolution(key, product);
   const Descriptor* last = &product;
   if (key.bias) {
-    const Descriptor& bias = keep(tensor(kBias, {1, key.w[0], 1, 1}, key.alignment));
+    const Descriptor& bias = keep(tensor(kBias, {1, key.w[0], 1, 1}, key.layout, key.alignment));
     const Descriptor& sum = keep(value(kSum, !relu));
     add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
     last = &sum;
@@ -101,8 +101,8 @@ const Descriptor& Conv2dGraph::keep(Descriptor descriptor) {
 void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& y) {
   const PassNames names = names_of(key.pass);
   Descriptor operation(names.operation);
-  operation.set(names.x, keep(tensor(kX, key.x, key.alignment)));
-  operation.set(names.w, keep(tensor(kW, key.w, key.alignment)));
+  operation.set(names.x, keep(tensor(kX, key.x, key.layout, key.alignment)));
+  operation.set(names.w, keep(tensor(kW, key.w, key.layout, key.alignment)));
   operation.set(names.y, y);
   operation.set(names.convolution, keep(convolution(key.spec)));
   operation.set(names.alpha, 1.0F);

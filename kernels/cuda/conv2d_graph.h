@@ -19,9 +19,10 @@ enum class Conv2dPass : std::uint8_t { forward, backward_data, backward_filter }
 struct Conv2dKey {
   Conv2dPass pass = Conv2dPass::forward;
   Conv2dSpec spec;
-  Shape x;  ///< [N, C, H, W]
-  Shape w;  ///< [O, C/groups, KH, KW]
-  Shape y;  ///< [N, O, OH, OW]
+  Shape x;                       ///< [N, C, H, W]
+  Shape w;                       ///< [O, C/groups, KH, KW]
+  Shape y;                       ///< [N, O, OH, OW]
+  Layout layout = Layout::nchw;  ///< of x and y; nchw or nhwc
   bool bias = false;
   Activation activation = Activation::none;
   float beta = 0;              ///< 0 in forward

@@ -1,5 +1,5 @@
 // CUDA's implementations of what only moves bytes: of kernels/host_copy.h and async_copy.h, of the
-// copies in elementwise.h, and of relayout() in normalize.h.
+// copies in elementwise.h, and of relayout() in normalize.h, which may have to transpose.
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/cuda_device.h"
@@ -60,9 +60,13 @@ void copy(CudaStream& stream, const ConstView& x, const View& y) {
 /// Floor: reads 4 N bytes, writes 4 N.
 void relayout(CudaStream& stream, const ConstView& x, const View& y) {
   constexpr const char* kName = "relayout";
-  require_nchw(kName, x);
-  require_nchw(kName, y);
-  enqueue_bytes(stream, x.data(), y.data(), x.bytes(), cudaMemcpyDeviceToDevice, kName);
+  require_gpu_layout(kName, x);
+  require_gpu_layout(kName, y);
+  if (x.layout() == y.layout() || is_alike_in_nhwc(y.shape())) {
+    enqueue_bytes(stream, x.data(), y.data(), x.bytes(), cudaMemcpyDeviceToDevice, kName);
+  } else {
+    change_channels(stream, y.shape(), y.layout() == Layout::nhwc, x.f32(), 0, y.f32());
+  }
 }
 
 }  // namespace ringlet::impl

@@ -42,17 +42,24 @@ cublasLtEpilogue_t epilogue_of(bool bias, Activation activation) {
   return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+MatmulKey make_matmul_key(const Matmul& matmul, const float* bias, cublasLtEpilogue_t epilogue) {
+  const auto alignment = [](const float* address) {
+    return static_cast<std::uint32_t>(alignment_of(address, 256));  // no kernel wants more
+  };
+  return {matmul.size,         epilogue,       alignment(matmul.a), alignment(matmul.b),
+          alignment(matmul.d), alignment(bias)};
+}
+
 cublasOperation_t operation_of(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 }  // namespace
 
 MatmulKey matmul_key(const Matmul& matmul, const float* bias, Activation activation) {
-  const auto alignment = [](const float* address) {
-    return static_cast<std::uint32_t>(alignment_of(address, 256));  // no kernel wants more
-  };
-  return {matmul.size,         epilogue_of(bias != nullptr, activation),
-          alignment(matmul.a), alignment(matmul.b),
-          alignment(matmul.d), alignment(bias)};
+  return make_matmul_key(matmul, bias, epilogue_of(bias != nullptr, activation));
+}
+
+MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul, const float* db) {
+  return make_matmul_key(matmul, db, CUBLASLT_EPILOGUE_BGRADB);
 }
 
 MatmulDescriptors::MatmulDescriptors(const MatmulKey& key, bool tf32)

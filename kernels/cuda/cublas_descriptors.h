@@ -23,6 +23,10 @@ struct MatmulKey {
 /// `bias` may be null.
 MatmulKey matmul_key(const Matmul& matmul, const float* bias, Activation activation);
 
+/// Of a product whose epilogue also sums op(b) over k: `db` [n] gets one sum a column (BGRADB). For
+/// linear_backward_weight_matmul() op(b) is dy, so these are the gradients of the bias.
+MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul, const float* db);
+
 /// The operation and the matrices.
 class MatmulDescriptors {
  public:
@@ -34,7 +38,7 @@ class MatmulDescriptors {
   cublasLtMatrixLayout_t b() const { return b_.get(); }
   cublasLtMatrixLayout_t d() const { return d_.get(); }
 
-  /// Where the epilogue finds the bias; may be set anew before each product.
+  /// Where the epilogue finds the bias, or puts its gradient; may be set anew before each product.
   void set_bias(const float* bias);
 
  private:

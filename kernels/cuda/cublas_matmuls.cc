@@ -35,22 +35,20 @@ cublasLtHandle_t create_handle(const CudaStream& stream) {
 CublasMatmuls::CublasMatmuls(CudaStream& stream)
     : stream_(stream), handle_(create_handle(stream), cublas_lt().cublasLtDestroy) {}
 
-int CublasMatmuls::find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
-                                   Candidates& candidates) const {
+cublasStatus_t CublasMatmuls::find_candidates(const MatmulKey& key,
+                                              const MatmulDescriptors& descriptors,
+                                              Candidates& candidates, int& found) const {
   const MatmulPreference preference(key, kWorkspaceLimit, stream_.deterministic());
-  int found = 0;
-  cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
+  found = 0;
+  const cublasStatus_t status = cublas_lt().cublasLtMatmulAlgoGetHeuristic(
       handle_.get(), descriptors.operation(), descriptors.a(), descriptors.b(), descriptors.d(),
       descriptors.d(), preference.handle(), static_cast<int>(candidates.size()), candidates.data(),
       &found);
   const auto end =
       std::remove_if(candidates.begin(), candidates.begin() + found,
                      [](const auto& result) { return result.state != CUBLAS_STATUS_SUCCESS; });
-  if (status == CUBLAS_STATUS_SUCCESS && end == candidates.begin()) {
-    status = CUBLAS_STATUS_NOT_SUPPORTED;
-  }
-  check_matmul(status, "cublasLtMatmulAlgoGetHeuristic", key.size);
-  return static_cast<int>(end - candidates.begin());
+  found = static_cast<int>(end - candidates.begin());
+  return status == CUBLAS_STATUS_SUCCESS && found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : status;
 }
 
 CublasMatmuls::Plan CublasMatmuls::make_plan(const MatmulKey& key, const Matmul& matmul,
@@ -79,13 +77,36 @@ bool CublasMatmuls::keeps_nan(Plan& plan, const MatmulKey& key) {
       });
 }
 
+bool CublasMatmuls::bias_gradient_keeps_nan(Plan& plan, const MatmulKey& key) {
+  const MatmulSize& size = key.size;
+  const std::array<std::int64_t, 3> counts = {size.m * size.k, size.k * size.n, size.m * size.n};
+  return lets_nan_through(stream_, counts, size.n, [&](std::span<void* const> inputs, void* db) {
+    plan.descriptors.set_bias(static_cast<const float*>(db));
+    const Matmul probe{size, static_cast<const float*>(inputs[0]),
+                       static_cast<const float*>(inputs[1]), static_cast<float*>(inputs[2])};
+    return launch(plan.descriptors, plan.algorithm, probe, 0) == CUBLAS_STATUS_SUCCESS;
+  });
+}
+
 CublasMatmuls::Plan CublasMatmuls::make_whole_plan(const MatmulKey& key, const Matmul& matmul,
                                                    const float* bias, float beta) {
+  cublasStatus_t why_not = CUBLAS_STATUS_SUCCESS;
+  std::optional<Plan> plan = find_whole_plan(key, matmul, bias, beta, why_not);
+  check_matmul(why_not, "cublasLtMatmulAlgoGetHeuristic", key.size);
+  return std::move(*plan);
+}
+
+std::optional<CublasMatmuls::Plan> CublasMatmuls::find_whole_plan(const MatmulKey& key,
+                                                                  const Matmul& matmul,
+                                                                  const float* bias, float beta,
+                                                                  cublasStatus_t& why_not) {
   stream_.handle();  // the heuristic asks the current device
   MatmulDescriptors descriptors(key, stream_.tf32());
   if (bias != nullptr) descriptors.set_bias(bias);
   Candidates candidates{};
-  const int found = find_candidates(key, descriptors, candidates);
+  int found = 0;
+  why_not = find_candidates(key, descriptors, candidates, found);
+  if (why_not != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   std::size_t best = 0;
   if (found > 1 && may_autotune(stream_)) {
     const std::int64_t bytes = key.size.m * key.size.n * std::int64_t{sizeof(float)};
@@ -95,7 +116,7 @@ CublasMatmuls::Plan CublasMatmuls::make_whole_plan(const MatmulKey& key, const M
           return launch(descriptors, algorithm, matmul, beta) == CUBLAS_STATUS_SUCCESS;
         }));
   }
-  return {std::move(descriptors), candidates[best], false};
+  return Plan{std::move(descriptors), candidates[best], false};
 }
 
 cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
@@ -109,6 +130,21 @@ cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
                                     descriptors.a(), matmul.b, descriptors.b(), &beta, matmul.d,
                                     descriptors.d(), matmul.d, descriptors.d(), &algorithm.algo,
                                     workspace, algorithm.workspaceSize, stream_.handle());
+}
+
+bool CublasMatmuls::try_run_with_bias_gradient(const Matmul& matmul, float beta, float* db) {
+  const MatmulKey key = matmul_key_with_bias_gradient(matmul, db);
+  std::optional<Plan>& plan = plans_with_bias_gradient_.find_or(key, [&] {
+    cublasStatus_t why_not = CUBLAS_STATUS_SUCCESS;
+    std::optional<Plan> found = find_whole_plan(key, matmul, db, beta, why_not);
+    if (found && !bias_gradient_keeps_nan(*found, key)) found.reset();
+    return found;
+  });
+  if (!plan) return false;
+  plan->descriptors.set_bias(db);
+  check_matmul(launch(plan->descriptors, plan->algorithm, matmul, beta), "cublasLtMatmul",
+               key.size);
+  return true;
 }
 
 void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation activation,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "kernels/cuda/cublas_descriptors.h"
 #include "kernels/cuda/plan_cache.h"
@@ -21,6 +22,11 @@ class CublasMatmuls {
   /// allocate nothing. Throws DeviceError naming the sizes.
   void run(const Matmul& matmul, const float* bias, Activation activation, float beta);
 
+  /// d = beta * d + op(a) op(b), and db [n] = the sums of op(b) over k, in the same pass. False,
+  /// with nothing written, where cuBLASLt has no such epilogue here, or it loses NaN: the device is
+  /// asked once for a key.
+  bool try_run_with_bias_gradient(const Matmul& matmul, float beta, float* db);
+
  private:
   struct Plan {
     MatmulDescriptors descriptors;
@@ -30,12 +36,16 @@ class CublasMatmuls {
   using Candidates = std::array<cublasLtMatmulHeuristicResult_t, 8>;
 
   Plan make_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
-  /// With all of the key's epilogue, whatever it does to NaN.
+  /// With all of the key's epilogue, whatever it does to NaN. Throws where the library has none.
   Plan make_whole_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
+  /// The same, or none where the library has none; then `why_not` says what it answered.
+  std::optional<Plan> find_whole_plan(const MatmulKey& key, const Matmul& matmul, const float* bias,
+                                      float beta, cublasStatus_t& why_not);
   bool keeps_nan(Plan& plan, const MatmulKey& key);
-  /// The heuristic's proposals, best first. Returns how many there are.
-  int find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
-                      Candidates& candidates) const;
+  bool bias_gradient_keeps_nan(Plan& plan, const MatmulKey& key);
+  /// The heuristic's proposals, best first. Sets how many there are.
+  cublasStatus_t find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
+                                 Candidates& candidates, int& found) const;
   cublasStatus_t launch(const MatmulDescriptors& descriptors,
                         const cublasLtMatmulHeuristicResult_t& algorithm, const Matmul& matmul,
                         float beta);
@@ -43,6 +53,7 @@ class CublasMatmuls {
   CudaStream& stream_;
   std::unique_ptr<cublasLtContext, decltype(&cublasLtDestroy)> handle_;
   PlanCache<MatmulKey, Plan> plans_;
+  PlanCache<MatmulKey, std::optional<Plan>> plans_with_bias_gradient_;  // none: there is no such
 };
 
 }  // namespace ringlet

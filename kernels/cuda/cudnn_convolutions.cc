@@ -1,11 +1,13 @@
 #include "kernels/cuda/cudnn_convolutions.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/nan_probe.h"
+#include "kernels/cuda/views.h"
 
 namespace ringlet {
 
@@ -49,6 +51,19 @@ TunedOutput output_of(const CudnnConvolutions::Key& key,
   return {addresses[2], bytes(key.y), false};
 }
 
+/// Whether the filters lie in another order than the tensors.
+bool copies_filter(const CudnnConvolutions::Key& key) {
+  return key.layout == Layout::nhwc && !is_alike_in_nhwc(key.w);
+}
+
+/// What cuDNN is asked: the gradient of copied filters is added to the old one as it is copied
+/// back.
+CudnnConvolutions::Key asked(const CudnnConvolutions::Key& key) {
+  CudnnConvolutions::Key plain = key;
+  if (key.pass == Conv2dPass::backward_filter && copies_filter(key)) plain.beta = 0;
+  return plain;
+}
+
 cudnnHandle_t create_cudnn_handle(const CudaStream& stream) {
   stream.handle();  // makes the device current: the library's handle belongs to it
   cudnnHandle_t handle = nullptr;
@@ -76,18 +91,28 @@ void CudnnConvolutions::follow_stream() {
   check_cudnn(cudnn().cudnnSetStream(handle_.get(), stream_.handle()), "cudnnSetStream");
 }
 
-void* CudnnConvolutions::workspace_of(const Plan& plan) {
-  return plan.workspace == 0 ? nullptr : stream_.workspace(plan.workspace);
+CudnnConvolutions::Scratch CudnnConvolutions::scratch_for(const Key& key,
+                                                          std::int64_t workspace_bytes) {
+  constexpr std::int64_t kAlignment = 256;  // bytes; no kernel wants more
+  const std::int64_t filter_bytes = key.w.count() * std::int64_t{sizeof(float)};
+  const std::int64_t front =
+      copies_filter(key) ? (filter_bytes + kAlignment - 1) / kAlignment * kAlignment : 0;
+  if (front + workspace_bytes == 0) return {};
+  auto* const begin = static_cast<std::byte*>(stream_.workspace(front + workspace_bytes));
+  return {front == 0 ? nullptr : reinterpret_cast<float*>(begin),
+          workspace_bytes == 0 ? nullptr : begin + front};
 }
 
 std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& plans,
                                       const Addresses& addresses) {
   std::int64_t workspace = 0;  // one for all: a larger one would be another address
   for (const Plan& plan : plans) workspace = std::max(workspace, plan.workspace);
-  const Descriptor pack =
-      make_pack(addresses, workspace == 0 ? nullptr : stream_.workspace(workspace));
-  const int best = fastest(
-      stream_, static_cast<int>(plans.size()), output_of(key, addresses), [&](int candidate) {
+  const Scratch scratch = scratch_for(key, workspace);
+  Addresses used = addresses;
+  if (scratch.filter != nullptr) used[1] = scratch.filter;
+  const Descriptor pack = make_pack(used, scratch.workspace);
+  const int best =
+      fastest(stream_, static_cast<int>(plans.size()), output_of(key, used), [&](int candidate) {
         const Plan& plan = plans[static_cast<std::size_t>(candidate)];
         return cudnn().cudnnBackendExecute(handle_.get(), plan.descriptor.handle(),
                                            pack.handle()) == CUDNN_STATUS_SUCCESS;
@@ -121,7 +146,7 @@ bool CudnnConvolutions::keeps_nan(const Key& key, const Plan& plan) {
       stream_, std::span(counts).first(key.bias ? 3 : 2), key.y.count(),
       [&](std::span<void* const> inputs, void* output) {
         const Addresses addresses = {inputs[0], inputs[1], output, key.bias ? inputs[2] : nullptr};
-        const Descriptor pack = make_pack(addresses, workspace_of(plan));
+        const Descriptor pack = make_pack(addresses, scratch_for(key, plan.workspace).workspace);
         stream_.handle();  // makes the device current
         return cudnn().cudnnBackendExecute(handle_.get(), plan.descriptor.handle(),
                                            pack.handle()) == CUDNN_STATUS_SUCCESS;
@@ -145,8 +170,21 @@ CudnnConvolutions::Entry& CudnnConvolutions::find(const Key& key, const Addresse
   return entries_.find_or(key, [&] { return make_entry(key, addresses); });
 }
 
-void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses) {
-  const Descriptor& variant_pack = pack(entry, addresses, workspace_of(*entry.plan));
+void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses,
+                                float beta) {
+  const Scratch scratch = scratch_for(key, entry.plan->workspace);
+  if (scratch.filter == nullptr) return launch(entry, key, addresses, scratch.workspace);
+  auto* const filter = static_cast<float*>(addresses[1]);
+  const Addresses used = {addresses[0], scratch.filter, addresses[2], addresses[3]};
+  const bool is_result = key.pass == Conv2dPass::backward_filter;
+  if (!is_result) impl::change_channels(stream_, key.w, true, filter, 0, scratch.filter);
+  launch(entry, key, used, scratch.workspace);
+  if (is_result) impl::change_channels(stream_, key.w, false, scratch.filter, beta, filter);
+}
+
+void CudnnConvolutions::launch(Entry& entry, const Key& key, const Addresses& addresses,
+                               void* workspace) {
+  const Descriptor& variant_pack = pack(entry, addresses, workspace);
   stream_.handle();  // makes the device current
   const cudnnStatus_t status = cudnn().cudnnBackendExecute(
       handle_.get(), entry.plan->descriptor.handle(), variant_pack.handle());
@@ -157,19 +195,17 @@ void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& a
 }
 
 bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
-  Entry& entry = find(key, addresses);
+  Entry& entry = find(asked(key), addresses);
   if (!entry.plan) return false;
-  execute(entry, key, addresses);
+  execute(entry, asked(key), addresses, key.beta);
   return true;
 }
 
 void CudnnConvolutions::run(const Key& key, const Addresses& addresses) {
-  Entry& entry = find(key, addresses);
-  if (!entry.plan) {
-    throw DeviceError(describe(key) + ": cuDNN has no engine for it: " + entry.why_not +
-                      "; leave --deterministic out, or use --device cpu");
-  }
-  execute(entry, key, addresses);
+  if (try_run(key, addresses)) return;
+  throw DeviceError(describe(key) +
+                    ": cuDNN has no engine for it: " + find(asked(key), addresses).why_not +
+                    "; leave --deterministic out, or use --device cpu");
 }
 
 }  // namespace ringlet

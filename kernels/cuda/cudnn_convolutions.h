@@ -3,6 +3,11 @@
 // cuDNN's older calls (cudnnConvolutionForward and its like) are not kept as a last resort: they
 // are deprecated, and tests/kernels/cudnn_graph_test.cc shows that the graph API has an engine for
 // every convolution there, under the strictest settings.
+//
+// Filters are row-major wherever they are kept, as files and optimisers have them. Beside tensors
+// in nhwc, cuDNN wants them as [O, KH, KW, C/groups]: a product reads a copy of them, and a
+// filter's gradient is copied back. What is alike in both orders (1 x 1, or one channel) is not
+// copied.
 #pragma once
 
 #include <array>
@@ -40,6 +45,11 @@ class CudnnConvolutions {
   void follow_stream();
 
  private:
+  /// Memory that is in use until the convolution ends.
+  struct Scratch {
+    float* filter = nullptr;    ///< a copy of the filters; null where none is needed
+    void* workspace = nullptr;  ///< the plan's
+  };
   /// A variant pack cannot be changed, so the last ones are kept.
   struct Pack {
     Addresses addresses;
@@ -60,8 +70,10 @@ class CudnnConvolutions {
                      const Addresses& addresses);
   const cudnn_graph::Descriptor& pack(Entry& entry, const Addresses& addresses, void* workspace);
   Entry& find(const Key& key, const Addresses& addresses);
-  void execute(Entry& entry, const Key& key, const Addresses& addresses);
-  void* workspace_of(const cudnn_graph::Plan& plan);
+  /// `beta`: of the gradient of copied filters, whose key has none.
+  void execute(Entry& entry, const Key& key, const Addresses& addresses, float beta);
+  void launch(Entry& entry, const Key& key, const Addresses& addresses, void* workspace);
+  Scratch scratch_for(const Key& key, std::int64_t workspace_bytes);
 
   CudaStream& stream_;
   std::unique_ptr<cudnnContext, decltype(&cudnnDestroy)> handle_;

@@ -7,8 +7,10 @@ namespace ringlet::cudnn_graph {
 
 namespace {
 
-/// Strides of a dense row-major tensor.
-std::array<std::int64_t, 4> row_major_strides(const Shape& shape) {
+/// Strides of a dense tensor; extents and strides are said in the order N, C, H, W.
+std::array<std::int64_t, 4> strides_of(const Shape& shape, Layout layout) {
+  if (layout == Layout::nhwc)
+    return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
   return {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
 }
 
@@ -109,13 +111,14 @@ Descriptor device_properties(std::string_view json) {
   return properties;
 }
 
-Descriptor tensor(std::int64_t id, const Shape& shape, std::int64_t alignment, bool is_virtual) {
+Descriptor tensor(std::int64_t id, const Shape& shape, Layout layout, std::int64_t alignment,
+                  bool is_virtual) {
   const std::array<std::int64_t, 4> extents = {shape[0], shape[1], shape[2], shape[3]};
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
   tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
-  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, row_major_strides(shape));
+  tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides_of(shape, layout));
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   tensor.finalize();

@@ -19,6 +19,7 @@
 
 #include "kernels/conv2d.h"
 #include "kernels/cuda/cudnn.h"
+#include "kernels/tensor.h"
 
 namespace ringlet::cudnn_graph {
 
@@ -72,9 +73,9 @@ struct Target {
 /// A GPU that need not be there, from the text that cuDNN itself writes about one.
 Descriptor device_properties(std::string_view json);
 
-/// A row-major f32 tensor of four extents. A virtual one is a value inside the graph that never
-/// reaches memory. `alignment`: bytes that the address is a multiple of.
-Descriptor tensor(std::int64_t id, const Shape& shape, std::int64_t alignment,
+/// A dense f32 tensor of four extents in the layout nchw or nhwc. A virtual one is a value inside
+/// the graph that never reaches memory. `alignment`: bytes that the address is a multiple of.
+Descriptor tensor(std::int64_t id, const Shape& shape, Layout layout, std::int64_t alignment,
                   bool is_virtual = false);
 /// Has no number of groups: cuDNN takes it from the tensors' channels.
 Descriptor convolution(const Conv2dSpec& spec);

@@ -13,6 +13,7 @@
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
+#include "kernels/grid/transpose.h"
 
 namespace ringlet::impl {
 
@@ -49,20 +50,25 @@ void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, 
   grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
 }
 
+void change_channels(CudaStream& stream, const Shape& shape, bool to_nhwc, const float* x,
+                     float beta, float* y) {
+  grid::change_channels(CudaGrid(stream), "change_channels", shape, to_nhwc, x, beta, y);
+}
+
 void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {
-  require_nchw("bias_forward", x);
+  require_gpu_layout("bias_forward", x);
   grid::bias_forward(CudaGrid(stream), x, b, y);
 }
 
 void batch_norm_forward(CudaStream& stream, const BatchNorm& norm, const ConstView& residual,
                         const View& y) {
-  require_nchw("batch_norm_forward", y);
+  require_gpu_layout("batch_norm_forward", y);
   grid::batch_norm_forward(CudaGrid(stream), norm, residual, y);
 }
 
 void batch_norm_backward_data(CudaStream& stream, const BatchNorm& norm, const ConstView& dy,
                               const ConstView& sums, float beta, const View& dx) {
-  require_nchw("batch_norm_backward_data", dx);
+  require_gpu_layout("batch_norm_backward_data", dx);
   grid::batch_norm_backward_data(CudaGrid(stream), norm, dy, sums, beta, dx);
 }
 
@@ -98,50 +104,50 @@ void cast(CudaStream& stream, const ConstView& x, const View& y) {
 
 void dropout_forward(CudaStream& stream, const DropoutSpec& spec, const ConstView& x,
                      const View& y) {
-  require_nchw("dropout_forward", x);
+  require_gpu_layout("dropout_forward", x);
   grid::dropout_forward(CudaGrid(stream), spec, x, y);
 }
 
 void dropout_backward(CudaStream& stream, const DropoutSpec& spec, const ConstView& dy, float beta,
                       const View& dx) {
-  require_nchw("dropout_backward", dy);
+  require_gpu_layout("dropout_backward", dy);
   grid::dropout_backward(CudaGrid(stream), spec, dy, beta, dx);
 }
 
 void gather_batch(CudaStream& stream, const GatherSpec& spec, const ConstView& images,
                   const ConstView& labels, const ConstView& position, const View& y,
                   const View& batch_labels) {
-  require_nchw("gather_batch", y);
+  require_gpu_layout("gather_batch", y);
   grid::gather_batch(CudaGrid(stream), spec, images, labels, position, y, batch_labels);
 }
 
 void normalize_forward(CudaStream& stream, const Normalization& normalization, const ConstView& x,
                        const View& y) {
-  require_nchw("normalize_forward", y);
+  require_gpu_layout("normalize_forward", y);
   grid::normalize_forward(CudaGrid(stream), normalization, x, y);
 }
 
 void avg_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
                         const View& y) {
-  require_nchw("avg_pool2d_forward", x);
+  require_gpu_layout("avg_pool2d_forward", x);
   grid::avg_pool2d_forward(CudaGrid(stream), spec, x, y);
 }
 
 void avg_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
                          float beta, const View& dx) {
-  require_nchw("avg_pool2d_backward", dy);
+  require_gpu_layout("avg_pool2d_backward", dy);
   grid::avg_pool2d_backward(CudaGrid(stream), spec, dy, beta, dx);
 }
 
 void max_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
                         const View& y, const View& winner) {
-  require_nchw("max_pool2d_forward", x);
+  require_gpu_layout("max_pool2d_forward", x);
   grid::max_pool2d_forward(CudaGrid(stream), spec, x, y, winner);
 }
 
 void max_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
                          const ConstView& winner, float beta, const View& dx) {
-  require_nchw("max_pool2d_backward", dy);
+  require_gpu_layout("max_pool2d_backward", dy);
   grid::max_pool2d_backward(CudaGrid(stream), spec, dy, winner, beta, dx);
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/views.h"
 #include "kernels/error.h"
+#include "kernels/implementations.h"
 
 namespace ringlet::impl {
 
@@ -38,6 +39,22 @@ void linear_backward_weight(CudaStream& stream, const ConstView& x, const ConstV
                             const View& dw) {
   require_nchw("linear_backward_weight", x);
   run_backward(stream, linear_backward_weight_matmul(x, dy, dw), beta, dw);
+}
+
+void linear_backward_weight_bias(CudaStream& stream, const ConstView& x, const ConstView& dy,
+                                 float beta_dw, const View& dw, float beta_db, const View& db) {
+  require_nchw("linear_backward_weight_bias", x);
+  // The library overwrites db. How it adds where it splits the sum over k is not documented: who
+  // wants the same bits in every run gets our sum, which is in double and in a fixed order.
+  const bool may_be_asked = beta_db == 0 && !stream.deterministic();
+  const bool is_product = dw.count() > 0 && x.shape()[0] > 0;
+  if (may_be_asked && is_product &&
+      stream.libraries().matmuls().try_run_with_bias_gradient(
+          linear_backward_weight_matmul(x, dy, dw), beta_dw, db.f32())) {
+    return;
+  }
+  bias_backward(stream, dy, beta_db, db);
+  linear_backward_weight(stream, x, dy, beta_dw, dw);
 }
 
 }  // namespace ringlet::impl

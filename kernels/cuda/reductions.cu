@@ -18,13 +18,13 @@ void reduce(CudaStream& stream, ReduceOp op, std::span<const ConstView> xs,
 }
 
 void bias_backward(CudaStream& stream, const ConstView& dy, float beta, const View& db) {
-  require_nchw("bias_backward", dy);
+  require_gpu_layout("bias_backward", dy);
   grid::bias_backward(CudaGrid(stream), dy, beta, db);
 }
 
 void bias_relu_backward(CudaStream& stream, const ConstView& a, const ConstView& dy, const View& dz,
                         float beta, const View& db) {
-  require_nchw("bias_relu_backward", dy);
+  require_gpu_layout("bias_relu_backward", dy);
   grid::bias_relu_backward(CudaGrid(stream), a, dy, dz, beta, db);
 }
 
@@ -34,7 +34,7 @@ void bias_relu_avg_pool2d_backward(CudaStream& stream, const ConstView& dy, cons
 }
 
 void batch_norm_moments(CudaStream& stream, const ConstView& x, const View& moments) {
-  require_nchw("batch_norm_moments", x);
+  require_gpu_layout("batch_norm_moments", x);
   grid::batch_norm_moments(CudaGrid(stream), x, moments);
 }
 
@@ -46,7 +46,7 @@ void batch_norm_train_forward(CudaStream& stream, const BatchNorm& norm, const V
 
 void batch_norm_backward_sums(CudaStream& stream, const BatchNorm& norm, const ConstView& y,
                               const ConstView& dy, const View& dz, const View& sums) {
-  require_nchw("batch_norm_backward_sums", dy);
+  require_gpu_layout("batch_norm_backward_sums", dy);
   grid::batch_norm_backward_sums(CudaGrid(stream), norm, y, dy, dz, sums);
 }
 

@@ -30,8 +30,19 @@ inline void require_nchw(const char* operation, const ConstView& view, At at = A
                       at);
 }
 
+/// Throws ContractError unless the view is row-major or has its channels last.
+inline void require_gpu_layout(const char* operation, const ConstView& view,
+                               At at = At::current()) {
+  if (view.layout() != Layout::nhwc) require_nchw(operation, view, at);
+}
+
 /// y = beta * y, the gradient of an empty batch: a sum of no terms. With beta = 0, y is not read.
 void blend_nothing(CudaStream& stream, float beta, const View& y);
+
+/// y = beta * y + x, in one of nchw and nhwc, as the other one. Filters [O, C/groups, KH, KW] count
+/// as [N, C, H, W].
+void change_channels(CudaStream& stream, const Shape& shape, bool to_nhwc, const float* x,
+                     float beta, float* y);
 
 }  // namespace impl
 

@@ -1,5 +1,5 @@
-// The kernels of kernels/batch_norm.h, for nchw. Sums run in double about a value of the channel
-// itself, so that one pass over memory is as good as two, and in the teams of grid/bias.h.
+// The kernels of kernels/batch_norm.h, for nchw and nhwc. Sums run in double about a value of the
+// channel itself, so that one pass over memory is as good as two, and in the teams of grid/bias.h.
 #pragma once
 
 #include <algorithm>
@@ -259,14 +259,15 @@ void with_index_of(const Shape& shape, const F& launch) {
 /// Floor: reads 4 N bytes.
 template <class Grid>
 void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
-  const std::int64_t pixels = pixels_per_channel(x.shape()), channels = x.shape()[1];
+  const Shape shape = channel_shape(x);
+  const std::int64_t pixels = pixels_per_channel(shape), channels = shape[1];
   const double count = static_cast<double>(x.count()) / static_cast<double>(channels);
   if (x.count() == 0) {  // there is no first value
     grid::fill(grid, 0, moments);
     return;
   }
   launch_pairs_over(
-      grid, "batch_norm_moments", x.shape(),
+      grid, "batch_norm_moments", shape,
       [&]<int kWidth>(std::integral_constant<int, kWidth>) {
         return MomentSource<kWidth>{x.f32(), moments.f32(), pixels, channels, count};
       },
@@ -277,7 +278,7 @@ void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
 template <class Grid>
 void batch_norm_forward(Grid&& grid, const BatchNorm& norm, const ConstView& residual,
                         const View& y) {
-  const Shape& shape = y.shape();
+  const Shape shape = channel_shape(y);
   if (shape.count() == 0) return;
   with_index_of(shape, [&]<class I>(I) {
     grid.for_each_pack(
@@ -293,12 +294,13 @@ void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstVie
                               const ConstView& dy, const View& dz, const View& sums) {
   const float* outputs = y.absent() ? nullptr : y.f32();
   float* through = dz.absent() ? nullptr : dz.f32();
+  const Shape shape = channel_shape(dy);
   launch_pairs_over(
-      grid, "batch_norm_backward_sums", dy.shape(),
+      grid, "batch_norm_backward_sums", shape,
       [&]<int kWidth>(std::integral_constant<int, kWidth>) {
         return NormSumSource<kWidth>{
-            NormParameters(norm),          norm.x.f32(), outputs, dy.f32(), through, sums.f32(),
-            pixels_per_channel(dy.shape())};
+            NormParameters(norm),     norm.x.f32(), outputs, dy.f32(), through, sums.f32(),
+            pixels_per_channel(shape)};
       },
       norm.x.f32(), outputs, dy.f32(), through);
 }
@@ -307,7 +309,7 @@ void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstVie
 template <class Grid>
 void batch_norm_backward_data(Grid&& grid, const BatchNorm& norm, const ConstView& dy,
                               const ConstView& sums, float beta, const View& dx) {
-  const Shape& shape = dx.shape();
+  const Shape shape = channel_shape(dx);
   if (shape.count() == 0) return;
   with_index_of(shape, [&]<class I>(I) {
     grid.for_each_pack(

@@ -1,4 +1,4 @@
-// The kernels of kernels/bias.h, for nchw.
+// The kernels of kernels/bias.h, for nchw and nhwc.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,14 @@
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
+
+/// The shape in which a channel is a dimension of rows: a tensor in nhwc lies in memory as the
+/// matrix [N H W, C] does in nchw, so that what goes over channels has one code for both.
+inline Shape channel_shape(const ConstView& x) {
+  const Shape& shape = x.shape();
+  if (x.layout() != Layout::nhwc) return shape;
+  return {shape[0] * shape[2] * shape[3], shape[1]};
+}
 
 inline std::int64_t pixels_per_channel(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
@@ -41,12 +49,13 @@ struct BiasForward {
 template <class Grid>
 void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const View& y) {
   if (x.count() == 0) return;
+  const Shape shape = channel_shape(x);
   const auto launch = [&]<class I>(I) {
     grid.for_each_pack("bias_forward", x.count(),
-                       BiasForward<I>{Divisor(pixels_per_channel(x.shape())), Divisor(x.shape()[1]),
+                       BiasForward<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
                                       x.f32(), b.f32(), y.f32()});
   };
-  if (has_small_indices(x.shape())) {
+  if (has_small_indices(shape)) {
     launch(std::int32_t{});
   } else {
     launch(std::int64_t{});
@@ -200,7 +209,7 @@ bool planes_take_packs(std::int64_t pixels, Pointers... data) {
 template <class Grid>
 void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db) {
   constexpr const char* kName = "bias_backward";
-  const Shape& shape = dy.shape();
+  const Shape shape = channel_shape(dy);
   const std::int64_t pixels = pixels_per_channel(shape);
   if (pixels == 1) {
     launch_channel_sums<8>(grid, kName, shape, 1, Gradient<1>{dy.f32(), 1}, beta, db);
@@ -217,7 +226,7 @@ template <class Grid>
 void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, const View& dz,
                         float beta, const View& db) {
   constexpr const char* kName = "bias_relu_backward";
-  const Shape& shape = dy.shape();
+  const Shape shape = channel_shape(dy);
   const std::int64_t pixels = pixels_per_channel(shape);
   const RectifiedGradient<1> one{a.f32(), dy.f32(), dz.f32(), pixels};
   if (pixels == 1) {
@@ -230,10 +239,23 @@ void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, co
   }
 }
 
+template <class Grid>
+void bias_relu_avg_pool2d_backward_nhwc(Grid& grid, const ConstView& dy, const View& a, float beta,
+                                        const View& db) {
+  with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+    launch_channel_sums<8>(
+        grid, "bias_relu_avg_pool2d_backward", channel_shape(a), 1,
+        RectifiedAverageGradientNhwc<I>{g, Divisor(a.shape()[1]), dy.f32(), a.f32()}, beta, db);
+  });
+}
+
 /// Floor: reads 4 bytes an output and 4 a pixel, writes 4 a pixel.
 template <class Grid>
 void bias_relu_avg_pool2d_backward(Grid&& grid, const ConstView& dy, const View& a, float beta,
                                    const View& db) {
+  if (a.layout() == Layout::nhwc) {
+    return bias_relu_avg_pool2d_backward_nhwc(grid, dy, a, beta, db);
+  }
   const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
     const std::int64_t outputs = pixels_per_channel(dy.shape());
     const RectifiedAverageGradient<kWidth> gradient{

@@ -1,5 +1,5 @@
-// The kernels of kernels/dropout.h, for nchw. One thread has four features of a sample: those that
-// one block of random words is for.
+// The kernels of kernels/dropout.h, for nchw and nhwc. One thread has four features of a sample:
+// those that one block of random words is for.
 #pragma once
 
 #include "kernels/dropout.h"
@@ -52,6 +52,48 @@ struct Dropout {
   }
 };
 
+/// In nhwc the features that share random words lie a channel apart: each thread has one.
+struct DropoutNhwc {
+  float probability = 0;
+  float kept_factor = 0;
+  std::uint64_t key = 0;
+  std::int64_t first_sample = 0;
+  const BatchPosition* position = nullptr;
+  Divisor features;  // of a sample
+  Divisor channels;
+  const float* in = nullptr;
+  float beta = 0;
+  float* out = nullptr;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t n = features.quotient(i), at = i - n * features.divisor();
+    const std::int64_t pixel = channels.quotient(at), channel = at - pixel * channels.divisor();
+    const std::int64_t pixels = channels.quotient(features.divisor());
+    const std::int64_t feature = channel * pixels + pixel;
+    const std::int64_t sample =
+        first_sample + n + (position == nullptr ? 0 : sample_number(*position));
+    const PhiloxBlock words =
+        philox(key, static_cast<std::uint64_t>(feature / 4), static_cast<std::uint64_t>(sample));
+    std::uint32_t word = words[0];  // an index that is known only here would ask for memory
+    for (std::size_t k = 1; k < 4; ++k) {
+      if (feature % 4 == static_cast<std::int64_t>(k)) word = words[k];
+    }
+    const float factor = element::dropout_factor(uniform01(word), probability, kept_factor);
+    out[i] = element::blend(beta, out[i], in[i] * factor);
+  }
+};
+
+template <class Grid>
+void launch_dropout_nhwc(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
+                         float beta, const View& out) {
+  grid.for_each(
+      name, in.count(),
+      DropoutNhwc{spec.probability, 1.0F / (1.0F - spec.probability), spec.key, spec.first_sample,
+                  spec.position.absent() ? nullptr : position_of(spec.position),
+                  Divisor(in.shape().count_per_sample()), Divisor(in.shape()[1]), in.f32(), beta,
+                  out.f32()});
+}
+
 template <int kWidth, class Grid>
 void launch_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                     float beta, const View& out) {
@@ -67,8 +109,10 @@ template <class Grid>
 void run_dropout(Grid&& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                  float beta, const View& out) {
   if (in.count() == 0) return;
-  if (in.shape().count_per_sample() % kPack == 0 && takes_packs(in.f32()) &&
-      takes_packs(out.f32())) {
+  if (in.layout() == Layout::nhwc) {
+    launch_dropout_nhwc(grid, name, spec, in, beta, out);
+  } else if (in.shape().count_per_sample() % kPack == 0 && takes_packs(in.f32()) &&
+             takes_packs(out.f32())) {
     launch_dropout<kPack>(grid, name, spec, in, beta, out);
   } else {
     launch_dropout<1>(grid, name, spec, in, beta, out);

@@ -1,8 +1,9 @@
 // The kernels that go over elements one by one: of kernels/elementwise.h, relu.h and cast.h, and of
-// normalize.h for nchw.
+// normalize.h.
 #pragma once
 
 #include "kernels/elements.h"
+#include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/map.h"
 #include "kernels/normalize.h"
@@ -106,10 +107,34 @@ void cast(Grid&& grid, const ConstView& x, const View& y) {
   });
 }
 
+/// y in nhwc.
+struct NormalizeNhwc {
+  Normalize normalize;
+  Divisor features;  // of a sample
+  Divisor channels;
+  const std::uint8_t* x = nullptr;
+  float* y = nullptr;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t first = features.quotient(i) * features.divisor(), at = i - first;
+    const std::int64_t pixel = channels.quotient(at), channel = at - pixel * channels.divisor();
+    y[i] = normalize(x[first + channel * channels.quotient(features.divisor()) + pixel]);
+  }
+};
+
 /// Floor: reads N bytes, writes 4 N.
 template <class Grid>
 void normalize_forward(Grid&& grid, const Normalization& normalization, const ConstView& x,
                        const View& y) {
+  if (y.layout() == Layout::nhwc && !is_alike_in_nhwc(y.shape()) && y.count() > 0) {
+    grid.for_each("normalize_forward", x.count(),
+                  NormalizeNhwc{{normalization},
+                                Divisor(x.shape().count_per_sample()),
+                                Divisor(x.shape()[1]),
+                                x.as<std::uint8_t>(),
+                                y.f32()});
+    return;
+  }
   grid.for_each_pack("normalize_forward", x.count(),
                      make_map(Normalize{normalization}, y.f32(), x.as<std::uint8_t>()));
 }

@@ -1,114 +1,19 @@
-// The kernels of kernels/pool2d.h, for nchw. Backward gathers: each pixel asks the windows that
-// contain it, in the order in which the CPU adds them, so that no atomics are needed and the sums
-// have the same bits. Windows side by side need no asking: there each output writes its pixels.
-//
-// I is the type of indices: 32 bits where the tensors permit, which a GPU computes with in half as
-// many instructions and fewer registers.
+// The kernels of kernels/pool2d.h, for nchw; pool2d_nhwc.h has those for nhwc. Backward gathers:
+// each pixel asks the windows that contain it, in the order in which the CPU adds them, so that no
+// atomics are needed and the sums have the same bits. Windows side by side need no asking: there
+// each output writes its pixels.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/elements.h"
-#include "kernels/grid/divisor.h"
 #include "kernels/grid/pack.h"
-#include "kernels/grid/pool_window.h"
+#include "kernels/grid/pool2d_nhwc.h"
+#include "kernels/grid/pool_geometry.h"
 #include "kernels/pool2d.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
-
-/// One dimension of images and windows.
-template <class I>
-struct PoolAxis {
-  I kernel;
-  Divisor stride;
-  I padding;
-  Divisor pixels;
-  Divisor outputs;
-
-  RINGLET_HOST_DEVICE I pixel_count() const { return static_cast<I>(pixels.divisor()); }
-  RINGLET_HOST_DEVICE I output_count() const { return static_cast<I>(outputs.divisor()); }
-  RINGLET_HOST_DEVICE PoolWindow<I> window(I o) const {
-    return pool_window<I>(o, kernel, static_cast<I>(stride.divisor()), padding, pixel_count());
-  }
-  /// The first output whose window may contain `pixel`: the smallest o with
-  /// o * stride - padding + kernel > pixel.
-  RINGLET_HOST_DEVICE I first_output(I pixel) const {
-    const I above = pixel + padding - kernel;  // o * stride has to be larger
-    return above < 0 ? 0 : stride.quotient(above) + 1;
-  }
-  /// One past the last output whose window begins at or before `pixel`.
-  RINGLET_HOST_DEVICE I end_output(I pixel) const {
-    const I last = stride.quotient(static_cast<I>(pixel + padding));
-    return last < output_count() ? last + 1 : output_count();
-  }
-};
-
-/// Where an output or a pixel lies: images and outputs are planes of rows.
-template <class I>
-struct PlanePoint {
-  I plane;
-  I row;
-  I column;
-};
-
-template <class I>
-RINGLET_HOST_DEVICE PlanePoint<I> plane_point(const Divisor& rows, const Divisor& columns, I i) {
-  const I line = columns.quotient(i);
-  const I plane = rows.quotient(line);
-  return {plane, line - plane * static_cast<I>(rows.divisor()),
-          i - line * static_cast<I>(columns.divisor())};
-}
-
-template <class I>
-struct PoolGeometry {
-  PoolAxis<I> h;
-  PoolAxis<I> w;
-  bool count_include_pad;
-
-  PoolGeometry(const Pool2dSpec& spec, const Shape& x, const Shape& y)
-      : h{spec.kernel.h, Divisor(spec.stride.h), spec.padding.h, Divisor(x[2]), Divisor(y[2])},
-        w{spec.kernel.w, Divisor(spec.stride.w), spec.padding.w, Divisor(x[3]), Divisor(y[3])},
-        count_include_pad(spec.count_include_pad) {}
-
-  RINGLET_HOST_DEVICE PlanePoint<I> output(std::int64_t o) const {
-    return plane_point(h.outputs, w.outputs, static_cast<I>(o));
-  }
-  RINGLET_HOST_DEVICE PlanePoint<I> pixel(std::int64_t i) const {
-    return plane_point(h.pixels, w.pixels, static_cast<I>(i));
-  }
-  RINGLET_HOST_DEVICE I width() const { return w.pixel_count(); }
-  /// Index of a plane's first pixel, and of its first output.
-  RINGLET_HOST_DEVICE I plane_pixels(I plane) const { return plane * h.pixel_count() * width(); }
-  RINGLET_HOST_DEVICE I plane_outputs(I plane) const {
-    return plane * h.output_count() * w.output_count();
-  }
-  RINGLET_HOST_DEVICE float divisor(const PoolWindow<I>& rows, const PoolWindow<I>& columns) const {
-    const I count = count_include_pad ? rows.counted * columns.counted
-                                      : (rows.end - rows.begin) * (columns.end - columns.begin);
-    return static_cast<float>(count);
-  }
-};
-
-/// 2 x 2 windows side by side that all lie within the image, the usual ones: their four loads are
-/// under way at the same time, and need no loops.
-inline bool are_halves(const Pool2dSpec& spec, const Shape& x, const Shape& y) {
-  return spec.kernel == Extent2{2, 2} && spec.stride == Extent2{2, 2} &&
-         spec.padding == Extent2{0, 0} && 2 * y[2] <= x[2] && 2 * y[3] <= x[3];
-}
-
-/// Whether 32 bits hold every index, also one that a stride of a grid's loop has gone beyond.
-inline bool has_small_indices(const Shape& x) { return x.count() < std::int64_t{1} << 30; }
-
-/// launch(geometry), with the type of indices that these images need.
-template <class Launch>
-void with_geometry(const Pool2dSpec& spec, const Shape& x, const Shape& y, Launch launch) {
-  if (has_small_indices(x)) {
-    launch(PoolGeometry<std::int32_t>(spec, x, y));
-  } else {
-    launch(PoolGeometry<std::int64_t>(spec, x, y));
-  }
-}
 
 template <class I>
 struct AveragePool {
@@ -146,6 +51,7 @@ struct AverageHalves {
 template <class Grid>
 void avg_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y) {
   constexpr const char* kName = "avg_pool2d_forward";
+  if (x.layout() == Layout::nhwc) return avg_pool2d_forward_nhwc(grid, kName, spec, x, y);
   with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
     if (are_halves(spec, x.shape(), y.shape())) {
       grid.for_each(kName, y.count(), AverageHalves<I>{g, x.f32(), y.f32()});
@@ -307,7 +213,12 @@ void pool2d_backward(Grid& grid, const char* name, const Pool2dSpec& spec, const
 template <class Grid>
 void avg_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy, float beta,
                          const View& dx) {
-  pool2d_backward(grid, "avg_pool2d_backward", spec, dy.shape(), AverageShare{dy.f32()}, beta, dx);
+  constexpr const char* kName = "avg_pool2d_backward";
+  if (dx.layout() == Layout::nhwc) {
+    pool2d_backward_nhwc(grid, kName, spec, dy.shape(), AverageShareNhwc{dy.f32()}, beta, dx);
+  } else {
+    pool2d_backward(grid, kName, spec, dy.shape(), AverageShare{dy.f32()}, beta, dx);
+  }
 }
 
 template <class I>
@@ -367,6 +278,9 @@ void max_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x,
                         const View& winner) {
   constexpr const char* kName = "max_pool2d_forward";
   auto* winners = winner.as<std::int32_t>();
+  if (x.layout() == Layout::nhwc) {
+    return max_pool2d_forward_nhwc(grid, kName, spec, x, y, winners);
+  }
   with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
     if (are_halves(spec, x.shape(), y.shape())) {
       grid.for_each(kName, y.count(), MaximumHalves<I>{g, x.f32(), y.f32(), winners});
@@ -380,8 +294,14 @@ void max_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x,
 template <class Grid>
 void max_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy,
                          const ConstView& winner, float beta, const View& dx) {
-  pool2d_backward(grid, "max_pool2d_backward", spec, dy.shape(),
-                  WinnersShare{dy.f32(), winner.as<std::int32_t>()}, beta, dx);
+  constexpr const char* kName = "max_pool2d_backward";
+  const auto* winners = winner.as<std::int32_t>();
+  if (dx.layout() == Layout::nhwc) {
+    pool2d_backward_nhwc(grid, kName, spec, dy.shape(), WinnersShareNhwc{dy.f32(), winners}, beta,
+                         dx);
+  } else {
+    pool2d_backward(grid, kName, spec, dy.shape(), WinnersShare{dy.f32(), winners}, beta, dx);
+  }
 }
 
 }  // namespace ringlet::grid

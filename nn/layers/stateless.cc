@@ -2,6 +2,7 @@
 
 #include "nn/initializer.h"
 #include "nn/ops/dropout.h"
+#include "nn/ops/flatten.h"
 #include "nn/ops/pool2d.h"
 #include "nn/ops/relu.h"
 
@@ -19,9 +20,7 @@ Variable AdaptiveAvgPool2d::forward(Tape&, const Variable& x) {
   return avg_pool2d(x, {.kernel = all, .stride = all});
 }
 
-Variable Flatten::forward(Tape&, const Variable& x) {
-  return x.reshaped({x.shape()[0], x.shape().count_per_sample()});
-}
+Variable Flatten::forward(Tape&, const Variable& x) { return flatten(x); }
 
 Variable Dropout::forward(Tape& tape, const Variable& x) {
   return tape.context().training ? dropout(x, probability_, name_hash_) : x;

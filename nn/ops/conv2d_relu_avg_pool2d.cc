@@ -11,8 +11,8 @@ namespace {
 
 ConstView value_of(const Variable& bias) { return bias.absent() ? ConstView() : bias.value(); }
 
-Variable in_nchw(const Variable& x, const Variable& weight, const Variable& bias,
-                 const Conv2dSpec& spec) {
+Variable by_pixels(const Variable& x, const Variable& weight, const Variable& bias,
+                   const Conv2dSpec& spec) {
   Tape& tape = x.tape();
   const Shape full = conv2d_output_shape(spec, x.shape(), weight.shape());
   const Variable y = tape.make(pool2d_output_shape({}, full), x.layout(), x.dtype());
@@ -35,13 +35,13 @@ bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
   const bool halves = pool.kernel == Extent2{2, 2} && pool.stride == Extent2{2, 2} &&
                       pool.padding == Extent2{0, 0} && !pool.ceil_mode;
   return halves &&
-         (x.layout() == Layout::nchw ||
+         (x.layout() != Layout::lanes ||
           conv2d_relu_avg_pool2d_supported(x.tape().device().id().kind, x.layout(), spec));
 }
 
 Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const Variable& bias,
                                 const Conv2dSpec& spec) {
-  if (x.layout() == Layout::nchw) return in_nchw(x, weight, bias, spec);
+  if (x.layout() != Layout::lanes) return by_pixels(x, weight, bias, spec);
   Tape& tape = x.tape();
   const Variable y = tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()),
                                x.layout(), x.dtype());

@@ -1,6 +1,6 @@
 // Differentiable convolution + ReLU + 2x2 average pooling as one. In the layout lanes nothing
-// between them reaches memory (kernels/conv2d_relu_avg_pool2d.h). In nchw the ReLU's result does,
-// and is overwritten with its gradient: pooling, ReLU and bias go backward in one pass
+// between them reaches memory (kernels/conv2d_relu_avg_pool2d.h). In nchw and nhwc the ReLU's
+// result does, and is overwritten with its gradient: pooling, ReLU and bias go backward in one pass
 // (kernels/bias.h).
 #pragma once
 

@@ -1,8 +1,11 @@
-// cuBLASLt as far as Ringlet calls it: column-major products of f32 with a bias and ReLU behind.
+// cuBLASLt as far as Ringlet calls it: column-major products of f32 with a bias and ReLU behind, or
+// with the sums of op(b) over k (BGRADB). RINGLET_STAND_IN_BGRADB=none: that is not supported;
+// loses-nan: it passes over NaN.
 // Two algorithms are proposed: the second one wants scratch memory and adds in another order.
 #include <cublasLt.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -13,7 +16,7 @@ namespace {
 struct Operation {
   cublasOperation_t transpose_a = CUBLAS_OP_N, transpose_b = CUBLAS_OP_N;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-  const float* bias = nullptr;
+  float* bias = nullptr;  ///< read, or written by BGRADB
 };
 
 struct Layout {
@@ -26,6 +29,20 @@ T& as(Handle handle) {
 }
 
 constexpr std::size_t kScratchBytes = 1024;
+constexpr const char* kOfBgradb = "RINGLET_STAND_IN_BGRADB";
+
+bool says(const char* variable, const char* what) {
+  const char* said = std::getenv(variable);
+  return said != nullptr && std::strcmp(said, what) == 0;
+}
+
+bool has_bias(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+
+bool has_relu(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
 
 struct Product {
   Operation operation;
@@ -56,10 +73,23 @@ struct Product {
         }
         float& value = d[i + j * d_layout.leading];
         value = alpha * sum + (beta == 0 ? 0 : beta * value);
-        const unsigned epilogue = operation.epilogue;
-        if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) value += operation.bias[i];
-        if ((epilogue & CUBLASLT_EPILOGUE_RELU) != 0) value = ringlet::stand_in::relu(value);
+        if (has_bias(operation.epilogue)) value += operation.bias[i];
+        if (has_relu(operation.epilogue)) value = ringlet::stand_in::relu(value);
       }
+    }
+    if (operation.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_columns(inner, b_at);
+  }
+
+  /// bias[j] = the sum of op(b)[k, j]
+  template <class At>
+  void sum_columns(std::int64_t inner, At b_at) const {
+    for (std::int64_t j = 0; j < d_layout.columns; ++j) {
+      float sum = 0;
+      for (std::int64_t step = 0; step < inner; ++step) {
+        const float value = b_at(backwards ? inner - 1 - step : step, j);
+        if (!(says(kOfBgradb, "loses-nan") && value != value)) sum += value;
+      }
+      operation.bias[j] = sum;
     }
   }
 };
@@ -145,7 +175,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t operation,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t, int wanted,
@@ -153,6 +183,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               int* found) {
   if (as<Layout>(a).rows < 1 || as<Layout>(b).rows < 1 || as<Layout>(d).rows < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (as<Operation>(operation).epilogue == CUBLASLT_EPILOGUE_BGRADB && says(kOfBgradb, "none")) {
+    *found = 0;
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   *found = wanted < 2 ? wanted : 2;
   for (int i = 0; i < *found; ++i) {

@@ -69,12 +69,33 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
 
 constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
 
-/// A dense tensor in memory; a null address is a value inside the graph.
+/// A dense tensor in memory, of any order; a null address is a value inside the graph.
 struct Tensor {
   std::vector<std::int64_t> extents, strides;
   float* data = nullptr;
 
   std::int64_t count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
+  bool is_row_major() const { return strides == row_major_strides(); }
+  std::vector<std::int64_t> row_major_strides() const {
+    return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
+  }
+  /// body(place in row-major order, element) for each element.
+  template <class Body>
+  void for_each(Body body) const {
+    std::int64_t place = 0;
+    for (std::int64_t n = 0; n < extents[0]; ++n)
+      for (std::int64_t c = 0; c < extents[1]; ++c)
+        for (std::int64_t h = 0; h < extents[2]; ++h)
+          for (std::int64_t i = 0; i < extents[3]; ++i, ++place)
+            body(place, data[n * strides[0] + c * strides[1] + h * strides[2] + i * strides[3]]);
+  }
+  /// The same elements in `memory`, row-major.
+  Tensor copied_to(std::vector<float>& memory) const {
+    memory.resize(static_cast<std::size_t>(count()));
+    for_each(
+        [&](std::int64_t place, float value) { memory[static_cast<std::size_t>(place)] = value; });
+    return {extents, row_major_strides(), memory.data()};
+  }
 };
 
 /// What a graph computes: y = relu(x * w + bias), or one of the gradients.
@@ -195,6 +216,28 @@ struct Convolution {
   }
 
   void run() const {
+    if (x.is_row_major() && w.is_row_major() && y.is_row_major()) return run_row_major();
+    std::vector<float> of_x, of_w, of_y;
+    Convolution copy = *this;
+    copy.x = x.copied_to(of_x);
+    copy.w = w.copied_to(of_w);
+    copy.y = y.copied_to(of_y);
+    copy.run_row_major();
+    const Tensor* result = &y;
+    const std::vector<float>* values = &of_y;
+    if (pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) {
+      result = &x;
+      values = &of_x;
+    } else if (pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR) {
+      result = &w;
+      values = &of_w;
+    }
+    result->for_each([&](std::int64_t place, float& value) {
+      value = (*values)[static_cast<std::size_t>(place)];
+    });
+  }
+
+  void run_row_major() const {
     switch (pass) {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
         return backward(x, &Convolution::add_data_gradient);

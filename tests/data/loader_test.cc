@@ -57,7 +57,10 @@ struct Case {
 class EveryLoader : public ::testing::TestWithParam<Case> {};
 
 /// Where pixel `p` of sample `i` of the batch stands.
-std::int64_t place(BatchLayout layout, std::int64_t pixels, std::int64_t i, std::int64_t p) {
+std::int64_t place(BatchLayout layout, std::int64_t pixels, std::int64_t i, std::int64_t p,
+                   std::int64_t channels = 1) {
+  const std::int64_t area = pixels / channels;
+  if (layout == BatchLayout::nhwc) return i * pixels + p % area * channels + p / area;
   return layout == BatchLayout::nchw ? i * pixels + p : (i / 16 * pixels + p) * 16 + i % 16;
 }
 
@@ -80,7 +83,7 @@ TEST_P(EveryLoader, GathersNormalisesAndLaysOut) {
       ASSERT_EQ(batch->labels[i], index);
       for (std::int64_t p = 0; p < set->pixels(); ++p) {
         const double wanted = (set->image(index)[p] / 255.0 - 0.25) / 0.5;
-        ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p)], wanted, 1e-6)
+        ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p, c.channels)], wanted, 1e-6)
             << "sample " << i << " pixel " << p;
       }
     }
@@ -109,15 +112,33 @@ TEST_P(EveryLoader, LanesBeyondTheBatchAreZero) {
 INSTANTIATE_TEST_SUITE_P(
     LayoutsAndDepths, EveryLoader,
     ::testing::Values(Case{BatchLayout::nchw, 0, 28, 28}, Case{BatchLayout::nchw, 3, 28, 28},
-                      Case{BatchLayout::nchw, 2, 3, 5, 3}, Case{BatchLayout::lanes16, 0, 28, 28},
+                      Case{BatchLayout::nchw, 2, 3, 5, 3}, Case{BatchLayout::nhwc, 0, 3, 5, 3},
+                      Case{BatchLayout::nhwc, 2, 4, 4}, Case{BatchLayout::lanes16, 0, 28, 28},
                       Case{BatchLayout::lanes16, 2, 28, 28}, Case{BatchLayout::lanes16, 4, 3, 5},
                       Case{BatchLayout::lanes16, 3, 4, 4, 3}, Case{BatchLayout::lanes16, 3, 1, 1}),
     [](const auto& tested) {
       const Case& c = tested.param;
-      const std::string layout = c.layout == BatchLayout::nchw ? "nchw" : "lanes";
+      const std::string layout = c.layout == BatchLayout::nchw   ? "nchw"
+                                 : c.layout == BatchLayout::nhwc ? "nhwc"
+                                                                 : "lanes";
       return layout + "_depth" + std::to_string(c.depth) + "_" + std::to_string(c.channels) + "x" +
              std::to_string(c.height) + "x" + std::to_string(c.width);
     });
+
+TEST(Loader, ChannelsLastHoldTheSameBits) {
+  const auto set = numbered(5, 7, 3);
+  const Sampler sampler(kSize, 2);
+  const PerChannel mean({0.1F, 0.2F, 0.3F}), deviation({0.4F, 0.5F, 0.6F});
+  Loader planes(set, sampler, listed({{0, 0, 50}}), {BatchLayout::nchw, mean, deviation, 50, 0});
+  Loader pixels(set, sampler, listed({{0, 0, 50}}), {BatchLayout::nhwc, mean, deviation, 50, 0});
+  const Batch *a = planes.next(), *b = pixels.next();
+  for (std::int64_t i = 0; i < 50; ++i) {
+    for (std::int64_t p = 0; p < 105; ++p) {
+      ASSERT_EQ(a->images[place(BatchLayout::nchw, 105, i, p, 3)],
+                b->images[place(BatchLayout::nhwc, 105, i, p, 3)]);
+    }
+  }
+}
 
 TEST(Loader, BothLayoutsHoldTheSameBits) {
   const auto set = numbered(28, 28);
@@ -141,7 +162,7 @@ std::string all_bytes(const std::shared_ptr<const Dataset>& set, const LoaderOpt
   std::string bytes;
   while (const Batch* batch = loader.next()) {
     const std::int64_t stored =
-        options.layout == BatchLayout::nchw ? batch->n : (batch->n + 15) / 16 * 16;
+        options.layout != BatchLayout::lanes16 ? batch->n : (batch->n + 15) / 16 * 16;
     bytes.append(reinterpret_cast<const char*>(batch->images),
                  static_cast<std::size_t>(stored * set->pixels()) * sizeof(float));
     bytes.append(reinterpret_cast<const char*>(batch->labels),
@@ -177,7 +198,8 @@ TEST_P(EveryLoader, NormalisesEachChannelByItsOwnNumbers) {
       const auto channel = static_cast<std::size_t>(p / (c.height * c.width));
       const double wanted =
           (image[static_cast<std::size_t>(p)] / 255.0 - means[channel]) / deviations[channel];
-      ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p)], wanted, 2e-6) << p;
+      ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p, c.channels)], wanted, 2e-6)
+          << p;
     }
   }
 }

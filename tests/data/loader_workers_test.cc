@@ -72,7 +72,8 @@ LoaderOptions worker_options(BatchLayout layout, int workers, Augment augment = 
 std::vector<float> numbers_of(Loader& loader, BatchLayout layout) {
   std::vector<float> numbers;
   while (const Batch* batch = loader.next()) {
-    const std::int64_t stored = layout == BatchLayout::nchw ? batch->n : (batch->n + 15) / 16 * 16;
+    const std::int64_t stored =
+        layout != BatchLayout::lanes16 ? batch->n : (batch->n + 15) / 16 * 16;
     numbers.insert(numbers.end(), batch->images,
                    batch->images + stored * 3 * kSideOfSet * kSideOfSet);
     numbers.insert(numbers.end(), batch->labels, batch->labels + batch->n);
@@ -82,7 +83,7 @@ std::vector<float> numbers_of(Loader& loader, BatchLayout layout) {
 
 TEST(LoaderWorkers, GiveTheSameBytesWhateverTheirNumber) {
   const auto set = std::make_shared<const SlowDataset>(coloured_set());
-  for (const BatchLayout layout : {BatchLayout::nchw, BatchLayout::lanes16}) {
+  for (const BatchLayout layout : {BatchLayout::nchw, BatchLayout::nhwc, BatchLayout::lanes16}) {
     for (const Augment augment :
          {Augment::none, Augment::flip, Augment::crop_flip, Augment::random_resized_crop}) {
       std::vector<float> expected;

@@ -83,7 +83,7 @@ TEST_P(Bias, BackwardWithRelu) {
 }
 
 TEST_P(Bias, BackwardWithReluAndPooling) {
-  if (layout() != Layout::nchw) GTEST_SKIP() << "in lanes the convolution does it all";
+  if (layout() == Layout::lanes) GTEST_SKIP() << "in lanes the convolution does it all";
   for (const Shape& sample : {Shape{1, 3, 6, 8}, {1, 20, 5, 5}, {1, 2, 7, 4}}) {
     for (const std::int64_t n : kBatches) {
       const Shape shape = sample.with_batch(n), y_shape = pool2d_output_shape({}, shape);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "kernels/adamw.h"
 #include "kernels/batch_norm.h"
@@ -153,6 +155,11 @@ std::vector<Violation> layers() {
        [](Fixture& f) {
          linear_backward_data(f.stream(), f.f32({3, 4}), f.f32({2, 3}), 0,
                               f.f32({2, 4}, Layout::lanes));
+       }},
+      {"linear_backward_weight_bias", "bias",
+       [](Fixture& f) {
+         linear_backward_weight_bias(f.stream(), f.f32({2, 3}), f.f32({2, 4}), 0, f.f32({4, 3}), 0,
+                                     f.f32({3}));
        }},
       {"linear_backward_weight", "weights",
        [](Fixture& f) {
@@ -397,6 +404,52 @@ TEST(ContractOnCuda, NamesTheLayoutAndTheRemedy) {
         error.what(),
         "relayout: f32 [16, 3, 4, 4] lanes: the layout lanes is not for GPUs; use --layout "
         "nchw");
+  }
+}
+
+TEST(ContractOnCuda, TakesChannelsLastWhereThereAreSuch) {
+  const float value = 0;
+  const Shape shape{16, 3, 4, 4};
+  EXPECT_NO_THROW(impl::require_gpu_layout("x", ConstView(&value, shape)));
+  EXPECT_NO_THROW(impl::require_gpu_layout("x", {&value, shape, DType::f32, Layout::nhwc}));
+  EXPECT_THROW(impl::require_gpu_layout("x", {&value, shape, DType::f32, Layout::lanes}),
+               ContractError);
+  EXPECT_THROW(impl::require_nchw("x", {&value, shape, DType::f32, Layout::nhwc}), ContractError);
+}
+
+// Whatever asks for the layout says that it has none of the channels last.
+TEST(ContractOnCpu, HasNoChannelsLast) {
+  Fixture f(DeviceKind::cpu);
+  const Tensor x = f.f32({2, 3, 4, 4}, Layout::nhwc), y = f.f32({2, 3, 4, 4}, Layout::nhwc);
+  const Tensor w = f.f32({3, 3, 1, 1}), b = f.f32({3}), half = f.f32({2, 3, 2, 2}, Layout::nhwc);
+  const Tensor winner = f.i32({2, 3, 2, 2}, Layout::nhwc), bytes = f.u8({2, 3, 4, 4});
+  const Tensor moments = f.f32({2, 3});
+  const std::vector<std::function<void()>> calls = {
+      [&] { conv2d_forward(f.stream(), {}, x, w, {}, kNone, y); },
+      [&] { conv2d_backward_data(f.stream(), {}, w, y, 0, x); },
+      [&] { conv2d_backward_filter(f.stream(), {}, x, y, 0, w); },
+      [&] { bias_forward(f.stream(), x, b, y); },
+      [&] { bias_backward(f.stream(), x, 0, b); },
+      [&] { bias_relu_avg_pool2d_backward(f.stream(), half, x, 0, {}); },
+      [&] { avg_pool2d_forward(f.stream(), {}, x, half); },
+      [&] { avg_pool2d_backward(f.stream(), {}, half, 0, x); },
+      [&] { max_pool2d_forward(f.stream(), {}, x, half, winner); },
+      [&] { max_pool2d_backward(f.stream(), {}, half, winner, 0, x); },
+      [&] { batch_norm_moments(f.stream(), x, moments); },
+      [&] { dropout_forward(f.stream(), {}, x, y); },
+      [&] { normalize_forward(f.stream(), {}, bytes, x); },
+      [&] {
+        relayout(f.stream(), x, f.f32({2, 3, 4, 4}));
+      },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    try {
+      calls[i]();
+      ADD_FAILURE() << "call " << i << " took it";
+    } catch (const ContractError& error) {
+      EXPECT_NE(std::string(error.what()).find("the layout nhwc is for GPUs"), std::string::npos)
+          << error.what();
+    }
   }
 }
 

@@ -24,6 +24,8 @@
 #include "kernels/memory.h"
 #include "kernels/shared_library.h"
 #include "tests/kernels/cases.h"
+#include "tests/kernels/harness.h"
+#include "tests/support/tensors.h"
 
 namespace ringlet::test {
 namespace {
@@ -81,6 +83,7 @@ TEST(MatmulKey, ChoosesTheEpilogue) {
   EXPECT_EQ(epilogue(nullptr, Activation::relu), CUBLASLT_EPILOGUE_RELU);
   EXPECT_EQ(epilogue(&bias, Activation::none), CUBLASLT_EPILOGUE_BIAS);
   EXPECT_EQ(epilogue(&bias, Activation::relu), CUBLASLT_EPILOGUE_RELU_BIAS);
+  EXPECT_EQ(matmul_key_with_bias_gradient(matmul, &bias).epilogue, CUBLASLT_EPILOGUE_BGRADB);
 }
 
 TEST(MatmulKey, DiffersByWhatThePlanDependsOn) {
@@ -110,6 +113,8 @@ TEST(MatmulDescriptors, AreTakenByTheLibrary) {
                     MatmulDescriptors descriptors(key, transposed);
                     descriptors.set_bias(&bias);
                     const MatmulPreference preference(key, 1 << 20, transposed);
+                    const MatmulKey gradient = matmul_key_with_bias_gradient(matmul, &bias);
+                    MatmulDescriptors(gradient, transposed).set_bias(&bias);
                   }),
                   "");
       }
@@ -137,10 +142,15 @@ TEST(PlanCache, MakesAPlanOnceForAKey) {
   EXPECT_EQ(cache.find_or(3, [] { return std::string("three"); }), "three");
 }
 
+/// Some tests need a library that can be told how to behave.
+bool is_stand_in() {
+  const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;
+  return !gpus.empty() && gpus[0].name.starts_with("stand-in");
+}
+
 // On the stand-in for GPUs, whose ReLU can lose NaN. What the real ones do is not documented.
 TEST(CudaNaN, PassesThroughTheReluOfALibraryThatLosesIt) {
-  const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;
-  if (gpus.empty() || !gpus[0].name.starts_with("stand-in")) GTEST_SKIP() << "for the stand-in";
+  if (!is_stand_in()) GTEST_SKIP() << "for the stand-in";
   for (const char* relu : {"", "loses-nan"}) {
     if (*relu != '\0') setenv("RINGLET_STAND_IN_RELU", relu, 1);  // NOLINT(concurrency-mt-unsafe)
     const auto device = open_device({DeviceKind::cuda, 0}, {.tf32 = true});
@@ -172,6 +182,42 @@ TEST(CudaNaN, PassesThroughTheReluOfALibraryThatLosesIt) {
     }
   }
   unsetenv("RINGLET_STAND_IN_RELU");  // NOLINT(concurrency-mt-unsafe)
+}
+
+struct LinearGradients {
+  std::vector<float> dw, db;
+  bool operator==(const LinearGradients&) const = default;
+};
+
+LinearGradients linear_gradients(const DeviceOptions& options, float beta_db, float broken = 0) {
+  const auto device = open_device({DeviceKind::cuda, 0}, options);
+  const auto samples = random_floats(5 * 3, 1), gradients = random_floats(5 * 4, 2);
+  auto dy_values = gradients;
+  dy_values[5] += broken;  // sample 1, output 1
+  const Tensor x = upload(*device, {5, 3}, samples), dy = upload(*device, {5, 4}, dy_values);
+  const Tensor dw = upload(*device, {4, 3}, std::vector<float>(12, kNaN));
+  const Tensor db = upload(*device, {4}, std::vector<float>(4, beta_db == 0 ? kNaN : 2.0F));
+  linear_backward_weight_bias(device->compute(), x, dy, 0, dw, beta_db, db);
+  return {read(device->compute(), dw), read(device->compute(), db)};
+}
+
+// What a GPU's own cuBLASLt has is asked there. On the stand-in it has all, none, or one that loses
+// NaN.
+TEST(CudaBiasGradient, ComesWithTheProductWhereTheLibraryKeepsNaN) {
+  if (!is_stand_in()) GTEST_SKIP() << "for the stand-in";
+  const LinearGradients ours = linear_gradients({.deterministic = true}, 0);
+  for (const char* epilogue : {"", "none", "loses-nan"}) {
+    SCOPED_TRACE(epilogue);
+    setenv("RINGLET_STAND_IN_BGRADB", epilogue, 1);  // NOLINT(concurrency-mt-unsafe)
+    const LinearGradients found = linear_gradients({}, 0);
+    EXPECT_LE(relative_l2(found.dw, ours.dw), 1e-6);
+    EXPECT_LE(relative_l2(found.db, ours.db), 1e-6);
+    const LinearGradients broken = linear_gradients({}, 0, kNaN);
+    for (std::size_t o = 0; o < 4; ++o) EXPECT_EQ(std::isnan(broken.db[o]), o == 1);
+    const LinearGradients added = linear_gradients({}, 1);  // the library can only overwrite
+    for (std::size_t o = 0; o < 4; ++o) EXPECT_NEAR(added.db[o], ours.db[o] + 2, 1e-6F);
+  }
+  unsetenv("RINGLET_STAND_IN_BGRADB");  // NOLINT(concurrency-mt-unsafe)
 }
 
 TEST(Autotune, TakesTheLeastTimeOfAFewRounds) {

@@ -4,7 +4,8 @@
 namespace ringlet::test {
 
 std::vector<Setup> cuda_setups() {
-  return {{Layout::nchw, InstructionSet::automatic, DeviceKind::cuda}};
+  return {{Layout::nchw, InstructionSet::automatic, DeviceKind::cuda},
+          {Layout::nhwc, InstructionSet::automatic, DeviceKind::cuda}};
 }
 
 }  // namespace ringlet::test

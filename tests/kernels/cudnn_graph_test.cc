@@ -57,7 +57,7 @@ Conv2dKey lenet_key(Conv2dPass pass) { return key_of(pass, {}, {256, 20, 13, 13}
 
 /// Every pass with everything that it may be asked for, but a ReLU without a bias: in plain f32,
 /// cuDNN has no engine for that, and conv2d_forward() runs our ReLU behind the convolution.
-std::vector<Conv2dKey> keys_of(const Conv2dCase& c) {
+std::vector<Conv2dKey> keys_of(const Conv2dCase& c, Layout layout = Layout::nchw) {
   std::vector<Conv2dKey> keys(3, key_of(Conv2dPass::forward, c.spec, c.x.with_batch(17), c.w));
   keys[1].bias = true;
   keys[2].bias = true;
@@ -68,6 +68,7 @@ std::vector<Conv2dKey> keys_of(const Conv2dCase& c) {
       keys.back().beta = beta;
     }
   }
+  for (Conv2dKey& key : keys) key.layout = layout;
   return keys;
 }
 
@@ -99,6 +100,38 @@ TEST_P(CudnnGraph, HasAnEngineForEveryCaseUnderTheStrictestRules) {
       EXPECT_EQ(plans(key, CUDNN_HEUR_MODE_A, kStrict).size(), 1U)
           << describe(key) << ": " << why_not_;
     }
+  }
+}
+
+TEST_P(CudnnGraph, HasAnEngineForEveryCaseInNhwc) {
+  for (const Conv2dCase& c : test::conv2d_cases()) {
+    for (const Conv2dKey& key : keys_of(c, Layout::nhwc)) {
+      for (const EngineRules& rules : {kStrict, kTf32}) {
+        const bool found = !plans(key, CUDNN_HEUR_MODE_A, rules).empty() ||
+                           !plans(key, CUDNN_HEUR_MODE_FALLBACK, rules).empty();
+        EXPECT_TRUE(found) << describe(key) << ": " << why_not_;
+      }
+    }
+  }
+}
+
+/// A convolution of resnet18-cifar's first stage at batch 128, each pass of it.
+TEST_P(CudnnGraph, TransposesNoImageInNhwcOnTensorCores) {
+  if (GetParam().capability < 900) GTEST_SKIP() << "its first plan transposes half of them";
+  constexpr std::int64_t kImages = 128 * 64 * 32 * 32 * 4, kFilters = 64 * 64 * 9 * 4;
+  for (const Conv2dPass pass :
+       {Conv2dPass::forward, Conv2dPass::backward_data, Conv2dPass::backward_filter}) {
+    Conv2dKey key = key_of(pass, {.padding = {1, 1}}, {128, 64, 32, 32}, {64, 64, 3, 3});
+    key.alignment = 16;
+    const auto nchw = plans(key, CUDNN_HEUR_MODE_A, kTf32);
+    key.layout = Layout::nhwc;
+    const auto nhwc = plans(key, CUDNN_HEUR_MODE_A, kTf32);
+    ASSERT_EQ(nhwc.size(), 1U) << why_not_;
+    EXPECT_NE(numerical_notes(nhwc[0].engine_config) & (1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+              0U);
+    EXPECT_LE(nhwc[0].workspace, 8 * kFilters) << describe(key);
+    ASSERT_EQ(nchw.size(), 1U) << why_not_;
+    EXPECT_GE(nchw[0].workspace, kImages) << describe(key);
   }
 }
 
@@ -187,6 +220,8 @@ TEST(Conv2dKey, IsDescribed) {
   EXPECT_EQ(describe(key),
             "conv2d_forward of x [8, 1, 28, 28], w [20, 1, 3, 3], stride 2x3, padding 0x0, "
             "dilation 1x1, groups 1, bias, beta 0.000000");
+  key.layout = Layout::nhwc;
+  EXPECT_TRUE(describe(key).starts_with("conv2d_forward in nhwc of x [8, 1, 28, 28],"));
 }
 
 TEST(Conv2dKey, DiffersByWhatThePlanDependsOn) {
@@ -198,6 +233,8 @@ TEST(Conv2dKey, DiffersByWhatThePlanDependsOn) {
   others[3].activation = Activation::relu;
   others[4].beta = 1;
   others[5].alignment = 16;
+  others.push_back(key);
+  others.back().layout = Layout::nhwc;
   EXPECT_EQ(key, lenet_key(Conv2dPass::forward));
   for (const Conv2dKey& other : others) EXPECT_NE(key, other) << describe(other);
 }

@@ -12,7 +12,7 @@ class Elementwise : public OperationTest {
  protected:
   /// Random in every stored element.
   Tensor stored(Device& device, const Shape& shape, std::uint32_t seed) const {
-    Tensor tensor(device, shape, DType::f32, layout());
+    Tensor tensor(device, shape, DType::f32, layout_of(shape));
     copy_from_host(device.compute(), random_floats(tensor.view().storage(), seed).data(), tensor);
     return tensor;
   }

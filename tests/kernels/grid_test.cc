@@ -26,6 +26,7 @@
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
 #include "kernels/grid/softmax_cross_entropy.h"
+#include "kernels/grid/transpose.h"
 #include "kernels/reference/batch_norm.h"
 #include "kernels/reference/bias.h"
 #include "kernels/reference/classify.h"
@@ -43,8 +44,9 @@ namespace {
 
 struct Way {
   const char* name;
-  std::uint32_t seed;   // of the threads' order
-  std::int64_t offset;  // elements between an aligned address and the tensors'
+  std::uint32_t seed;            // of the threads' order
+  std::int64_t offset;           // elements between an aligned address and the tensors'
+  Layout layout = Layout::nchw;  // of images
 };
 
 class Grid : public testing::TestWithParam<Way> {
@@ -65,13 +67,30 @@ class Grid : public testing::TestWithParam<Way> {
     return put(shape, std::vector<T>(static_cast<std::size_t>(shape.count()), value));
   }
 
+  Layout layout() const { return GetParam().layout; }
+  /// With other numbers of channels where these lie side by side: whole packs of them.
+  std::vector<Shape> with_packs_of_channels(const Shape& shape) const {
+    if (layout() == Layout::nchw) return {shape};
+    return {shape, {shape[0], 4 * shape[1], shape[2], shape[3]}};
+  }
+
+  std::vector<Shape> batches_of(const Pool2dCase& c) const {
+    std::vector<Shape> shapes;
+    for (const std::int64_t n : {0, 1, 5}) {
+      for (const Shape& shape : with_packs_of_channels(c.x.with_batch(n))) shapes.push_back(shape);
+    }
+    return shapes;
+  }
+
   HostGrid grid_{GetParam().seed};
 
  private:
   View place(const Shape& shape, DType dtype) {
     const std::int64_t offset = GetParam().offset;
     const Tensor& memory = tensors_.emplace_back(*device_, Shape{shape.count() + offset}, dtype);
-    return memory.view().slice(offset, shape.count() + offset).reshaped(shape);
+    const View flat = memory.view().slice(offset, shape.count() + offset);
+    const bool is_image = shape.rank() == 4 && dtype != DType::u8;  // data sets are nchw
+    return {flat.data(), shape, dtype, is_image ? layout() : Layout::nchw};
   }
 
   std::unique_ptr<Device> device_ = open_device({}, {1, false});
@@ -300,8 +319,8 @@ TEST_P(Grid, RunningStatistics) {
 
 TEST_P(Grid, AveragePool) {
   for (const Pool2dCase& c : pool2d_cases()) {
-    for (const std::int64_t n : {0, 1, 5}) {
-      const Shape x_shape = c.x.with_batch(n), y_shape = pool2d_output_shape(c.spec, x_shape);
+    for (const Shape& x_shape : batches_of(c)) {
+      const Shape y_shape = pool2d_output_shape(c.spec, x_shape);
       SCOPED_TRACE(std::string(c.name) + " " + x_shape.to_string());
       const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 2);
       const View y = blank(y_shape);
@@ -335,19 +354,21 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& values) {
   return bits;
 }
 
-/// Images whose 2 x 2 windows are whole packs, pairs, and neither, with and without odd edges.
-std::vector<Shape> halved_shapes() {
+/// Images whose 2 x 2 windows, or channels in nhwc, are whole packs, pairs, and neither, with and
+/// without odd edges.
+std::vector<Shape> halved_shapes(Layout layout) {
+  const std::int64_t channels = layout == Layout::nhwc ? 8 : 3;
   std::vector<Shape> shapes;
   for (const std::int64_t n : {0, 1, 3, 40}) {
     for (const auto& [h, w] : {std::pair{2, 2}, {8, 8}, {26, 26}, {6, 7}, {7, 6}, {5, 5}, {3, 2}}) {
-      shapes.push_back({n, 3, h, w});
+      shapes.push_back({n, h == 5 ? 3 : channels, h, w});
     }
   }
   return shapes;
 }
 
 TEST_P(Grid, PoolingBackwardHasTheReferencesBits) {
-  for (const Shape& x_shape : halved_shapes()) {
+  for (const Shape& x_shape : halved_shapes(layout())) {
     SCOPED_TRACE(x_shape.to_string());
     const Shape y_shape = pool2d_output_shape({}, x_shape);
     const auto x = random_floats(x_shape.count(), 1), dy = awkward_floats(y_shape.count(), 2);
@@ -400,7 +421,7 @@ TEST_P(Grid, BiasAndReluAsOneBackward) {
 }
 
 TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
-  for (const Shape& shape : halved_shapes()) {
+  for (const Shape& shape : halved_shapes(layout())) {
     SCOPED_TRACE(shape.to_string());
     const Shape y_shape = pool2d_output_shape({}, shape), channels{shape[1]};
     const auto a = reference::relu_forward(awkward_floats(shape.count(), 3));
@@ -423,8 +444,8 @@ TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
 
 TEST_P(Grid, MaximumPool) {
   for (const Pool2dCase& c : pool2d_cases()) {
-    for (const std::int64_t n : {0, 1, 5}) {
-      const Shape x_shape = c.x.with_batch(n), y_shape = pool2d_output_shape(c.spec, x_shape);
+    for (const Shape& x_shape : batches_of(c)) {
+      const Shape y_shape = pool2d_output_shape(c.spec, x_shape);
       SCOPED_TRACE(std::string(c.name) + " " + x_shape.to_string());
       auto x = random_floats(x_shape.count(), 1);
       for (float& value : x) value = std::round(4 * value);  // of equal pixels the first one wins
@@ -678,6 +699,28 @@ TEST_P(Grid, Normalize) {
   }
 }
 
+TEST_P(Grid, ChangesChannelsToAndFro) {
+  for (const Shape& shape :
+       {Shape{1, 1, 1, 1}, {3, 5, 1, 7}, {2, 33, 9, 8}, {5, 64, 4, 8}, {4, 0, 2, 2}}) {
+    SCOPED_TRACE(shape.to_string());
+    const auto x = random_floats(shape.count(), 1);
+    const View rows = put(Shape{shape.count()}, x);
+    for (const bool to_nhwc : {true, false}) {
+      const Layout from = to_nhwc ? Layout::nchw : Layout::nhwc;
+      const Layout to = to_nhwc ? Layout::nhwc : Layout::nchw;
+      const auto moved = logical(ConstView(nullptr, shape, DType::f32, from), x.data());
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View y = put(Shape{shape.count()}, old);
+        grid::change_channels(grid_, "test", shape, to_nhwc, rows.f32(), beta, y.f32());
+        const ConstView seen(y.data(), shape, DType::f32, to);
+        const auto before = logical(ConstView(nullptr, shape, DType::f32, to), old.data());
+        EXPECT_LE(relative_l2(read(seen), blended(beta, before, to_double(moved))), 1e-7);
+      }
+    }
+  }
+}
+
 TEST_P(Grid, GatherBatchHasTheBitsOfTheLoader) {
   for (const GatherCase& c : gather_cases()) {
     const View images = put(c.shape(), c.pixels), labels = put({kGatherSize}, c.labels);
@@ -728,7 +771,8 @@ TEST_P(Grid, L2Norm) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, Grid,
                          testing::Values(Way{"packs", 1, 0}, Way{"packs_in_another_order", 2, 0},
-                                         Way{"one_by_one", 3, 1}),
+                                         Way{"one_by_one", 3, 1}, Way{"nhwc", 4, 0, Layout::nhwc},
+                                         Way{"nhwc_one_by_one", 5, 1, Layout::nhwc}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// Dividends at which a wrong quotient shows: beside multiples of d, and at the ends.

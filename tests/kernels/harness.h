@@ -38,7 +38,8 @@ inline auto with_cuda(std::vector<Setup> setups) {
   return testing::ValuesIn(setups);
 }
 
-/// Every layout and instruction set. In nchw, matrix products choose their instructions themselves.
+/// Every layout (nhwc on CUDA alone) and instruction set. In nchw, matrix products choose their
+/// instructions themselves.
 inline auto all_setups() {
   return with_cuda({{Layout::nchw, InstructionSet::automatic},
                     {Layout::lanes, InstructionSet::portable},
@@ -47,7 +48,13 @@ inline auto all_setups() {
 }
 
 /// For operations that know no layout.
-inline auto nchw_setups() { return with_cuda({{Layout::nchw, InstructionSet::automatic}}); }
+inline auto nchw_setups() {
+  std::vector<Setup> setups{{Layout::nchw, InstructionSet::automatic}};
+  for (const Setup& setup : cuda_setups()) {
+    if (setup.layout == Layout::nchw) setups.push_back(setup);
+  }
+  return testing::ValuesIn(setups);
+}
 
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 /// What the lanes beyond the batch of an input hold: finite, and nothing that may reach a result.
@@ -91,6 +98,10 @@ class OperationTest : public testing::TestWithParam<Setup> {
   }
 
   Layout layout() const { return GetParam().layout; }
+  /// There is an nhwc only of images.
+  Layout layout_of(const Shape& shape) const {
+    return layout() == Layout::nhwc && shape.rank() != 4 ? Layout::nchw : layout();
+  }
   bool on_cuda() const { return GetParam().device == DeviceKind::cuda; }
 
   /// What `compute(device)` returns, the same on one thread and on three.
@@ -116,20 +127,20 @@ class OperationTest : public testing::TestWithParam<Setup> {
 
   /// An input: the lanes beyond the batch hold garbage.
   Tensor input(Device& device, const Shape& shape, const std::vector<float>& values) const {
-    return upload(device, shape, values, layout(), kGarbage);
+    return upload(device, shape, values, layout_of(shape), kGarbage);
   }
   /// A gradient: the lanes beyond the batch are zero.
   Tensor gradient(Device& device, const Shape& shape, const std::vector<float>& values) const {
-    return upload(device, shape, values, layout());
+    return upload(device, shape, values, layout_of(shape));
   }
   /// A gradient that will be blended with this beta; with 0, nothing of it may be looked at.
   Tensor old_tensor(Device& device, const Shape& shape, const std::vector<float>& values,
                     float beta) const {
-    return upload(device, shape, values, layout(), beta == 0 ? kNaN : 0.0F);
+    return upload(device, shape, values, layout_of(shape), beta == 0 ? kNaN : 0.0F);
   }
   /// A result that nobody has written: all NaN, or -1.
   Tensor output(Device& device, const Shape& shape, DType dtype = DType::f32) const {
-    Tensor tensor(device, shape, dtype, layout());
+    Tensor tensor(device, shape, dtype, layout_of(shape));
     const auto count = static_cast<std::size_t>(tensor.view().storage());
     if (dtype == DType::f32) {
       copy_from_host(device.compute(), std::vector<float>(count, kNaN).data(), tensor);

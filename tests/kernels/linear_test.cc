@@ -90,6 +90,31 @@ TEST_P(Linear, BackwardWeight) {
   });
 }
 
+TEST_P(Linear, BackwardWeightAndBias) {
+  for_each_case([&](const LinearCase& c, const reference::LinearSize& size) {
+    const Shape x_shape{size.n, size.inputs}, y_shape{size.n, size.outputs};
+    const Shape w_shape{size.outputs, size.inputs}, b_shape{size.outputs};
+    const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 4);
+    const auto of_weight = reference::linear_backward_weight(size, to_double(x), to_double(dy));
+    const auto of_bias = reference::bias_backward(y_shape, to_double(dy));
+    for (const float beta : kBetas) {
+      const auto old_w = old_gradient(w_shape.count(), beta);
+      const auto old_b = old_gradient(b_shape.count(), 1 - beta);
+      const auto gradients = [&](bool of_the_bias) {
+        return run([&](Device& device) {
+          Tensor dw = upload(device, w_shape, old_w), db = upload(device, b_shape, old_b);
+          linear_backward_weight_bias(device.compute(), input(device, x_shape, x),
+                                      gradient(device, y_shape, dy), beta, dw, 1 - beta, db);
+          return of_the_bias ? std::move(db) : std::move(dw);
+        });
+      };
+      expect_close(gradients(false), blended(beta, old_w, of_weight),
+                   sum_tolerance(c.tolerance, size.n));
+      expect_close(gradients(true), blended(1 - beta, old_b, of_bias), c.tolerance);
+    }
+  });
+}
+
 // Wherever the ReLU is computed: a broken number has to be seen where it arises.
 TEST_P(Linear, LetsNaNThroughTheRelu) {
   const Shape x_shape{17, 37}, w_shape{11, 37}, y_shape{17, 11};

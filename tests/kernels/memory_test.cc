@@ -78,6 +78,14 @@ TEST(View, ReshapesOnlyWhereMemoryAllows) {
   EXPECT_EQ(x.view().reshaped({17, 12}).shape(), Shape({17, 12}));
   EXPECT_THROW((void)x.view().reshaped({34, 6}), ContractError);
   EXPECT_THROW((void)x.view().reshaped({17, 13}), ContractError);
+  const Tensor images(*device, {17, 3, 2, 2}, DType::f32, Layout::nhwc);
+  EXPECT_EQ(images.view().reshaped({17, 3, 2, 2}).layout(), Layout::nhwc);
+  EXPECT_THROW((void)images.view().reshaped({17, 12}), ContractError);  // of another order
+  for (const Shape& shape : {Shape{17, 12, 1, 1}, Shape{17, 1, 3, 4}}) {
+    const Tensor alike(*device, shape, DType::f32, Layout::nhwc);
+    EXPECT_EQ(alike.view().reshaped({17, 12}).layout(), Layout::nchw);
+  }
+  EXPECT_THROW((void)storage_count({17, 12}, Layout::nhwc), ContractError);
 }
 
 }  // namespace

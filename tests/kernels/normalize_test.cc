@@ -37,11 +37,12 @@ TEST_P(Normalize, AgreesWithTheReference) {
 
 TEST_P(Normalize, RelayoutGoesToAndFro) {
   for (const std::int64_t n : kBatches) {
-    for (const Shape& sample : {Shape{1, 7}, Shape{1, 2, 3, 5}}) {
+    for (const Shape& sample : {Shape{1, 7}, Shape{1, 2, 3, 5}, Shape{1, 33, 8, 9}}) {
       const Shape shape = sample.with_batch(n);
       const auto x = random_floats(shape.count(), 1);
-      for (const Layout to : {Layout::nchw, Layout::lanes}) {
-        if (on_cuda() && to == Layout::lanes) continue;
+      for (const Layout to : {Layout::nchw, Layout::lanes, Layout::nhwc}) {
+        if (to == (on_cuda() ? Layout::lanes : Layout::nhwc)) continue;
+        if (to == Layout::nhwc && shape.rank() != 4) continue;
         const Tensor y = run([&](Device& device) {
           Tensor result(device, shape, DType::f32, to);
           relayout(device.compute(), input(device, shape, x), result);

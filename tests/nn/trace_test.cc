@@ -68,7 +68,7 @@ TEST_F(TraceTest, KernelsLieWithinTheirLayers) {
   EXPECT_EQ(kernels_within("forward conv1"), Log{"conv2d_forward"});
   EXPECT_EQ(kernels_within("forward flatten"), Log{});
   EXPECT_EQ(kernels_within("backward fc2"),
-            (Log{"bias_backward", "linear_backward_weight", "linear_backward_data"}));
+            (Log{"linear_backward_weight_bias", "linear_backward_data"}));
   EXPECT_EQ(kernels_within("backward conv2"),
             (Log{"bias_backward", "conv2d_backward_filter", "conv2d_backward_data"}));
   EXPECT_EQ(kernels_within("backward conv1"),  // nobody wants the gradient of the images

@@ -22,6 +22,10 @@ inline std::int64_t storage_index(const Shape& shape, Layout layout, std::int64_
   if (layout == Layout::nchw) return logical;
   const std::int64_t features = shape.count_per_sample();
   const std::int64_t n = logical / features, f = logical % features;
+  if (layout == Layout::nhwc) {
+    const std::int64_t pixels = shape[2] * shape[3];
+    return n * features + f % pixels * shape[1] + f / pixels;
+  }
   return (n / kLanes * features + f) * kLanes + n % kLanes;
 }
 

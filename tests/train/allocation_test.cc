@@ -70,6 +70,7 @@ std::vector<Case> cuda_cases() {
     all.back().watched = true;
     all.back().options.execution.graph = graph;
   }
+  all.push_back(with("nhwc", plain_options(1), LayoutChoice::nhwc));
   all.push_back(with("ring", plain_options(2, "ring"), LayoutChoice::nchw));
   all.push_back(with("exact", exact_options(2), LayoutChoice::nchw));
   for (Case& c : all) {

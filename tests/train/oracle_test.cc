@@ -39,8 +39,10 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) {
   *out << (c.device == DeviceKind::cuda ? c.graph ? "cuda_graph_" : "cuda_" : "") << c.replicas
        << (c.replicas == 1 ? "" : "_" + c.sync)
-       << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes") << "_accumulate" << c.accumulate
-       << (c.fuse ? "" : "_unfused");
+       << (c.layout == LayoutChoice::nchw   ? "_nchw"
+           : c.layout == LayoutChoice::nhwc ? "_nhwc"
+                                            : "_lanes")
+       << "_accumulate" << c.accumulate << (c.fuse ? "" : "_unfused");
 }
 
 std::vector<Case> cases() {
@@ -68,6 +70,7 @@ std::vector<Case> cuda_cases() {
     for (const bool graph : {false, true}) {
       all.push_back({1, "ring", LayoutChoice::nchw, accumulate, true, DeviceKind::cuda, graph});
     }
+    all.push_back({1, "ring", LayoutChoice::nhwc, accumulate, true, DeviceKind::cuda, true});
     for (const int replicas : {2, 4}) {
       for (const std::string sync : {"naive", "ring", "doubling"}) {
         all.push_back({replicas, sync, LayoutChoice::nchw, accumulate, true, DeviceKind::cuda});

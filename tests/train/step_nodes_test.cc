@@ -12,7 +12,7 @@
 namespace ringlet::train {
 namespace {
 
-constexpr std::size_t kMost = 23;
+constexpr std::size_t kMost = 22;
 
 TEST(StepNodes, OfLenetAreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
@@ -28,6 +28,28 @@ TEST(StepNodes, OfLenetAreFew) {
     for (const std::string& node : nodes) names += node + " ";
     EXPECT_LE(nodes.size(), kMost) << names;
     EXPECT_EQ(std::count(nodes.begin(), nodes.end(), "upload"), 0) << names;  // done before
+  }
+}
+
+// Three copies of the second convolution's filters, and two of what lies between convolutions and
+// linear layers.
+TEST(StepNodes, OfLenetInNhwcAreFew) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet-d2l";
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.execution.tf32 = true;
+  options.max_steps = 4;
+  const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(256)); });
+  ASSERT_FALSE(graphs.empty());
+  for (const std::vector<std::string>& nodes : graphs) {
+    std::string names;
+    for (const std::string& node : nodes) names += node + " ";
+    EXPECT_LE(nodes.size(), kMost + 5) << names;
+    const auto copies = std::count_if(nodes.begin(), nodes.end(), [](const std::string& node) {
+      return node.ends_with("change_channels");
+    });
+    EXPECT_EQ(copies, 5) << names;
   }
 }
 

@@ -19,7 +19,15 @@ data::Sampler sampler_of(const data::Dataset& dataset, const BatchOptions& optio
 }
 
 Layout layout_of(const data::LoaderOptions& options) {
-  return options.layout == data::BatchLayout::lanes16 ? Layout::lanes : Layout::nchw;
+  switch (options.layout) {
+    case data::BatchLayout::lanes16:
+      return Layout::lanes;
+    case data::BatchLayout::nhwc:
+      return Layout::nhwc;
+    case data::BatchLayout::nchw:
+      break;
+  }
+  return Layout::nchw;
 }
 
 Shape images_shape(const data::Dataset& dataset, std::int64_t samples) {
@@ -190,6 +198,11 @@ class StreamedBatches final : public BatchSource {
 };
 
 }  // namespace
+
+data::BatchLayout batch_layout(Layout layout) {
+  if (layout == Layout::lanes) return data::BatchLayout::lanes16;
+  return layout == Layout::nhwc ? data::BatchLayout::nhwc : data::BatchLayout::nchw;
+}
 
 std::unique_ptr<BatchSource> make_host_batches(const std::shared_ptr<const data::Dataset>& dataset,
                                                data::BatchSchedule schedule,

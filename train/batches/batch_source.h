@@ -52,6 +52,9 @@ struct BatchOptions {
   std::int64_t per_step = 1;  ///< batches of a step, at most
 };
 
+/// A loader's name for the layout.
+data::BatchLayout batch_layout(Layout layout);
+
 /// Batches of `dataset` by `schedule`, for work on `device`: from the host where the device is the
 /// host, resident where the set takes no more than a quarter of the free memory, else streamed.
 std::unique_ptr<BatchSource> make_batch_source(Device& device,

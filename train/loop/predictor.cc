@@ -98,7 +98,7 @@ std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>&
   }
   const std::int64_t batch = std::min(batch_, dataset->size());
   data::LoaderOptions loader{.mean = info_.mean, .deviation = info_.deviation, .max_batch = batch};
-  if (layout_ == Layout::lanes) loader.layout = data::BatchLayout::lanes16;
+  loader.layout = batch_layout(layout_);
   if (dataset->size() <= batch) loader.depth = 0;  // one pass needs no thread to prepare the next
   const auto batches = make_batch_source(device_, dataset, in_order(dataset->size(), batch),
                                          {.loader = loader, .shuffle = false});

@@ -42,9 +42,12 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
   return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
 }
 
-Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass) {
+Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
+                     bool tensor_cores) {
   if (choice == LayoutChoice::nchw) return Layout::nchw;
   if (choice == LayoutChoice::lanes) return Layout::lanes;
+  if (choice == LayoutChoice::nhwc) return Layout::nhwc;
+  if (device == DeviceKind::cuda) return tensor_cores ? Layout::nhwc : Layout::nchw;
   const bool fills_lanes = samples_per_pass >= kLanes;
   return device == DeviceKind::cpu && fills_lanes ? Layout::lanes : Layout::nchw;
 }

@@ -1,0 +1,77 @@
+// Transposed matrices: what a change between nchw and nhwc is, a sample [C, H W] at a time. A tile
+// goes through a block's shared memory, so that reads and writes are both of neighbours.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/grid/divisor.h"
+#include "kernels/grid/grid.h"
+#include "kernels/tensor.h"
+
+namespace ringlet::grid {
+
+/// y = beta * y + x transposed, for matrices [rows, columns] one behind the other.
+struct Transpose {
+  static constexpr int kThreads = 256;
+  static constexpr int kTile = 32;
+  static constexpr int kPhases = 2;
+  struct Shared {
+    float tile[kTile][kTile + 1];  // one more: a column's elements lie in different banks
+  };
+
+  Divisor row_tiles, column_tiles;
+  std::int64_t rows, columns;
+  const float* x;
+  float beta;
+  float* y;
+
+  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+    const std::int64_t line = column_tiles.quotient(place.block);
+    const std::int64_t matrix = row_tiles.quotient(line);
+    const std::int64_t top = (line - matrix * row_tiles.divisor()) * kTile;
+    const std::int64_t left = (place.block - line * column_tiles.divisor()) * kTile;
+    const std::int64_t first = matrix * rows * columns;
+    const int lane = place.thread % kTile;
+    RINGLET_ROLLED
+    for (int i = place.thread / kTile; i < kTile; i += kThreads / kTile) {
+      if (k == 0) {
+        const std::int64_t r = top + i, c = left + lane;
+        if (r < rows && c < columns) shared.tile[i][lane] = x[first + r * columns + c];
+      } else {
+        const std::int64_t r = top + lane, c = left + i;
+        if (r < rows && c < columns) put(first + c * rows + r, shared.tile[lane][i]);
+      }
+    }
+  }
+
+ private:
+  RINGLET_HOST_DEVICE void put(std::int64_t at, float value) const {
+    y[at] = beta == 0 ? value : beta * y[at] + value;
+  }
+};
+
+/// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
+template <class Grid>
+void transpose(Grid&& grid, const char* name, std::int64_t matrices, std::int64_t rows,
+               std::int64_t columns, const float* x, float beta, float* y) {
+  if (matrices * rows * columns == 0) return;
+  const std::int64_t row_tiles = (rows + Transpose::kTile - 1) / Transpose::kTile;
+  const std::int64_t column_tiles = (columns + Transpose::kTile - 1) / Transpose::kTile;
+  grid.run_blocks(name, matrices * row_tiles * column_tiles,
+                  Transpose{Divisor(row_tiles), Divisor(column_tiles), rows, columns, x, beta, y});
+}
+
+/// y = beta * y + x, between nchw and nhwc: of tensors, and of filters, [O, C/groups, KH, KW] as
+/// [N, C, H, W]. `to_nhwc`: which of the two y is.
+template <class Grid>
+void change_channels(Grid&& grid, const char* name, const Shape& shape, bool to_nhwc,
+                     const float* x, float beta, float* y) {
+  const std::int64_t channels = shape[1], pixels = shape[2] * shape[3];
+  if (to_nhwc) {
+    transpose(grid, name, shape[0], channels, pixels, x, beta, y);
+  } else {
+    transpose(grid, name, shape[0], pixels, channels, x, beta, y);
+  }
+}
+
+}  // namespace ringlet::grid
