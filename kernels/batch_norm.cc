@@ -35,6 +35,9 @@ void require_like(const char* operation, const BatchNorm& norm, const ConstView&
   if (!view.absent()) require_same_kind(operation, norm.x, view);
 }
 
+/// Whether devices read values like x as they are: the CPU's loops know f32 and bf16.
+bool reads(const ConstView& x) { return x.dtype() != DType::f16; }
+
 Work require_forward(const char* operation, const BatchNorm& norm, const ConstView& residual,
                      const ConstView& y) {
   require_norm(operation, norm);
@@ -70,7 +73,7 @@ void batch_norm_moments(Stream& stream, ConstView x, View moments) {
   require_dense(kName, moments, Shape{2, x.shape()[1]});
   const Work work{kName, 4 * static_cast<double>(x.count()), total_bytes(x)};
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(x));
     impl::batch_norm_moments(concrete, in_f32(x), moments);
   });
 }
@@ -78,7 +81,7 @@ void batch_norm_moments(Stream& stream, ConstView x, View moments) {
 void batch_norm_forward(Stream& stream, const BatchNorm& norm, ConstView residual, View y) {
   const Work work = require_forward("batch_norm_forward", norm, residual, y);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(norm.x));
     impl::batch_norm_forward(concrete, with_x(norm, in_f32(norm.x)), in_f32(residual), in_f32(y));
   });
 }
@@ -91,7 +94,7 @@ void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moment
   work.flops *= 2;
   work.bytes += total_bytes(norm.x);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(norm.x));
     impl::batch_norm_train_forward(concrete, with_x(norm, in_f32(norm.x)), moments,
                                    in_f32(residual), in_f32(y));
   });
@@ -101,7 +104,7 @@ void batch_norm_backward_sums(Stream& stream, const BatchNorm& norm, ConstView y
                               View dz, View sums) {
   const Work work = require_sums("batch_norm_backward_sums", norm, y, dy, dz, sums);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(norm.x));
     impl::batch_norm_backward_sums(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
                                    in_f32(dz), sums);
   });
@@ -111,7 +114,7 @@ void batch_norm_backward_data(Stream& stream, const BatchNorm& norm, ConstView d
                               float beta, View dx) {
   const Work work = require_data("batch_norm_backward_data", norm, dy, sums, dx);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(norm.x));
     impl::batch_norm_backward_data(concrete, with_x(norm, in_f32(norm.x)), in_f32(dy), sums, beta,
                                    in_f32(dx));
   });
@@ -124,7 +127,7 @@ void batch_norm_backward(Stream& stream, const BatchNorm& norm, ConstView y, Con
   work.flops += data.flops;
   work.bytes += data.bytes;
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, reads(norm.x));
     impl::batch_norm_backward(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
                               in_f32(dz), sums, beta, in_f32(dx));
   });

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "kernels/contract.h"
+#include "kernels/cpu/lanes/bf16/bf16.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
 #include "kernels/in_f32.h"
@@ -61,6 +62,21 @@ Work require_conv2d(const char* operation, const Conv2dSpec& spec, const ConstVi
 
 }  // namespace
 
+namespace {
+
+/// Whether the device multiplies x and w, or x and dy for dw, as they are.
+template <class ConcreteStream>
+bool narrow_suits(const ConcreteStream&, const Conv2dSpec&, const ConstView&, const ConstView&) {
+  return true;
+}
+bool narrow_suits(const CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                  const ConstView& w) {
+  return w.dtype() == DType::f32 ? lanes::bf16::suits_filter(stream, spec, x, w)
+                                 : lanes::bf16::suits(stream, spec, x, w);
+}
+
+}  // namespace
+
 Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w) {
   return output_shape("conv2d_output_shape", spec, x, w);
 }
@@ -70,7 +86,7 @@ void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstVi
   const Work work = require_conv2d("conv2d_forward", spec, x, w, x.dtype(), y);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, narrow_suits(concrete, spec, x, w));
     impl::conv2d_forward(concrete, spec, in_f32(x), in_f32(w), bias, activation, in_f32(y));
   });
 }
@@ -79,7 +95,7 @@ void conv2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w, C
                           float beta, View dx) {
   const Work work = require_conv2d("conv2d_backward_data", spec, dx, w, dx.dtype(), dy);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, narrow_suits(concrete, spec, dx, w));
     impl::conv2d_backward_data(concrete, spec, in_f32(w), in_f32(dy), beta, in_f32(dx));
   });
 }
@@ -88,7 +104,7 @@ void conv2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x,
                             float beta, View dw) {
   const Work work = require_conv2d("conv2d_backward_filter", spec, x, dw, DType::f32, dy);
   dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
+    InF32 in_f32(concrete, narrow_suits(concrete, spec, x, dw));
     impl::conv2d_backward_filter(concrete, spec, in_f32(x), in_f32(dy), beta, dw);
   });
 }

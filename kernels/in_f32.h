@@ -11,7 +11,8 @@
 // activations is by its f32 kernel's definition: the reference for devices that read and write
 // sixteen bits themselves. It costs a pass over memory for each view, there and back.
 //
-// On CUDA every view goes through as it is.
+// Where a device reads sixteen bits itself, every view goes through as it is: CUDA always, the CPU
+// for what it says (`as_they_are`), such as convolutions in bf16 (kernels/cpu/lanes/bf16).
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ namespace ringlet {
 template <class ConcreteStream>
 class InF32 {
  public:
-  explicit InF32(ConcreteStream&) {}
+  explicit InF32(ConcreteStream&, bool /*as_they_are*/ = false) {}
   template <class AnyView>
   const AnyView& operator()(const AnyView& view) const {
     return view;
@@ -34,7 +35,8 @@ class InF32 {
 template <>
 class InF32<CpuStream> {
  public:
-  explicit InF32(CpuStream& stream) : stream_(stream) {}
+  explicit InF32(CpuStream& stream, bool as_they_are = false)
+      : stream_(stream), as_they_are_(as_they_are) {}
   ~InF32();
   InF32(const InF32&) = delete;
   InF32& operator=(const InF32&) = delete;
@@ -50,15 +52,17 @@ class InF32<CpuStream> {
   struct Result {
     View wide, narrow;
   };
+  bool widens(const ConstView& view) const;
   View widen(const ConstView& view);
 
   CpuStream& stream_;
+  bool as_they_are_;
   int used_ = 0;     // scratches
   int results_ = 0;  // of them to be stored
   std::array<Result, kMost> stored_;
 };
 
 template <class ConcreteStream>
-InF32(ConcreteStream&) -> InF32<ConcreteStream>;
+InF32(ConcreteStream&, bool = false) -> InF32<ConcreteStream>;
 
 }  // namespace ringlet

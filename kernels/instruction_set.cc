@@ -1,5 +1,10 @@
 #include "kernels/instruction_set.h"
 
+#if defined(__linux__) && defined(__x86_64__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include <cstdlib>
 #include <string>
 
@@ -31,6 +36,47 @@ InstructionSet widest_instruction_set() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
 #endif
   return InstructionSet::portable;
+}
+
+const char* name_of(Bf16Products products) {
+  switch (products) {
+    case Bf16Products::none:
+      return "none";
+    case Bf16Products::vectors:
+      return "avx512-bf16";
+    case Bf16Products::tiles:
+      return "amx";
+    case Bf16Products::automatic:
+      return "automatic";
+  }
+  return "?";
+}
+
+namespace {
+
+/// Linux gives AMX's registers to processes that ask for them, once and for all of their threads.
+bool may_use_tiles() {
+#if defined(__linux__) && defined(__x86_64__)
+  constexpr int kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+         syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+Bf16Products detect_bf16_products(InstructionSet isa) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (isa == InstructionSet::avx512 && __builtin_cpu_supports("avx512bf16")) {
+    static const bool tiles = may_use_tiles();
+    return tiles ? Bf16Products::tiles : Bf16Products::vectors;
+  }
+#endif
+  static_cast<void>(isa);
+  return Bf16Products::none;
 }
 
 InstructionSet detect_instruction_set() {

@@ -23,11 +23,19 @@ using PortableSet = std::integral_constant<InstructionSet, InstructionSet::porta
 using Avx2Set = std::integral_constant<InstructionSet, InstructionSet::avx2>;
 using Avx512Set = std::integral_constant<InstructionSet, InstructionSet::avx512>;
 
+/// What a processor multiplies bf16 with: AVX512_BF16's vectors, or AMX's tiles. `automatic`: the
+/// best that it has and the instruction set allows (avx512).
+enum class Bf16Products : std::uint8_t { none, vectors, tiles, automatic };
+
 /// The widest that this processor has.
 InstructionSet widest_instruction_set();
 /// The same, or less where RINGLET_ISA says so. Throws DeviceError where that asks for more.
 InstructionSet detect_instruction_set();
 const char* name_of(InstructionSet isa);
+
+/// What this processor has for bf16 beside `isa`, and the system lets this process use.
+Bf16Products detect_bf16_products(InstructionSet isa);
+const char* name_of(Bf16Products products);
 
 /// Whether this program is for x86-64. On other processors there are portable versions only.
 #if defined(__x86_64__)

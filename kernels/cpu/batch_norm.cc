@@ -14,8 +14,22 @@ namespace ringlet::impl {
 
 namespace {
 
-NormLoops norm_loops(const CpuStream& stream) {
-  return for_instruction_set(stream.isa(), [](auto set) { return norm_loops_of(set); });
+/// Calls run(loops) with those for the type of x: NormLoops<T>, of numbers T.
+template <class Run>
+void with_loops(const CpuStream& stream, const ConstView& x, Run run) {
+  const NormTable table =
+      for_instruction_set(stream.isa(), [](auto set) { return norm_table_of(set); });
+  if (x.dtype() == DType::bf16) return run(table.bf16);
+  run(table.f32);
+}
+
+template <class T>
+const T* numbers(const ConstView& view) {
+  return view.absent() ? nullptr : static_cast<const T*>(view.data());
+}
+template <class T>
+T* numbers(const View& view) {
+  return view.absent() ? nullptr : static_cast<T*>(view.data());
 }
 
 /// Where the planes of a tensor lie: of a sample and channel, or of a block and channel.
@@ -25,27 +39,27 @@ class Planes {
       : channels_(x.shape()[1]),
         samples_(x.shape()[0]),
         lanes_(in_lanes(x) ? static_cast<int>(kLanes) : 1),
-        floats_(x.shape().rank() == 4 ? x.shape()[2] * x.shape()[3] * lanes_ : lanes_) {}
+        numbers_(x.shape().rank() == 4 ? x.shape()[2] * x.shape()[3] * lanes_ : lanes_) {}
 
   std::int64_t channels() const { return channels_; }
   double values() const {
-    return static_cast<double>(samples_) * static_cast<double>(floats_ / lanes_);
+    return static_cast<double>(samples_) * static_cast<double>(numbers_ / lanes_);
   }
   /// Calls f(plane, offset) for each plane of the channel, in order.
-  template <class F>
-  void for_channel(std::int64_t channel, const float* x, F f) const {
+  template <class T, class F>
+  void for_channel(std::int64_t channel, const T* x, F f) const {
     for (std::int64_t n = 0; n < samples_; n += lanes_) {
-      const std::int64_t offset = (n / lanes_ * channels_ + channel) * floats_;
+      const std::int64_t offset = (n / lanes_ * channels_ + channel) * numbers_;
       const std::int64_t left = samples_ - n;
       const bool whole = lanes_ == 1 || left >= lanes_;
-      f(NormPlane{floats_, whole ? 16 : static_cast<int>(left), x + offset}, offset);
+      f(NormPlane<T>{numbers_, whole ? 16 : static_cast<int>(left), x + offset}, offset);
     }
   }
 
  private:
   std::int64_t channels_, samples_;
   int lanes_;
-  std::int64_t floats_;
+  std::int64_t numbers_;
 };
 
 /// What a channel is normalised with, from the views of a BatchNorm.
@@ -86,37 +100,41 @@ struct NormChannels {
   bool relu;
 };
 
-void channel_moments(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
+template <class T>
+void channel_moments(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
                      float* moments) {
   RunningMoments all{};
   planes.for_channel(c, x,
-                     [&](const NormPlane& plane, std::int64_t) { loops.moments(plane, all); });
+                     [&](const NormPlane<T>& plane, std::int64_t) { loops.moments(plane, all); });
   moments[c] = static_cast<float>(all.mean);
   moments[planes.channels() + c] = static_cast<float>(all.squares);
 }
 
-void channel_forward(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
-                     const NormChannels& norm, const float* residual, float* y) {
+template <class T>
+void channel_forward(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
+                     const NormChannels& norm, const T* residual, T* y) {
   const ChannelNorm of_channel = norm.channel(c);
-  planes.for_channel(c, x, [&](const NormPlane& plane, std::int64_t at) {
+  planes.for_channel(c, x, [&](const NormPlane<T>& plane, std::int64_t at) {
     loops.forward(plane, of_channel, residual == nullptr ? nullptr : residual + at, y + at);
   });
 }
 
 /// The tensors of a backward pass; null where absent.
+template <class T>
 struct BackwardTensors {
-  const float* x;
-  const float* y;
-  const float* dy;
-  float* dz;
+  const T* x;
+  const T* y;
+  const T* dy;
+  T* dz;
   float* sums;
 };
 
-void channel_sums(const NormLoops& loops, const Planes& planes, std::int64_t c,
-                  const BackwardTensors& t, const NormChannels& norm) {
+template <class T>
+void channel_sums(const NormLoops<T>& loops, const Planes& planes, std::int64_t c,
+                  const BackwardTensors<T>& t, const NormChannels& norm) {
   const ChannelNorm of_channel = norm.channel(c);
   ChannelSums total{};
-  planes.for_channel(c, t.x, [&](const NormPlane& plane, std::int64_t at) {
+  planes.for_channel(c, t.x, [&](const NormPlane<T>& plane, std::int64_t at) {
     loops.sums(plane, of_channel, t.y == nullptr ? nullptr : t.y + at, t.dy + at,
                t.dz == nullptr ? nullptr : t.dz + at, total);
   });
@@ -125,87 +143,96 @@ void channel_sums(const NormLoops& loops, const Planes& planes, std::int64_t c,
 }
 
 /// From dy, of which `relu` says whether it still has to pass the ReLU.
-void channel_data(const NormLoops& loops, const Planes& planes, std::int64_t c, const float* x,
-                  const NormChannels& norm, bool relu, const float* dy, const float* sums,
-                  float beta, float* dx) {
+template <class T>
+void channel_data(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
+                  const NormChannels& norm, bool relu, const T* dy, const float* sums, float beta,
+                  T* dx) {
   ChannelNorm of_channel = norm.channel(c);
   of_channel.relu = relu;
   const ChannelGradient gradient = norm.gradient(c, sums, planes.channels(), beta);
-  planes.for_channel(c, x, [&](const NormPlane& plane, std::int64_t at) {
+  planes.for_channel(c, x, [&](const NormPlane<T>& plane, std::int64_t at) {
     loops.data(plane, of_channel, gradient, dy + at, dx + at);
   });
 }
 
-const float* data_or_null(const ConstView& view) { return view.absent() ? nullptr : view.f32(); }
-
-BackwardTensors tensors_of(const BatchNorm& norm, const ConstView& y, const ConstView& dy,
-                           const View& dz, const View& sums) {
-  return {norm.x.f32(), data_or_null(y), dy.f32(), dz.absent() ? nullptr : dz.f32(), sums.f32()};
+template <class T>
+BackwardTensors<T> tensors_of(const BatchNorm& norm, const ConstView& y, const ConstView& dy,
+                              const View& dz, const View& sums) {
+  return {numbers<T>(norm.x), numbers<T>(y), numbers<T>(dy), numbers<T>(dz), sums.f32()};
 }
 
 }  // namespace
 
 void batch_norm_moments(CpuStream& stream, const ConstView& x, const View& moments) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(x);
-  for_each_item(stream, planes.channels(),
-                [&](std::int64_t c) { channel_moments(loops, planes, c, x.f32(), moments.f32()); });
+  with_loops(stream, x, [&]<class T>(const NormLoops<T>& loops) {
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      channel_moments(loops, planes, c, numbers<T>(x), moments.f32());
+    });
+  });
 }
 
 void batch_norm_forward(CpuStream& stream, const BatchNorm& norm, const ConstView& residual,
                         const View& y) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(norm.x);
   const NormChannels channels(norm);
-  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-    channel_forward(loops, planes, c, norm.x.f32(), channels, data_or_null(residual), y.f32());
+  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      channel_forward(loops, planes, c, numbers<T>(norm.x), channels, numbers<T>(residual),
+                      numbers<T>(y));
+    });
   });
 }
 
 void batch_norm_train_forward(CpuStream& stream, const BatchNorm& norm, const View& moments,
                               const ConstView& residual, const View& y) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(norm.x);
   const NormChannels channels(norm);
-  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-    channel_moments(loops, planes, c, norm.x.f32(), moments.f32());
-    channel_forward(loops, planes, c, norm.x.f32(), channels, data_or_null(residual), y.f32());
+  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      channel_moments(loops, planes, c, numbers<T>(norm.x), moments.f32());
+      channel_forward(loops, planes, c, numbers<T>(norm.x), channels, numbers<T>(residual),
+                      numbers<T>(y));
+    });
   });
 }
 
 void batch_norm_backward_sums(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
                               const ConstView& dy, const View& dz, const View& sums) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(norm.x);
   const NormChannels channels(norm);
-  const BackwardTensors tensors = tensors_of(norm, y, dy, dz, sums);
-  for_each_item(stream, planes.channels(),
-                [&](std::int64_t c) { channel_sums(loops, planes, c, tensors, channels); });
+  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
+    const BackwardTensors<T> tensors = tensors_of<T>(norm, y, dy, dz, sums);
+    for_each_item(stream, planes.channels(),
+                  [&](std::int64_t c) { channel_sums(loops, planes, c, tensors, channels); });
+  });
 }
 
 void batch_norm_backward_data(CpuStream& stream, const BatchNorm& norm, const ConstView& dy,
                               const ConstView& sums, float beta, const View& dx) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(norm.x);
   const NormChannels channels(norm);
-  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-    channel_data(loops, planes, c, norm.x.f32(), channels, channels.relu, dy.f32(),
-                 data_or_null(sums), beta, dx.f32());
+  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      channel_data(loops, planes, c, numbers<T>(norm.x), channels, channels.relu, numbers<T>(dy),
+                   numbers<float>(sums), beta, numbers<T>(dx));
+    });
   });
 }
 
 void batch_norm_backward(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
                          const ConstView& dy, const View& dz, const View& sums, float beta,
                          const View& dx) {
-  const NormLoops loops = norm_loops(stream);
   const Planes planes(norm.x);
   const NormChannels channels(norm);
-  const BackwardTensors tensors = tensors_of(norm, y, dy, dz, sums);
-  const bool rectified = tensors.dz != nullptr;
-  for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-    channel_sums(loops, planes, c, tensors, channels);
-    channel_data(loops, planes, c, norm.x.f32(), channels, channels.relu && !rectified,
-                 rectified ? tensors.dz : tensors.dy, tensors.sums, beta, dx.f32());
+  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
+    const BackwardTensors<T> tensors = tensors_of<T>(norm, y, dy, dz, sums);
+    const bool rectified = tensors.dz != nullptr;
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      channel_sums(loops, planes, c, tensors, channels);
+      channel_data(loops, planes, c, tensors.x, channels, channels.relu && !rectified,
+                   rectified ? tensors.dz : tensors.dy, tensors.sums, beta, numbers<T>(dx));
+    });
   });
 }
 

@@ -4,14 +4,18 @@
 #include <new>
 #include <string>
 
+#include "kernels/cpu/lanes/bf16/bf16.h"
 #include "kernels/error.h"
 
 namespace ringlet {
 
-CpuStream::CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, InstructionSet isa)
+CpuStream::CpuStream(CpuDevice& device, const char* name, ThreadPool* pool,
+                     const DeviceOptions& options)
     : Stream(device, name),
       pool_(pool),
-      isa_(isa == InstructionSet::automatic ? detect_instruction_set() : isa) {}
+      isa_(options.isa == InstructionSet::automatic ? detect_instruction_set() : options.isa),
+      bf16_products_(lanes::bf16::table_for(
+          options.bf16 == Bf16Products::automatic ? detect_bf16_products(isa_) : options.bf16)) {}
 
 CpuStream::~CpuStream() {
   if (workspace_.data != nullptr) device().deallocate(workspace_.data, workspace_.bytes);
@@ -47,8 +51,8 @@ void CpuStream::wait(Event& event) {
   records.wait_until(records.latest());
 }
 
-CpuQueueStream::CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa)
-    : CpuStream(device, name, nullptr, isa) {}
+CpuQueueStream::CpuQueueStream(CpuDevice& device, const char* name, const DeviceOptions& options)
+    : CpuStream(device, name, nullptr, options) {}
 
 void CpuQueueStream::run(Task task) {
   if (queue_.is_running_here()) return task();
@@ -83,11 +87,10 @@ DeviceId checked(DeviceId id) {
 CpuDevice::CpuDevice(DeviceId id, const DeviceOptions& options)
     : Device(checked(id)),
       pool_(options.threads),
-      compute_(*this, "compute", &pool_, options.isa),
-      communication_(
-          options.overlap
-              ? std::make_unique<CpuQueueStream>(*this, "communication", options.isa)
-              : std::make_unique<CpuStream>(*this, "communication", nullptr, options.isa)) {}
+      compute_(*this, "compute", &pool_, options),
+      communication_(options.overlap
+                         ? std::make_unique<CpuQueueStream>(*this, "communication", options)
+                         : std::make_unique<CpuStream>(*this, "communication", nullptr, options)) {}
 
 void* CpuDevice::do_allocate(std::int64_t bytes) {
   void* address = ::operator new (static_cast<std::size_t>(bytes < 1 ? 1 : bytes),

@@ -15,6 +15,10 @@ namespace ringlet {
 
 class CpuDevice;
 
+namespace lanes::bf16 {
+struct Table;
+}  // namespace lanes::bf16
+
 /// Reached when what was handed to the stream before its latest record has run.
 class CpuEvent : public Event {
  public:
@@ -29,11 +33,13 @@ class CpuStream : public Stream {
  public:
   static constexpr DeviceKind kKind = DeviceKind::cpu;
 
-  CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, InstructionSet isa);
+  CpuStream(CpuDevice& device, const char* name, ThreadPool* pool, const DeviceOptions& options);
   ~CpuStream() override;
 
   int threads() const { return pool_ == nullptr ? 1 : pool_->threads(); }
   InstructionSet isa() const { return isa_; }
+  /// Its loops for products of bf16; null where it has no instructions for them.
+  const lanes::bf16::Table* bf16_products() const { return bf16_products_; }
 
   /// Calls `body(begin, end, thread)` on contiguous parts of [0, n), 0 <= thread < threads().
   template <class F>
@@ -65,6 +71,7 @@ class CpuStream : public Stream {
  private:
   ThreadPool* pool_;
   InstructionSet isa_;
+  const lanes::bf16::Table* bf16_products_;
   struct Memory {
     void* data = nullptr;
     std::int64_t bytes = 0;
@@ -78,7 +85,7 @@ class CpuStream : public Stream {
 /// A CPU stream whose tasks run on a thread of its own.
 class CpuQueueStream final : public CpuStream {
  public:
-  CpuQueueStream(CpuDevice& device, const char* name, InstructionSet isa);
+  CpuQueueStream(CpuDevice& device, const char* name, const DeviceOptions& options);
 
   void run(Task task) override;
   void record(Event& event) override;

@@ -13,14 +13,18 @@ InF32<CpuStream>::~InF32() {
 }
 
 ConstView InF32<CpuStream>::operator()(const ConstView& view) {
-  return is_narrow(view.dtype()) && !view.absent() ? ConstView(widen(view)) : view;
+  return widens(view) ? ConstView(widen(view)) : view;
 }
 
 View InF32<CpuStream>::operator()(const View& view) {
-  if (!is_narrow(view.dtype()) || view.absent()) return view;
+  if (!widens(view)) return view;
   const View wide = widen(view);
   stored_[static_cast<std::size_t>(results_++)] = {wide, view};
   return wide;
+}
+
+bool InF32<CpuStream>::widens(const ConstView& view) const {
+  return !as_they_are_ && !view.absent() && is_narrow(view.dtype());
 }
 
 View InF32<CpuStream>::widen(const ConstView& view) {

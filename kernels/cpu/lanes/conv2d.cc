@@ -1,5 +1,6 @@
 #include "kernels/conv2d.h"
 
+#include "kernels/cpu/lanes/bf16/bf16.h"
 #include "kernels/cpu/lanes/columns.h"
 #include "kernels/cpu/lanes/filter_plan.h"
 #include "kernels/cpu/lanes/gather_plan.h"
@@ -24,6 +25,7 @@ Way way_of(const Conv2dSpec& spec, const Shape& w, const Shape& y, bool columns)
 
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
                     ConstView bias, Activation activation, View y) {
+  if (x.dtype() == DType::bf16) return bf16::conv2d_forward(stream, spec, x, w, bias, activation, y);
   switch (way_of(spec, w.shape(), y.shape(), columns_suit(spec, w.shape()))) {
     case Way::winograd:
       return winograd_forward(stream, spec, x, w, bias, activation, y);
@@ -44,6 +46,7 @@ void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, Cons
 
 void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
                           float beta, View dx) {
+  if (dx.dtype() == DType::bf16) return bf16::conv2d_backward_data(stream, spec, w, dy, beta, dx);
   switch (way_of(spec, w.shape(), dy.shape(), columns_suit(spec, w.shape()))) {
     case Way::winograd:
       return winograd_backward_data(stream, spec, w, dy, beta, dx);
@@ -63,6 +66,7 @@ void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView w
 
 void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
                             float beta, View dw) {
+  if (x.dtype() == DType::bf16) return bf16::conv2d_backward_filter(stream, spec, x, dy, beta, dw);
   switch (way_of(spec, dw.shape(), dy.shape(), columns_suit_filter(spec, dw.shape()))) {
     case Way::winograd:
       return winograd_backward_filter(stream, spec, x, dy, beta, dw);

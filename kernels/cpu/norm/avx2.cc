@@ -7,10 +7,13 @@ namespace {
 struct Avx2Norm {
   typedef float Vector __attribute__((vector_size(32)));
   typedef float Unaligned __attribute__((vector_size(32), aligned(4), may_alias));
+  typedef std::uint32_t Integers __attribute__((vector_size(32)));
+  typedef std::uint16_t Narrow __attribute__((vector_size(16)));
+  typedef std::uint16_t UnalignedNarrow __attribute__((vector_size(16), aligned(2), may_alias));
 };
 
 }  // namespace
 
-NormLoops norm_loops_of(Avx2Set) { return norm_loops_with<Avx2Norm>(); }
+NormTable norm_table_of(Avx2Set) { return norm_table_with<Avx2Norm>(); }
 
 }  // namespace ringlet::impl

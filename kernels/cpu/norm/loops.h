@@ -2,6 +2,10 @@
 //
 //   Vector     floats that a register holds, a divisor of 16
 //   Unaligned  the same at any address
+//   Integers, Narrow, UnalignedNarrow   as many 32-bit integers, and 16-bit ones
+//
+// and over what lies in memory: floats, or bf16 (Bf16Bits), of which all is computed in f32 and
+// rounded once.
 //
 // Sums run in four vectors side by side, so that no addition waits for the one before it, over
 // parts that fit into the first-level cache. A part's sums go on in double. A part's moments take
@@ -27,6 +31,45 @@ template <class S>
 [[gnu::always_inline]] inline void store(float* to, typename S::Vector v) {
   *reinterpret_cast<typename S::Unaligned*>(to) = v;
 }
+template <class S>
+[[gnu::always_inline]] inline float number(const float* from) {
+  return *from;
+}
+template <class S>
+[[gnu::always_inline]] inline void put(float* to, float v) {
+  *to = v;
+}
+
+/// The upper halves of `bits`, rounded to nearest, ties to even; of a NaN, a quiet one. I: a vector
+/// of unsigned integers, or one.
+template <class S, class I>
+[[gnu::always_inline]] inline I upper_halves(I bits) {
+  const I rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
+  const I quiet = (bits >> 16) | 0x40U;
+  return (bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet : rounded;
+}
+
+template <class S>
+[[gnu::always_inline]] inline typename S::Vector load(const Bf16Bits* from) {
+  const auto narrow = *reinterpret_cast<const typename S::UnalignedNarrow*>(from);
+  return reinterpret_cast<typename S::Vector>(__builtin_convertvector(narrow, typename S::Integers)
+                                              << 16);
+}
+template <class S>
+[[gnu::always_inline]] inline void store(Bf16Bits* to, typename S::Vector v) {
+  const auto halves = upper_halves<S>(reinterpret_cast<typename S::Integers>(v));
+  *reinterpret_cast<typename S::UnalignedNarrow*>(to) =
+      __builtin_convertvector(halves, typename S::Narrow);
+}
+template <class S>
+[[gnu::always_inline]] inline float number(const Bf16Bits* from) {
+  return __builtin_bit_cast(float, static_cast<std::uint32_t>(*from) << 16);
+}
+template <class S>
+[[gnu::always_inline]] inline void put(Bf16Bits* to, float v) {
+  *to = static_cast<Bf16Bits>(upper_halves<S>(__builtin_bit_cast(std::uint32_t, v)));
+}
+
 template <class S>
 inline constexpr std::int64_t kWidthOf = sizeof(typename S::Vector) / sizeof(float);
 
@@ -83,8 +126,8 @@ void merge(RunningMoments& all, double count, double mean, double squares) {
   all.count = together;
 }
 
-template <class S, bool kMasked>
-void part_moments(const float* x, std::int64_t n, int lanes, RunningMoments& moments) {
+template <class S, class T, bool kMasked>
+void part_moments(const T* x, std::int64_t n, int lanes, RunningMoments& moments) {
   const LaneMask<S> mask(lanes);
   Sums<S> sum, off, squares;
   const auto kept = [&](typename S::Vector v, std::int64_t i) __attribute__((always_inline)) {
@@ -95,7 +138,7 @@ void part_moments(const float* x, std::int64_t n, int lanes, RunningMoments& mom
       n,
       [&](std::int64_t i, int turn)
           __attribute__((always_inline)) { sum.vectors[turn] += kept(load<S>(x + i), i); },
-      [&](std::int64_t i) { sum.rest += x[i]; });
+      [&](std::int64_t i) { sum.rest += number<S>(x + i); });
   const double count = kMasked ? static_cast<double>(n / 16 * lanes) : static_cast<double>(n);
   const auto mean = static_cast<float>(sum.total() / count);
   for_all<S>(
@@ -106,7 +149,7 @@ void part_moments(const float* x, std::int64_t n, int lanes, RunningMoments& mom
         squares.vectors[turn] += d * d;
       },
       [&](std::int64_t i) {
-        const float d = x[i] - mean;
+        const float d = number<S>(x + i) - mean;
         off.rest += d;
         squares.rest += d * d;
       });
@@ -115,14 +158,14 @@ void part_moments(const float* x, std::int64_t n, int lanes, RunningMoments& mom
            squares.total() - correction * correction * count);
 }
 
-template <class S>
-void plane_moments(const NormPlane& plane, RunningMoments& moments) {
+template <class S, class T>
+void plane_moments(const NormPlane<T>& plane, RunningMoments& moments) {
   for (std::int64_t at = 0; at < plane.n; at += kNormPart) {
     const std::int64_t n = plane.n - at < kNormPart ? plane.n - at : kNormPart;
     if (plane.lanes == 16) {
-      part_moments<S, false>(plane.x + at, n, plane.lanes, moments);
+      part_moments<S, T, false>(plane.x + at, n, plane.lanes, moments);
     } else {
-      part_moments<S, true>(plane.x + at, n, plane.lanes, moments);
+      part_moments<S, T, true>(plane.x + at, n, plane.lanes, moments);
     }
   }
 }
@@ -139,9 +182,8 @@ template <class S, class V>
   return v > V{} ? g : V{};
 }
 
-template <class S, bool kRelu, bool kResidual>
-void forward_plane(const NormPlane& plane, const ChannelNorm& norm, const float* residual,
-                   float* y) {
+template <class S, class T, bool kRelu, bool kResidual>
+void forward_plane(const NormPlane<T>& plane, const ChannelNorm& norm, const T* residual, T* y) {
   const float mean = norm.mean, gain = norm.gain, bias = norm.bias;
   for_all<S>(
       plane.n,
@@ -152,21 +194,20 @@ void forward_plane(const NormPlane& plane, const ChannelNorm& norm, const float*
         store<S>(y + i, v);
       },
       [&](std::int64_t i) {
-        float v = (plane.x[i] - mean) * gain + bias;
-        if constexpr (kResidual) v += residual[i];
+        float v = (number<S>(plane.x + i) - mean) * gain + bias;
+        if constexpr (kResidual) v += number<S>(residual + i);
         if constexpr (kRelu) v = rectified<S>(v);
-        y[i] = v;
+        put<S>(y + i, v);
       });
 }
 
-template <class S>
-void plane_forward(const NormPlane& plane, const ChannelNorm& norm, const float* residual,
-                   float* y) {
+template <class S, class T>
+void plane_forward(const NormPlane<T>& plane, const ChannelNorm& norm, const T* residual, T* y) {
   if (norm.relu && residual != nullptr)
-    return forward_plane<S, true, true>(plane, norm, residual, y);
-  if (norm.relu) return forward_plane<S, true, false>(plane, norm, residual, y);
-  if (residual != nullptr) return forward_plane<S, false, true>(plane, norm, residual, y);
-  forward_plane<S, false, false>(plane, norm, residual, y);
+    return forward_plane<S, T, true, true>(plane, norm, residual, y);
+  if (norm.relu) return forward_plane<S, T, true, false>(plane, norm, residual, y);
+  if (residual != nullptr) return forward_plane<S, T, false, true>(plane, norm, residual, y);
+  forward_plane<S, T, false, false>(plane, norm, residual, y);
 }
 
 /// Which units let their gradient through.
@@ -180,9 +221,9 @@ template <class S, Alive kAlive, class V>
   return dy;
 }
 
-template <class S, Alive kAlive>
-void part_sums(const float* x, std::int64_t n, const ChannelNorm& norm, const float* y,
-               const float* dy, float* dz, ChannelSums& sums) {
+template <class S, class T, Alive kAlive>
+void part_sums(const T* x, std::int64_t n, const ChannelNorm& norm, const T* y, const T* dy, T* dz,
+               ChannelSums& sums) {
   const float mean = norm.mean, gain = norm.gain, bias = norm.bias;
   Sums<S> first, second;
   for_all<S>(
@@ -197,9 +238,10 @@ void part_sums(const float* x, std::int64_t n, const ChannelNorm& norm, const fl
         second.vectors[turn] += d * deviation;
       },
       [&](std::int64_t i) {
-        const float deviation = x[i] - mean, of_y = kAlive == Alive::by_y ? y[i] : 0.0F;
-        const float d = through<S, kAlive, float>(dy[i], deviation, of_y, gain, bias);
-        if (dz != nullptr) dz[i] = d;
+        const float deviation = number<S>(x + i) - mean;
+        const float of_y = kAlive == Alive::by_y ? number<S>(y + i) : 0.0F;
+        const float d = through<S, kAlive, float>(number<S>(dy + i), deviation, of_y, gain, bias);
+        if (dz != nullptr) put<S>(dz + i, d);
         first.rest += d;
         second.rest += d * deviation;
       });
@@ -207,12 +249,12 @@ void part_sums(const float* x, std::int64_t n, const ChannelNorm& norm, const fl
   sums.dz_deviation += second.total();
 }
 
-template <class S>
-void plane_sums(const NormPlane& plane, const ChannelNorm& norm, const float* y, const float* dy,
-                float* dz, ChannelSums& sums) {
-  const auto run = !norm.relu     ? part_sums<S, Alive::all>
-                   : y != nullptr ? part_sums<S, Alive::by_y>
-                                  : part_sums<S, Alive::by_x>;
+template <class S, class T>
+void plane_sums(const NormPlane<T>& plane, const ChannelNorm& norm, const T* y, const T* dy, T* dz,
+                ChannelSums& sums) {
+  const auto run = !norm.relu     ? part_sums<S, T, Alive::all>
+                   : y != nullptr ? part_sums<S, T, Alive::by_y>
+                                  : part_sums<S, T, Alive::by_x>;
   for (std::int64_t at = 0; at < plane.n; at += kNormPart) {
     const std::int64_t n = plane.n - at < kNormPart ? plane.n - at : kNormPart;
     run(plane.x + at, n, norm, y == nullptr ? y : y + at, dy + at, dz == nullptr ? dz : dz + at,
@@ -220,9 +262,9 @@ void plane_sums(const NormPlane& plane, const ChannelNorm& norm, const float* y,
   }
 }
 
-template <class S, Alive kAlive, bool kAdds, bool kMasked>
-void data_plane(const NormPlane& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
-                const float* dy, float* dx) {
+template <class S, class T, Alive kAlive, bool kAdds, bool kMasked>
+void data_plane(const NormPlane<T>& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
+                const T* dy, T* dx) {
   const float mean = norm.mean, gain = norm.gain, bias = norm.bias;
   const ChannelGradient g = gradient;
   const LaneMask<S> mask(plane.lanes);
@@ -238,35 +280,40 @@ void data_plane(const NormPlane& plane, const ChannelNorm& norm, const ChannelGr
         store<S>(dx + i, d);
       },
       [&](std::int64_t i) {
-        const float deviation = plane.x[i] - mean;
-        float d = through<S, kAlive, float>(dy[i], deviation, 0.0F, gain, bias);
+        const float deviation = number<S>(plane.x + i) - mean;
+        float d = through<S, kAlive, float>(number<S>(dy + i), deviation, 0.0F, gain, bias);
         d = d * g.a + (deviation * g.c + g.b);
-        if constexpr (kAdds) d += dx[i] * g.beta;
-        dx[i] = d;
+        if constexpr (kAdds) d += number<S>(dx + i) * g.beta;
+        put<S>(dx + i, d);
       });
 }
 
-template <class S, Alive kAlive>
-void data_with(const NormPlane& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
-               const float* dy, float* dx) {
+template <class S, class T, Alive kAlive>
+void data_with(const NormPlane<T>& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
+               const T* dy, T* dx) {
   const bool adds = gradient.beta != 0;
   const auto run =
       plane.lanes == 16
-          ? (adds ? data_plane<S, kAlive, true, false> : data_plane<S, kAlive, false, false>)
-          : (adds ? data_plane<S, kAlive, true, true> : data_plane<S, kAlive, false, true>);
+          ? (adds ? data_plane<S, T, kAlive, true, false> : data_plane<S, T, kAlive, false, false>)
+          : (adds ? data_plane<S, T, kAlive, true, true> : data_plane<S, T, kAlive, false, true>);
   run(plane, norm, gradient, dy, dx);
 }
 
-template <class S>
-void plane_data(const NormPlane& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
-                const float* dy, float* dx) {
-  if (norm.relu) return data_with<S, Alive::by_x>(plane, norm, gradient, dy, dx);
-  data_with<S, Alive::all>(plane, norm, gradient, dy, dx);
+template <class S, class T>
+void plane_data(const NormPlane<T>& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
+                const T* dy, T* dx) {
+  if (norm.relu) return data_with<S, T, Alive::by_x>(plane, norm, gradient, dy, dx);
+  data_with<S, T, Alive::all>(plane, norm, gradient, dy, dx);
+}
+
+template <class S, class T>
+NormLoops<T> norm_loops_of_type() {
+  return {plane_moments<S, T>, plane_forward<S, T>, plane_sums<S, T>, plane_data<S, T>};
 }
 
 template <class S>
-NormLoops norm_loops_with() {
-  return {plane_moments<S>, plane_forward<S>, plane_sums<S>, plane_data<S>};
+NormTable norm_table_with() {
+  return {norm_loops_of_type<S, float>(), norm_loops_of_type<S, Bf16Bits>()};
 }
 
 }  // namespace ringlet::impl

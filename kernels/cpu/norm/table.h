@@ -30,27 +30,36 @@ struct ChannelGradient {
   float a, b, c, beta;
 };
 
-/// `n` floats side by side. `lanes`: of each sixteen, the first so many are samples; 16 in nchw.
+using Bf16Bits = std::uint16_t;
+
+/// `n` numbers side by side, float or Bf16Bits. `lanes`: of each sixteen, the first so many are samples; 16 in nchw.
+template <class T>
 struct NormPlane {
   std::int64_t n;
   int lanes;
-  const float* x;
+  const T* x;
 };
 
+template <class T>
 struct NormLoops {
   /// Adds the plane's values to `moments`.
-  void (*moments)(const NormPlane& plane, RunningMoments& moments);
+  void (*moments)(const NormPlane<T>& plane, RunningMoments& moments);
   /// `residual` may be null.
-  void (*forward)(const NormPlane& plane, const ChannelNorm& norm, const float* residual, float* y);
+  void (*forward)(const NormPlane<T>& plane, const ChannelNorm& norm, const T* residual, T* y);
   /// `y` and `dz` may be null. Gradients beyond the batch are zero already.
-  void (*sums)(const NormPlane& plane, const ChannelNorm& norm, const float* y, const float* dy,
-               float* dz, ChannelSums& sums);
-  void (*data)(const NormPlane& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
-               const float* dy, float* dx);
+  void (*sums)(const NormPlane<T>& plane, const ChannelNorm& norm, const T* y, const T* dy, T* dz,
+               ChannelSums& sums);
+  void (*data)(const NormPlane<T>& plane, const ChannelNorm& norm, const ChannelGradient& gradient,
+               const T* dy, T* dx);
 };
 
-NormLoops norm_loops_of(PortableSet);
-NormLoops norm_loops_of(Avx2Set);
-NormLoops norm_loops_of(Avx512Set);
+struct NormTable {
+  NormLoops<float> f32;
+  NormLoops<Bf16Bits> bf16;
+};
+
+NormTable norm_table_of(PortableSet);
+NormTable norm_table_of(Avx2Set);
+NormTable norm_table_of(Avx512Set);
 
 }  // namespace ringlet::impl
