@@ -77,6 +77,10 @@ bool narrow_suits(const CpuStream& stream, const Conv2dSpec& spec, const ConstVi
 
 }  // namespace
 
+bool multiplies_bf16(Bf16Products products, const Shape& w) {
+  return products != Bf16Products::none && w.rank() == 4 && lanes::bf16::suits(w);
+}
+
 Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w) {
   return output_shape("conv2d_output_shape", spec, x, w);
 }

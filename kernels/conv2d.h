@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/activation.h"
+#include "kernels/instruction_set.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 
@@ -27,6 +28,10 @@ struct Conv2dSpec {
 /// [N, O, OH, OW] for x [N, C, H, W] and w [O, C/groups, KH, KW]:
 /// OH = floor((H + 2 ph - dh (KH - 1) - 1) / sh) + 1. Throws ContractError when nothing fits.
 Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w);
+
+/// Whether processors with these instructions multiply bf16 by weights w [O, C, KH, KW], without
+/// groups and dilation, in lanes. Else they go through f32, which is slower than f32 alone.
+bool multiplies_bf16(Bf16Products products, const Shape& w);
 
 /// x [N, C, H, W], w [O, C/groups, KH, KW], bias [O] or absent, y [N, O, OH, OW].
 void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,

@@ -39,12 +39,12 @@ Recipe recipe_of(const LearnerOptions& options) {
 }
 
 ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
-  require_precision(options.precision, device, options.emulate_precision);
   ReplicaSpec spec;
   spec.recipe = recipe_of(options);
   spec.make_model = make_model;
   spec.input = options.input;
   spec.max_train_batch = spec.max_eval_batch = options.max_batch;
+  require_precision(spec, device, options.emulate_precision);
   return spec;
 }
 

@@ -9,6 +9,7 @@
 
 #include "kernels/device.h"
 #include "kernels/tensor.h"
+#include "nn/parameter.h"
 
 namespace ringlet::train {
 
@@ -28,8 +29,14 @@ Precision parse_precision(std::string_view name);
 DType activations_of(Precision precision);
 inline bool is_narrow(Precision precision) { return is_narrow(activations_of(precision)); }
 
-/// Throws ContractError, naming the remedy, where such a device does not compute so. `emulate`:
+/// What this processor multiplies bf16 with (DeviceOptions::bf16). To emulate is to compute through
+/// f32, alike on all processors.
+Bf16Products bf16_products(bool emulate);
+
+/// Throws ContractError, naming the remedy, where `device` does not compute so, or only slower than
+/// in f32: a processor with a model of `parameters` in `layout`. `emulate`:
 /// Execution::emulate_precision.
-void require_precision(Precision precision, DeviceKind device, bool emulate);
+void require_precision(Precision precision, DeviceKind device, Layout layout,
+                       const std::vector<nn::Parameter*>& parameters, bool emulate);
 
 }  // namespace ringlet::train

@@ -211,7 +211,6 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
 
   const DeviceKind kind = options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;
-  require_precision(recipe.precision, kind, options.execution.emulate_precision);
 
   const std::int64_t unit = largest_unit(setup.partition);
   setup.replica.recipe = setup.options.recipe;
@@ -223,6 +222,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--layout nhwc", "is for GPUs; leave it out");
   setup.replica.layout =
       choose_layout(options.execution.layout, kind, unit, setup.options.execution.tf32);
+  require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());

@@ -69,6 +69,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
       const auto device = open_device(execution.devices[static_cast<std::size_t>(rank - first)],
                                       {.threads = execution.threads,
                                        .overlap = execution.overlap,
+                                       .bf16 = bf16_products(execution.emulate_precision),
                                        .tf32 = execution.tf32,
                                        .deterministic = execution.deterministic,
                                        .autotune = execution.autotune});

@@ -167,7 +167,12 @@ train::TrainOptions resolve(const RawFlags& flags) {
   nlohmann::json recipe = all_fields(defaults);
   recipe.update(with_tf32(flags));
   require_utf8(recipe.at("data"));
-  return with_recipe(flags, train::recipe_from_json(recipe, "the command line"));
+  const train::Recipe wanted = train::recipe_from_json(recipe, "the command line");
+  // Older states may say it with any schedule, so only a run that begins is asked.
+  if (wanted.cycle_momentum && wanted.schedule != train::ScheduleKind::one_cycle) {
+    throw UsageError("--cycle-momentum: only --schedule one-cycle has a cycle; leave it out");
+  }
+  return with_recipe(flags, wanted);
 }
 
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,

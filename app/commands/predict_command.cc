@@ -48,6 +48,7 @@ train::PredictorOptions how_to_predict(const RawFlags& flags) {
 std::unique_ptr<Device> open_predictors_device(const RawFlags& flags) {
   return open_device(DeviceId::parse(flags.device),
                      {.threads = flags.options.execution.threads,
+                      .bf16 = train::bf16_products(flags.options.execution.emulate_precision),
                       .tf32 = how_to_predict(flags).precision == train::Precision::tf32});
 }
 

@@ -5,7 +5,7 @@ over the world cost. Prints a table; --json writes the figures.
 The batches are noise, so that nothing but the step counts. All rows of a part go round by turns, so that a busy
 machine slows all of them alike; ratios are those of medians. torch_resnet.py beside it says what PyTorch runs.
 
-  PYTHON bench/peers/resnets.py                        all parts, about half an hour on two cores
+  PYTHON bench/peers/resnets.py                        all parts, about 40 minutes on two cores
   PYTHON bench/peers/resnets.py --parts resnet20       one part
 
 PYTHON is one that has PyTorch (python3 -m venv V && V/bin/pip install torch). Needs a release build.
@@ -31,7 +31,8 @@ SPEEDS = {
     "resnet18": ("resnet18", 224, 16),
     "resnet20": ("resnet20", 32, 128),
 }
-PARTS = (*SPEEDS, "replicas", "memory")
+BF16 = ("resnet18-cifar-bf16", "resnet18-bf16")  # where the processor multiplies bf16
+PARTS = (*SPEEDS, *BF16, "replicas", "memory")
 
 
 def write_noise(folder, side, count):
@@ -77,10 +78,11 @@ def speed_part(options, ringlet, work):
     import torch
     import torch_resnet
     torch.set_num_threads(options.threads)
-    model, side, batch = SPEEDS[work]
+    precision = "bf16" if work in BF16 else "f32"
+    model, side, batch = SPEEDS[work.removesuffix("-bf16")]
 
     def torch_row(name):
-        row = torch_resnet.Row(types.SimpleNamespace(model=model, batch=batch), name, "f32")
+        row = torch_resnet.Row(types.SimpleNamespace(model=model, batch=batch), name, precision)
         row.guarded(lambda: (row.step(), row.step()))
         if row.error is not None:
             print(f"  PyTorch {name}: {row.error}", file=sys.stderr)
@@ -91,24 +93,28 @@ def speed_part(options, ringlet, work):
     rows = {name: row for name, row in rows.items() if row is not None}
     for flag in ("--threads", "--replicas"):
         rows[f"Ringlet {flag} {options.threads}"] = lambda flag=flag: ringlet.speed(
-            model, side, batch, flag, options.threads, "--warm-up", 2, "--steps", options.steps)
+            model, side, batch, flag, options.threads, "--precision", precision, "--warm-up", 2, "--steps", options.steps)
     medians = in_turns(options.turns, rows)
     best = max((name for name in medians if name.startswith("PyTorch")), key=medians.get)
     ours = f"Ringlet --threads {options.threads}"
-    return [(f"{work}, {side} px, batch {batch}, f32: {ours}", medians[ours], "samples/s"),
+    return [(f"{model}, {side} px, batch {batch}, {precision}: {ours}", medians[ours], "samples/s"),
             (f"the same: {best}", medians[best], "samples/s"),
             (f"{work}: {ours} / best of PyTorch", medians[ours] / medians[best], "")], medians
 
 
 def replicas_part(options, ringlet):
-    work = SPEEDS["resnet18-cifar"]
+    """The batch of a replica stays what it is, and the batch of the whole; then the whole batch is shared."""
+    model, side, batch = work = SPEEDS["resnet18-cifar"]
     steps = ["--warm-up", 2, "--steps", options.steps]
     medians = in_turns(options.turns, {
         "1 replica": lambda: ringlet.speed(*work, *steps),
+        "2 replicas, twice the batch": lambda: ringlet.speed(model, side, 2 * batch, *steps, "--replicas", 2),
         "2 replicas": lambda: ringlet.speed(*work, *steps, "--replicas", 2),
         "2 replicas, world statistics": lambda: ringlet.speed(*work, *steps, "--replicas", 2, "--batch-norm", "world"),
     })
-    return [("resnet18-cifar, batch 64: 2 replicas x 1 thread / 1 x 1", medians["2 replicas"] / medians["1 replica"], ""),
+    return [("resnet18-cifar, batch 64 a replica: 2 replicas x 1 thread / 1 x 1",
+             medians["2 replicas, twice the batch"] / medians["1 replica"], ""),
+            ("the same, 64 shared by both", medians["2 replicas"] / medians["1 replica"], ""),
             ("the same, 2 replicas: world statistics / shard statistics",
              medians["2 replicas, world statistics"] / medians["2 replicas"], "")], medians
 

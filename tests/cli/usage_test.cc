@@ -27,6 +27,9 @@ TEST_P(WrongLines, EndWithTwoAndSayWhy) {
 }
 
 const WrongLine kWrongLines[] = {
+    {"CycleWithoutOneCycle",
+     {"train", "--schedule", "cosine", "--cycle-momentum"},
+     {"--cycle-momentum", "only --schedule one-cycle has a cycle"}},
     {"NoCommand", {}, {"needs a command", "train", "eval", "bench", "ringlet --help"}},
     {"UnknownCommand", {"trian"}, {"'trian'", "did you mean train?"}},
     {"NothingToBench", {"bench"}, {"'ringlet bench' needs a command", "train"}},

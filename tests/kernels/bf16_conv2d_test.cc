@@ -186,6 +186,24 @@ TEST_P(Bf16Conv2d, KeepsNaNToWhatSeesIt) {
   }
 }
 
+TEST_P(Bf16Conv2d, AllocatesNothingOnceTheWorkspaceHasGrown) {
+  const Shape shape{16, 16, 5, 5}, w_shape{16, 16, 3, 3};
+  Device& device = *devices_[0];
+  const Tensor x(device, shape, DType::bf16, Layout::lanes);
+  const Tensor w(device, w_shape, DType::bf16), dw(device, w_shape);
+  Tensor y(device, shape, DType::bf16, Layout::lanes);
+  const auto run_all = [&] {
+    const Conv2dSpec padded{.padding = {1, 1}};
+    conv2d_forward(device.compute(), padded, x, w, {}, Activation::none, y);
+    conv2d_backward_data(device.compute(), padded, w, x, 0, y);
+    conv2d_backward_filter(device.compute(), padded, x, x, 0, dw);
+  };
+  run_all();
+  const std::int64_t before = device.allocations();
+  run_all();
+  EXPECT_EQ(device.allocations(), before);
+}
+
 INSTANTIATE_TEST_SUITE_P(Products, Bf16Conv2d,
                          testing::Values(Bf16Products::vectors, Bf16Products::tiles),
                          [](const auto& tested) {

@@ -22,13 +22,15 @@ struct Case {
   Precision precision;
   LayoutChoice layout;
   int replicas = 1;
+  bool emulated = true;  ///< else by the processor's products of bf16
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   std::string model = c.model;
   std::replace(model.begin(), model.end(), '-', '_');
   *out << model << "_" << name_of(c.precision) << "_" << c.replicas
-       << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes");
+       << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes")
+       << (c.emulated ? "" : "_by_the_processor");
 }
 
 /// Numbers by their names.
@@ -46,7 +48,7 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     options.recipe.precision = GetParam().precision;
     options.recipe.nesterov = !is_lenet();
     options.recipe.weight_decay = is_lenet() ? 0 : 5e-4;
-    options.execution.emulate_precision = true;
+    options.execution.emulate_precision = GetParam().emulated;
     options.execution.layout = GetParam().layout;
     options.max_steps = all_.at("steps");
     if (is_lenet()) options.files.init = testing::testdata("oracle/init.safetensors");
@@ -84,6 +86,9 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(PrecisionOracle, IsPyTorchRoundedAtTheSamePlaces) {
+  if (!GetParam().emulated && bf16_products(false) == Bf16Products::none) {
+    GTEST_SKIP() << "this processor has no products of bf16";
+  }
   const RunSetup setup = make_run_setup(options(), data(), GetParam().replicas);
   const double scale =
       setup.replica.recipe.precision == Precision::f16 ? all_.at("scale").get<double>() : 1.0;
@@ -134,6 +139,8 @@ std::vector<Case> cases() {
     all.push_back({"resnet20", precision, LayoutChoice::nchw, 2});
     all.push_back({"resnet18-cifar", precision, LayoutChoice::lanes});
   }
+  all.push_back({"resnet20", Precision::bf16, LayoutChoice::lanes, 1, false});
+  all.push_back({"resnet18-cifar", Precision::bf16, LayoutChoice::lanes, 1, false});
   return all;
 }
 

@@ -15,6 +15,7 @@
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
 #include "tests/support/files.h"
+#include "tests/train/resnet_start.h"
 #include "tests/train/runs.h"
 #include "train/failure.h"
 #include "train/learner.h"
@@ -90,6 +91,48 @@ TEST_P(NarrowTraining, NormalisesByTheWorldsBatch) {
 
 INSTANTIATE_TEST_SUITE_P(Precisions, NarrowTraining,
                          ::testing::Values(Precision::bf16, Precision::f16), name_of_tested);
+
+/// Products of bf16 by the processor's own instructions.
+class Bf16OfTheProcessor : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (bf16_products(false) == Bf16Products::none) {
+      GTEST_SKIP() << "this processor has no products of bf16";
+    }
+  }
+  static TrainOptions resnet20(TrainOptions options, bool emulate = false) {
+    options.recipe.model = "resnet20";
+    options.execution.layout = LayoutChoice::lanes;
+    options = in_precision(Precision::bf16, std::move(options));
+    options.execution.emulate_precision = emulate;
+    return options;
+  }
+};
+
+TEST_F(Bf16OfTheProcessor, LearnNearlyWhatTheyDoThroughF32) {
+  const data::Splits data{small_images(320), small_images(16)};
+  TrainOptions options = plain_options(2);
+  options.recipe.lr = 0.01;
+  const Outcome native = run(resnet20(options), data),
+                emulated = run(resnet20(options, true), data);
+  EXPECT_NE(native.losses(), emulated.losses()) << "nothing was multiplied another way";
+  for (std::size_t i = 0; i < native.steps.size(); ++i) {
+    EXPECT_NEAR(native.losses()[i], emulated.losses()[i], 0.02 * emulated.losses()[i]) << i;
+  }
+}
+
+TEST_F(Bf16OfTheProcessor, HaveTheSameBitsForAnyReplicasAndThreadsInExactMode) {
+  const data::Splits data{small_images(128), small_images(16)};
+  const auto bits_of = [&](int replicas, int threads) {
+    TrainOptions options = resnet20(exact_options(replicas));
+    options.execution.threads = threads;
+    return bytes_of(run(options, data).state);
+  };
+  const std::string one = bits_of(1, 1);
+  EXPECT_EQ(bits_of(2, 1), one);
+  EXPECT_EQ(bits_of(4, 1), one);
+  EXPECT_EQ(bits_of(1, 3), one);
+}
 
 TEST(Precision, IsRefusedWhereItWouldOnlyBeSlower) {
   const data::Splits data = formula_splits(64);

@@ -100,6 +100,8 @@ TEST(EventWriter, HasAnEventAStepAndAnEpochAndLeavesOutWhatIsNoNumber) {
       .epoch = 1, .step = 1, .loss = 0.5, .lr = 0.25, .samples = 8, .seconds = 2};
   writer.step_done(step);
   step.grad_norm = 3;
+  step.loss_scale = 1024;
+  step.skipped = true;
   writer.step_done(step);
   const auto file = only_file(folder.path());
   EXPECT_EQ(events_in(testing::read_file(file)).size(), 2u);  // not yet
@@ -113,7 +115,12 @@ TEST(EventWriter, HasAnEventAStepAndAnEpochAndLeavesOutWhatIsNoNumber) {
   EXPECT_EQ(events[2].step(), 1);
   EXPECT_EQ(events[2].summary().value(0).simple_value(), 0.5F);
   EXPECT_EQ(events[2].summary().value(2).simple_value(), 4.0F);
-  EXPECT_EQ(tags_of(events[3])[2], "train/grad_norm");
+  EXPECT_EQ(tags_of(events[3]), (std::vector<std::string>{
+                                    "train/loss", "train/learning_rate", "train/grad_norm",
+                                    "train/samples_per_second", "train/loss_scale",
+                                    "train/skipped"}));
+  EXPECT_EQ(events[3].summary().value(4).simple_value(), 1024.0F);
+  EXPECT_EQ(events[3].summary().value(5).simple_value(), 1.0F);
   EXPECT_EQ(events[4].step(), 4);
   EXPECT_EQ(tags_of(events[4]).size(), 5u);
   EXPECT_TRUE(events[4].summary().value(4).has_simple_value());  // a share of 0 is one

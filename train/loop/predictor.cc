@@ -67,8 +67,9 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
       layout_(choose_layout(options.layout, device.id().kind, batch_)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
-  require_precision(options.precision, device.id().kind, options.emulate_precision);
   const nn::Registry registry = nn::register_model(*model_);
+  require_precision(options.precision, device.id().kind, layout_, registry.parameters,
+                    options.emulate_precision);
   const HostState weights = load_model(file, registry);  // before memory for them is asked for
   const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_, dtype_};
   const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_, dtype_};

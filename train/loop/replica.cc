@@ -42,6 +42,13 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
   return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
 }
 
+void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate) {
+  const Precision precision = spec.recipe.precision;
+  if (!is_narrow(precision)) return;
+  const auto model = make_model(spec);
+  require_precision(precision, device, spec.layout, nn::register_model(*model).parameters, emulate);
+}
+
 Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
                      bool tensor_cores) {
   if (choice == LayoutChoice::nchw) return Layout::nchw;

@@ -35,6 +35,10 @@ struct ReplicaSpec {
 /// The model of `spec`, its parameters without memory.
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
 
+/// Throws ContractError where such a device computes the model's precision not at all, or slowly
+/// (precision.h).
+void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate);
+
 /// The layout that `choice` means for this model and device: batch-in-lanes on the CPU when a pass
 /// has at least sixteen samples, NHWC on a GPU whose tensor cores are used (--tf32), else NCHW.
 Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,

@@ -25,6 +25,10 @@ void EventWriter::step_done(const train::StepReport& report) {
   add_value(event, "train/grad_norm", report.grad_norm);
   add_value(event, "train/samples_per_second",
             static_cast<double>(report.samples) / report.seconds);
+  if (report.loss_scale > 0) {
+    add_value(event, "train/loss_scale", report.loss_scale);
+    add_value(event, "train/skipped", report.skipped ? 1 : 0);
+  }
   file_.add(event);
 }
 

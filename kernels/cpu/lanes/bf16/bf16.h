@@ -27,7 +27,10 @@ struct Table;  // table.h
 /// The loops for `products`; null for none.
 const Table* table_for(Bf16Products products);
 
-/// Whether `stream`'s processor has the instructions, and there are enough channels for them.
+/// Whether weights w [O, C, KH, KW] have enough channels for the instructions, without groups.
+bool suits(const Shape& w);
+
+/// Whether `stream`'s processor has the instructions, and they suit.
 /// x and w as in conv2d_forward; w's type does not matter.
 bool suits(const CpuStream& stream, const Conv2dSpec& spec, const ConstView& x, const ConstView& w);
 /// The same for the filter gradient.

@@ -258,12 +258,15 @@ Product data_product(const Conv2dSpec& spec, const ConstView& w, const ConstView
 
 }  // namespace
 
+bool suits(const Shape& w) {
+  return w[0] % kTile == 0 && w[2] <= kMostTaps && depth_of(w[3] * ((w[1] + 1) / 2)) >= kLeastDepth;
+}
+
 bool suits(const CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
            const ConstView& w) {
   return stream.bf16_products() != nullptr && x.dtype() == DType::bf16 &&
          x.layout() == Layout::lanes && x.shape()[0] > 0 && spec.groups == 1 &&
-         spec.dilation == Extent2{1, 1} && w.shape()[0] % kTile == 0 && w.shape()[2] <= kMostTaps &&
-         depth_of(w.shape()[3] * ((w.shape()[1] + 1) / 2)) >= kLeastDepth;
+         spec.dilation == Extent2{1, 1} && suits(w.shape());
 }
 
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
