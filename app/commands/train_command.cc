@@ -29,8 +29,8 @@
 #include "app/commands/repeat.h"
 #include "app/commands/run_claim.h"
 #include "app/commands/run_folder.h"
+#include "comm/processes/machine.h"
 #include "train/files/atomic_file.h"
-#include "train/files/model_info.h"
 #include "train/files/one_line.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
@@ -317,8 +317,14 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   std::unique_ptr<train::TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
+  train::TraceSource source{group.process(), comm::host_name(), {}};
+  const auto read_clock = [&] {
+    if (trace) source.clock.push_back(group.read_clock(options.execution.comm_timeout));
+  };
+  read_clock();
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
-  if (trace) trace->write(file_of_process(files.trace, group.process()));
+  read_clock();
+  if (trace) trace->write(file_of_process(files.trace, group.process()), source);
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
   return code;
