@@ -399,6 +399,15 @@ std::vector<Provocation> provocations() {
        [](const Stage& stage) {
          return ringlet({"train", "--resume", stage / "."});
        }},
+      {2,
+       [](const Stage&) {
+         return quick({"--resume", "auto"}, {{"RINGLET_NO_OUT", "0"}});
+       }},
+      {1,
+       [](const Stage& stage) {
+         write_file(stage.run() + "/state/state.json", "{{");
+         return quick({"--out", stage / "out", "--resume", "auto"});
+       }},
       state("{", "{{"),
       state("\"format\": 1", "\"format\": 99"),
       state("\"format\"", "\"former\""),
