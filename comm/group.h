@@ -12,7 +12,9 @@
 #include <optional>
 #include <string>
 
+#include "comm/clock_reading.h"
 #include "comm/transport.h"
+#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -45,6 +47,8 @@ class Group {
   /// call this, with the same key, as for agree(). Throws CommError, Aborted.
   virtual std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
                                       double timeout_seconds) = 0;
+  /// Process 0's clock beside this process's. Throws TimeoutError, Aborted.
+  virtual ClockReading read_clock(double /*timeout_seconds*/) { return {.at_ns = now_ns()}; }
 
  protected:
   Group(int first_rank, int replicas, int size)

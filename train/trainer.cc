@@ -10,6 +10,8 @@
 #include "kernels/cuda_devices.h"
 #include "train/failure.h"
 #include "train/files/state.h"
+#include "train/loop/broadcast_model.h"
+#include "train/loop/on_rank_0.h"
 #include "train/loop/replica_watch.h"
 #include "train/sync/transport_choice.h"
 
@@ -139,8 +141,10 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
   Evaluation result;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
     Replica replica(device, setup.replica);
-    const auto state = load_model(model, replica.parameters().registry());
-    upload(device, state, replica.parameters(), {});
+    nn::Parameters& parameters = replica.parameters();
+    on_rank_0(communicator, device, "weights",
+              [&] { upload(device, load_model(model, parameters.registry()), parameters, {}); });
+    broadcast_model(device, communicator, parameters);
     Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,
                         setup.evaluation_batch);
     const Evaluation mine = evaluator.run();

@@ -9,6 +9,7 @@
 #include "app/cli/settings.h"
 #include "data/idx_dataset.h"
 #include "train/files/atomic_file.h"
+#include "train/files/state.h"
 #include "train/telemetry/metrics.h"
 
 namespace ringlet::app {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What a run writes into its folder.
-constexpr std::array kRunFiles{"state",    "model.safetensors", "config.toml",
+constexpr std::array kRunFiles{"state",    train::kStateBefore, "model.safetensors", "config.toml",
                                "run.json", "metrics.jsonl",     "epochs.csv"};
 constexpr std::array kStateFiles{"model.safetensors", "optimizer.safetensors", "state.json"};
 

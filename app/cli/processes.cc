@@ -123,11 +123,11 @@ std::filesystem::path file_of_process(const std::filesystem::path& file, int pro
 }
 
 std::string where_traces_are(const std::filesystem::path& file, bool in_processes) {
-  const std::string others =
-      in_processes ? fmt::format(" (process N > 0: {})", file_of(file, "N").string()) : "";
+  const std::string own = file.string(), others = file_of(file, "N").string();
   return fmt::format(
-      "wrote {}{}; https://ui.perfetto.dev opens it, 'ringlet inspect {}' sums it up\n",
-      file.string(), others, file.string());
+      "wrote {}{}; https://ui.perfetto.dev opens it, 'ringlet inspect {}' sums it up\n{}", own,
+      in_processes ? fmt::format(" (process N > 0: {})", others) : "", own,
+      in_processes ? "'ringlet trace merge' makes one of all, on one clock\n" : "");
 }
 
 }  // namespace ringlet::app

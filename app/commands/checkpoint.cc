@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cli/usage.h"
+#include "app/commands/from_first.h"
 #include "app/report/run_folder.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
@@ -19,6 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kFileKey = "file";  // beside the names of a model's metadata
+constexpr const char* kDataDirKey = "data-dir";
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
@@ -35,13 +38,12 @@ std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   return {};
 }
 
-/// What --data-dir was, if that folder is there still.
+/// What --data-dir was.
 std::string data_dir_of(const fs::path& run) {
   try {
     std::error_code error;
     if (!fs::is_regular_file(run / "run.json", error)) return {};
-    const std::string directory = report::read_facts(run).data_directory;
-    return fs::is_directory(directory, error) ? directory : "";
+    return report::read_facts(run).data_directory;
   } catch (const train::FileError&) {  // without it data are looked for in the usual places
     return {};
   }
@@ -99,7 +101,29 @@ Checkpoint open_checkpoint(const fs::path& named) {
     const fs::path unfinished = named / "state" / kModelFile;
     if (!fs::exists(file, error) && fs::exists(unfinished, error)) file = unfinished;
   }
-  return {file, train::read_model_info(file)};
+  return read_checkpoint(file);
+}
+
+Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double comm_timeout) {
+  const auto read = [&named] { return comm::to_text(to_plan(open_checkpoint(named))); };
+  return checkpoint_of(comm::plan_of(from_first(group, "the model's file", comm_timeout, read)));
+}
+
+Checkpoint read_checkpoint(const fs::path& file) {
+  return {file, train::read_model_info(file), data_dir_of(run_of(file.parent_path()))};
+}
+
+comm::Plan to_plan(const Checkpoint& checkpoint) {
+  comm::Plan plan{{kFileKey, checkpoint.file.string()}, {kDataDirKey, checkpoint.data_dir}};
+  if (!checkpoint.info) return plan;
+  for (const auto& text : train::to_metadata(*checkpoint.info)) plan.push_back(text);
+  return plan;
+}
+
+Checkpoint checkpoint_of(const comm::Plan& plan) {
+  train::Metadata texts(plan.begin(), plan.end());
+  const fs::path file = texts[kFileKey];
+  return {file, train::parse_model_info(file, texts), texts[kDataDirKey]};
 }
 
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
@@ -135,18 +159,20 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
                     checkpoint.file.string(), data));
   }
   changed.recipe["data"] = data;
-  return with_data_flags_of(changed, *checkpoint.info, run_of(checkpoint.file.parent_path()));
+  return with_data_flags_of(changed, checkpoint);
 }
 
-RawFlags with_data_flags_of(const RawFlags& flags, const train::ModelInfo& model,
-                            const fs::path& run) {
+RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   RawFlags changed = flags;
+  const train::ModelInfo& model = *checkpoint.info;
   if (says_sizes(model)) {
     if (!flags.synthetic_train) changed.synthetic_train = model.train_samples;
     if (!flags.synthetic_test) changed.synthetic_test = model.test_samples;
   }
   std::string& data_dir = changed.options.files.data_dir;
-  if (data_dir.empty()) data_dir = data_dir_of(run);
+  std::error_code error;
+  const bool is_here = fs::is_directory(checkpoint.data_dir, error);
+  if (data_dir.empty() && is_here) data_dir = checkpoint.data_dir;
   return changed;
 }
 

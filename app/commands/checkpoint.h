@@ -7,6 +7,8 @@
 #include <string>
 
 #include "app/cli/flags.h"
+#include "comm/group.h"
+#include "comm/processes/plan_check.h"
 #include "data/dataset.h"
 #include "train/files/model_info.h"
 
@@ -17,6 +19,8 @@ struct Checkpoint {
   std::filesystem::path file;
   std::optional<train::ModelInfo>
       info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
+  /// --data-dir of the run that it belongs to; empty if not known. Another machine may not have it.
+  std::string data_dir{};
 };
 
 /// Adds --checkpoint.
@@ -29,16 +33,24 @@ void add_no_normalize_flag(CLI::App& app, RawFlags& flags);
 /// Finds and reads the file. A folder stands for the model of the run in it; where that run has not
 /// ended, for the model of its last saved state. Throws FileError.
 Checkpoint open_checkpoint(const std::filesystem::path& named);
+/// The same in all processes of a group, of which the first alone reads the file.
+Checkpoint open_checkpoint(const std::filesystem::path& named, comm::Group& group,
+                           double comm_timeout);
+/// What the file says of itself.
+Checkpoint read_checkpoint(const std::filesystem::path& file);
+
+/// For another process, and back. Names that a Checkpoint does not have are passed over.
+comm::Plan to_plan(const Checkpoint& checkpoint);
+Checkpoint checkpoint_of(const comm::Plan& plan);
 
 /// Takes the model, or the data that it was trained on, from the file where no flag names them.
 /// Throws UsageError where a flag contradicts the file, or the data are not on this machine.
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint);
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
-/// Takes what else says which data they are from the run, where no flag does: how many images were
-/// drawn, as `model` says it, and --data-dir, as run.json in the folder `run` does.
-RawFlags with_data_flags_of(const RawFlags& flags, const train::ModelInfo& model,
-                            const std::filesystem::path& run);
+/// Takes what else says which data they are from the file's run, where no flag does: how many
+/// images were drawn, and --data-dir, if that folder is on this machine. `checkpoint` has an info.
+RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint);
 
 /// The folder of the run whose state, or model, lies in `folder`.
 std::filesystem::path run_of(const std::filesystem::path& folder);

@@ -37,7 +37,7 @@ std::string other_data(const train::ModelInfo& info, const std::string& data,
 }
 
 int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, comm::Group& group) {
-  const Checkpoint checkpoint = open_checkpoint(named);
+  const Checkpoint checkpoint = open_checkpoint(named, group, flags.options.execution.comm_timeout);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data = open_data(flags, options);

@@ -4,6 +4,7 @@
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
 #include "app/commands/checkpoint.h"
+#include "app/commands/former_run.h"
 #include "train/files/atomic_file.h"
 
 namespace ringlet::app {
@@ -29,6 +30,12 @@ bool goes_on(const train::Files& files) {
          (files.out.empty() || same_folder(files.out, resumed_run(files.resume)));
 }
 
+/// Whether a start of this run was ended before it saved anything. A folder that holds a model, and
+/// no state, holds another run.
+bool is_begun(const fs::path& out) {
+  return fs::exists(out / "config.toml") && !fs::exists(out / "model.safetensors");
+}
+
 /// Whether --metrics names the lines that the run writes anyway.
 bool names_own_metrics(const train::Files& files) {
   return !files.out.empty() &&
@@ -39,8 +46,9 @@ bool names_own_metrics(const train::Files& files) {
 
 void RunClaim::resumed(const train::Files& files) {
   if (files.resume.empty()) return;
-  const fs::path run = resumed_run(files.resume);
-  if (goes_on(files) && fs::is_directory(run)) {
+  resumes_by_itself_ = resumes_by_itself(files);
+  const fs::path run = resumes_by_itself_ ? files.out : resumed_run(files.resume);
+  if ((resumes_by_itself_ || goes_on(files)) && fs::is_directory(run)) {
     lock_ = std::make_unique<train::RunLock>(run);
   } else {
     train::RunLock::require_free(run);
@@ -56,13 +64,14 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   for (int process = 0; process < processes && !files.trace.empty(); ++process) {
     outputs.writes("--trace", file_of_process(files.trace, process));
   }
+  const bool began_before = resumes_by_itself_ && is_begun(files.out);
   if (!names_own_metrics(files)) {
-    outputs.writes_lines("--metrics", files.metrics, !files.resume.empty());
+    outputs.writes_lines("--metrics", files.metrics, !files.resume.empty() || began_before);
   }
   if (files.out.empty()) return;
   train::require_writable_directory(files.out);
   if (!lock_) lock_ = std::make_unique<train::RunLock>(files.out);
-  outputs.writes_run("--out", files.out, goes_on(files));
+  outputs.writes_run("--out", files.out, goes_on(files) || began_before);
 }
 
 void RunClaim::made(const fs::path& folder) { lock_ = std::make_unique<train::RunLock>(folder); }

@@ -18,8 +18,8 @@ class RunClaim {
   explicit RunClaim(const CLI::App& command) : command_(command) {}
 
   /// To be called before the state of --resume is read, which tidies it up: claims the folder of
-  /// the run if it goes on there. One that goes on elsewhere has only to find that nobody writes
-  /// what it reads. Throws FileError.
+  /// the run if it goes on there, as --resume auto always does. One that goes on elsewhere has only
+  /// to find that nobody writes what it reads. Throws FileError.
   void resumed(const train::Files& files);
 
   /// Claims all that the run will write (app/cli/outputs.h). Throws UsageError and FileError.
@@ -31,6 +31,7 @@ class RunClaim {
  private:
   const CLI::App& command_;
   std::unique_ptr<train::RunLock> lock_;
+  bool resumes_by_itself_ = false;
 };
 
 }  // namespace ringlet::app

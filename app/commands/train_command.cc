@@ -16,6 +16,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/config.h"
 #include "app/cli/effective_config.h"
+#include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
 #include "app/cli/outputs.h"
@@ -26,11 +27,13 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "app/commands/former_run.h"
+#include "app/commands/from_first.h"
 #include "app/commands/repeat.h"
 #include "app/commands/run_claim.h"
 #include "app/commands/run_folder.h"
+#include "comm/processes/machine.h"
 #include "train/files/atomic_file.h"
-#include "train/files/model_info.h"
 #include "train/files/one_line.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
@@ -93,10 +96,15 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
       ->check(whole_number(0))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--resume", files.resume, "go on with the run in this folder")
-      ->excludes("--init")
-      ->type_name("DIR")
-      ->group(group);
+  auto* resume =
+      app.add_option("--resume", files.resume,
+                     "go on with the run in this folder; auto: with the one in --out, if "
+                     "it has a state, else begin it");
+  resume->type_name("auto|DIR")->group(group);
+  resume->each([resume, init, &files](const std::string& folder) {
+    files.resume = folder;
+    if (!resumes_by_itself(files)) resume->excludes(init);  // else they are for the beginning
+  });
   app.add_flag("--no-out", flags.no_out, "keep nothing of the run: no model, no state, no metrics")
       ->excludes("--out")
       ->excludes("--save-every")
@@ -127,8 +135,10 @@ bool can_renew_lines(int descriptor) {
   return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
-void print_folder(const fs::path& out) {
+/// `begins`: under --resume auto, which may also go on with what the folder holds.
+void print_folder(const fs::path& out, bool begins) {
   fmt::print("folder    {}\n", out.empty() ? "none (--no-out)" : train::on_one_line(out.string()));
+  if (begins) fmt::print("resume    no state is there, so the run begins\n");
 }
 
 /// Notes how long the first step took to come, and where things were saved.
@@ -196,17 +206,19 @@ int stop_signal(comm::Group& group) {
   return std::stoi(group.agree("stop signal", mine, kPatience));
 }
 
-/// The options of a new run; with --resume, those of the saved run, which is read into `saved`.
-train::TrainOptions options_of(const RawFlags& flags, std::optional<train::SavedState>& saved) {
-  if (flags.options.files.resume.empty()) return resolve(flags);
-  saved = train::read_state(flags.options.files.resume);
-  const fs::path run = run_of(saved->folder);
-  const auto model = train::read_model_info(saved->folder / "model.safetensors");
-  train::TrainOptions options =
-      resolve(model ? with_data_flags_of(flags, *model, run) : flags, saved->recipe, model);
+/// The options of a run: of a new one, or of one that goes on with a former run's recipe.
+train::TrainOptions options_of(const RawFlags& flags, const std::optional<FormerRun>& former) {
+  if (!former) {
+    train::TrainOptions options = resolve(flags);
+    options.files.resume.clear();  // --resume auto has found nothing
+    return options;
+  }
+  const std::optional<train::ModelInfo>& model = former->weights.info;
+  train::TrainOptions options = resolve(model ? with_data_flags_of(flags, former->weights) : flags,
+                                        former->state.recipe, model);
   options.allow_empty_classes = true;  // the run has them, or it has other data, which is told
-  options.files.resume = run;
-  if (options.files.out.empty()) options.files.out = run;
+  options.files.resume = former->folder;
+  if (options.files.out.empty()) options.files.out = former->folder;
   return options;
 }
 
@@ -218,8 +230,7 @@ FlagValues values_of_run(const train::TrainOptions& options) {
 }
 
 FlagValues values_of_run(const RawFlags& flags) {
-  std::optional<train::SavedState> saved;
-  return values_of_run(options_of(flags, saved));
+  return values_of_run(options_of(flags, read_former_run(flags.options.files)));
 }
 
 /// A flag's value in the configuration of the run in `folder`, which says what its state does not:
@@ -236,6 +247,25 @@ std::string configured(const fs::path& folder, const std::string& key) {
   return {};
 }
 
+/// The run that --resume means. The first process claims its folder, reads it, and puts a broken
+/// state aside.
+std::optional<FormerRun> find_former_run(const train::Files& files, double comm_timeout,
+                                         comm::Group& group, RunClaim& claim) {
+  if (files.resume.empty()) return {};
+  const auto read = [&] {
+    claim.resumed(files);
+    std::optional<train::LastState> last;
+    std::optional<FormerRun> former = read_former_run(files, &last);
+    if (last && !last->warning.empty()) {
+      print_warning(last->warning);
+      train::restore(*last, files.out);
+      former->state.folder = last->state.folder;
+    }
+    return to_text(former);
+  };
+  return former_run_of(from_first(group, "run to go on with", comm_timeout, read));
+}
+
 /// Writes the effective configuration into the run's folder.
 void write_config(const CLI::App& command, const train::TrainOptions& options) {
   FlagValues values = values_of_run(options);
@@ -246,31 +276,24 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
   train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
 }
 
-/// Makes the run's folder where none is named, and opens its files, all in the first process. Once
-/// that process has come here, the others wait for it as long as a slow disk takes.
+/// Makes the run's folder where none is named, and opens its files, all in the first process.
 std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App& command,
                                           comm::Group& group, RunClaim& claim,
                                           train::TrainOptions& options, train::RunSetup& setup) {
   fs::path& out = options.files.out;
   std::optional<train::RunFiles> written;
-  const bool speaks = group.process() == 0;
-  const auto from_first = [speaks](const std::string& text) {
-    return speaks ? std::optional(text) : std::nullopt;
-  };
-  group.agree("start", from_first(""), options.execution.comm_timeout);
-  if (speaks) {
+  out = from_first(group, "run's folder", options.execution.comm_timeout, [&] {
     if (out.empty() && !flags.no_out) {
       out = make_run_folder(kRuns, options.recipe.model);
       claim.made(out);
     }
-    print_if_possible([&] { print_folder(out); });
+    const bool begins = resumes_by_itself(flags.options.files) && !setup.resumed;
+    print_if_possible([&] { print_folder(out, begins); });
     if (!out.empty()) write_config(command, options);
     setup.options.files.out = out;
     written.emplace(setup);
-  }
-  constexpr double kSlowestDisk = 600;  // seconds
-  out = group.agree("run's folder", from_first(out.string()),
-                    std::max(kSlowestDisk, options.execution.comm_timeout));
+    return out.string();
+  });
   setup.options.files.out = out;
   return written;
 }
@@ -294,13 +317,15 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
 int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& group) {
   const bool speaks = group.process() == 0;
   RunClaim claim(command);  // of the first process, for all
-  if (speaks) claim.resumed(flags.options.files);
-  std::optional<train::SavedState> saved;
-  train::TrainOptions options = options_of(flags, saved);
+  std::optional<FormerRun> former =
+      find_former_run(flags.options.files, flags.options.execution.comm_timeout, group, claim);
+  train::TrainOptions options = options_of(flags, former);
   train::Files& files = options.files;
   if (speaks) claim.outputs(options, group.processes());
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
+  std::optional<train::SavedState> saved;
+  if (former) saved = std::move(former->state);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   setup.stop_requested = is_to_stop;
@@ -317,8 +342,14 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   std::unique_ptr<train::TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
 
+  train::TraceSource source{group.process(), comm::host_name(), {}};
+  const auto read_clock = [&] {
+    if (trace) source.clock.push_back(group.read_clock(options.execution.comm_timeout));
+  };
+  read_clock();
   const train::RunResult result = train::train(group, setup, listeners, trace.get());
-  if (trace) trace->write(file_of_process(files.trace, group.process()));
+  read_clock();
+  if (trace) trace->write(file_of_process(files.trace, group.process()), source);
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
   return code;

@@ -57,6 +57,7 @@ void read_run_part(const Record& record, RunFacts& facts) {
   facts.planned_steps = record.number("/run/planned_steps");
   facts.processes = record.number("/run/processes");
   facts.threads = record.number("/run/threads");
+  facts.machines = record.text("/run/machines");
   facts.sync = record.text("/run/sync");
   facts.layout = record.text("/run/layout");
   facts.precision = record.text("/run/precision");

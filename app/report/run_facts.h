@@ -22,7 +22,8 @@ struct RunFacts {
 
   double epochs = kNone, planned_steps = kNone;
   double batch = kNone, replicas = kNone, processes = kNone, threads = kNone;
-  std::string devices;  ///< "cpu:0, cpu:0"
+  std::string devices;   ///< "cpu:0, cpu:0"
+  std::string machines;  ///< "ranks 0 and 1 are on a, ranks 2 and 3 are on b"; empty: one machine
   std::string sync, layout, precision;
 
   std::string system, processor, instruction_set;

@@ -135,6 +135,7 @@ std::string machine_of(const RunFolder& run) {
                   {"System", facts.system},
                   {"Replicas on", facts.devices},
                   {"Processes", facts.processes > 1 ? whole(facts.processes) : ""},
+                  {"Machines", facts.machines},
                   {"Threads a replica", whole(facts.threads)},
                   {"All-reduce", facts.replicas > 1 ? facts.sync : ""},
                   {"Layout", facts.layout},

@@ -18,6 +18,7 @@ struct Launcher {
   std::string rank, size, local_rank, local_size;
   std::vector<std::string> run_required;  // together they name the run
   std::vector<std::string> run_optional;
+  std::string token = "";  // a secret that it shares out
 };
 
 const std::vector<Launcher>& launchers() {
@@ -36,7 +37,8 @@ const std::vector<Launcher>& launchers() {
        "OMPI_COMM_WORLD_LOCAL_RANK",
        "OMPI_COMM_WORLD_LOCAL_SIZE",
        {},
-       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+       "OMPI_MCA_orte_precondition_transports"},
       {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {}, {"PMI_PORT"}},
       {"Slurm",
        "SLURM_PROCID",
@@ -152,12 +154,11 @@ std::optional<TcpAddress> master_address(const Environment& environment) {
 
 /// Where the processes meet over TCP; nothing where all are on one machine.
 std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher& launcher,
-                                 const ProcessPlace& place) {
+                                 const ProcessPlace& place, const std::string& evidence) {
   if (launcher.name == "ringlet" || place.processes == 1) return {};
   if (const auto hub = environment.text("RINGLET_HUB"); hub && !hub->empty()) {
     return hub_variable(*hub);
   }
-  const std::string evidence = several_machines(environment, launcher, place);
   const bool says_local = environment.number(launcher.local_size).has_value();
   const bool by_hand = launcher.name == "torchrun" && !says_local &&
                        !is_loopback(environment.text("MASTER_ADDR").value_or("localhost"));
@@ -169,6 +170,12 @@ std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher&
                   "RINGLET_HUB=HOST:PORT for all of them, with the machine of process 0 and a port "
                   "that is free there",
                   evidence));
+}
+
+/// Whether the variable may be another one on each machine. Each of torchrun's agents counts its own
+/// restarts, and counts none where another machine's agent was the first to see the failure.
+bool differs_by_machine(const std::string& variable) {
+  return variable == "PMI_PORT" || variable == "TORCHELASTIC_RESTART_COUNT";
 }
 
 std::string run_of(const Environment& environment, const Launcher& launcher,
@@ -184,7 +191,7 @@ std::string run_of(const Environment& environment, const Launcher& launcher,
     run += fmt::format(" {}={}", name, *value);
   }
   for (const std::string& name : launcher.run_optional) {
-    if (place.hub && name == "PMI_PORT") continue;  // another one on each machine
+    if (place.hub && differs_by_machine(name)) continue;
     if (const auto value = environment.text(name)) run += fmt::format(" {}={}", name, *value);
   }
   return run;
@@ -207,8 +214,11 @@ std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& look
     place.process = required_number(environment, launcher.rank, launcher.size);
     place.processes = required_number(environment, launcher.size, launcher.rank);
     require_place(launcher, place);
-    place.hub = hub_of(environment, launcher, place);
-    place.token = environment.text("RINGLET_TOKEN").value_or("");
+    const std::string evidence = several_machines(environment, launcher, place);
+    place.spread = !evidence.empty();
+    place.hub = hub_of(environment, launcher, place, evidence);
+    place.token =
+        environment.text("RINGLET_TOKEN").value_or(environment.text(launcher.token).value_or(""));
     require_local_place(environment, launcher, place);
     const bool is_slurm = launcher.name == "Slurm";
     place.local_process =

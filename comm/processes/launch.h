@@ -15,7 +15,9 @@
 //   RINGLET_HUB=HOST:PORT
 //   MASTER_ADDR and MASTER_PORT, or the next port where TORCHELASTIC_USE_AGENT_STORE is True:
 //     torchrun's agent listens on the first one itself
-// RINGLET_TOKEN, the same for all, keeps others out.
+// RINGLET_TOKEN, the same for all, keeps others out. Without it, what the launcher hands all of its
+// processes and nobody else serves: Open MPI's OMPI_MCA_orte_precondition_transports, random digits
+// that mpirun draws for each job. The other launchers hand out names and numbers alone.
 #pragma once
 
 #include <functional>
@@ -36,6 +38,7 @@ struct ProcessPlace {
   /// Where process 0 serves the others. Nothing: all are on this machine, and meet under the run's
   /// name.
   std::optional<TcpAddress> hub{};
+  bool spread = false;     ///< the launcher says that they are on several machines
   std::string token{};     ///< what all must know to be let in over TCP; may be empty
   int local_process = -1;  ///< number among those on its machine; negative: `process`
 };

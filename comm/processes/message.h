@@ -33,6 +33,7 @@ struct Message {
     goodbye,
     farewell,
     beat,  ///< nothing but a sign of life, over TCP
+    clock,
   };
   Kind kind = Kind::hello;
   std::int32_t number = 0;

@@ -77,6 +77,9 @@ class ProcessGroup final : public Group {
                     double timeout_seconds) override;
   std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
                               double timeout_seconds) override;
+  ClockReading read_clock(double timeout_seconds) override {
+    return rendezvous_->read_clock(timeout_seconds);
+  }
   /// What the processes hand each other memory over. It is there once they have shared some.
   const MemoryMesh& mesh() const { return *mesh_; }
   /// How many processors the processes of this machine may use together, as of now. Launchers bind

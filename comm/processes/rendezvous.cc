@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <vector>
 
 #include "comm/processes/hash.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/report/rank_text.h"
+#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -80,6 +82,7 @@ MessageSocket Rendezvous::listen() {
   if (place_.hub) {
     MessageSocket listener = MessageSocket::listen(*place_.hub);
     own_address_ = listener.own_address().host;
+    look_at_own_address();
     return listener;
   }
   MessageSocket listener = MessageSocket::listen(name_);
@@ -90,6 +93,17 @@ MessageSocket Rendezvous::listen() {
                     place_.run));
   }
   return listener;
+}
+
+/// Many machines take their own name for an address of the loopback.
+void Rendezvous::look_at_own_address() const {
+  if (!is_loopback(own_address_) || is_loopback(place_.hub->host)) return;
+  const std::string words = fmt::format(
+      "{} is {} on {} itself, where no other machine reaches process 0; name it by its address in "
+      "the network (MASTER_ADDR, or RINGLET_HUB=ADDRESS:{}), or mend its /etc/hosts",
+      place_.hub->host, own_address_, options_.host, place_.hub->port);
+  if (place_.spread) throw CommError(words);
+  options_.remind(words);  // all may be on this machine
 }
 
 void Rendezvous::part() {
@@ -199,8 +213,12 @@ void Rendezvous::handle(const Message& message) {
     default:
       break;
   }
+  const std::int64_t come = now_ns();
   {
     const std::lock_guard lock(mutex_);
+    if (message.kind == Message::Kind::clock) {
+      values_.emplace(message.key, fmt::format("{} {}", message.value, come));
+    }
     if (message.kind == Message::Kind::set) values_.emplace(message.key, message.value);
     if (message.kind == Message::Kind::goodbye) at_the_end_.insert(message.number);
     if (message.kind == Message::Kind::welcome) {
@@ -269,6 +287,29 @@ std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
     answers.push_back(values_[key]);
   }
   return answers;
+}
+
+ClockReading Rendezvous::read_clock(double timeout_seconds) {
+  constexpr int kTimes = 16;
+  const int own = sites_[static_cast<std::size_t>(place_.process)].machine;
+  if (sites_.front().machine == own) return {.at_ns = now_ns()};
+  ClockReading best;
+  for (int i = 0; i < kTimes; ++i) {
+    std::string key;
+    {
+      const std::lock_guard lock(mutex_);
+      key = fmt::format("clock {} of process {}", ++questions_, place_.process);
+    }
+    const std::int64_t sent = now_ns();
+    hub_.send({.kind = Message::Kind::clock, .key = key});
+    std::istringstream answer(get(key, timeout_seconds));
+    std::int64_t hub = 0, come = 0;
+    answer >> hub >> come;
+    const std::int64_t half = (come - sent + 1) / 2;  // the hub looked at its clock in between
+    if (i > 0 && half >= best.within_ns) continue;
+    best = {.at_ns = sent + half, .ahead_ns = hub - (sent + half), .within_ns = half};
+  }
+  return best;
 }
 
 void Rendezvous::abort(const RootCause& cause) noexcept {

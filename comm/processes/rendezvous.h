@@ -8,6 +8,8 @@
 //               what all must agree on                          processes, once all have come
 //   set         key, value                                 ->   everybody has it
 //   ask_status                                             ->   everybody sets its ranks' status
+//   clock       key                                        ->   the same with the hub's time, to
+//                                                               who asked
 //   abort       rank, message                              ->   everybody stops; the first counts
 //   goodbye                                                ->   everybody knows who is at the end;
 //                                                               farewell, once all are
@@ -41,6 +43,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/clock_reading.h"
 #include "comm/errors.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/hub_line.h"
@@ -61,7 +64,8 @@ struct RendezvousOptions {
   std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
   /// This process's answer to ask_status(), called on the rendezvous's own thread.
   std::function<std::string()> status = [] { return std::string(); };
-  /// Called in leave(), in one process, every `remind_seconds` that others keep it waiting.
+  /// Takes what the user should know of a run that goes on: in leave(), in one process, every
+  /// `remind_seconds` that others keep it waiting.
   std::function<void(const std::string& message)> remind = [](const std::string&) {};
   double remind_seconds = 60;
   std::string machine = this_machine();        ///< which one this process is on
@@ -91,6 +95,10 @@ class Rendezvous {
   /// What `options.status` gives in each process; "" for those that do not answer in time.
   std::vector<std::string> ask_status(double timeout_seconds);
 
+  /// Asks the hub for its time, several times; the answer that took the shortest counts. On the
+  /// hub's machine both have one clock. Throws TimeoutError, Aborted. Any thread but the handlers'.
+  ClockReading read_clock(double timeout_seconds);
+
   /// Gives the run up. Only the first cause in the whole run counts. Any thread, never blocks.
   void abort(const RootCause& cause) noexcept;
   std::optional<RootCause> root_cause() const;
@@ -104,6 +112,7 @@ class Rendezvous {
  private:
   MessageSocket serve();
   MessageSocket listen();
+  void look_at_own_address() const;
   MessageSocket find_hub();
   MessageSocket try_hub(std::string& failure) const;
   Hello hello() const;

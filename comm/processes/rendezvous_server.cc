@@ -10,6 +10,7 @@
 
 #include "comm/processes/plan_check.h"
 #include "comm/report/rank_text.h"
+#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -197,6 +198,10 @@ void RendezvousServer::hear(Guest& guest, const Message& message) {
     case Message::Kind::set:
     case Message::Kind::ask_status:
       tell_everybody(message);
+      break;
+    case Message::Kind::clock:
+      guest.outbox.push(
+          {.kind = Message::Kind::clock, .key = message.key, .value = std::to_string(now_ns())});
       break;
     case Message::Kind::welcome:
     case Message::Kind::farewell:

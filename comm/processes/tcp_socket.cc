@@ -36,6 +36,13 @@ Addresses look_up(const TcpAddress& address, std::string& failure) {
   return {error == 0 ? found : nullptr, ::freeaddrinfo};
 }
 
+std::string number_of(const sockaddr* address, socklen_t length) {
+  std::array<char, NI_MAXHOST> host{};
+  const int error =
+      ::getnameinfo(address, length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  return error == 0 ? host.data() : "";
+}
+
 Descriptor make_socket_for(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) throw_socket_error("socket");
@@ -100,6 +107,8 @@ int connect_tcp(const TcpAddress& address, std::chrono::milliseconds patience,
       return socket.release();
     }
     failure = text_of_error(error == 0 ? ECONNREFUSED : error);
+    const std::string number = number_of(each->ai_addr, each->ai_addrlen);
+    if (number != address.host) failure += " by " + number;  // what this machine takes the name for
   }
   return -1;
 }

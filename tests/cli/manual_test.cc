@@ -88,7 +88,7 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
 INSTANTIATE_TEST_SUITE_P(Commands, Manual,
                          ::testing::Values("train", "eval", "predict", "export", "report",
                                            "inspect", "bench train", "bench all-reduce", "tune",
-                                           "devices", "completion", "help"),
+                                           "trace merge", "devices", "completion", "help"),
                          [](const auto& command) {
                            std::string name = command.param;
                            for (char& c : name) c = c == ' ' || c == '-' ? '_' : c;

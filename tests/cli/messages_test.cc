@@ -91,6 +91,12 @@ Outcome in_place(const Environment& environment) {
   return quick({"--processes", "--comm-timeout", "1"}, environment);
 }
 
+/// The head of a process's timeline.
+std::string of_process(const std::string& number) {
+  return R"({"displayTimeUnit":"ms","otherData":{"process":)" + number +
+         R"(,"host":"a","origin_ns":1,"clock":[[1,0,0]]},"traceEvents":[)" + "\n";
+}
+
 struct Provocation {
   int code;
   std::function<Outcome(const Stage&)> provoke;
@@ -159,6 +165,14 @@ std::string trained_on_a_folder(const Stage& stage, const std::string& folder) {
 }
 Provocation inspected(const std::string& bytes) {
   return {1, [=](const Stage& stage) { return ringlet({"inspect", stage.file("f", bytes)}); }};
+}
+
+/// A timeline merged with process 0's.
+Provocation merged(const std::string& bytes) {
+  return {1, [=](const Stage& stage) {
+            const std::string own = stage.file("t.json", of_process("0") + "]}\n");
+            return ringlet({"trace", "merge", own, stage.file("f", bytes), "--out", stage / "all"});
+          }};
 }
 
 /// 32 members of 4 MiB of zeros, each packed into 4 KiB.
@@ -385,6 +399,15 @@ std::vector<Provocation> provocations() {
        [](const Stage& stage) {
          return ringlet({"train", "--resume", stage / "."});
        }},
+      {2,
+       [](const Stage&) {
+         return quick({"--resume", "auto"}, {{"RINGLET_NO_OUT", "0"}});
+       }},
+      {1,
+       [](const Stage& stage) {
+         write_file(stage.run() + "/state/state.json", "{{");
+         return quick({"--out", stage / "out", "--resume", "auto"});
+       }},
       state("{", "{{"),
       state("\"format\": 1", "\"format\": 99"),
       state("\"format\"", "\"former\""),
@@ -592,6 +615,10 @@ std::vector<Provocation> provocations() {
       inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1}]})"),
       inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1,"dur":-1}]})"),
       inspected(R"({"traceEvents":[{"ph")"),
+      merged(R"({"traceEvents":[)"),
+      merged(of_process("0") + "\n"),
+      merged(of_process("1") + "{]\n"),
+      merged(of_process("1") + R"({"name":"process_name","ph":"M","args":{}})" + "\n]}\n"),
       inspected(R"({"a":"traceEvents","traceEvents":7})"),
       inspected(R"({"traceEvents":)" + std::string(100, '[')),
   };

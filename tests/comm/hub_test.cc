@@ -18,6 +18,7 @@
 #include "comm/processes/outbox.h"
 #include "comm/processes/pulse.h"
 #include "comm/processes/rendezvous.h"
+#include "kernels/trace.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {
@@ -224,6 +225,73 @@ TEST(HubOverTcp, GivesEverybodyTheTableAndValues) {
   expect_end(hub, 3);
 }
 
+TEST(HubOverTcp, TellsItsTime) {
+  Hub hub(3);
+  hub.join_all();
+  for (std::size_t process = 0; process < 3; ++process) {
+    const std::int64_t before = now_ns();
+    const ClockReading reading = hub[process]->read_clock(5);
+    EXPECT_GE(reading.at_ns, before);
+    EXPECT_LE(reading.at_ns, now_ns());
+    EXPECT_LE(std::abs(reading.ahead_ns), reading.within_ns) << "they have one clock here";
+    EXPECT_LT(reading.within_ns, 50'000'000);
+    EXPECT_EQ(reading.within_ns > 0, process == 2) << "only that one is elsewhere";
+  }
+  EXPECT_EQ(hub[2]->ask_status(5).size(), 3U);
+  expect_end(hub, 3);
+}
+
+/// An address of the loopback under another name than that.
+TcpAddress disguised(TcpAddress address) {
+  address.host = "0x7f.0.1.1";
+  return address;
+}
+
+TEST(HubOverTcp, SaysThatNobodyElseReachesTheLoopback) {
+  const TcpAddress address = disguised(free_address());
+  std::vector<std::string> warnings;
+  RendezvousOptions options = options_of(0);
+  options.remind = [&warnings](const std::string& warning) { warnings.push_back(warning); };
+  ProcessPlace place{.process = 0,
+                     .processes = 1,
+                     .run = new_run(),
+                     .launcher = "test",
+                     .hub = address,
+                     .spread = true};
+  const std::string words = "0x7f.0.1.1 is 127.0.1.1 on a itself, where no other machine";
+  try {
+    const Rendezvous refused(place, options);
+    FAIL();
+  } catch (const CommError& error) {
+    EXPECT_TRUE(contains(error.what(), words)) << error.what();
+  }
+  EXPECT_TRUE(warnings.empty());
+  place.spread = false;
+  Rendezvous alone(place, options);
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_TRUE(contains(warnings[0], words)) << warnings[0];
+  alone.leave();
+}
+
+TEST(HubOverTcp, MeetsOverIpv6) {
+  TcpAddress address{"::1", 0};
+  try {
+    address.port = MessageSocket::listen(address).own_address().port;
+  } catch (const CommError&) {
+    GTEST_SKIP() << "there is no IPv6 here";
+  }
+  std::vector<std::unique_ptr<Rendezvous>> all(2);
+  const std::string run = new_run();
+  run_ranks(2, [&](int process) {
+    const ProcessPlace place{
+        .process = process, .processes = 2, .run = run, .launcher = "test", .hub = address};
+    auto& mine = all[static_cast<std::size_t>(process)];
+    mine = std::make_unique<Rendezvous>(place, options_of(2 * process));
+    EXPECT_EQ(mine->sites()[1].address, "::1");
+    mine->leave();
+  });
+}
+
 TEST(HubOverTcp, NamesADeathWithItsHost) {
   for (const std::size_t victim : {2U, 0U}) {
     Hub hub(3);
@@ -365,6 +433,9 @@ TEST(HubOverTcp, SaysWhyProcess0WasNotReached) {
     EXPECT_TRUE(contains(error.what(), text_of(hub.address()) + ": Connection refused; "))
         << error.what();
   }
+  std::string failure;  // of a name, with what this machine takes it for
+  (void)MessageSocket::connect(disguised(hub.address()), milliseconds(1000), failure);
+  EXPECT_EQ(failure, "Connection refused by 127.0.1.1");
 }
 
 }  // namespace

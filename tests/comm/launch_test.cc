@@ -90,6 +90,25 @@ TEST(Launch, NamesEveryRunDifferently) {
   EXPECT_NE(place_in(kOpenMpi)->run, place_in(kOpenMpi + Variables{{"PMIX_NAMESPACE", "13"}})->run);
 }
 
+TEST(Launch, TakesMpirunsSecretForATokenWhereThereIsNone) {
+  const std::string name = "OMPI_MCA_orte_precondition_transports";
+  EXPECT_EQ(place_in(kOpenMpi)->token, "");
+  EXPECT_EQ(place_in(kOpenMpi + Variables{{name, "3527b870"}})->token, "3527b870");
+  EXPECT_EQ(place_in(kOpenMpi + Variables{{name, "3527b870"}, {"RINGLET_TOKEN", "x"}})->token, "x");
+  EXPECT_EQ(place_in(kByHand + Variables{{name, "3527b870"}})->token, "") << "that is torchrun's";
+}
+
+TEST(Launch, NamesARunAlikeOnMachinesThatCountRestartsEachForItself) {
+  const Variables agent =
+      kByHand +
+      Variables{{"MASTER_ADDR", "10.0.0.1"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}};
+  const auto restarted = [&agent](const char* times) {
+    return place_in(agent + Variables{{"TORCHELASTIC_RESTART_COUNT", times}});
+  };
+  ASSERT_TRUE(restarted("1")->hub);
+  EXPECT_EQ(restarted("1")->run, restarted("2")->run);
+}
+
 TEST(Launch, NamesWhatIsMissingOrWrong) {
   EXPECT_EQ(refusal_of({{"RANK", "0"}}), "RANK is set but WORLD_SIZE is not; a process needs both");
   EXPECT_EQ(refusal_of({{"OMPI_COMM_WORLD_SIZE", "2"}}),

@@ -52,6 +52,27 @@ TEST(AtomicDirectory, AppearsAsAWholeAndReplacesTheFormerOne) {
   EXPECT_EQ(entries_in(folder.path()), 1U);
 }
 
+TEST(AtomicDirectory, KeepsTheFormerOneUnderAnotherName) {
+  const TemporaryDirectory folder;
+  for (int version = 1; version <= 4; ++version) {
+    AtomicDirectory next(folder / "state");
+    write_file(next.path() / "one", std::to_string(version));
+    write_file(next.path() / "two", std::to_string(version));
+    if (version % 2 == 0) {
+      next.commit(folder / "before");
+      EXPECT_EQ(version_of(folder / "before"), version - 1);
+    } else {
+      next.commit();
+    }
+    EXPECT_EQ(version_of(folder / "state"), version);
+  }
+  save(folder / "next", 5);
+  posix::replace_in_two_steps(folder / "next", folder / "state", folder / "before");
+  EXPECT_EQ(version_of(folder / "state"), 5);
+  EXPECT_EQ(version_of(folder / "before"), 4);
+  EXPECT_EQ(entries_in(folder.path()), 2U);
+}
+
 TEST(AtomicDirectory, TakesATrailingSlash) {
   const TemporaryDirectory folder;
   save(folder / "state/", 1);

@@ -18,6 +18,7 @@
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
+#include "train/files/last_state.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 
@@ -42,12 +43,14 @@ class Model {
     }
     return state;
   }
-  void save(const fs::path& out, std::int64_t step) const {
+  void save(const fs::path& out, std::int64_t step,
+            FormerState former = FormerState::removed) const {
     Progress progress;
     progress.step = step;
     progress.epoch_loss = 0.1 * static_cast<double>(step);
     progress.epoch_samples = 64 * step;
-    save_state(out, registry_, filled(static_cast<float>(step)), info(), recipe(), progress, kHash);
+    save_state(out, registry_, filled(static_cast<float>(step)), info(), recipe(), progress, kHash,
+               former);
   }
   static ModelInfo info() {
     return {.model = "lenet", .channels = 1, .height = 28, .width = 28, .classes = {"hat", "shoe"}};
@@ -239,6 +242,73 @@ TEST(State, PyTorchsFilesAreTaken) {
   }
   EXPECT_EQ(again.metadata().at("format"), "pt");
   EXPECT_EQ(read_model_info(folder / "again.safetensors"), Model::info());
+}
+
+/// OUT with the states after steps 3 and 5.
+class TwoStates : public ::testing::Test {
+ protected:
+  TwoStates() {
+    model_.save(out_.path(), 3);
+    model_.save(out_.path(), 5, FormerState::kept);
+  }
+  void damage(const std::string& file) const {
+    const std::string bytes = testing::read_file(out_ / file);
+    testing::write_file(out_ / file, bytes.substr(0, bytes.size() / 2));
+  }
+  testing::TemporaryDirectory out_;
+  Model model_;
+};
+
+TEST_F(TwoStates, AreTheLastOneAndTheOneBefore) {
+  EXPECT_EQ(read_state(out_.path()).progress.step, 5);
+  EXPECT_EQ(read_state(out_ / "state.before").progress.step, 3);
+  model_.save(out_.path(), 7, FormerState::kept);
+  EXPECT_EQ(read_state(out_ / "state.before").progress.step, 5);
+  model_.save(out_.path(), 9);  // of another run
+  EXPECT_FALSE(fs::exists(out_ / "state.before"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(out_.path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(TwoStates, GiveTheLastThatIsWhole) {
+  const auto found = find_last_state(out_.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state.progress.step, 5);
+  EXPECT_EQ(found->warning, "");
+  for (const char* file : {"state.json", "model.safetensors", "optimizer.safetensors"}) {
+    damage(std::string("state/") + file);
+    auto before = find_last_state(out_.path());
+    ASSERT_TRUE(before);
+    EXPECT_EQ(before->state.progress.step, 3);
+    EXPECT_TRUE(says(before->warning, {file, "the state before that, after step 3"}));
+    restore(*before, out_.path());
+    EXPECT_EQ(before->state.folder, out_ / "state");
+    EXPECT_TRUE(bytes_of(model_.load(out_.path())) == bytes_of(model_.filled(3)));
+    EXPECT_TRUE(fs::exists(out_ / "state.broken" / file));
+    EXPECT_FALSE(fs::exists(out_ / "state.before"));
+    model_.save(out_.path(), 5, FormerState::kept);
+  }
+}
+
+TEST_F(TwoStates, GiveNothingWhereNoneIsWhole) {
+  damage("state.before/state.json");
+  damage("state/optimizer.safetensors");
+  EXPECT_TRUE(says(testing::message_of<FileError>([&] { find_last_state(out_.path()); }),
+                   {"state/optimizer.safetensors", "remove " + (out_ / "state").string()}));
+  fs::remove_all(out_ / "state");
+  EXPECT_TRUE(says(testing::message_of<FileError>([&] { find_last_state(out_.path()); }),
+                   {"state is not there"}));
+  fs::remove_all(out_ / "state.before");
+  EXPECT_FALSE(find_last_state(out_.path()));
+  EXPECT_FALSE(find_last_state(out_ / "nowhere"));
+}
+
+TEST_F(TwoStates, GiveTheOneBeforeWhereTheLastWasPutAside) {
+  auto found = find_last_state(out_.path());
+  fs::rename(out_ / "state", out_ / "state.broken");  // and then the process was killed
+  found = find_last_state(out_.path());
+  ASSERT_TRUE(found);
+  restore(*found, out_.path());
+  EXPECT_EQ(read_state(out_.path()).progress.step, 3);
 }
 
 /// Saves state after state until it is killed. Says in the pipe which was the last one finished.

@@ -49,7 +49,7 @@ AtomicDirectory::~AtomicDirectory() {
   if (!committed_) fs::remove_all(aside_, error);
 }
 
-void AtomicDirectory::commit() {
+void AtomicDirectory::commit(const fs::path& former) {
   std::error_code error;
   sync_tree(aside_);
   if (!fs::exists(target_, error)) {
@@ -58,9 +58,9 @@ void AtomicDirectory::commit() {
     }
   } else if (posix::exchange(aside_, target_)) {
     posix::sync_parent(target_);  // first the new name, then the old content's end
-    fs::remove_all(aside_, error);
+    posix::put_away(aside_, former);
   } else {
-    posix::replace_in_two_steps(aside_, target_);
+    posix::replace_in_two_steps(aside_, target_, former);
   }
   committed_ = true;
   posix::sync_parent(target_);

@@ -65,8 +65,10 @@ class AtomicDirectory {
 
   /// Where to write the files of the folder.
   const std::filesystem::path& path() const { return aside_; }
-  /// Syncs what was written and makes the folder visible under its name. Throws FileError.
-  void commit();
+  /// Syncs what was written and makes the folder visible under its name. The one that had the name
+  /// is removed; where `former` is not empty, it gets that name in place of what was there. Throws
+  /// FileError.
+  void commit(const std::filesystem::path& former = {});
 
   /// Finishes or undoes what a killed writer of `target` left: if `target` is not there but a
   /// complete former version of it is, that comes back; asides of dead processes are removed.

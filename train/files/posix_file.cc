@@ -126,7 +126,18 @@ bool exchange(const fs::path& a, const fs::path& b) {
   throw file_error("write", b, errno);
 }
 
-void replace_in_two_steps(const fs::path& source, const fs::path& target) {
+void put_away(const fs::path& replaced, const fs::path& former) {
+  std::error_code error;
+  const bool exchanged = !former.empty() && fs::exists(former, error) && exchange(replaced, former);
+  if (former.empty() || exchanged) {
+    fs::remove_all(replaced, error);
+    return;
+  }
+  fs::remove_all(former, error);
+  if (::rename(replaced.c_str(), former.c_str()) != 0) throw file_error("write", former, errno);
+}
+
+void replace_in_two_steps(const fs::path& source, const fs::path& target, const fs::path& former) {
   const fs::path old = aside_of(target, "old");
   std::error_code error;
   fs::remove_all(old, error);
@@ -136,7 +147,7 @@ void replace_in_two_steps(const fs::path& source, const fs::path& target) {
     (void)::rename(old.c_str(), target.c_str());
     throw file_error("write", target, code);
   }
-  fs::remove_all(old, error);
+  put_away(old, former);
 }
 
 }  // namespace ringlet::train::posix

@@ -39,8 +39,13 @@ void remove_abandoned(const std::filesystem::path& target, const char* suffix) n
 /// Swaps two existing folders in one step (Linux's renameat2). False where the file system cannot.
 bool exchange(const std::filesystem::path& a, const std::filesystem::path& b);
 
+/// Removes a folder that has been replaced; where `former` is not empty, renames it so instead, in
+/// place of what has that name.
+void put_away(const std::filesystem::path& replaced, const std::filesystem::path& former);
+
 /// For file systems that cannot exchange: moves `target` to its aside "old", then `source` to
-/// `target`. In between only AtomicDirectory::recover finds the former content.
-void replace_in_two_steps(const std::filesystem::path& source, const std::filesystem::path& target);
+/// `target`, and puts the former content away. In between only AtomicDirectory::recover finds it.
+void replace_in_two_steps(const std::filesystem::path& source, const std::filesystem::path& target,
+                          const std::filesystem::path& former = {});
 
 }  // namespace ringlet::train::posix

@@ -208,7 +208,7 @@ HostState load_model(const fs::path& path, const nn::Registry& registry, Head he
 
 void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,
                 const ModelInfo& info, const Recipe& recipe, const Progress& progress,
-                std::uint64_t data_hash) {
+                std::uint64_t data_hash, FormerState former) {
   AtomicDirectory folder(out / "state");
   save_model(folder.path() / "model.safetensors", registry, state, info);
   std::vector<TensorToWrite> tensors;
@@ -221,7 +221,11 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
   write_safetensors(folder.path() / "optimizer.safetensors", tensors);
   write_file_atomically(folder.path() / "state.json",
                         format_state_json({recipe, progress, data_hash, state.loss_scale}));
+  const fs::path before = out / kStateBefore;
+  if (former == FormerState::kept) return folder.commit(before);
   folder.commit();
+  std::error_code error;
+  fs::remove_all(before, error);
 }
 
 SavedState read_state(const fs::path& out) {

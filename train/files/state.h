@@ -1,6 +1,7 @@
 // A run's files on disk: the model's weights, and the state from which the run can go on.
 //
 //   OUT/model.safetensors   weights and buffers alone, in PyTorch's names and layouts
+//   OUT/state.before/       the state before this one, of the same run
 //   OUT/state/              replaced as one, so that there is always a whole one:
 //     model.safetensors       the same for the moment of saving
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
@@ -41,6 +42,8 @@ struct HostState {
   std::optional<LossScaleState> loss_scale{};  ///< under f16
 };
 
+inline constexpr const char* kStateBefore = "state.before";  ///< in OUT
+
 /// A state that was read from a folder.
 struct SavedState : StateJson {
   std::filesystem::path folder;
@@ -67,10 +70,16 @@ enum class Head : std::uint8_t {
 HostState load_model(const std::filesystem::path& file, const nn::Registry& registry,
                      Head head = Head::as_in_file);
 
+/// What becomes of the state that a new one replaces.
+enum class FormerState : std::uint8_t {
+  removed,  ///< it may be another run's; so is what lies in OUT/state.before
+  kept      ///< as OUT/state.before
+};
 /// Writes OUT/state as one folder. Throws FileError; the former state then stays.
 void save_state(const std::filesystem::path& out, const nn::Registry& registry,
                 const HostState& state, const ModelInfo& info, const Recipe& recipe,
-                const Progress& progress, std::uint64_t data_hash);
+                const Progress& progress, std::uint64_t data_hash,
+                FormerState former = FormerState::removed);
 /// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
 SavedState read_state(const std::filesystem::path& out);
 /// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError.

@@ -1,9 +1,26 @@
 #include "train/loop/state_saver.h"
 
+#include <utility>
+
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 
 namespace ringlet::train {
+
+namespace {
+
+/// Whether the state in the run's folder is the one that the run goes on from.
+bool goes_on_there(const RunSetup& setup) {
+  return setup.resumed && setup.resumed->folder == setup.options.files.out / "state";
+}
+
+}  // namespace
+
+StateSaver::StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator)
+    : setup_(setup),
+      device_(device),
+      communicator_(communicator),
+      former_(goes_on_there(setup) ? FormerState::kept : FormerState::removed) {}
 
 bool StateSaver::due(std::int64_t step) const {
   const Files& files = setup_.options.files;
@@ -28,7 +45,7 @@ void StateSaver::write(TrainStep& step, const Progress& progress, RunReporter& r
   const HostState state = step.download_state();
   require_finite(state, registry, progress.step);
   save_state(out, registry, state, setup_.model, setup_.options.recipe, progress,
-             setup_.data.train->hash());
+             setup_.data.train->hash(), std::exchange(former_, FormerState::kept));
   reporter.saved((out / "state").string());
   if (progress.step != setup_.last_step) return;
   save_model(out / "model.safetensors", registry, state, setup_.model);

@@ -14,8 +14,7 @@ namespace ringlet::train {
 
 class StateSaver {
  public:
-  StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator)
-      : setup_(setup), device_(device), communicator_(communicator) {}
+  StateSaver(const RunSetup& setup, Device& device, comm::Communicator& communicator);
 
   /// Whether a state is to be saved when `step` steps are done: every so many, or at the end of
   /// each epoch, and at the end of the run. The same on all ranks.
@@ -33,6 +32,7 @@ class StateSaver {
   Device& device_;
   comm::Communicator& communicator_;
   std::int64_t saved_step_ = -1;
+  FormerState former_;  // of the next save
 };
 
 }  // namespace ringlet::train

@@ -135,7 +135,7 @@ void TrainLoop::rehearse() {
 void TrainLoop::load_start() {
   nn::Parameters& parameters = step_.replica().parameters();
   parameters.initialize(setup_.options.recipe.seed);
-  if (communicator_.rank() == 0) {
+  on_rank_0(communicator_, device_, "weights", [this, &parameters] {
     const nn::Registry& registry = parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
@@ -145,7 +145,7 @@ void TrainLoop::load_start() {
       step_.upload_state(
           load_model(files.init, registry, files.replace_head ? Head::replaced : Head::as_in_file));
     }
-  }
+  });
   step_.broadcast_state();
   if (setup_.resumed) progress_ = setup_.resumed->progress;
 }

@@ -5,6 +5,7 @@
 #include "kernels/l2_norm.h"
 #include "kernels/loss_scale.h"
 #include "train/failure.h"
+#include "train/loop/broadcast_model.h"
 #include "train/stopwatch.h"
 
 namespace ringlet::train {
@@ -244,15 +245,11 @@ StepSums TrainStep::take_sums() {
 }
 
 void TrainStep::broadcast_state() {
-  const nn::Parameters& parameters = replica_.parameters();
   Stream& stream = device_.communication();
-  device_.compute().synchronize();
-  communicator_.broadcast(stream, 0, parameters.values(), "parameters");
+  broadcast_model(device_, communicator_, replica_.parameters());
   for (const StateArena& arena : optimizer_->state()) {
     communicator_.broadcast(stream, 0, arena.numbers, "optimiser state");
   }
-  communicator_.broadcast(stream, 0, parameters.buffers(), "buffers");
-  communicator_.broadcast(stream, 0, parameters.counters(), "counters");
   if (scales_loss()) communicator_.broadcast(stream, 0, loss_scale_->state(), "loss scale");
   stream.synchronize();
   communicator_.require_alive();

@@ -76,6 +76,7 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"shards", report.shards},
           {"devices", devices},
           {"processes", report.batch_of_rank.size() / devices.size()},
+          {"machines", report.hosts},
           {"threads", execution.threads},
           {"layout", name_of(report.layout)},
           {"sync", report.sync},

@@ -6,7 +6,7 @@
 //    "data": {"name", "description", "directory", "synthetic_train", "synthetic_test"},
 //    "model": {"name", "parameters", "flops_per_sample"},
 //    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
-//            "shards", "devices": [..], "processes", "threads", "layout", "sync",
+//            "shards", "devices": [..], "processes", "machines", "threads", "layout", "sync",
 //            "grad_dtype", "precision"},
 //    "sync": {"predicted_from": "model", "buckets": [{"name", "bytes", "strategy",
 //             "predicted_seconds", "taken_seconds"}], "steps", "waited_seconds"},
@@ -17,6 +17,7 @@
 // of each bucket's collective ("taken_seconds", not on a GPU). "predicted_seconds" are from "model"
 // or "tune" (sync_plan.h), or missing.
 //
+// "machines" says in words which ranks are on which host; empty where all are on one machine.
 // "gpus" and "versions" (of CUDA's libraries) are there where a replica is on a GPU.
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "train/failure.h"
 #include "train/files/atomic_file.h"
@@ -48,6 +48,20 @@ std::string escaped(const char* name) {
   return text;
 }
 
+std::vector<std::string> readings_in_json(const std::vector<comm::ClockReading>& readings) {
+  std::vector<std::string> texts;
+  for (const auto& [at, ahead, within] : readings) {
+    texts.push_back(fmt::format("[{},{},{}]", at, ahead, within));
+  }
+  return texts;
+}
+
+/// A host's name need not be UTF-8, which JSON is.
+std::string to_json_text(const std::string& text) {
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
 void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::int64_t origin_ns) {
   fmt::format_to(std::back_inserter(out),
                  R"({{"name":"{}","cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
@@ -70,14 +84,18 @@ void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::i
 
 }  // namespace
 
-void TraceWriter::write(const std::filesystem::path& path) const {
-  std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
+void TraceWriter::write(const std::filesystem::path& path, const TraceSource& source) const {
+  std::int64_t origin_ns = now_ns();
   for (const Stream& stream : streams_) {
     for (const Span& span : stream.spans) origin_ns = std::min(origin_ns, span.begin_ns);
   }
   fmt::memory_buffer out;
   const auto text = std::back_inserter(out);
-  fmt::format_to(text, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+  fmt::format_to(text,
+                 R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)",
+                 source.process, to_json_text(source.host), origin_ns);
+  fmt::format_to(text, R"("clock":[{}]}},"traceEvents":[)",
+                 fmt::join(readings_in_json(source.clock), ","));
   const char* separator = "\n";
   for (const Stream& stream : streams_) {
     fmt::format_to(text,

@@ -1,6 +1,16 @@
 // A timeline of a run in Chrome's trace format, which Perfetto and chrome://tracing open.
 //
 // pid = rank, tid = stream (1 compute, 2 communication), time in microseconds since the first span.
+// Each process writes a timeline of its own. It says whose it is and when its first span began, so
+// that trace_merge.h can make one of them:
+//
+//   {"displayTimeUnit":"ms","otherData":{"process":1,"host":"b","origin_ns":N,
+//    "clock":[[at_ns,ahead_ns,within_ns],...]},"traceEvents":[
+//   EVENT,
+//   EVENT
+//   ]}
+//
+// An event a line; "clock" has comm::ClockReading's numbers.
 #pragma once
 
 #include <filesystem>
@@ -9,10 +19,19 @@
 #include <string>
 #include <vector>
 
+#include "comm/clock_reading.h"
 #include "kernels/device.h"
 #include "kernels/trace.h"
 
 namespace ringlet::train {
+
+/// The process that a timeline is of.
+struct TraceSource {
+  int process = 0;
+  std::string host{};  ///< its machine's name
+  /// Taken as the run began and as it ended: two clocks go at two rates. Empty: of one process.
+  std::vector<comm::ClockReading> clock{};
+};
 
 class TraceWriter {
  public:
@@ -33,7 +52,7 @@ class TraceWriter {
   };
 
   /// Writes what the ended recordings collected. Throws FileError.
-  void write(const std::filesystem::path& path) const;
+  void write(const std::filesystem::path& path, const TraceSource& source = {}) const;
 
  private:
   struct Stream {

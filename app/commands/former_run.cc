@@ -1,0 +1,66 @@
+#include "app/commands/former_run.h"
+
+#include <map>
+
+#include "app/cli/usage.h"
+#include "comm/processes/plan_check.h"
+
+namespace ringlet::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAuto = "auto";
+constexpr const char* kRunKey = "run";  // beside the names of a Checkpoint
+constexpr const char* kFolderKey = "folder of the state";
+constexpr const char* kStateKey = "state";
+
+}  // namespace
+
+bool resumes_by_itself(const train::Files& files) { return files.resume == kAuto; }
+
+std::optional<FormerRun> read_former_run(const train::Files& files,
+                                         std::optional<train::LastState>* last) {
+  if (files.resume.empty()) return {};
+  const bool by_itself = resumes_by_itself(files);
+  if (by_itself && files.out.empty()) {
+    throw UsageError(
+        "--resume auto goes on with the run in the folder of --out, and there is no --out; name "
+        "the folder (a folder called auto: --resume ./auto)");
+  }
+  FormerRun former;
+  if (by_itself) {
+    std::optional<train::LastState> found = train::find_last_state(files.out);
+    if (last != nullptr) *last = found;
+    if (!found) return {};
+    former = {files.out, std::move(found->state), {}};
+  } else {
+    former.state = train::read_state(files.resume);
+    former.folder = run_of(former.state.folder);
+  }
+  former.weights = read_checkpoint(former.state.folder / "model.safetensors");
+  return former;
+}
+
+std::string to_text(const std::optional<FormerRun>& former) {
+  if (!former) return {};
+  comm::Plan plan = to_plan(former->weights);
+  plan.emplace_back(kRunKey, former->folder.string());
+  plan.emplace_back(kFolderKey, former->state.folder.string());
+  plan.emplace_back(kStateKey, train::format_state_json(former->state));
+  return comm::to_text(plan);
+}
+
+std::optional<FormerRun> former_run_of(const std::string& text) {
+  if (text.empty()) return {};
+  const comm::Plan plan = comm::plan_of(text);
+  std::map<std::string, std::string> texts(plan.begin(), plan.end());
+  FormerRun former{texts[kRunKey], {}, checkpoint_of(plan)};
+  static_cast<train::StateJson&>(former.state) =
+      train::parse_state_json(texts[kFolderKey], texts[kStateKey]);
+  former.state.folder = texts[kFolderKey];
+  return former;
+}
+
+}  // namespace ringlet::app

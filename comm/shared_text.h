@@ -1,0 +1,22 @@
+// A text of any length that one process has and all shall have. It goes over the control plane in
+// pieces that fit into a message, and its hash goes before them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/group.h"
+
+namespace ringlet::comm {
+
+/// Longest text, in bytes.
+inline constexpr std::int64_t kLongestSharedText = std::int64_t{16} << 20;
+
+/// Gives all processes the text that one of them brings as `mine`. All call this, as for
+/// Group::agree(); `timeout_seconds` are for each piece. Throws as that does, and CommError for a
+/// text that is too long or that has come with other bytes than were sent.
+std::string share_text(Group& group, const std::string& key, const std::optional<std::string>& mine,
+                       double timeout_seconds);
+
+}  // namespace ringlet::comm

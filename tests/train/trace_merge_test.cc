@@ -1,0 +1,104 @@
+// Timelines of several processes become one, on the clock of process 0.
+#include "train/telemetry/trace_merge.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/files.h"
+#include "train/files/atomic_file.h"
+#include "train/telemetry/trace_reader.h"
+#include "train/telemetry/trace_writer.h"
+
+namespace ringlet::train {
+namespace {
+
+using testing::message_of;
+using testing::says;
+
+constexpr std::int64_t kMicrosecond = 1000;
+
+/// Two processes whose spans "meet" are at the same time, 5 ms after process 0's "first". The clock
+/// of process 1 is behind by 2 s, and falls behind by 1 us a ms.
+class TwoClocks : public ::testing::Test {
+ protected:
+  TwoClocks() {
+    write(0, "a", {{"first", 1'000'000'000}, {"meet", 1'005'000'000}},
+          {{.at_ns = 1'000'000'000}, {.at_ns = 1'010'000'000}});
+    // Its clock shows 10 us less than it should at the end, and half of that in the middle.
+    write(1, "b", {{"meet", 1'005'000'000 - 2'000'000'000 + 5'000'000'000 - 5 * kMicrosecond}},
+          {{.at_ns = 4'000'000'000, .ahead_ns = -3'000'000'000, .within_ns = 30 * kMicrosecond},
+           {.at_ns = 4'009'990'000, .ahead_ns = -2'999'990'000, .within_ns = 40 * kMicrosecond}});
+  }
+  void write(int process, const std::string& host,
+             const std::vector<std::pair<const char*, std::int64_t>>& spans,
+             const std::vector<comm::ClockReading>& clock) const {
+    TraceWriter writer;
+    {
+      const auto device = open_device(DeviceId{});
+      const TraceWriter::Recording recording(&writer, process, *device);
+      for (const auto& [name, begin] : spans) {
+        device->compute().tracer()->add(name, "phase", begin, begin + 2500, 64, 1 - process);
+      }
+    }
+    writer.write(file(process), {process, host, clock});
+  }
+  std::filesystem::path file(int process) const {
+    return folder_ / ("p" + std::to_string(process) + ".json");
+  }
+  std::string error(const std::vector<std::filesystem::path>& files) const {
+    const std::string text = message_of<FileError>([&] { merge_traces(files, folder_ / "all"); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "all"));
+    return text;
+  }
+  testing::TemporaryDirectory folder_;
+};
+
+TEST_F(TwoClocks, BecomeOne) {
+  const auto merged = merge_traces({file(1), file(0)}, folder_ / "all");
+  ASSERT_EQ(merged.size(), 2U);
+  EXPECT_EQ(merged[0].process, 0);
+  EXPECT_EQ(merged[0].within_us, 0);
+  EXPECT_EQ(merged[1].host, "b");
+  EXPECT_NEAR(merged[1].behind_us, -3e6, 0.5);
+  EXPECT_NEAR(merged[1].within_us, 40, 1e-9);
+  EXPECT_NEAR(merged[1].drift_ppm, 1001, 1);
+
+  std::map<std::string, double> begins;
+  const TraceNames names = read_trace(folder_ / "all", [&](const TraceSpan& span) {
+    begins[span.name + std::to_string(span.rank)] = span.begin_us;
+    EXPECT_EQ(span.duration_us, 2.5);
+    EXPECT_EQ(span.bytes, 64);
+    EXPECT_EQ(span.peer, 1 - span.rank);
+  });
+  EXPECT_EQ(begins.at("first0"), 0);
+  EXPECT_NEAR(begins.at("meet0"), 5000, 0.002);
+  EXPECT_NEAR(begins.at("meet1"), begins.at("meet0"), 0.02);
+  EXPECT_EQ(names.ranks.at(0), "rank 0 on a");
+  EXPECT_EQ(names.ranks.at(1), "rank 1 on b");
+  EXPECT_EQ(names.streams.at({1, 2}), "communication");
+}
+
+TEST_F(TwoClocks, AreNotMixedUp) {
+  const std::string mine = testing::read_file(file(1));
+  EXPECT_TRUE(says(error({file(0), folder_ / "p0.json"}), {"p0.json", "both of process 0"}));
+  EXPECT_TRUE(says(error({file(0), folder_ / "nowhere.json"}), {"nowhere.json"}));
+  for (const char* foreign :
+       {"", "{", "[1]", R"({"traceEvents":[)", R"({"otherData":{"process":0},"traceEvents":[)"}) {
+    testing::write_file(file(1), foreign);
+    EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json does not say which process"})) << foreign;
+  }
+  TraceWriter().write(file(1));  // of one process, which has read no clock
+  EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json does not say which process"}));
+  for (std::size_t cut : {mine.size() - 4, mine.size() - 20}) {
+    testing::write_file(file(1), mine.substr(0, cut));
+    EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json: line ", "no event", "damaged"})) << cut;
+  }
+  std::string text = mine;
+  testing::write_file(file(1), text.replace(text.find("\"name\":\"rank"), 6, "\"nome\""));
+  EXPECT_TRUE(says(error({file(0), file(1)}), {"p1.json: a rank has no name"}));
+}
+
+}  // namespace
+}  // namespace ringlet::train

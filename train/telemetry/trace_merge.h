@@ -1,0 +1,30 @@
+// Makes one timeline of those that the processes of a run wrote (trace_writer.h), on the clock of
+// process 0. A line at a time: a trace of a long run is too large to be held as a whole.
+//
+// A process has read process 0's clock as its run began and as it ended. In between its clock is
+// taken to go evenly beside that one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+/// A process whose timeline is a part of the whole. Its clock is that of process 0 plus `behind_us`
+/// at the begin, and goes `drift_ppm` millionths too slowly.
+struct MergedTrace {
+  int process = 0;
+  std::string host;
+  double behind_us = 0;
+  double within_us = 0;  ///< behind_us is at most so wrong, either way
+  double drift_ppm = 0;
+};
+
+/// Reads `files` and writes `out`; the result is in the order of processes. Throws FileError naming
+/// the file and its line: not there, not written by a TraceWriter, damaged; and both files where
+/// two are of one process.
+std::vector<MergedTrace> merge_traces(const std::vector<std::filesystem::path>& files,
+                                      const std::filesystem::path& out);
+
+}  // namespace ringlet::train
