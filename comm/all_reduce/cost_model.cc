@@ -8,11 +8,13 @@ namespace ringlet::comm {
 
 PathCost cost_of_one_message(int /*ranks*/, double bytes) { return {1, bytes, bytes}; }
 
-double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model) {
-  if (ranks < 2) return 0;
-  const PathCost path = path_cost(ranks, bytes);
+double seconds_of(const PathCost& path, const CostModel& model) {
   return path.steps * model.latency_s + path.bytes * model.seconds_per_byte +
          path.reduced_bytes * model.seconds_per_reduced_byte;
+}
+
+double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model) {
+  return ranks < 2 ? 0 : seconds_of(path_cost(ranks, bytes), model);
 }
 
 namespace {

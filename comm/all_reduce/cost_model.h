@@ -29,6 +29,14 @@ struct PathCost {
 /// For `bytes` on each of `ranks`, of which there are two at least.
 using PathCostOf = PathCost (*)(int ranks, double bytes);
 
+/// The same in a world on several machines: what goes between them, and what stays inside.
+struct LevelCosts {
+  PathCost between{};  ///< bytes over a machine's link, which its ranks share
+  PathCost inside{};
+};
+/// For `each` ranks on each of `machines`.
+using LevelCostsOf = LevelCosts (*)(int machines, int each, double bytes);
+
 /// Of what no strategy here has stated: one message, a straight line over the bytes. It tells
 /// nothing of other numbers of ranks. For measurements of other engines, never to pick by.
 PathCost cost_of_one_message(int ranks, double bytes);
@@ -36,6 +44,8 @@ PathCost cost_of_one_message(int ranks, double bytes);
 /// ceil(log2(ranks)), the steps of a binary tree.
 inline double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
+/// Seconds of one path.
+double seconds_of(const PathCost& path, const CostModel& model);
 /// 0 for one rank.
 double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model);
 

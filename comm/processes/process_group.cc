@@ -134,10 +134,11 @@ std::string ProcessGroup::hosts() const {
 
 /// Tells the ranks which machine they are on. Throws where `transport` does not reach the others.
 void ProcessGroup::find_place(ProcessTransport transport) {
-  const std::vector<int> here = processes_here();
-  const auto before = std::find(here.begin(), here.end(), process()) - here.begin();
-  local_.set_machine(site().machine, machines(), static_cast<int>(before) * replicas(),
-                     static_cast<int>(here.size()) * replicas());
+  std::vector<int> machine_of;
+  for (const Site& other : rendezvous_->sites()) {
+    machine_of.insert(machine_of.end(), static_cast<std::size_t>(replicas()), other.machine);
+  }
+  local_.set_machines(std::move(machine_of));
   if (machines() == 1 || transport != ProcessTransport::shm) return;
   throw CommError(
       fmt::format("--transport shm joins processes of one machine, and {}; use --transport gloo or "

@@ -112,11 +112,13 @@ class GlooTransport final : public Transport, public CollectiveEngine {
     return fmt::format("gloo between {} machines{}", world().machines,
                        near_.is_whole_machine ? ", shm inside" : "");
   }
+  int machine_of(int of) const override { return local_.machine_of(of); }
   /// Between machines: round figures for Ethernet of 1 Gbit/s.
   CostModel typical_costs() const override {
     if (world().machines == 1) return Transport::typical_costs();
     return {100e-6, 1 / 115e6, 1 / 20e9};
   }
+  CostModel typical_costs_inside() const override { return {2e-6, 1 / 5e9, 1 / 16e9}; }
 
   const char* engine_name() const override { return "gloo"; }
   void all_reduce(Stream& stream, View data, ReduceOp op) override {

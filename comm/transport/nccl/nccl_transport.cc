@@ -203,6 +203,7 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
   std::optional<RootCause> root_cause() const override { return host_.root_cause(); }
   FlightRecorder& recorder() override { return host_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
+  int machine_of(int of) const override { return host_.machine_of(of); }
   CollectiveEngine* engine() override { return this; }
   const char* engine_name() const override { return "nccl"; }
   Allocator& allocator(Device& device) override {
