@@ -140,7 +140,6 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
 }
 
 void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
-  const char* group = "Ranks";
   std::vector<std::string> strategies = strategy_names();
   strategies.insert(strategies.begin(), "all");
   command
@@ -149,12 +148,11 @@ void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
       ->delimiter(',')
       ->check(one_of(strategies))
       ->type_name(alternatives(strategies))
-      ->group(group);
-  command
-      .add_flag("--processes", flags.processes,
-                "each rank is a process instead of a thread, over --transport shm: "
-                "started here, or by torchrun, mpirun or srun")
-      ->group(group);
+      ->group("Ranks");
+}
+
+void add_processes_flag(CLI::App& command, AllReduceFlags& flags, const char* help) {
+  command.add_flag("--processes", flags.processes, help)->group("Ranks");
 }
 
 void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
@@ -230,6 +228,9 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
   add_work_flags(command, flags);
   add_place_flags(command, flags, "2");
   add_strategy_flags(command, flags);
+  add_processes_flag(command, flags,
+                     "each rank is a process instead of a thread, over --transport shm: started "
+                     "here, or by torchrun, mpirun or srun, on several machines too");
   add_measurement_flags(command, flags);
   add_output_flags(command, flags);
 }
@@ -237,6 +238,9 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
   add_size_flags(command, flags);
   add_place_flags(command, flags, "2,4,8");
+  add_processes_flag(command, flags,
+                     "be one of the processes that torchrun, mpirun or srun has started, a rank "
+                     "each, on several machines too");
   add_timeout_flag(command, flags);
 }
 
@@ -281,6 +285,7 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
   execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
   execution.transport = train::transport_named(flags.transport);
+  execution.any_transport = execution.transport == train::TransportChoice::automatic;
   const bool over_gloo =
       execution.in_processes && execution.devices.front().kind == DeviceKind::cpu;
   for (const std::string& strategy : flags.strategies) {
@@ -379,6 +384,16 @@ AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::Proc
     mine.index = comm::first_device(place, 1, cuda_device_count());
   }
   return block_for(flags, place.processes, {mine});
+}
+
+AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
+                                     comm::Group& group) {
+  AllReduceFlags resolved = flags;
+  const bool on_processors = DeviceId::parse(flags.device).kind == DeviceKind::cpu;
+  if (group.machines() > 1 && flags.transport == "auto" && on_processors) {
+    resolved.transport = "gloo";
+  }
+  return all_reduce_block_at(resolved, place);
 }
 
 }  // namespace ringlet::app

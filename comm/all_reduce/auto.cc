@@ -34,9 +34,7 @@ StrategyTable default_table(const Strategies& strategies, Transport& transport) 
 
 AutoAllReduce::AutoAllReduce(Transport& transport, const Strategies& strategies,
                              const StrategyTable& table)
-    : AllReduce(transport) {
-  // What was measured on a machine says nothing of a world on several, and each has its own.
-  if (transport.world().machines == 1) table_ = table;
+    : AllReduce(transport), table_(table) {
   std::erase_if(table_, [&](const StrategyRange& range) {
     return !can_run(range.strategy, strategies, transport);
   });

@@ -1,6 +1,6 @@
 // AutoAllReduce: picks another strategy by the size of the data. It follows a table that was
-// measured on this machine for ranks of this machine, or else the costs that the strategies state,
-// with round figures for the transport. Over NCCL it takes NCCL's own all-reduce, which picks by
+// measured for such ranks, or else the costs that the strategies state, with round figures for the
+// transport. Over NCCL it takes NCCL's own all-reduce, which picks by
 // itself.
 //
 // Every rank picks without asking the others, so all ranks must have the same table and strategies.

@@ -13,7 +13,8 @@ double seconds_of(const PathCost& path, const CostModel& model) {
          path.reduced_bytes * model.seconds_per_reduced_byte;
 }
 
-double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model) {
+double predicted_seconds(const PathCostOf& path_cost, int ranks, double bytes,
+                         const CostModel& model) {
   return ranks < 2 ? 0 : seconds_of(path_cost(ranks, bytes), model);
 }
 
@@ -25,7 +26,7 @@ struct Row {
   double bytes;
 };
 
-std::vector<Row> rows_of(PathCostOf path_cost, std::span<const CostPoint> points) {
+std::vector<Row> rows_of(const PathCostOf& path_cost, std::span<const CostPoint> points) {
   std::vector<Row> rows;
   for (const CostPoint& point : points) {
     if (!(point.seconds > 0) || !(point.bytes > 0) || point.ranks < 2) continue;
@@ -92,7 +93,8 @@ CostModel solve(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points) {
+std::optional<CostFit> fit_cost_model(const PathCostOf& path_cost,
+                                      std::span<const CostPoint> points) {
   const auto sizes = std::minmax_element(points.begin(), points.end(),
                                          [](auto& a, auto& b) { return a.bytes < b.bytes; });
   if (points.empty() || sizes.first->bytes == sizes.second->bytes) return {};

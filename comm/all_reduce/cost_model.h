@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bit>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -27,7 +28,7 @@ struct PathCost {
 };
 
 /// For `bytes` on each of `ranks`, of which there are two at least.
-using PathCostOf = PathCost (*)(int ranks, double bytes);
+using PathCostOf = std::function<PathCost(int ranks, double bytes)>;
 
 /// The same in a world on several machines: what goes between them, and what stays inside.
 struct LevelCosts {
@@ -47,7 +48,8 @@ inline double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>
 /// Seconds of one path.
 double seconds_of(const PathCost& path, const CostModel& model);
 /// 0 for one rank.
-double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model);
+double predicted_seconds(const PathCostOf& path_cost, int ranks, double bytes,
+                         const CostModel& model);
 
 /// One measured all-reduce.
 struct CostPoint {
@@ -69,6 +71,7 @@ struct CostFit {
 ///
 /// The time of reducing is part of seconds_per_byte. Within one strategy bytes moved and bytes
 /// reduced grow together, so no measurement tells them apart.
-std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points);
+std::optional<CostFit> fit_cost_model(const PathCostOf& path_cost,
+                                      std::span<const CostPoint> points);
 
 }  // namespace ringlet::comm
