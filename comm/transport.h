@@ -65,13 +65,13 @@ struct RankStatus {
   std::int64_t seen_ns = 0;                  ///< when this was so
 };
 
-/// Collectives that the transport's library has itself (NCCL, Gloo). Called like
+/// Collectives that the transport's library has itself (NCCL, Gloo, MPI). Called like
 /// Transport::exchange and stream-ordered like it. data is rank-1, on the stream's device, the same
 /// count on every rank.
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;
-  /// "nccl" or "gloo": the library, and the strategy that is all_reduce().
+  /// "nccl", "gloo" or "mpi": the library, and the strategy that is all_reduce().
   virtual const char* engine_name() const = 0;
   /// data = op of data over all ranks.
   virtual void all_reduce(Stream& stream, View data, ReduceOp op) = 0;

@@ -118,8 +118,8 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       ->group(group);
   command
       .add_option("--transport", flags.transport,
-                  "local copies between threads; memory that processes share (shm) or Gloo, with "
-                  "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
+                  "local copies between threads; memory that processes share (shm), Gloo or MPI, "
+                  "with --processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
       ->check(one_of(train::transport_names()))
       ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
       ->capture_default_str()
@@ -273,7 +273,8 @@ std::optional<train::TransportChoice> transport_for(const std::string& strategy,
   const comm::Needs needs = comm::Strategies().needs_of(strategy);
   if (!comm::needs_engine(needs)) return {};
   if (over_gloo && comm::runs_on(needs, "gloo")) return train::TransportChoice::gloo;
-  if (needs == comm::Needs::gloo) return {};  // which is told later
+  if (over_gloo && needs == comm::Needs::mpi) return train::TransportChoice::mpi;
+  if (needs == comm::Needs::gloo || needs == comm::Needs::mpi) return {};  // which is told later
   return train::TransportChoice::nccl;
 }
 
@@ -299,15 +300,15 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
 
 /// Name of the library that sums over this transport; "" for none.
 const char* engine_of(train::TransportChoice transport) {
-  const bool has =
-      transport == train::TransportChoice::nccl || transport == train::TransportChoice::gloo;
-  return has ? name_of(transport) : "";
+  const bool has_none = transport == train::TransportChoice::local ||
+                        transport == train::TransportChoice::shm;
+  return has_none ? "" : name_of(transport);
 }
 
 /// What the strategy needs and `execution` lacks; "" if it can run.
 std::string need_of(const std::string& strategy, const train::Execution& execution) {
   const comm::Needs needs = execution.strategies.needs_of(strategy);
-  // Every process of a benchmark has one rank, so Gloo's engine is there.
+  // Every process of a benchmark has one rank, so Gloo's and MPI's engines are there.
   if (comm::needs_engine(needs) && !comm::runs_on(needs, engine_of(execution.transport))) {
     return comm::engine_need(needs);
   }
@@ -324,8 +325,10 @@ const char* lack_of(const std::string& strategy, const train::Execution& executi
       return "no NCCL";
     case comm::Needs::gloo:
       return "no Gloo";
+    case comm::Needs::mpi:
+      return "no MPI";
     case comm::Needs::any_engine:
-      return "neither NCCL nor Gloo";
+      return "neither NCCL, Gloo nor MPI";
     default:
       return "no shared memory";
   }

@@ -251,9 +251,10 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
 }  // namespace
 
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
-  // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
-  // slices.
+  // Gloo and MPI have threads of their own, which a rank that cannot move keeps waiting for whole
+  // time slices.
   return options.pin && options.execution.transport != train::TransportChoice::gloo &&
+         options.execution.transport != train::TransportChoice::mpi &&
          options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
 

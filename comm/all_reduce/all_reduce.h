@@ -13,7 +13,7 @@
 //   one-shot             1 meeting       reads n (p-1)             ((x0 + x1) + x2) + ...
 //   two-shot             2 meetings      reads n (p-1)/p,          ((x0 + x1) + x2) + ...
 //                                        writes n (p-1)/p
-//   nccl, gloo, library                  the library's own         the library's own
+//   nccl, gloo, mpi, library             the library's own         the library's own
 //   auto                 one of these, by size
 //
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the

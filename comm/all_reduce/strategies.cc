@@ -38,7 +38,7 @@ Strategies::Strategies()
           strategy_of<DoublingAllReduce>(), strategy_of<TwoLevelAllReduce>(),
           strategy_of<OneShotAllReduce>(),  strategy_of<TwoShotAllReduce>(),
           strategy_of<NcclAllReduce>(),     strategy_of<GlooAllReduce>(),
-          strategy_of<ReduceBroadcastAllReduce>(),
+          strategy_of<MpiAllReduce>(),      strategy_of<ReduceBroadcastAllReduce>(),
       } {}
 
 void Strategies::add(Strategy strategy) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -72,10 +73,10 @@ std::vector<std::int64_t> run_on(const Placement& placement, Body body) {
   return {sent.begin(), sent.end()};
 }
 
-class TwoLevel : public testing::TestWithParam<Placement> {};
+class TwoLevel : public ::testing::TestWithParam<Placement> {};
 
 INSTANTIATE_TEST_SUITE_P(Over, TwoLevel,
-                         testing::Values(Placement{0}, Placement{0, 0, 0}, Placement{0, 1},
+                         ::testing::Values(Placement{0}, Placement{0, 0, 0}, Placement{0, 1},
                                          Placement{0, 0, 1, 1}, Placement{0, 1, 0, 1},
                                          Placement{0, 0, 0, 1}, Placement{0, 1, 1, 1, 1},
                                          Placement{0, 0, 1, 1, 2, 2},
