@@ -23,6 +23,9 @@ endif()
 get_property(more GLOBAL PROPERTY RINGLET_INSTALLED)  # of ringlet_proto()
 install(TARGETS ${targets} ${more} EXPORT ringletTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS ringlet RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET ringlet_mpi)
+  install(TARGETS ringlet_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})  # the program looks beside itself
+endif()
 
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
 # the program.
@@ -34,7 +37,7 @@ foreach(room nn comm data train)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
   list(APPEND public ${headers})
 endforeach()
-list(FILTER public EXCLUDE REGEX "^comm/transport/(gloo|nccl)/|^train/telemetry/tensorboard/")
+list(FILTER public EXCLUDE REGEX "^comm/transport/(between|gloo|mpi|nccl)/|^train/telemetry/tensorboard/")
 list(REMOVE_ITEM public ${private})
 foreach(header IN LISTS public)
   get_filename_component(folder ${header} DIRECTORY)

@@ -42,6 +42,14 @@ if(NOT GLOO_LIBRARY OR NOT GLOO_INCLUDE_DIR)
   message(STATUS "Gloo was not found: ranks run in one process only. For more:  sudo apt-get install libgloo-dev")
 endif()
 
+# MPI carries them too (--transport mpi), in a module of its own. Only C++ is asked for; the language's own
+# bindings (gone from MPI 3) are not.
+find_package(MPI QUIET COMPONENTS CXX)
+if(NOT MPI_CXX_FOUND)
+  message(STATUS "MPI was not found: no --transport mpi, no bench/peers/openmpi_all_reduce. "
+                 "For both:  sudo apt-get install libopenmpi-dev openmpi-bin")
+endif()
+
 # toml++ reads configuration files (--config), header-only. Without it all else is built.
 find_path(TOMLPLUSPLUS_INCLUDE_DIR NAMES toml++/toml.h)
 if(NOT TOMLPLUSPLUS_INCLUDE_DIR)

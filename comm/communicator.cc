@@ -51,8 +51,7 @@ Communicator::Communicator(Transport& transport, const CommunicatorOptions& opti
 std::optional<double> Communicator::predicted_seconds(std::int64_t bytes) const {
   const Strategy* strategy = strategies_.find(strategy_for(bytes));
   if (strategy == nullptr) return {};
-  return comm::predicted_seconds(strategy->path_cost, size(), static_cast<double>(bytes),
-                                 transport_.typical_costs());
+  return comm::predicted_seconds(*strategy, transport_, static_cast<double>(bytes));
 }
 
 template <class Body>

@@ -65,13 +65,13 @@ struct RankStatus {
   std::int64_t seen_ns = 0;                  ///< when this was so
 };
 
-/// Collectives that the transport's library has itself (NCCL, Gloo). Called like
+/// Collectives that the transport's library has itself (NCCL, Gloo, MPI). Called like
 /// Transport::exchange and stream-ordered like it. data is rank-1, on the stream's device, the same
 /// count on every rank.
 class CollectiveEngine {
  public:
   virtual ~CollectiveEngine() = default;
-  /// "nccl" or "gloo": the library, and the strategy that is all_reduce().
+  /// "nccl", "gloo" or "mpi": the library, and the strategy that is all_reduce().
   virtual const char* engine_name() const = 0;
   /// data = op of data over all ranks.
   virtual void all_reduce(Stream& stream, View data, ReduceOp op) = 0;
@@ -97,8 +97,9 @@ class Transport {
   /// it is to be copied to: the peer then gets what was there before. Throws TimeoutError or
   /// MismatchError (after having aborted the transport), Aborted when another rank failed,
   /// ContractError for a rank that does not exist or is this one.
-  void exchange(Stream& stream, int to, ConstView out, int from, View in,
-                Combine combine = Combine::copy);
+  /// Virtual for transports that stand for a part of another one, which does all of this.
+  virtual void exchange(Stream& stream, int to, ConstView out, int from, View in,
+                        Combine combine = Combine::copy);
   /// The two halves by themselves.
   void send(Stream& stream, int to, ConstView out) { exchange(stream, to, out, kNobody, {}); }
   void receive(Stream& stream, int from, View in, Combine combine = Combine::copy) {
@@ -136,7 +137,12 @@ class Transport {
   /// Round figures for the cost model, used until this machine is measured. These are for processes
   /// over a loopback; a transport that knows better overrides them.
   virtual CostModel typical_costs() const { return {30e-6, 1 / 1.5e9, 1 / 20e9}; }
+  /// Of a world on several machines: those between the ranks of one, where typical_costs() are
+  /// those between machines. Both are the same on every rank: by them all pick the same strategy.
+  virtual CostModel typical_costs_inside() const { return typical_costs(); }
 
+  /// The machine of a rank of the world: 0 <= machine < world().machines.
+  virtual int machine_of(int /*rank*/) const { return world_.machine; }
   /// What joins the ranks where that is more than one thing, or runs between machines, in words;
   /// else empty.
   virtual std::string path() const { return {}; }

@@ -89,7 +89,7 @@ using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(
     Device& device, const nn::Parameters& parameters, const Recipe& recipe)>;
 
 enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes, nhwc };
-enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, nccl };
+enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, mpi, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
 struct Execution {

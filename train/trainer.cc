@@ -14,6 +14,7 @@
 #include "train/loop/on_rank_0.h"
 #include "train/loop/replica_watch.h"
 #include "train/sync/transport_choice.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::train {
 
@@ -64,7 +65,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
   const int first = group.first_rank();
   const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,
-                                          execution.strategies, execution.table};
+                                          execution.strategies, table_of_world(group, execution)};
   ReplicaWatch watch(execution, group);
   const auto run_rank = [&](int rank) {
     try {

@@ -58,14 +58,6 @@ comm::Plan agreed_by(const comm::ProcessPlace& place) {
   return plan;
 }
 
-void require_reachable(const comm::Group& group, const train::Execution& execution) {
-  if (group.machines() == 1 || execution.transport != train::TransportChoice::nccl) return;
-  throw UsageError(
-      fmt::format("GPUs on several machines are not supported, and these are on {}; start all "
-                  "processes on one, or train with --device cpu",
-                  group.machines()));
-}
-
 /// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
 [[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
@@ -95,7 +87,6 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
   }
   if (board != nullptr) board->note_all_came();
   try {
-    require_reachable(*group, execution);
     const int code = body(*group);
     group->leave();
     return code;

@@ -24,6 +24,7 @@
 #include "train/files/json_text.h"
 #include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
+#include "train/sync/tuning.h"
 
 namespace ringlet::app {
 
@@ -58,6 +59,16 @@ std::optional<bench::CoreDistance> measure_distance(Outcome& outcome) {
   return distance;
 }
 
+/// What the rows of a level are, of ranks on several machines.
+std::string text_of(const bench::Measurement& row) {
+  if (row.level == "inside") return fmt::format("inside a machine, {} ranks of each", row.ranks);
+  if (row.level == "between") {
+    return fmt::format("between machines, each rank with its {} on the others, all at once",
+                       row.ranks == 2 ? "like" : "likes");
+  }
+  return fmt::format("all {} ranks", row.ranks);
+}
+
 void print_row(const bench::Measurement& row) {
   fmt::print("{}", bench::table_row(row));
   if (row.ranks_differ()) {
@@ -77,19 +88,32 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
   }
   const std::optional<bench::CoreDistance> before = measure_distance(outcome);
   fmt::print("{} ranks as {} on {}, {} transport, {}{}; {}\n", block.ranks, options.ranks_as(),
-             options.execution.devices.front().to_string(), name_of(options.execution.transport),
+             options.execution.devices.front().to_string(),
+             train::tuned_transport(group.transport(0), name_of(options.execution.transport)),
              options.in_place ? "in place" : "out of place",
              bench::pins_ranks(options, block.ranks) ? ", pinned" : "", text_of(before));
   if (!block.left_out.empty()) fmt::print("cannot run here: {}\n", block.left_out);
-  fmt::print("{}", bench::table_heading());
-  const auto rows = bench::measure_all_reduce(group, options, print_row, trace);
+  if (group.machines() > 1) fmt::print("{}\n", group.transport(0).hosts());
+  std::string level;
+  const auto print = [&](const bench::Measurement& row) {
+    if (row.machines > 1 && row.level != level) fmt::print("\n{}\n", text_of(row));
+    if (row.level != level) fmt::print("{}", bench::table_heading());
+    level = row.level;
+    print_row(row);
+  };
+  const auto rows = bench::measure_all_reduce(group, options, print, trace);
   outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
   const std::optional<bench::CoreDistance> after = measure_distance(outcome);
   if (before && after && before->near() != after->near()) {
     fmt::print("meanwhile they have moved: {}\n", text_of(after));
   }
-  for (const bench::Comparison& comparison : bench::compare(rows))
-    fmt::print("\n{}\n", to_text(comparison));
+  for (const bench::Comparison& comparison : bench::compare(rows)) {
+    fmt::print("\n{}{}\n",
+               comparison.machines > 1
+                   ? text_of(comparison.series.front().rows.front()) + "\n"
+                   : "",
+               to_text(comparison));
+  }
   std::fflush(stdout);
 }
 
@@ -240,7 +264,7 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
 /// it.
 int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
                 const comm::ProcessPlace& place) {
-  const AllReduceBlock block = all_reduce_block_at(flags, place);
+  const AllReduceBlock planned = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
   std::optional<bench::MachineRecord> machine;
   Others others;
@@ -249,13 +273,8 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     others = read_others(flags);
     machine = machine_of(flags);
   }
-  return run_as_process(place, block.options.execution, [&](comm::Group& group) {
-    if (group.machines() > 1) {
-      throw UsageError(fmt::format(
-          "bench all-reduce measures processes of one machine, and these are on {}; start it on "
-          "one",
-          group.machines()));
-    }
+  return run_as_process(place, planned.options.execution, [&](comm::Group& group) {
+    const AllReduceBlock block = all_reduce_block_over(flags, place, group);
     const auto trace = tracer_of(flags);
     Outcome outcome;
     run_block(group, block, outcome, trace.get());

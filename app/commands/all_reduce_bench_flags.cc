@@ -118,8 +118,8 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       ->group(group);
   command
       .add_option("--transport", flags.transport,
-                  "local copies between threads; memory that processes share (shm) or Gloo, with "
-                  "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
+                  "local copies between threads; memory that processes share (shm), Gloo or MPI, "
+                  "with --processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
       ->check(one_of(train::transport_names()))
       ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
       ->capture_default_str()
@@ -140,7 +140,6 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
 }
 
 void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
-  const char* group = "Ranks";
   std::vector<std::string> strategies = strategy_names();
   strategies.insert(strategies.begin(), "all");
   command
@@ -149,12 +148,11 @@ void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
       ->delimiter(',')
       ->check(one_of(strategies))
       ->type_name(alternatives(strategies))
-      ->group(group);
-  command
-      .add_flag("--processes", flags.processes,
-                "each rank is a process instead of a thread, over --transport shm: "
-                "started here, or by torchrun, mpirun or srun")
-      ->group(group);
+      ->group("Ranks");
+}
+
+void add_processes_flag(CLI::App& command, AllReduceFlags& flags, const char* help) {
+  command.add_flag("--processes", flags.processes, help)->group("Ranks");
 }
 
 void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
@@ -230,6 +228,9 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
   add_work_flags(command, flags);
   add_place_flags(command, flags, "2");
   add_strategy_flags(command, flags);
+  add_processes_flag(command, flags,
+                     "each rank is a process instead of a thread, over --transport shm: started "
+                     "here, or by torchrun, mpirun or srun, on several machines too");
   add_measurement_flags(command, flags);
   add_output_flags(command, flags);
 }
@@ -237,6 +238,9 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
   add_size_flags(command, flags);
   add_place_flags(command, flags, "2,4,8");
+  add_processes_flag(command, flags,
+                     "be one of the processes that torchrun, mpirun or srun has started, a rank "
+                     "each, on several machines too");
   add_timeout_flag(command, flags);
 }
 
@@ -269,7 +273,8 @@ std::optional<train::TransportChoice> transport_for(const std::string& strategy,
   const comm::Needs needs = comm::Strategies().needs_of(strategy);
   if (!comm::needs_engine(needs)) return {};
   if (over_gloo && comm::runs_on(needs, "gloo")) return train::TransportChoice::gloo;
-  if (needs == comm::Needs::gloo) return {};  // which is told later
+  if (over_gloo && needs == comm::Needs::mpi) return train::TransportChoice::mpi;
+  if (needs == comm::Needs::gloo || needs == comm::Needs::mpi) return {};  // which is told later
   return train::TransportChoice::nccl;
 }
 
@@ -281,6 +286,7 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
   execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
   execution.transport = train::transport_named(flags.transport);
+  execution.any_transport = execution.transport == train::TransportChoice::automatic;
   const bool over_gloo =
       execution.in_processes && execution.devices.front().kind == DeviceKind::cpu;
   for (const std::string& strategy : flags.strategies) {
@@ -294,15 +300,15 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
 
 /// Name of the library that sums over this transport; "" for none.
 const char* engine_of(train::TransportChoice transport) {
-  const bool has =
-      transport == train::TransportChoice::nccl || transport == train::TransportChoice::gloo;
-  return has ? name_of(transport) : "";
+  const bool has_none = transport == train::TransportChoice::local ||
+                        transport == train::TransportChoice::shm;
+  return has_none ? "" : name_of(transport);
 }
 
 /// What the strategy needs and `execution` lacks; "" if it can run.
 std::string need_of(const std::string& strategy, const train::Execution& execution) {
   const comm::Needs needs = execution.strategies.needs_of(strategy);
-  // Every process of a benchmark has one rank, so Gloo's engine is there.
+  // Every process of a benchmark has one rank, so Gloo's and MPI's engines are there.
   if (comm::needs_engine(needs) && !comm::runs_on(needs, engine_of(execution.transport))) {
     return comm::engine_need(needs);
   }
@@ -319,8 +325,10 @@ const char* lack_of(const std::string& strategy, const train::Execution& executi
       return "no NCCL";
     case comm::Needs::gloo:
       return "no Gloo";
+    case comm::Needs::mpi:
+      return "no MPI";
     case comm::Needs::any_engine:
-      return "neither NCCL nor Gloo";
+      return "neither NCCL, Gloo nor MPI";
     default:
       return "no shared memory";
   }
@@ -379,6 +387,16 @@ AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::Proc
     mine.index = comm::first_device(place, 1, cuda_device_count());
   }
   return block_for(flags, place.processes, {mine});
+}
+
+AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
+                                     comm::Group& group) {
+  AllReduceFlags resolved = flags;
+  const bool on_processors = DeviceId::parse(flags.device).kind == DeviceKind::cpu;
+  if (group.machines() > 1 && flags.transport == "auto" && on_processors) {
+    resolved.transport = "gloo";
+  }
+  return all_reduce_block_at(resolved, place);
 }
 
 }  // namespace ringlet::app

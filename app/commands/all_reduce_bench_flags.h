@@ -8,6 +8,7 @@
 
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
+#include "comm/group.h"
 #include "comm/processes/launch.h"
 
 namespace ringlet::app {
@@ -51,5 +52,9 @@ struct AllReduceBlock {
 std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags);
 /// The one block whose ranks are processes, of which this is the one at `place`.
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place);
+/// The same once its group has been made, which may be on several machines: with the transport that
+/// then joins them. Throws UsageError.
+AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
+                                     comm::Group& group);
 
 }  // namespace ringlet::app

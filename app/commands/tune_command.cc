@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "app/cli/error_exit.h"
+#include "app/cli/processes.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
@@ -13,6 +14,7 @@
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "comm/all_reduce/auto.h"
+#include "comm/all_reduce/ring.h"
 #include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
@@ -66,7 +68,20 @@ void print_table(int ranks, const comm::StrategyTable& table) {
   fmt::print("\n");
 }
 
-int tune(const TuneFlags& flags) {
+/// "the link: 113.2 us, 117 MB/s (by ring)"
+std::string link_in_words(const bench::Comparison& between) {
+  for (const bench::Series& series : between.series) {
+    if (series.rows.front().strategy != comm::RingAllReduce::kName || !series.fit) continue;
+    const comm::CostModel& model = series.fit->model;
+    if (!(model.seconds_per_byte > 0)) continue;
+    return fmt::format("between machines, a rank each: latency {:.1f} us, {:.0f} MB/s\n",
+                       1e6 * model.latency_s, 1e-6 / model.seconds_per_byte);
+  }
+  return {};
+}
+
+/// Fails before the measurement where its results could not be kept.
+void prepare(const TuneFlags& flags) {
   if (flags.file.empty()) {
     throw UsageError("there is no HOME to keep the table in; name a file with --file");
   }
@@ -77,25 +92,67 @@ int tune(const TuneFlags& flags) {
         "the machine is busy (load {:.1f}): what is measured now may be wrong; tune again later",
         load.front()));
   }
-  const std::vector<AllReduceBlock> blocks = all_reduce_blocks(flags.bench);
-  for (const AllReduceBlock& block : blocks) {
+}
+
+/// Prints and keeps what was measured of all ranks.
+void keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
+          std::vector<bench::Measurement> rows) {
+  for (const bench::Measurement& row : rows) {
+    if (!row.right()) {
+      throw Error(
+          fmt::format("{} of {} bytes over {} ranks gave a wrong result; "
+                      "ringlet bench all-reduce shows more",
+                      row.strategy, row.bytes, row.ranks));
+    }
+  }
+  std::erase_if(rows, [](const auto& row) { return row.level != bench::Measurement().level; });
+  const comm::StrategyTable table = fastest_of(rows);
+  print_table(rows.front().ranks, table);
+  train::write_tuning(flags.file, options.execution.devices.front().kind, rows.front().transport,
+                      table, times_of(rows));
+}
+
+void say_where(const TuneFlags& flags) {
+  fmt::print("kept in {}; --sync auto reads it\n", train::on_one_line(flags.file.string()));
+}
+
+int tune(const TuneFlags& flags) {
+  prepare(flags);
+  for (const AllReduceBlock& block : all_reduce_blocks(flags.bench)) {
     const bench::AllReduceBenchOptions options = candidates_of(block);
-    const auto rows = bench::measure_all_reduce(options, [](const bench::Measurement&) {});
-    for (const bench::Measurement& row : rows) {
-      if (!row.right()) {
-        throw Error(
-            fmt::format("{} of {} bytes over {} ranks gave a wrong result; "
-                        "ringlet bench all-reduce shows more",
-                        row.strategy, row.bytes, row.ranks));
+    keep(flags, options, bench::measure_all_reduce(options, [](const bench::Measurement&) {}));
+  }
+  say_where(flags);
+  return 0;
+}
+
+/// Tunes as one of the processes that a launcher has started, which may be on several machines. The
+/// first keeps what was measured.
+int tune_as_process(const TuneFlags& flags) {
+  const auto place = checked([] { return comm::place_from_environment(); });
+  if (!place) {
+    throw UsageError(
+        "tune --processes takes its place from torchrun, mpirun or srun, or from RANK, WORLD_SIZE, "
+        "MASTER_ADDR and MASTER_PORT, and none of these is set; without it, threads are measured");
+  }
+  const AllReduceBlock planned = all_reduce_block_at(flags.bench, *place);
+  return run_as_process(*place, planned.options.execution, [&](comm::Group& group) {
+    const bool is_first = group.process() == 0;
+    if (is_first) prepare(flags);
+    const bench::AllReduceBenchOptions options =
+        candidates_of(all_reduce_block_over(flags.bench, *place, group));
+    const auto rows = bench::measure_all_reduce(group, options, [](const bench::Measurement&) {});
+    if (!is_first) return 0;
+    if (group.machines() > 1) {
+      fmt::print("{}\n", group.transport(0).hosts());
+      for (const bench::Comparison& comparison : bench::compare(rows)) {
+        if (comparison.level == "between") fmt::print("{}", link_in_words(comparison));
       }
     }
-    const comm::StrategyTable table = fastest_of(rows);
-    print_table(block.ranks, table);
-    train::write_tuning(flags.file, options.execution.devices.front().kind,
-                        name_of(options.execution.transport), table, times_of(rows));
-  }
-  fmt::print("kept in {}; --sync auto reads it\n", train::on_one_line(flags.file.string()));
-  return 0;
+    keep(flags, options, rows);
+    say_where(flags);
+    return 0;
+  });
 }
 
 }  // namespace
@@ -109,7 +166,9 @@ void add_tune_command(CLI::App& app, Action& action) {
       ->default_str("all-reduce.HOST.json in ~/.cache/ringlet")
       ->group("Output");
   add_tuning_flags(*command, flags->bench);
-  command->callback([flags, &action] { action = [flags] { return tune(*flags); }; });
+  command->callback([flags, &action] {
+    action = [flags] { return flags->bench.processes ? tune_as_process(*flags) : tune(*flags); };
+  });
 }
 
 }  // namespace ringlet::app

@@ -19,8 +19,9 @@ namespace ringlet::bench {
 namespace {
 
 bool same_work(const Comparison& comparison, const Measurement& m) {
-  return comparison.ranks == m.ranks && comparison.type == m.type && comparison.op == m.op &&
-         comparison.in_place == m.in_place;
+  return std::tie(comparison.ranks, comparison.machines, comparison.level, comparison.type,
+                  comparison.op, comparison.in_place) ==
+         std::tie(m.ranks, m.machines, m.level, m.type, m.op, m.in_place);
 }
 
 bool same_series(const Measurement& a, const Measurement& b) {
@@ -72,6 +73,15 @@ std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
   return quickest;
 }
 
+/// The strategy's cost over what the row was measured on. Between machines all ranks of a machine
+/// share a link, whose latency and bandwidth are then what is fitted.
+comm::PathCostOf cost_of(const comm::Strategy& strategy, const Measurement& row) {
+  if (row.machines == 1 || row.level != Measurement().level) return strategy.path_cost;
+  return [strategy, machines = row.machines](int ranks, double bytes) {
+    return strategy.costs_of_levels(machines, (ranks + machines - 1) / machines, bytes).between;
+  };
+}
+
 void fit(Series& series) {
   std::stable_sort(series.rows.begin(), series.rows.end(),
                    [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
@@ -83,7 +93,7 @@ void fit(Series& series) {
   }
   const comm::Strategies known;
   const comm::Strategy* strategy = known.find(series.rows.front().strategy);
-  if (strategy != nullptr) series.path_cost = strategy->path_cost;
+  if (strategy != nullptr) series.path_cost = cost_of(*strategy, series.rows.front());
   series.fit = comm::fit_cost_model(series.path_cost, points);
 }
 
@@ -174,7 +184,7 @@ std::vector<Comparison> compare(const std::vector<Measurement>& measurements) {
     auto same = std::find_if(comparisons.begin(), comparisons.end(),
                              [&](const auto& comparison) { return same_work(comparison, m); });
     if (same == comparisons.end()) {
-      same = comparisons.insert(same, {m.ranks, m.type, m.op, m.in_place});
+      same = comparisons.insert(same, {m.ranks, m.machines, m.level, m.type, m.op, m.in_place});
     }
     add(*same, m, labels);
   }

@@ -49,6 +49,8 @@ struct Stretch {
 
 struct Comparison {
   int ranks = 0;
+  int machines = 1;
+  std::string level = "all";  ///< Measurement::level
   std::string type, op;
   bool in_place = true;
   std::vector<Series> series{};
@@ -56,7 +58,7 @@ struct Comparison {
   std::vector<Regret> regrets{};   ///< of the series that pick, where strategies stand beside them
 };
 
-/// One for each number of ranks, type, operation and place, in the order in which they first come.
+/// One for each number of ranks and machines, level, type, operation and place, in the order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
 /// The same by the fitted models, between the least and the largest measured size. `from` and `to`

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -16,10 +17,13 @@
 #include "bench/all_reduce/sizes.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/auto.h"
+#include "comm/all_reduce/two_level.h"
 #include "comm/processes/hash.h"
+#include "comm/transport/part_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
+#include "train/sync/tuning.h"
 #include "train/trainer.h"
 
 namespace ringlet::bench {
@@ -55,9 +59,9 @@ struct RankResult {
 class RankBuffers {
  public:
   RankBuffers(const AllReduceBenchOptions& options, Device& device, const comm::Communicator& world,
-              std::int64_t bytes)
+              const comm::Transport& ranks, std::int64_t bytes)
       : stream_(device.communication()),
-        pattern_(options.type, options.op, world.rank(), world.size()),
+        pattern_(options.type, options.op, ranks.rank(), ranks.size()),
         result_(world.allocator(device), {bytes / size_of(options.type)}, options.type) {
     if (!options.in_place) input_ = Tensor(device, result_.shape(), options.type);
     if (!stream_.in_order_with_host()) on_host_.resize(static_cast<std::size_t>(bytes));
@@ -112,12 +116,13 @@ class RankBuffers {
 };
 
 /// What `auto` picks from, where it is measured.
-comm::StrategyTable table_for(const AllReduceBenchOptions& options) {
+comm::StrategyTable table_for(comm::Group& group, const AllReduceBenchOptions& options) {
   train::Execution execution = options.execution;
   execution.sync = comm::AutoAllReduce::kName;
   const auto& measured = options.strategies;
   const bool needed = std::find(measured.begin(), measured.end(), execution.sync) != measured.end();
-  return needed ? train::decided(execution).table : comm::StrategyTable();
+  if (!needed) return {};
+  return train::table_of_world(group, train::decided(execution));
 }
 
 comm::CommunicatorOptions options_of(const train::Execution& execution,
@@ -128,10 +133,13 @@ comm::CommunicatorOptions options_of(const train::Execution& execution,
 /// One strategy on one size, seen from one rank.
 class StrategyBench {
  public:
-  StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Transport& transport,
-                const std::string& strategy, RankBarrier& barrier, RankBuffers& buffers)
+  /// `world`: of all ranks, which meet and compare there. `transport`: of those that reduce.
+  StrategyBench(const AllReduceBenchOptions& options, Device& device, comm::Communicator& world,
+                comm::Transport& transport, const std::string& strategy, RankBarrier& barrier,
+                RankBuffers& buffers)
       : options_(options),
         stream_(device.communication()),
+        world_(world),
         communicator_(transport, options_of(options.execution, strategy)),
         barrier_(barrier),
         buffers_(buffers),
@@ -149,7 +157,7 @@ class StrategyBench {
       if (last) mine.hash = buffers_.hash();
     }
     std::vector<RankResult> all;
-    for (const std::string& text : communicator_.gather_text(stream_, mine.pack(), "results")) {
+    for (const std::string& text : world_.gather_text(stream_, mine.pack(), "results")) {
       all.push_back(RankResult::unpack(text));
     }
     return all;
@@ -159,7 +167,7 @@ class StrategyBench {
   void run_traced(train::TraceWriter& trace, Device& device) {
     for (int i = 0; i < kTracedCalls; ++i) {
       prepare();
-      const train::TraceWriter::Recording recording(&trace, communicator_.rank(), device);
+      const train::TraceWriter::Recording recording(&trace, world_.rank(), device);
       finish();
     }
   }
@@ -167,7 +175,7 @@ class StrategyBench {
  private:
   void prepare() {
     buffers_.write_input(++iteration_);
-    barrier_.meet(communicator_);
+    barrier_.meet(world_, stream_);
   }
   void finish() {
     buffers_.place_input();
@@ -200,7 +208,7 @@ class StrategyBench {
   int agree_on(double seconds) {
     double slowest = 0;
     for (const std::string& text :
-         communicator_.gather_text(stream_, RankResult{0, 0, {seconds}}.pack(), "duration")) {
+         world_.gather_text(stream_, RankResult{0, 0, {seconds}}.pack(), "duration")) {
       slowest = std::max(slowest, RankResult::unpack(text).seconds.front());
     }
     const double wanted = kSecondsOfASize / std::max(slowest, 1e-9);
@@ -209,6 +217,7 @@ class StrategyBench {
 
   const AllReduceBenchOptions& options_;
   Stream& stream_;
+  comm::Communicator& world_;
   comm::Communicator communicator_;
   RankBarrier& barrier_;
   RankBuffers& buffers_;
@@ -242,35 +251,109 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
 }  // namespace
 
 bool pins_ranks(const AllReduceBenchOptions& options, int ranks) {
-  // Gloo has a thread of its own, which a rank that cannot move keeps waiting for whole time
-  // slices.
+  // Gloo and MPI have threads of their own, which a rank that cannot move keeps waiting for whole
+  // time slices.
   return options.pin && options.execution.transport != train::TransportChoice::gloo &&
+         options.execution.transport != train::TransportChoice::mpi &&
          options.execution.devices.front().kind == DeviceKind::cpu && can_pin(ranks);
 }
+
+namespace {
+
+/// Ranks that reduce together: all, or, on several machines, those of one, or one of each.
+struct Level {
+  std::string name;
+  std::vector<int> ranks;                       ///< that do so with rank 0, in their order
+  std::unique_ptr<comm::PartTransport> part{};  ///< of this rank; null for all ranks
+
+  comm::Transport& of(comm::Transport& all) const { return part ? *part : all; }
+  /// What tells how strategies go on parts of the world is `ring` and its like: messages alone.
+  bool measures(const comm::Strategies& strategies, const std::string& name_of_strategy) const {
+    if (!part) return true;
+    const comm::Strategy* strategy = strategies.find(name_of_strategy);
+    return strategy != nullptr && strategy->needs == comm::Needs::nothing &&
+           name_of_strategy != comm::TwoLevelAllReduce::kName;
+  }
+};
+
+/// The ranks of the part of the world that has `rank`: those with the same key_of(rank).
+template <class KeyOf>
+std::vector<int> ranks_like(int rank, int size, KeyOf key_of) {
+  std::vector<int> ranks;
+  for (int other = 0; other < size; ++other) {
+    if (key_of(other) == key_of(rank)) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+std::vector<Level> levels_of(comm::Transport& transport) {
+  const int size = transport.size();
+  const auto machine = [&](int rank) { return transport.machine_of(rank); };
+  const auto place = [&](int rank) {  // among the ranks of its machine
+    const std::vector<int> near = ranks_like(rank, size, machine);
+    return std::find(near.begin(), near.end(), rank) - near.begin();
+  };
+  std::vector<Level> levels;
+  const auto add = [&](const char* name, auto key_of, const comm::CostModel& costs) {
+    std::vector<int> ranks = ranks_like(0, size, key_of);
+    if (ranks.size() < 2) return;
+    levels.push_back({name, std::move(ranks),
+                      std::make_unique<comm::PartTransport>(
+                          transport, ranks_like(transport.rank(), size, key_of), costs)});
+  };
+  const auto everybody = [](int) { return 0; };
+  levels.push_back({Measurement().level, ranks_like(0, size, everybody)});
+  if (transport.world().machines == 1) return levels;
+  add("between", place, transport.typical_costs());
+  add("inside", machine, transport.typical_costs_inside());
+  return levels;
+}
+
+/// The results of the level's ranks.
+std::vector<RankResult> results_of(const Level& level, const std::vector<RankResult>& all) {
+  std::vector<RankResult> results;
+  for (const int rank : level.ranks) results.push_back(all[static_cast<std::size_t>(rank)]);
+  return results;
+}
+
+}  // namespace
 
 std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,
                                             const MeasurementListener& listener,
                                             train::TraceWriter* trace) {
-  options.execution.table = table_for(options);  // once: the ranks must not read two
-  const std::string transport = name_of(options.execution.transport);
+  options.execution.table = table_for(group, options);  // once: the ranks must not read two
+  const std::string transport = train::tuned_transport(group.transport(group.first_rank()),
+                                                       name_of(options.execution.transport));
   RankBarrier barrier(group);
   const bool pinned = pins_ranks(options, group.size());
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
     if (pinned) pin_rank(world.rank());
-    for (const std::int64_t bytes : options.sizes) {
-      RankBuffers buffers(options, device, world, bytes);
-      for (const std::string& strategy : options.strategies) {
-        StrategyBench bench(options, device, world.transport(), strategy, barrier, buffers);
-        const std::vector<RankResult> results = bench.run();
-        if (trace != nullptr) bench.run_traced(*trace, device);
-        if (world.world().local_rank != 0) continue;
-        Measurement row = measurement_of(options, strategy, buffers, results);
-        row.transport = transport;
-        row.pinned = pinned;
-        row.ranks_as = options.ranks_as();
-        measurements.push_back(row);
-        if (world.rank() == 0) listener(row);
+    const auto measure = [&](const Level& level, RankBuffers& buffers,
+                             const std::string& strategy) {
+      StrategyBench bench(options, device, world, level.of(world.transport()), strategy, barrier,
+                          buffers);
+      const std::vector<RankResult> results = bench.run();
+      if (trace != nullptr) bench.run_traced(*trace, device);
+      if (world.world().local_rank != 0) return;
+      Measurement row =
+          measurement_of(options, strategy, buffers, results_of(level, results));
+      row.machines = group.machines();
+      row.level = level.name;
+      row.transport = transport;
+      row.pinned = pinned;
+      row.ranks_as = options.ranks_as();
+      measurements.push_back(row);
+      if (world.rank() == 0) listener(row);
+    };
+    for (const Level& level : levels_of(world.transport())) {
+      for (const std::int64_t bytes : options.sizes) {
+        RankBuffers buffers(options, device, world, level.of(world.transport()), bytes);
+        for (const std::string& strategy : options.strategies) {
+          if (level.measures(options.execution.strategies, strategy)) {
+            measure(level, buffers, strategy);
+          }
+        }
       }
     }
   };

@@ -55,6 +55,7 @@ nlohmann::json to_json(const Measurement& m) {
                          {"algbw_gbs", m.algbw_gbs()},
                          {"busbw_gbs", m.busbw_gbs()},
                          {"wrong", m.wrong}};
+  if (m.machines > 1) json.update({{"machines", m.machines}, {"level", m.level}});
   if (!m.checked) json["wrong"] = nullptr;
   if (!m.hashes.empty()) json["hashes"] = m.hashes;
   return json;
@@ -75,6 +76,8 @@ Measurement from_json(const json& row) {
   m.transport = word("transport");
   m.strategy = word("strategy");
   m.ranks = row.at("ranks").get<int>();
+  m.machines = row.value("machines", 1);
+  if (row.contains("level")) m.level = word("level");
   m.bytes = row.at("bytes").get<std::int64_t>();
   m.count = row.at("count").get<std::int64_t>();
   m.type = word("type");
@@ -94,6 +97,7 @@ Measurement from_json(const json& row) {
 /// Why a row that could be read cannot be shown; "" if it can.
 std::string complaint(const Measurement& m) {
   if (m.ranks < 2) return "'ranks' is below 2";
+  if (m.machines < 1) return "'machines' is below 1";
   if (m.bytes < 1) return "'bytes' is below 1";
   for (const double time : {m.median_us, m.min_us, m.p99_us}) {
     if (!(time > 0)) return "a time is not above 0";

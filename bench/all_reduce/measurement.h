@@ -20,6 +20,8 @@ struct Measurement {
   std::string transport = "local";
   std::string strategy;
   int ranks = 0;
+  int machines = 1;           ///< that the ranks are on
+  std::string level = "all";  ///< on several machines also "inside" one, and "between" them
   std::int64_t bytes = 0;  ///< on each rank
   std::int64_t count = 0;  ///< elements
   std::string type = "f32";

@@ -17,10 +17,13 @@ constexpr double kMeetingSeconds = 60;
 RankBarrier::RankBarrier(comm::Group& group)
     : ranks_(group.size()),
       crowded_(ranks_ > usable_processors()),
-      shared_(group.share("where the ranks meet", sizeof(Counters), kMeetingSeconds)),
+      shared_(group.machines() > 1
+                  ? nullptr
+                  : group.share("where the ranks meet", sizeof(Counters), kMeetingSeconds)),
       counters_(std::launder(static_cast<Counters*>(shared_.get()))) {}
 
-void RankBarrier::meet(const comm::Communicator& communicator) {
+void RankBarrier::meet(comm::Communicator& communicator, Stream& stream) {
+  if (!shared_) return communicator.barrier(stream, "before a call");
   constexpr int kLooks = 4096;  // at the counter, between looks at whether somebody has failed
   const std::int64_t round = counters_->round.load(std::memory_order_relaxed);
   if (counters_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {

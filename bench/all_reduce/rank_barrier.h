@@ -22,8 +22,9 @@ class RankBarrier {
   /// cannot share memory, Aborted.
   explicit RankBarrier(comm::Group& group);
 
-  /// Returns when every rank has come. Throws Aborted where one of them has failed.
-  void meet(const comm::Communicator& communicator);
+  /// Returns when every rank has come. Throws Aborted where one of them has failed. Ranks on
+  /// several machines share no memory: they meet by messages, and leave a message's time apart.
+  void meet(comm::Communicator& communicator, Stream& stream);
 
  private:
   struct Counters {

@@ -14,7 +14,9 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -125,6 +127,23 @@ void bind_to_processor(int rank) {
   CPU_ZERO(&own);
   CPU_SET(processor, &own);
   if (::sched_setaffinity(0, sizeof own, &own) != 0) fail("sched_setaffinity");
+}
+
+std::string enter_machine(int rank) {
+  const char* const names = std::getenv("MACHINE_PIDS");  // NOLINT(concurrency-mt-unsafe)
+  std::istringstream pids(names == nullptr ? "" : names);
+  int pid = 0;
+  for (int machine = 0; machine <= rank; ++machine) {
+    if (pids >> pid) continue;
+    throw std::runtime_error(fmt::format(
+        "MACHINE_PIDS has no machine for rank {}; start with scripts/machines {} -- ...", rank,
+        rank + 1));
+  }
+  const std::string file = fmt::format("/proc/{}/ns/net", pid);
+  const int network = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (network < 0 || ::setns(network, CLONE_NEWNET) != 0) fail("setns to a machine's network");
+  ::close(network);
+  return fmt::format("10.77.0.{}", rank + 1);
 }
 
 void run_forked(int ranks, const std::function<void(int rank)>& run) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 namespace ringlet::bench::peers {
 
@@ -24,6 +25,11 @@ class ForkedMemory {
 /// Keeps this thread and those that it starts on one of the processors that it may use: rank 0 on
 /// the first, and so on, from the start again where ranks outnumber them.
 void bind_to_processor(int rank);
+
+/// Moves this process to the network of the machine `rank` that scripts/machines plays, by the
+/// processes that MACHINE_PIDS names, and returns that machine's address. Throws std::runtime_error
+/// where there is none.
+std::string enter_machine(int rank);
 
 /// Runs `run(rank)` in `ranks` processes and waits for all. Throws std::runtime_error with the rank
 /// and the message of the first that failed; the others, which would wait for it for ever, are

@@ -17,7 +17,7 @@ namespace ringlet::bench::peers {
 
 namespace {
 
-constexpr std::chrono::seconds kTimeout{5};
+constexpr std::chrono::seconds kTimeout{30};
 
 using Context = std::shared_ptr<gloo::Context>;
 
@@ -58,8 +58,9 @@ bool runs_on(const std::string& strategy, const std::string& transport) {
   return transport == "tcp" || !strategy.starts_with("allreduce-");
 }
 
-Context connect_gloo(const std::string& transport, int rank, int ranks, const std::string& folder) {
-  std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice("127.0.0.1");
+Context connect_gloo(const std::string& transport, int rank, int ranks, const std::string& folder,
+                     const std::string& address) {
+  std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address.c_str());
   const auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(kTimeout);
   gloo::rendezvous::FileStore files(folder);

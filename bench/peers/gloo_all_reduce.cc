@@ -1,8 +1,10 @@
 // Gloo's all-reduce between processes of one machine, timed as Ringlet times its own
 // (measurement.h): a line of JSON for each transport, algorithm and size. It forks its ranks
-// itself; they meet through files in a temporary folder and talk over the loopback.
+// itself; they meet through files in a temporary folder and talk over the loopback, or each from
+// another machine that scripts/machines plays.
 //
 //   gloo_all_reduce --ranks 2 --sizes 4K,512K --strategies ring,halving-doubling
+//   scripts/machines 2 --rate 1gbit -- bash -c '((MACHINE)) || gloo_all_reduce --machines'
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,6 +27,7 @@ struct GlooOptions {
   Options common;
   int ranks = 2;
   bool bind = false;
+  bool machines = false;
   Names transports = gloo_transports();
   Names strategies = gloo_strategies();
 };
@@ -53,8 +56,8 @@ class Folder {
 
 /// All strategies and sizes on one transport.
 void measure_on(const std::string& transport, const GlooOptions& options, Meeting& meeting,
-                const std::string& folder) {
-  const auto context = connect_gloo(transport, meeting.rank(), meeting.ranks(), folder);
+                const std::string& folder, const std::string& address) {
+  const auto context = connect_gloo(transport, meeting.rank(), meeting.ranks(), folder, address);
   for (const std::string& strategy : options.strategies) {
     if (!runs_on(strategy, transport)) continue;
     for (const std::int64_t bytes : sizes_of(options.common)) {
@@ -77,9 +80,10 @@ void run(const GlooOptions& options) {
   const Folder folder;
   run_forked(options.ranks, [&](int rank) {
     if (options.bind) bind_to_processor(rank);
+    const std::string address = options.machines ? enter_machine(rank) : "127.0.0.1";
     Meeting meeting(memory.data(), rank, options.ranks, iterations);
     for (const std::string& transport : options.transports) {
-      measure_on(transport, options, meeting, folder.path());
+      measure_on(transport, options, meeting, folder.path(), address);
     }
   });
 }
@@ -91,6 +95,7 @@ void add_gloo_options(CLI::App& app, GlooOptions& options) {
       ->check(CLI::Range(2, kMostRanks).description(""))
       ->type_name("N");
   app.add_flag("--bind", options.bind, "each rank and its threads on one processor, in turn");
+  app.add_flag("--machines", options.machines, "each rank from a machine of scripts/machines");
   app.add_option("--transports", options.transports, "how bytes go [all]")
       ->delimiter(',')
       ->check(CLI::IsMember(gloo_transports()))

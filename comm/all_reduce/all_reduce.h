@@ -8,10 +8,12 @@
 //   ring                 2 (p-1)         2 n (p-1)/p               each chunk in another rotation
 //   halving-doubling     2 log2 p        2 n (p-1)/p               (x0 + x4) + (x2 + x6) + ...
 //   doubling             log2 p          n log2 p                  ((x0 + x1) + (x2 + x3)) + ...
+//   two-level            as a ring       2 n (p-1)/p, on one       a machine's, then theirs
+//                                        machine (two_level.h)
 //   one-shot             1 meeting       reads n (p-1)             ((x0 + x1) + x2) + ...
 //   two-shot             2 meetings      reads n (p-1)/p,          ((x0 + x1) + x2) + ...
 //                                        writes n (p-1)/p
-//   nccl, gloo, library                  the library's own         the library's own
+//   nccl, gloo, mpi, library             the library's own         the library's own
 //   auto                 one of these, by size
 //
 // At p = 2 all give the same bits for f32, since a + b = b + a. On every rank the result has the

@@ -25,16 +25,16 @@ StrategyTable default_table(const Strategies& strategies, Transport& transport) 
   std::stable_partition(candidates.begin(), candidates.end(), [](const Strategy& strategy) {
     return strategy.needs == Needs::peer_access;
   });
-  return modeled_table(candidates, transport.size(), transport.typical_costs());
+  return modeled_table(candidates, transport.size(), [&](const Strategy& strategy, double bytes) {
+    return predicted_seconds(strategy, transport, bytes);
+  });
 }
 
 }  // namespace
 
 AutoAllReduce::AutoAllReduce(Transport& transport, const Strategies& strategies,
                              const StrategyTable& table)
-    : AllReduce(transport) {
-  // What was measured on a machine says nothing of a world on several, and each has its own.
-  if (transport.world().machines == 1) table_ = table;
+    : AllReduce(transport), table_(table) {
   std::erase_if(table_, [&](const StrategyRange& range) {
     return !can_run(range.strategy, strategies, transport);
   });
@@ -57,23 +57,29 @@ AllReduce& AutoAllReduce::strategy_for(std::int64_t bytes) const {
   return *strategies_.find(look_up(table_, size(), bytes))->second;
 }
 
-StrategyTable modeled_table(const std::vector<Strategy>& candidates, int ranks,
-                            const CostModel& model) {
+StrategyTable modeled_table(
+    const std::vector<Strategy>& candidates, int ranks,
+    const std::function<double(const Strategy& candidate, double bytes)>& seconds) {
   constexpr int kLargest = 30;  // 1 GiB
   StrategyTable table;
   for (int power = 0; power <= kLargest && !candidates.empty(); ++power) {
     const std::int64_t bytes = power == 0 ? 0 : std::int64_t{1} << power;
-    const auto seconds = [&](const Strategy& strategy) {
-      return predicted_seconds(strategy.path_cost, ranks, static_cast<double>(bytes), model);
-    };
-    const auto fastest =
-        std::min_element(candidates.begin(), candidates.end(),
-                         [&](auto& a, auto& b) { return seconds(a) < seconds(b); });
+    const auto of_these = static_cast<double>(bytes);
+    const auto fastest = std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](auto& a, auto& b) { return seconds(a, of_these) < seconds(b, of_these); });
     if (table.empty() || table.back().strategy != fastest->name) {
       table.push_back({ranks, bytes, fastest->name});
     }
   }
   return table;
+}
+
+StrategyTable modeled_table(const std::vector<Strategy>& candidates, int ranks,
+                            const CostModel& model) {
+  return modeled_table(candidates, ranks, [&](const Strategy& strategy, double bytes) {
+    return predicted_seconds(strategy.path_cost, ranks, bytes, model);
+  });
 }
 
 }  // namespace ringlet::comm

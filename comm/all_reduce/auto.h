@@ -1,11 +1,12 @@
 // AutoAllReduce: picks another strategy by the size of the data. It follows a table that was
-// measured on this machine for ranks of this machine, or else the costs that the strategies state,
-// with round figures for the transport. Over NCCL it takes NCCL's own all-reduce, which picks by
+// measured for such ranks, or else the costs that the strategies state, with round figures for the
+// transport. Over NCCL it takes NCCL's own all-reduce, which picks by
 // itself.
 //
 // Every rank picks without asking the others, so all ranks must have the same table and strategies.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,8 +39,12 @@ class AutoAllReduce final : public AllReduce {
   std::map<std::string, std::unique_ptr<AllReduce>, std::less<>> strategies_;  // of the table
 };
 
-/// For each power of two of bytes up to 1 GiB, the candidate that the model says is the fastest; of
-/// several, the first.
+/// For each power of two of bytes up to 1 GiB, the candidate of which seconds(candidate, bytes) are
+/// the fewest; of several, the first.
+StrategyTable modeled_table(
+    const std::vector<Strategy>& candidates, int ranks,
+    const std::function<double(const Strategy& candidate, double bytes)>& seconds);
+/// The same by the model, for ranks that are all alike.
 StrategyTable modeled_table(const std::vector<Strategy>& candidates, int ranks,
                             const CostModel& model);
 

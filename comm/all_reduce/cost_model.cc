@@ -8,11 +8,14 @@ namespace ringlet::comm {
 
 PathCost cost_of_one_message(int /*ranks*/, double bytes) { return {1, bytes, bytes}; }
 
-double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model) {
-  if (ranks < 2) return 0;
-  const PathCost path = path_cost(ranks, bytes);
+double seconds_of(const PathCost& path, const CostModel& model) {
   return path.steps * model.latency_s + path.bytes * model.seconds_per_byte +
          path.reduced_bytes * model.seconds_per_reduced_byte;
+}
+
+double predicted_seconds(const PathCostOf& path_cost, int ranks, double bytes,
+                         const CostModel& model) {
+  return ranks < 2 ? 0 : seconds_of(path_cost(ranks, bytes), model);
 }
 
 namespace {
@@ -23,7 +26,7 @@ struct Row {
   double bytes;
 };
 
-std::vector<Row> rows_of(PathCostOf path_cost, std::span<const CostPoint> points) {
+std::vector<Row> rows_of(const PathCostOf& path_cost, std::span<const CostPoint> points) {
   std::vector<Row> rows;
   for (const CostPoint& point : points) {
     if (!(point.seconds > 0) || !(point.bytes > 0) || point.ranks < 2) continue;
@@ -90,7 +93,8 @@ CostModel solve(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points) {
+std::optional<CostFit> fit_cost_model(const PathCostOf& path_cost,
+                                      std::span<const CostPoint> points) {
   const auto sizes = std::minmax_element(points.begin(), points.end(),
                                          [](auto& a, auto& b) { return a.bytes < b.bytes; });
   if (points.empty() || sizes.first->bytes == sizes.second->bytes) return {};

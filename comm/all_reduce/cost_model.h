@@ -8,6 +8,7 @@
 #pragma once
 
 #include <bit>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -27,7 +28,15 @@ struct PathCost {
 };
 
 /// For `bytes` on each of `ranks`, of which there are two at least.
-using PathCostOf = PathCost (*)(int ranks, double bytes);
+using PathCostOf = std::function<PathCost(int ranks, double bytes)>;
+
+/// The same in a world on several machines: what goes between them, and what stays inside.
+struct LevelCosts {
+  PathCost between{};  ///< bytes over a machine's link, which its ranks share
+  PathCost inside{};
+};
+/// For `each` ranks on each of `machines`.
+using LevelCostsOf = LevelCosts (*)(int machines, int each, double bytes);
 
 /// Of what no strategy here has stated: one message, a straight line over the bytes. It tells
 /// nothing of other numbers of ranks. For measurements of other engines, never to pick by.
@@ -36,8 +45,11 @@ PathCost cost_of_one_message(int ranks, double bytes);
 /// ceil(log2(ranks)), the steps of a binary tree.
 inline double levels_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
+/// Seconds of one path.
+double seconds_of(const PathCost& path, const CostModel& model);
 /// 0 for one rank.
-double predicted_seconds(PathCostOf path_cost, int ranks, double bytes, const CostModel& model);
+double predicted_seconds(const PathCostOf& path_cost, int ranks, double bytes,
+                         const CostModel& model);
 
 /// One measured all-reduce.
 struct CostPoint {
@@ -59,6 +71,7 @@ struct CostFit {
 ///
 /// The time of reducing is part of seconds_per_byte. Within one strategy bytes moved and bytes
 /// reduced grow together, so no measurement tells them apart.
-std::optional<CostFit> fit_cost_model(PathCostOf path_cost, std::span<const CostPoint> points);
+std::optional<CostFit> fit_cost_model(const PathCostOf& path_cost,
+                                      std::span<const CostPoint> points);
 
 }  // namespace ringlet::comm

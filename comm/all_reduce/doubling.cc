@@ -17,6 +17,12 @@ PathCost DoublingAllReduce::path_cost(int ranks, double bytes) {
   return with_folds(ranks, bytes, {levels, levels * bytes, levels * bytes});
 }
 
+LevelCosts DoublingAllReduce::level_costs(int machines, int each, double bytes) {
+  const double all = levels_of(machines * each), inside = levels_of(each), between = all - inside;
+  return {.between = {between, between * bytes * each, between * bytes},
+          .inside = {inside, inside * bytes, inside * bytes}};
+}
+
 std::int64_t DoublingAllReduce::elements_sent_on_power(std::int64_t count) const {
   return std::countr_zero(static_cast<unsigned>(power())) * count;
 }

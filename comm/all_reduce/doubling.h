@@ -21,6 +21,8 @@ class DoublingAllReduce final : public FoldingAllReduce {
   static constexpr Needs kNeeds = Needs::nothing;
   /// Whole messages on all levels.
   static PathCost path_cost(int ranks, double bytes);
+  /// The first levels stay inside; on the others all ranks of a machine send over its link.
+  static LevelCosts level_costs(int machines, int each, double bytes);
 
   using FoldingAllReduce::FoldingAllReduce;
   const char* name() const override { return kName; }

@@ -30,6 +30,12 @@ PathCost HalvingDoublingAllReduce::path_cost(int ranks, double bytes) {
   return with_folds(ranks, bytes, {2 * levels_of(power), 2 * halves, halves});
 }
 
+LevelCosts HalvingDoublingAllReduce::level_costs(int machines, int each, double bytes) {
+  LevelCosts costs{path_cost(machines, bytes), path_cost(each, bytes / machines)};
+  costs.between.bytes *= each;
+  return costs;
+}
+
 /// The ranges of this rank, from the whole to its q-th part.
 HalvingDoublingAllReduce::Steps HalvingDoublingAllReduce::halve(std::int64_t count) const {
   Steps steps{};

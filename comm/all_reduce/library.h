@@ -1,12 +1,13 @@
-// All-reduce by the transport's library, NCCL or Gloo, in ways of its own.
+// All-reduce by the transport's library, NCCL, Gloo or MPI, in ways of its own.
 //
 //   nccl      ncclAllReduce: NCCL chooses among rings, trees and NVLink's own sums by its model of
 //             the machine; what the other strategies are measured against
 //   gloo      gloo::allreduce: a ring in segments of at most 1 MiB, two of them on the way at once
-//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's. It looks like the naive star,
+//   mpi       MPI_Iallreduce: Open MPI chooses among its algorithms by size and ranks
+//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's, MPI's. Looks like the naive star,
 //             but NCCL's two calls are pipelined rings, at most twice as slow as an all-reduce
 //
-// The library decides which bytes go where and in which order numbers are added. Neither library
+// The library decides which bytes go where and in which order numbers are added. No library
 // promises that this stays the same. Costs are those of a ring, and of two pipelined rings after
 // each other.
 #pragma once
@@ -47,6 +48,13 @@ class GlooAllReduce final : public EngineAllReduce {
   static constexpr const char* kName = "gloo";
   static constexpr Needs kNeeds = Needs::gloo;
   explicit GlooAllReduce(Transport& transport) : EngineAllReduce(transport, kName, kNeeds) {}
+};
+
+class MpiAllReduce final : public EngineAllReduce {
+ public:
+  static constexpr const char* kName = "mpi";
+  static constexpr Needs kNeeds = Needs::mpi;
+  explicit MpiAllReduce(Transport& transport) : EngineAllReduce(transport, kName, kNeeds) {}
 };
 
 class ReduceBroadcastAllReduce final : public AllReduce {

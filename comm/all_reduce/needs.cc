@@ -11,13 +11,17 @@ bool needs_engine(Needs needs) { return needs > Needs::peer_access; }
 
 bool runs_on(Needs needs, std::string_view engine) {
   if (needs == Needs::any_engine) return !engine.empty();
-  return needs_engine(needs) && engine == (needs == Needs::nccl ? "nccl" : "gloo");
+  const std::string_view wanted = needs == Needs::nccl   ? "nccl"
+                                  : needs == Needs::gloo ? "gloo"
+                                                         : "mpi";
+  return needs_engine(needs) && engine == wanted;
 }
 
 const char* engine_need(Needs needs) {
   if (needs == Needs::nccl) return "--transport nccl";
   if (needs == Needs::gloo) return "--transport gloo with one replica in each process";
-  return "--transport nccl, or gloo with one replica in each process";
+  if (needs == Needs::mpi) return "--transport mpi with one replica in each process";
+  return "--transport nccl, or gloo or mpi with one replica in each process";
 }
 
 std::string_view engine_name(Transport& transport) {

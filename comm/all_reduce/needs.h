@@ -13,6 +13,7 @@ enum class Needs : std::uint8_t {
   peer_access,  ///< Transport::peer_access(), of at most kMaxReduced ranks
   nccl,         ///< the Transport::engine() of this name
   gloo,         ///< likewise
+  mpi,          ///< likewise
   any_engine,   ///< Transport::engine(), whichever it is
 };
 

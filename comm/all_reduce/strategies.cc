@@ -13,18 +13,32 @@
 #include "comm/all_reduce/one_shot.h"
 #include "comm/all_reduce/ring.h"
 #include "comm/all_reduce/tree.h"
+#include "comm/all_reduce/two_level.h"
 #include "comm/all_reduce/two_shot.h"
 #include "kernels/error.h"
 
 namespace ringlet::comm {
 
+double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes) {
+  const int machines = transport.world().machines;
+  if (machines == 1) {
+    return predicted_seconds(strategy.path_cost, transport.size(), bytes,
+                             transport.typical_costs());
+  }
+  const int each = (transport.size() + machines - 1) / machines;
+  const LevelCosts levels = strategy.costs_of_levels(machines, each, bytes);
+  return seconds_of(levels.between, transport.typical_costs()) +
+         seconds_of(levels.inside, transport.typical_costs_inside());
+}
+
 Strategies::Strategies()
     : all_{
           strategy_of<NaiveAllReduce>(),    strategy_of<TreeAllReduce>(),
           strategy_of<RingAllReduce>(),     strategy_of<HalvingDoublingAllReduce>(),
-          strategy_of<DoublingAllReduce>(), strategy_of<OneShotAllReduce>(),
-          strategy_of<TwoShotAllReduce>(),  strategy_of<NcclAllReduce>(),
-          strategy_of<GlooAllReduce>(),     strategy_of<ReduceBroadcastAllReduce>(),
+          strategy_of<DoublingAllReduce>(), strategy_of<TwoLevelAllReduce>(),
+          strategy_of<OneShotAllReduce>(),  strategy_of<TwoShotAllReduce>(),
+          strategy_of<NcclAllReduce>(),     strategy_of<GlooAllReduce>(),
+          strategy_of<MpiAllReduce>(),      strategy_of<ReduceBroadcastAllReduce>(),
       } {}
 
 void Strategies::add(Strategy strategy) {

@@ -7,11 +7,15 @@
 //     static constexpr const char* kName = "star";
 //     static constexpr Needs kNeeds = Needs::nothing;                // of the transport
 //     static PathCost path_cost(int ranks, double bytes);            // what `auto` picks by
+//     static LevelCosts level_costs(int machines, int each, double bytes);    // see below
 //     using AllReduce::AllReduce;
 //     const char* name() const override { return kName; }
 //     void run(Stream& stream, View data, ReduceOp op) override;
 //     std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 //   };
+//
+// level_costs is for worlds on several machines. Without it the whole path counts as between them:
+// so it is for a strategy of which every step has a message between machines, and one for each.
 //
 // Ringlet's own are listed in strategies.cc. A program adds its own to an object, and hands that
 // to the communicator; there is no global list:
@@ -40,7 +44,18 @@ struct Strategy {
   Needs needs;
   PathCostOf path_cost;
   MakeAllReduce make;  ///< of objects with this name()
+  LevelCostsOf level_costs = nullptr;  ///< null: path_cost, all of it between machines
+
+  /// level_costs, or what stands for it.
+  LevelCosts costs_of_levels(int machines, int each, double bytes) const {
+    if (level_costs != nullptr) return level_costs(machines, each, bytes);
+    return {.between = path_cost(machines * each, bytes)};
+  }
 };
+
+/// How long it takes over the transport, by its costs and the transport's round figures. Machines
+/// of different sizes count as equal. 0 for one rank.
+double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes);
 
 template <class T>
 concept HasName = requires {
@@ -55,6 +70,11 @@ concept HasCost = requires {
   { T::path_cost(2, 1.0) } -> std::same_as<PathCost>;
 };
 
+template <class T>
+concept HasLevelCosts = requires {
+  { T::level_costs(2, 2, 1.0) } -> std::same_as<LevelCosts>;
+};
+
 /// What the class says of itself.
 template <class T>
 Strategy strategy_of() {
@@ -64,8 +84,10 @@ Strategy strategy_of() {
                 "a strategy says its cost: static PathCost path_cost(int ranks, double bytes)");
   static_assert(std::is_base_of_v<AllReduce, T> && std::is_constructible_v<T, Transport&>,
                 "a strategy is an AllReduce that is made of a Transport&");
-  return {T::kName, T::kNeeds, T::path_cost,
-          [](Transport& transport) { return std::make_unique<T>(transport); }};
+  Strategy strategy{T::kName, T::kNeeds, T::path_cost,
+                    [](Transport& transport) { return std::make_unique<T>(transport); }};
+  if constexpr (HasLevelCosts<T>) strategy.level_costs = T::level_costs;
+  return strategy;
 }
 
 class Strategies {

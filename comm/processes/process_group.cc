@@ -13,6 +13,7 @@
 
 #include "comm/report/rank_text.h"
 #include "comm/transport/gloo/gloo_transport.h"
+#include "comm/transport/mpi/mpi_transport.h"
 #include "comm/transport/sealed_memory.h"
 #include "comm/transport/shm/shm_transport.h"
 #include "kernels/exception_message.h"
@@ -58,8 +59,17 @@ SealedMemory map_shared_memory(const std::optional<HandedMemory>& handed, std::i
 }  // namespace
 
 const char* name_of(ProcessTransport transport) {
-  if (transport == ProcessTransport::automatic) return "auto";
-  return transport == ProcessTransport::shm ? "shm" : "gloo";
+  switch (transport) {
+    case ProcessTransport::shm:
+      return "shm";
+    case ProcessTransport::gloo:
+      return "gloo";
+    case ProcessTransport::mpi:
+      return "mpi";
+    case ProcessTransport::automatic:
+      break;
+  }
+  return "auto";
 }
 
 ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
@@ -134,31 +144,35 @@ std::string ProcessGroup::hosts() const {
 
 /// Tells the ranks which machine they are on. Throws where `transport` does not reach the others.
 void ProcessGroup::find_place(ProcessTransport transport) {
-  const std::vector<int> here = processes_here();
-  const auto before = std::find(here.begin(), here.end(), process()) - here.begin();
-  local_.set_machine(site().machine, machines(), static_cast<int>(before) * replicas(),
-                     static_cast<int>(here.size()) * replicas());
+  std::vector<int> machine_of;
+  for (const Site& other : rendezvous_->sites()) {
+    machine_of.insert(machine_of.end(), static_cast<std::size_t>(replicas()), other.machine);
+  }
+  local_.set_machines(std::move(machine_of));
   if (machines() == 1 || transport != ProcessTransport::shm) return;
   throw CommError(
-      fmt::format("--transport shm joins processes of one machine, and {}; use --transport gloo or "
-                  "auto",
+      fmt::format("--transport shm joins processes of one machine, and {}; use --transport gloo, "
+                  "mpi or auto",
                   hosts()));
 }
 
 std::vector<std::unique_ptr<Transport>> ProcessGroup::connect(ProcessTransport transport,
                                                               double timeout_seconds) {
-  if (machines() == 1 && transport != ProcessTransport::gloo) {
+  const bool by_mpi = transport == ProcessTransport::mpi;
+  if (machines() == 1 && !by_mpi && transport != ProcessTransport::gloo) {
     return connect_shm(*this, timeout_seconds);
   }
-  if (machines() > 1 && !has_gloo()) {
+  if (machines() > 1 && !by_mpi && !has_gloo()) {
     throw CommError(
         fmt::format("this build has no Gloo, which joins processes on several machines ({}); "
-                    "install libgloo-dev (sudo apt-get install libgloo-dev) and build anew on all",
+                    "install libgloo-dev (sudo apt-get install libgloo-dev) and build anew on all, "
+                    "or start with mpirun and --transport mpi",
                     hosts()));
   }
   std::vector<std::unique_ptr<Transport>> on_machine;
   const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
   if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);
+  if (by_mpi) return connect_mpi(*this, std::move(on_machine));
   return connect_gloo(*this, timeout_seconds, std::move(on_machine));
 }
 

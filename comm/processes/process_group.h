@@ -3,9 +3,10 @@
 // Each process makes one. It joins the others (rendezvous.h), then gives each of its ranks a
 // transport that reaches the whole world:
 //   on one machine         through memory that the processes share (shm_transport.h), or within the
-//                          process through a LocalGroup and to other processes through Gloo
-//                          (gloo_transport.h)
-//   on several machines    to other machines through Gloo, on a machine through shared memory
+//                          process through a LocalGroup and to other processes through Gloo or
+//                          MPI (between_transport.h)
+//   on several machines    to other machines through Gloo or MPI, on a machine through shared
+//                          memory
 //
 // Failures go both ways: what one rank reports with abort(), and the death of any process, ends the
 // exchanges of every rank of every process with Aborted, within milliseconds.
@@ -34,10 +35,11 @@ namespace ringlet::comm {
 enum class ProcessTransport : std::uint8_t {
   shm,        ///< on one machine only
   gloo,       ///< between machines; with several processes on one machine alone, between these
+  mpi,        ///< the same
   automatic,  ///< shm on one machine, gloo between several
 };
 
-const char* name_of(ProcessTransport transport);  ///< "shm", "gloo", "auto"
+const char* name_of(ProcessTransport transport);  ///< "shm", "gloo", "mpi", "auto"
 
 struct ProcessGroupOptions {
   int replicas = 1;  ///< ranks of this process; the same number in all processes

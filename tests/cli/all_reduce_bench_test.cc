@@ -58,8 +58,8 @@ TEST(AllReduceBench, PrintsATableOfEveryStrategyThatCanRunAndNamesTheOthers) {
   EXPECT_TRUE(
       holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place",
                           "3 ranks as threads", "#wrong", "busbw", "\nfastest: ", "\nmodel",
-                          "\ncannot run here: library (neither NCCL nor Gloo), gloo (no Gloo), "
-                          "nccl (no NCCL)\n"}));
+                          "\ncannot run here: library (neither NCCL, Gloo nor MPI), "
+                          "gloo (no Gloo), mpi (no MPI), nccl (no NCCL)\n"}));
   for (const std::string& strategy : local_strategies()) {
     EXPECT_TRUE(holds(outcome.out, {"  " + strategy + " "}));
   }

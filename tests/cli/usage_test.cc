@@ -152,7 +152,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--devices ",
                            "--threads N",
                            "--sync naive|tree|ring|",
-                           "--transport auto|local|shm|gloo|nccl",
+                           "--transport auto|local|shm|gloo|mpi|nccl",
                            "--shards N",
                            "--exact ",
                            "--grad-dtype f32|f16|bf16",

@@ -193,7 +193,7 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
   } catch (const ContractError& error) {
     EXPECT_STREQ(error.what(),
                  "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, "
-                 "halving-doubling, doubling, one-shot, two-shot, nccl, gloo, library, auto");
+                 "halving-doubling, doubling, two-level, one-shot, two-shot, nccl, gloo, mpi, library, auto");
   }
 }
 
@@ -231,7 +231,8 @@ TEST(MakeAllReduce, LeavesToTheEngineWhatIsTheEngines) {
   const std::string whole = "all_reduce 3 max", halves = "reduce_and_broadcast 3 max";
   for (const auto& [engine, strategy, call] :
        {std::tuple{"nccl", "nccl", whole}, std::tuple{"nccl", "library", halves},
-        std::tuple{"gloo", "gloo", whole}, std::tuple{"gloo", "library", halves}}) {
+        std::tuple{"gloo", "gloo", whole}, std::tuple{"gloo", "library", halves},
+        std::tuple{"mpi", "mpi", whole}, std::tuple{"mpi", "library", halves}}) {
     EngineTransport transport(engine);
     const auto reduce = make_all_reduce(strategy, transport);
     EXPECT_STREQ(reduce->name(), strategy);
@@ -261,7 +262,8 @@ TEST(MakeAllReduce, SaysWhichTransportHasTheEngine) {
   EXPECT_EQ(refusal_of("gloo", group.transport(0)), needs_gloo);
   EXPECT_EQ(refusal_of("gloo", nccl), needs_gloo);
   EXPECT_EQ(refusal_of("library", group.transport(0)),
-            "--sync library needs --transport nccl, or gloo with one replica in each process");
+            "--sync library needs --transport nccl, or gloo or mpi with one replica in "
+            "each process");
 }
 
 }  // namespace

@@ -86,6 +86,7 @@ class FailingTransport final : public Transport {
     return inner_.look_at(other);
   }
   PeerAccess* peer_access() override { return peers_.get(); }
+  int machine_of(int other) const override { return inner_.machine_of(other); }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,

@@ -73,6 +73,7 @@ class NcclTransport : public testing::Test {
   /// others are told of what is thrown before the transport ends.
   Strings messages_of(int size, const std::function<void(Rank&)>& body) {
     group_.emplace(size);
+    if (!machine_of_rank_.empty()) group_->set_machines(machine_of_rank_);
     const auto nccl = open_nccl({library_, streams_, operations_});
     return messages_of_ranks(size, [&](int number) {
       AsyncDevice device(gpu_of_rank_ ? gpu_of_rank_(number) : number);
@@ -103,6 +104,7 @@ class NcclTransport : public testing::Test {
   double timeout_ = 30;
   bool wants_captures_ = false;
   std::function<int(int)> gpu_of_rank_{};
+  std::vector<int> machine_of_rank_{};  // empty: all on one
   std::optional<LocalGroup> group_;
 };
 
@@ -332,6 +334,35 @@ TEST_F(NcclTransport, NamesTwoRanksOnOneGpu) {
         << message;
   }
   EXPECT_EQ(stand_in().calls(0).size(), 0U);  // NCCL was asked for nothing
+}
+
+TEST_F(NcclTransport, JoinsMachinesWhoseGpusHaveTheSameNumbers) {
+  machine_of_rank_ = {0, 0, 1, 1};
+  gpu_of_rank_ = [](int rank) { return rank % 2; };  // of two on each machine
+  for (const char* strategy : {"two-level", "ring", "nccl", "auto"}) {
+    run(4, [&](Rank& rank) {
+      EXPECT_EQ(rank.transport.path(), "nccl between 2 machines");
+      Communicator communicator(rank.transport, {.strategy = strategy});
+      const Tensor data(rank.device, {1001});
+      fill_with(data, static_cast<float>(1 << rank.number));
+      communicator.all_reduce(rank.stream(), data, "sum");
+      rank.stream().synchronize();
+      for (std::int64_t i = 0; i < 1001; ++i) ASSERT_EQ(data.view().f32()[i], 15) << strategy;
+    });
+    EXPECT_EQ(stand_in().violation(), "") << strategy;
+    EXPECT_EQ(names_of(stand_in().calls(3)).front(), "ncclCommInitRankConfig");  // by rank 0's id
+    stand_in().reset();
+  }
+}
+
+TEST_F(NcclTransport, NamesTwoRanksOnOneGpuOfAMachineAmongSeveral) {
+  machine_of_rank_ = {0, 0, 1, 1};
+  gpu_of_rank_ = [](int rank) { return rank == 1 ? 1 : 0; };
+  const Strings messages = messages_of(4, [](Rank&) { FAIL() << "a rank was let in"; });
+  for (const std::string& message : messages) {
+    EXPECT_TRUE(contains(message, "ranks 2 and 3 (meta:0 and meta:0) have one GPU, machine 1: GPU-0"))
+        << message;
+  }
 }
 
 // The states in which a rank may be when the world is given up.

@@ -118,6 +118,11 @@ class Formula {
  public:
   Formula(std::string text, double p, double n, const CostModel& model)
       : text_(std::move(text)), p_(p), n_(n), model_(model) {}
+  Formula& on(double machines, double each) {
+    machines_ = machines;
+    each_ = each;
+    return *this;
+  }
   double value() {
     const double sum = read_sum();
     EXPECT_EQ(at_, text_.size()) << text_;
@@ -164,6 +169,8 @@ class Formula {
       return sum;
     }
     if (take("p")) return p_;
+    if (take("m")) return machines_;
+    if (take("l")) return each_;
     if (take("n")) return n_;
     if (take("a")) return model_.latency_s;
     if (take("b")) return model_.seconds_per_byte;
@@ -182,6 +189,7 @@ class Formula {
 
   std::string text_;
   double p_, n_;
+  double machines_ = 1, each_ = 1;
   CostModel model_;
   std::size_t at_ = 0;
 };
@@ -213,6 +221,47 @@ TEST(Strategies, CostWhatThePageSays) {
       const double stated = Formula(formula, p, 5000, model).value();
       EXPECT_NEAR(predicted_seconds(strategy.path_cost, p, 5000, model), stated, 1e-9 * stated)
           << strategy.name << " on " << p << " ranks: " << formula;
+    }
+  }
+}
+
+/// The cells behind the page's row of that title.
+std::vector<std::string> cells_of(const std::string& title) {
+  std::istringstream page(testing::read_file(testing::checkout("docs/all-reduce.md")));
+  std::vector<std::string> cells;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("| " + title + " | ")) continue;
+    for (std::size_t at = title.size() + 5; at < line.size();) {
+      const std::size_t end = line.find(" |", at);
+      cells.push_back(line.substr(at, end - at));
+      at = end + 3;
+    }
+  }
+  return cells;
+}
+
+TEST(Strategies, CostBetweenMachinesWhatThePageSays) {
+  const CostModel model{0.7, 1.3e-3, 0.17e-3};
+  constexpr double kBytes = 5000;
+  const Strategies strategies;
+  const auto expect = [&](const char* name, const std::string& title, int machines, int each) {
+    const std::vector<std::string> cells = cells_of(title);
+    ASSERT_EQ(cells.size(), 2U) << title << " has no row in docs/all-reduce.md";
+    const LevelCosts costs = strategies.find(name)->costs_of_levels(machines, each, kBytes);
+    const double ranks = machines * each;
+    const double between = Formula(cells[0], ranks, kBytes, model).on(machines, each).value();
+    const double inside = Formula(cells[1], ranks, kBytes, model).on(machines, each).value();
+    EXPECT_NEAR(seconds_of(costs.between, model), between, 1e-9 * between) << title;
+    EXPECT_NEAR(seconds_of(costs.inside, model), inside, 1e-9) << title;
+  };
+  for (const int each : {1, 2, 4}) {
+    for (const int machines : {3, 4, 5}) {
+      expect("two-level", "two-level, from three machines on", machines, each);
+    }
+    expect("two-level", "two-level, on two machines", 2, each);
+    for (const int machines : {2, 4}) {
+      expect("doubling", "doubling", machines, each);
+      expect("halving-doubling", "halving-doubling", machines, each);
     }
   }
 }

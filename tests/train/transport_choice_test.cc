@@ -151,7 +151,8 @@ TEST(TransportChoice, SaysInOneLineWhatCannotBe) {
   EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kAuto, "nccl")),
             "--sync nccl is for GPUs; use --device cuda");
   EXPECT_EQ(refusal(execution({"cpu", "cpu"}, kLocal, "library")),
-            "--sync library needs --transport nccl, or gloo with one replica in each process");
+            "--sync library needs --transport nccl, or gloo or mpi with one replica in "
+            "each process");
   EXPECT_EQ(refusal(execution({"cuda:0", "cuda:1"}, kLocal, "nccl")),
             "--sync nccl needs --transport nccl");
   EXPECT_EQ(refusal(execution({"cuda:1", "cuda:1"}, kNccl)),

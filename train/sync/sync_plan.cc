@@ -94,9 +94,8 @@ SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Buc
   const DeviceKind device = execution.devices.front().kind;
   std::vector<MeasuredTime> times;
   try {
-    if (communicator.world().machines == 1) {
-      times = read_times(tuning_file(), device, name_of(execution.transport));
-    }
+    times = read_times(tuning_file(), device,
+                       tuned_transport(communicator.transport(), name_of(execution.transport)));
   } catch (const FileError&) {  // a prediction is not worth a run
   }
   return plan_sync(communicator, buckets, device, times);

@@ -47,7 +47,7 @@ TransportChoice choose_transport(const Execution& execution) {
   require_one_kind(devices);
   const comm::Needs needs = execution.strategies.needs_of(execution.sync);
   const bool is_engines = comm::needs_engine(needs);
-  const bool is_gloos_own = needs == comm::Needs::gloo;
+  const bool is_for_processors = needs == comm::Needs::gloo || needs == comm::Needs::mpi;
   const bool needs_memory = needs == comm::Needs::peer_access;
   const std::string sync = "--sync " + execution.sync;
   const bool on_gpus = devices.front().kind == DeviceKind::cuda;
@@ -61,11 +61,11 @@ TransportChoice choose_transport(const Execution& execution) {
   const auto refuse_engine = [&] {
     throw ContractError(sync + " needs " + comm::engine_need(needs));
   };
-  const bool has_gloos_engine = in_processes && !on_gpus && devices.size() == 1;
+  const bool has_process_engine = in_processes && !on_gpus && devices.size() == 1;
   switch (execution.transport) {
     case TransportChoice::nccl:
       refuse_memory();
-      if (is_gloos_own) refuse_engine();
+      if (is_for_processors) refuse_engine();
       return require_nccl(devices, "--transport nccl");
     case TransportChoice::local:
       if (in_processes) {
@@ -77,25 +77,25 @@ TransportChoice choose_transport(const Execution& execution) {
       return TransportChoice::local;
     case TransportChoice::shm:
     case TransportChoice::gloo:
+    case TransportChoice::mpi:
       if (!in_processes || on_gpus) {
         throw ContractError(
             fmt::format("--transport {} joins several processes, with --processes, on processors; "
                         "use --transport auto",
                         name_of(execution.transport)));
       }
-      if (is_engines && !(execution.transport == TransportChoice::gloo && has_gloos_engine &&
-                          comm::runs_on(needs, "gloo"))) {
+      if (is_engines && !(execution.transport != TransportChoice::shm && has_process_engine &&
+                          comm::runs_on(needs, name_of(execution.transport)))) {
         refuse_engine();
       }
-      if (execution.transport == TransportChoice::gloo) refuse_memory();
+      if (execution.transport != TransportChoice::shm) refuse_memory();
       return execution.transport;
     case TransportChoice::automatic:
       break;
   }
-  if (has_gloos_engine && comm::runs_on(needs, "gloo")) {
-    return TransportChoice::gloo;
-  }
-  if (is_gloos_own) refuse_engine();
+  if (has_process_engine && comm::runs_on(needs, "gloo")) return TransportChoice::gloo;
+  if (has_process_engine && needs == comm::Needs::mpi) return TransportChoice::mpi;
+  if (is_for_processors) refuse_engine();
   if (in_processes && on_gpus) {
     refuse_memory();
     return require_nccl(devices, "NCCL, which joins GPUs of several processes,");
@@ -119,7 +119,8 @@ const char* name_of(TransportChoice choice) {
 }
 
 const std::vector<std::string>& transport_names() {
-  static const std::vector<std::string> names = {"auto", "local", "shm", "gloo", "nccl"};
+  static const std::vector<std::string> names = {"auto", "local", "shm", "gloo", "mpi",
+                                                 "nccl"};
   return names;
 }
 
@@ -132,6 +133,7 @@ TransportChoice transport_named(std::string_view name) {
 
 comm::ProcessTransport process_transport(const Execution& execution) {
   if (execution.transport == TransportChoice::gloo) return comm::ProcessTransport::gloo;
+  if (execution.transport == TransportChoice::mpi) return comm::ProcessTransport::mpi;
   const bool is_free = execution.any_transport || execution.transport == TransportChoice::nccl;
   return is_free ? comm::ProcessTransport::automatic : comm::ProcessTransport::shm;
 }

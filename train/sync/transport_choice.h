@@ -14,8 +14,8 @@ namespace ringlet::train {
 /// flags, where that is not possible. `automatic` becomes
 ///   - NCCL, where it can be opened and several replicas have a GPU each, or where the strategy is
 ///     NCCL's own; else `local`
-///   - between processes: NCCL for GPUs; for processors `shm`, or `gloo` where the strategy is
-///     Gloo's own
+///   - between processes: NCCL for GPUs; for processors `shm`, or `gloo` or `mpi` where the
+///     strategy is Gloo's or MPI's own
 TransportChoice choose_transport(const Execution& execution);
 
 /// `execution` with the transport chosen, and with this machine's table where the strategy is
@@ -23,7 +23,7 @@ TransportChoice choose_transport(const Execution& execution);
 /// stays. Throws ContractError as above, FileError where the table cannot be read.
 Execution decided(Execution execution);
 
-const char* name_of(TransportChoice choice);  ///< "auto", "local", "shm", "gloo", "nccl"
+const char* name_of(TransportChoice choice);  ///< "auto", "local", "shm", "gloo", "mpi", "nccl"
 /// The names of all, in the order of the choices.
 const std::vector<std::string>& transport_names();
 /// The transport that a name of transport_names() stands for.

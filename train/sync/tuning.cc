@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "comm/all_reduce/auto.h"
 #include "train/files/atomic_file.h"
@@ -155,6 +156,31 @@ void write_tuning(const fs::path& file, DeviceKind device, const std::string& tr
 comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport) {
   if (execution.sync != comm::AutoAllReduce::kName) return {};
   return read_tuning(tuning_file(), execution.devices.front().kind, transport);
+}
+
+std::string tuned_transport(const comm::Transport& ranks, const std::string& transport) {
+  return ranks.world().machines == 1 ? transport : ranks.path();
+}
+
+comm::StrategyTable table_of_world(comm::Group& group, const Execution& execution) {
+  if (group.machines() == 1 || execution.sync != comm::AutoAllReduce::kName) {
+    return execution.table;
+  }
+  std::optional<std::string> mine;
+  if (group.process() == 0) {
+    json ranges = json::array();
+    const std::string transport = group.transport(group.first_rank()).path();
+    for (const comm::StrategyRange& range : tuned_table(execution, transport)) {
+      ranges.push_back({range.ranks, range.from_bytes, range.strategy});
+    }
+    mine = ranges.dump();
+  }
+  comm::StrategyTable table;
+  for (const json& range :
+       json::parse(group.agree("the table of ringlet tune", mine, execution.comm_timeout))) {
+    table.push_back({range.at(0), range.at(1), range.at(2)});
+  }
+  return table;
 }
 
 }  // namespace ringlet::train

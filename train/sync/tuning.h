@@ -7,7 +7,9 @@
 //    "times": [{"device": "cpu", "transport": "local", "ranks": 2, "strategy": "ring",
 //               "bytes": 4096, "seconds": 2e-6}, ...]}
 //
-// A file without "times" is an older one.
+// A file without "times" is an older one. The transport of several machines is named by its path
+// (Transport::path()): "gloo between 2 machines, shm inside". Each machine has a file of its own,
+// and process 0's counts.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "comm/all_reduce/strategy_table.h"
+#include "comm/group.h"
 #include "train/options.h"
 
 namespace ringlet::train {
@@ -23,8 +26,11 @@ namespace ringlet::train {
 /// ringlet/all-reduce.HOST.json in $XDG_CACHE_HOME or ~/.cache; "" where there is neither.
 std::filesystem::path tuning_file();
 
-/// The table that was measured for ranks on this kind of device over this transport ("local",
-/// "shm", "gloo" or "nccl"); empty where there is none. Throws FileError naming a file that cannot
+/// The name in the file: the transport's path where the ranks are on several machines, else
+/// `transport`, "local", "shm", "gloo", "mpi" or "nccl".
+std::string tuned_transport(const comm::Transport& ranks, const std::string& transport);
+
+/// The table that was measured for ranks on this kind of device over this transport; empty where there is none. Throws FileError naming a file that cannot
 /// be read.
 comm::StrategyTable read_tuning(const std::filesystem::path& file, DeviceKind device,
                                 const std::string& transport);
@@ -50,5 +56,9 @@ void write_tuning(const std::filesystem::path& file, DeviceKind device,
 
 /// This machine's table where the strategy of `execution` is `auto`, which needs it; else empty.
 comm::StrategyTable tuned_table(const Execution& execution, const std::string& transport);
+
+/// The table for all ranks of the group: that of `execution`, or, on several machines, the one that
+/// process 0 finds. Collective over the processes. Throws FileError, and what Group::agree() does.
+comm::StrategyTable table_of_world(comm::Group& group, const Execution& execution);
 
 }  // namespace ringlet::train

@@ -41,8 +41,8 @@ void set_output(Options& options, const View& data) {
 }
 
 template <class Options>
-Options options_for(const GlooCall& call) {
-  Options options(call.context);
+Options options_for(const std::shared_ptr<GlooContext>& context, const EngineCall& call) {
+  Options options(context);
   set_output(options, call.data);
   options.setTimeout(call.timeout);
   return options;
@@ -50,22 +50,23 @@ Options options_for(const GlooCall& call) {
 
 }  // namespace
 
-void gloo_all_reduce(const GlooCall& call, ReduceOp op) {
-  auto options = options_for<gloo::AllreduceOptions>(call);
-  options.setReduceFunction(reduce_function(call.stream, op, call.data.dtype()));
+void gloo_all_reduce(const std::shared_ptr<GlooContext>& context, const EngineCall& call) {
+  auto options = options_for<gloo::AllreduceOptions>(context, call);
+  options.setReduceFunction(reduce_function(call.stream, call.op, call.data.dtype()));
   gloo::allreduce(options);
-  finish_reduction(call.stream, call.data, op, call.context->size);
+  finish_reduction(call.stream, call.data, call.op, context->size);
 }
 
-void gloo_reduce_and_broadcast(const GlooCall& call, ReduceOp op) {
-  auto reducing = options_for<gloo::ReduceOptions>(call);
+void gloo_reduce_and_broadcast(const std::shared_ptr<GlooContext>& context,
+                               const EngineCall& call) {
+  auto reducing = options_for<gloo::ReduceOptions>(context, call);
   reducing.setRoot(0);
-  reducing.setReduceFunction(reduce_function(call.stream, op, call.data.dtype()));
+  reducing.setReduceFunction(reduce_function(call.stream, call.op, call.data.dtype()));
   gloo::reduce(reducing);
-  auto sending = options_for<gloo::BroadcastOptions>(call);
+  auto sending = options_for<gloo::BroadcastOptions>(context, call);
   sending.setRoot(0);
   gloo::broadcast(sending);
-  finish_reduction(call.stream, call.data, op, call.context->size);
+  finish_reduction(call.stream, call.data, call.op, context->size);
 }
 
 }  // namespace ringlet::comm

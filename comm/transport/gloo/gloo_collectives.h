@@ -8,26 +8,17 @@
 // Every process passes as many elements, at least one, and there are at least two processes.
 #pragma once
 
-#include <chrono>
 #include <memory>
 
+#include "comm/transport/between/message_engine.h"
 #include "comm/transport/gloo/gloo_context.h"
-#include "kernels/reduce_op.h"
-#include "kernels/stream.h"
-#include "kernels/tensor.h"
 
 namespace ringlet::comm {
 
-struct GlooCall {
-  std::shared_ptr<GlooContext> context;
-  Stream& stream;  ///< of the host; reduces, on the calling thread
-  View data;
-  std::chrono::milliseconds timeout;
-};
-
 /// data = op of data over all processes: gloo::allreduce, a ring in segments.
-void gloo_all_reduce(const GlooCall& call, ReduceOp op);
+void gloo_all_reduce(const std::shared_ptr<GlooContext>& context, const EngineCall& call);
 /// The same by gloo::reduce to process 0, then gloo::broadcast.
-void gloo_reduce_and_broadcast(const GlooCall& call, ReduceOp op);
+void gloo_reduce_and_broadcast(const std::shared_ptr<GlooContext>& context,
+                               const EngineCall& call);
 
 }  // namespace ringlet::comm

@@ -1,21 +1,12 @@
 // Ranks of several processes over Gloo (github.com/facebookincubator/gloo, Debian's libgloo-dev),
-// for host memory.
+// for host memory (between/between_transport.h).
 //
 // Two processes share one TCP connection, on one machine on the loopback; the ranks' messages are
-// told apart by Gloo's slots. Ranks of the same process meet in their LocalGroup, as in a run of
-// one process. In a world on several machines the ranks of one machine meet over shared memory, if
-// they are in several processes.
+// told apart by Gloo's slots. Gloo allocates a little for each message (its queues by slot), so a
+// run in several processes is not free of allocations after step 2.
 //
-// A message is two of Gloo's: a header with the collective and the length, which the receiver
-// compares with its own, then the data. Both go through staging memory of the transport: so nobody
-// else's memory is ever in Gloo's hands, and a rank that leaves because of an error may free its
-// own at once. Staging grows to the longest message; Gloo itself allocates a little for each
-// message (its queues by slot), so a run in several processes is not free of allocations after
-// step 2.
-//
-// Where every process has one rank, Gloo's own collectives are the transport's engine
-// (gloo_collectives.h). Gloo would end the process on a message that is longer than its receiver
-// expects, so each call begins with a header from the neighbour whose data come first.
+// Gloo's own collectives are the transport's engine (gloo_collectives.h). Gloo would end the
+// process on a message that is longer than its receiver expects.
 //
 // Gloo's own errors say little ("connection closed by peer"), and its time-outs tear down all of a
 // process's connections. So an error of Gloo counts as a root cause only if the rendezvous does not

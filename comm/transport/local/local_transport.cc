@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "comm/report/exchange_report.h"
 #include "comm/transport/local/local_peer_access.h"
@@ -58,7 +59,11 @@ class LocalTransport final : public Transport {
   }
   CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
   PeerAccess* peer_access() override {
-    return group_.in_reach_ && group_.replicas() == size() ? &peers_ : nullptr;
+    const bool all_here = group_.replicas() == size() && world().machines == 1;
+    return group_.in_reach_ && all_here ? &peers_ : nullptr;
+  }
+  int machine_of(int rank) const override {
+    return group_.machine_of_.empty() ? 0 : group_.machine_of_[static_cast<std::size_t>(rank)];
   }
 
  protected:
@@ -230,13 +235,20 @@ Transport& LocalGroup::transport(int rank) {
   return *transports_[place(rank)];
 }
 
-void LocalGroup::set_machine(int machine, int machines, int before, int machine_size) {
+void LocalGroup::set_machines(std::vector<int> machine_of) {
+  require(machine_of.size() == static_cast<std::size_t>(size()), "LocalGroup::set_machines",
+          "every rank of the world is on a machine");
+  machine_of_ = std::move(machine_of);
+  const auto count = [this](auto end, int machine) {
+    return static_cast<int>(std::count(machine_of_.begin(), end, machine));
+  };
   for (const auto& transport : transports_) {
     World world = transport->world();
-    world.machine = machine;
-    world.machines = machines;
-    world.machine_rank = before + world.local_rank;
-    world.machine_size = machine_size;
+    const auto own = machine_of_.begin() + world.rank;
+    world.machine = *own;
+    world.machines = *std::max_element(machine_of_.begin(), machine_of_.end()) + 1;
+    world.machine_rank = count(own, *own);
+    world.machine_size = count(machine_of_.end(), *own);
     transport->set_machine(world);
   }
 }

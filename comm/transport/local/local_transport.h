@@ -128,10 +128,9 @@ class LocalGroup final : public Group {
                               double timeout_seconds) override;
   bool aborted() const { return aborted_.load(); }
   std::optional<RootCause> root_cause() const;
-  /// Tells the ranks where their world is. Before their first exchange, and before another
-  /// transport is made to stand on theirs. `before`: ranks of this machine in processes before this
-  /// one.
-  void set_machine(int machine, int machines, int before, int machine_size);
+  /// Tells the ranks where their world is: the machine of each of its ranks. Before their first
+  /// exchange, and before another transport is made to stand on theirs.
+  void set_machines(std::vector<int> machine_of);
   /// How long its ranks spin before they sleep.
   std::chrono::nanoseconds spin() const { return spin_; }
 
@@ -156,6 +155,7 @@ class LocalGroup final : public Group {
   std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * replicas + to], places
   std::unique_ptr<Doorbell[]> doorbells_;                    // by place
   std::unique_ptr<PeerBoard[]> boards_;                      // by place
+  std::vector<int> machine_of_;                              // by rank; empty: all on one
   std::atomic<bool> aborted_{false};
   mutable std::mutex cause_mutex_;
   std::optional<RootCause> cause_;

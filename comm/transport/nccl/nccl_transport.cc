@@ -103,7 +103,10 @@ std::string agree(Transport& host, const std::string& objection) {
 /// What the ranks tell each other over their host before NCCL is asked for anything.
 ncclUniqueId meet(const NcclBackend& backend, Transport& host, Stream& stream) {
   const auto in_place = open_device({}, {.threads = 1, .overlap = false});
-  require_a_gpu_each(host, in_place->communication(), backend.streams.gpu_of(stream),
+  const World& world = host.world();
+  const std::string gpu = backend.streams.gpu_of(stream);
+  require_a_gpu_each(host, in_place->communication(),
+                     world.machines == 1 ? gpu : fmt::format("machine {}: {}", world.machine, gpu),
                      stream.device().id().to_string());
   return share_unique_id(backend.library, host, in_place->communication());
 }
@@ -203,6 +206,11 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
   std::optional<RootCause> root_cause() const override { return host_.root_cause(); }
   FlightRecorder& recorder() override { return host_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
+  int machine_of(int of) const override { return host_.machine_of(of); }
+  std::string hosts() const override { return host_.hosts(); }
+  std::string path() const override {
+    return world().machines == 1 ? "" : fmt::format("nccl between {} machines", world().machines);
+  }
   CollectiveEngine* engine() override { return this; }
   const char* engine_name() const override { return "nccl"; }
   Allocator& allocator(Device& device) override {

@@ -1,4 +1,6 @@
-// The transport over NCCL, for replicas that have a GPU each, in one process or in several.
+// The transport over NCCL, for replicas that have a GPU each, in one process or in several, on one
+// machine or on several. NCCL finds the network between machines itself; NCCL_SOCKET_IFNAME tells
+// it which one to take.
 //
 // An exchange is one group of ncclSend and ncclRecv on the caller's stream; adding receives into
 // the stream's workspace first. Streams of the host go on over a host transport, which also brings

@@ -63,6 +63,7 @@ class ShmTransport final : public Transport {
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
   CostModel typical_costs() const override { return memory_costs(size(), processors_); }
   PeerAccess* peer_access() override { return world().machines == 1 ? &peers_ : nullptr; }
+  int machine_of(int of) const override { return local_.machine_of(of); }
   Allocator& allocator(Device& device) override {
     return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(shared_->heap) : device;
   }

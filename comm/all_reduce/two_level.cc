@@ -1,0 +1,117 @@
+#include "comm/all_reduce/two_level.h"
+
+#include <algorithm>
+
+#include "comm/all_reduce/auto.h"
+#include "comm/all_reduce/doubling.h"
+#include "comm/all_reduce/halving_doubling.h"
+#include "comm/all_reduce/parts.h"
+#include "comm/all_reduce/ring.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// The ranks of each machine, in their order.
+std::vector<std::vector<int>> ranks_by_machine(const Transport& transport) {
+  std::vector<std::vector<int>> ranks(static_cast<std::size_t>(transport.world().machines));
+  for (int rank = 0; rank < transport.size(); ++rank) {
+    ranks[static_cast<std::size_t>(transport.machine_of(rank))].push_back(rank);
+  }
+  return ranks;
+}
+
+/// The fastest by the model, of those that need no more than messages.
+std::unique_ptr<AllReduce> fastest_by_size(Transport& transport) {
+  const StrategyTable table = modeled_table(
+      {strategy_of<DoublingAllReduce>(), strategy_of<HalvingDoublingAllReduce>(),
+       strategy_of<RingAllReduce>()},
+      transport.size(), transport.typical_costs());
+  return std::make_unique<AutoAllReduce>(transport, Strategies(), table);
+}
+
+}  // namespace
+
+TwoLevelAllReduce::TwoLevelAllReduce(Transport& transport) : AllReduce(transport) {
+  const auto machines = ranks_by_machine(transport);
+  near_ = machines[static_cast<std::size_t>(transport.machine_of(rank()))];
+  place_ = static_cast<int>(std::find(near_.begin(), near_.end(), rank()) - near_.begin());
+  const auto least = std::min_element(machines.begin(), machines.end(), [](auto& a, auto& b) {
+    return a.size() < b.size();
+  });
+  parts_ = static_cast<int>(least->size());
+  if (machines.size() == 1 || !has_part()) return;
+  std::vector<int> same_part;
+  for (const auto& ranks : machines) same_part.push_back(ranks[static_cast<std::size_t>(place_)]);
+  CostModel costs = transport.typical_costs();
+  costs.seconds_per_byte *= parts_;  // which share the machine's link
+  far_ = std::make_unique<PartTransport>(transport, std::move(same_part), costs);
+  between_ = fastest_by_size(*far_);
+}
+
+TwoLevelAllReduce::~TwoLevelAllReduce() = default;
+
+PathCost TwoLevelAllReduce::path_cost(int ranks, double bytes) {
+  return RingAllReduce::path_cost(ranks, bytes);
+}
+
+LevelCosts TwoLevelAllReduce::level_costs(int machines, int each, double bytes) {
+  PathCost between = machines == 2 ? DoublingAllReduce::path_cost(machines, bytes)
+                                   : RingAllReduce::path_cost(machines, bytes);
+  between.reduced_bytes /= each;  // which all reduce at once, and share the link
+  return {.between = between, .inside = path_cost(each, bytes)};
+}
+
+View TwoLevelAllReduce::part_of(const View& data, int place) const {
+  return data.slice(part_begin(data.count(), parts_, place),
+                    part_begin(data.count(), parts_, place + 1));
+}
+
+void TwoLevelAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  gather(stream, data, op);
+  if (has_part()) {
+    const View own = part_of(data, place_);
+    if (far_) between_->run(stream, own, op == ReduceOp::mean ? ReduceOp::sum : op);
+    finish(stream, own, op);
+  }
+  spread(stream, data);
+}
+
+/// This rank's part = op of it over the machine's ranks. In each step every rank sends the part of
+/// the rank so many places above, to that rank.
+void TwoLevelAllReduce::gather(Stream& stream, const View& data, ReduceOp op) {
+  const int ranks = static_cast<int>(near_.size());
+  for (int step = 1; step < ranks; ++step) {
+    const int above = (place_ + step) % ranks, below = (place_ + ranks - step) % ranks;
+    const bool sends = above < parts_;
+    transport().exchange(stream, sends ? near_[static_cast<std::size_t>(above)] : kNobody,
+                         sends ? part_of(data, above) : View(),
+                         has_part() ? near_[static_cast<std::size_t>(below)] : kNobody,
+                         has_part() ? part_of(data, place_) : View(), combine_of(op));
+  }
+}
+
+void TwoLevelAllReduce::spread(Stream& stream, const View& data) {
+  const int ranks = static_cast<int>(near_.size());
+  for (int step = 1; step < ranks; ++step) {
+    const int above = (place_ + step) % ranks, below = (place_ + ranks - step) % ranks;
+    const bool receives = below < parts_;
+    transport().exchange(stream, has_part() ? near_[static_cast<std::size_t>(above)] : kNobody,
+                         has_part() ? part_of(data, place_) : View(),
+                         receives ? near_[static_cast<std::size_t>(below)] : kNobody,
+                         receives ? part_of(data, below) : View());
+  }
+}
+
+std::optional<std::int64_t> TwoLevelAllReduce::elements_sent(std::int64_t count) const {
+  const auto length = [this, count](int place) {
+    return part_begin(count, parts_, place + 1) - part_begin(count, parts_, place);
+  };
+  const auto others = static_cast<std::int64_t>(near_.size()) - 1;
+  if (!has_part()) return count;
+  const std::int64_t own = length(place_);
+  const std::int64_t far = far_ ? *between_->elements_sent(own) : 0;
+  return count - own + far + others * own;
+}
+
+}  // namespace ringlet::comm

@@ -1,0 +1,239 @@
+#include "comm/transport/mpi/mpi_transport.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "comm/collectives.h"
+#include "comm/processes/process_group.h"
+#include "comm/transport/between/between_transport.h"
+#include "comm/transport/mpi/mpi_module.h"
+#include "kernels/reduce.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kFile = "libringlet_mpi.so";
+
+/// Beside the program, as built; in ../lib, as installed; or where the system looks.
+std::vector<std::string> places_of_module() {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return {kFile};
+  return {folder / kFile, folder / "../lib" / kFile, kFile};
+}
+
+/// Opened once, and kept: MPI has threads and exit handlers. It looks for parts of itself among the
+/// symbols of the whole program. Null where there is none; `why` then says so.
+const MpiModule* open_module(std::string& why) {
+  for (const std::string& place : places_of_module()) {
+    std::error_code error;
+    if (place.front() == '/' && !std::filesystem::exists(place, error)) continue;
+    void* const module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (module == nullptr) {
+      const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
+      why = text == nullptr ? place : text;
+      continue;
+    }
+    auto* const get = reinterpret_cast<GetMpiModule*>(::dlsym(module, kMpiModuleSymbol));
+    const MpiModule* const found = get == nullptr ? nullptr : get();
+    if (found != nullptr && found->version == MpiModule::kVersion) return found;
+    why = place + " is of another version of Ringlet";
+  }
+  return nullptr;
+}
+
+const MpiModule& module() {
+  static std::string why;
+  static const MpiModule* const opened = open_module(why);
+  if (opened != nullptr) return *opened;
+  throw CommError(
+      fmt::format("--transport mpi cannot open MPI: {}; install libopenmpi-dev and build anew, or "
+                  "use --transport gloo",
+                  why));
+}
+
+void require(const char* error) {
+  if (error != nullptr) throw std::runtime_error(error);
+}
+
+/// Calls is_done() until it holds. It looks often while an answer over a fast network may come.
+template <class IsDone>
+void poll(std::chrono::milliseconds timeout, IsDone is_done) {
+  constexpr std::chrono::microseconds kOften(50), kNap(40);
+  const Clock::time_point begin = Clock::now();
+  while (!is_done()) {
+    const auto waited = Clock::now() - begin;
+    if (waited > timeout) throw std::runtime_error("Timed out");
+    if (waited < kOften) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+}
+
+class MpiBuffer final : public MessageBuffer {
+ public:
+  explicit MpiBuffer(const MpiModule& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
+  ~MpiBuffer() override {
+    if (requests_.empty()) return;
+    for (MpiRequest* request : requests_) mpi_.abandon(request);
+    static_cast<void>(memory_.release());  // MPI may still write there
+  }
+  MpiBuffer(const MpiBuffer&) = delete;
+  MpiBuffer& operator=(const MpiBuffer&) = delete;
+
+  std::byte* data() override { return memory_->data(); }
+  void reserve(std::size_t bytes) override {
+    if (memory_->size() < bytes) memory_->resize(bytes);
+  }
+  void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
+    MpiRequest* request = nullptr;
+    require(mpi_.send(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
+                      &request));
+    requests_.push_back(request);
+  }
+  void receive(int process, const MessageSlot& slot, std::size_t begin,
+               std::size_t bytes) override {
+    MpiRequest* request = nullptr;
+    require(mpi_.receive(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
+                         &request));
+    requests_.push_back(request);
+  }
+  void wait_sent(std::chrono::milliseconds timeout) override { wait(timeout); }
+  void wait_received(std::chrono::milliseconds timeout) override { wait(timeout); }
+  void wake() override { woken_.store(true); }
+
+ private:
+  using Memory = std::vector<std::byte>;
+
+  static int tag_of(const MessageSlot& slot) {
+    return static_cast<int>(2 * slot.pair + (slot.bytes == 0 ? 0 : 1));
+  }
+  void wait(std::chrono::milliseconds timeout) {
+    poll(timeout, [this] {
+      if (woken_.load()) return true;
+      int done = 0;
+      MpiRequest* const request = requests_.front();
+      const char* const error = mpi_.test(request, &done);
+      if (error != nullptr || done != 0) requests_.pop_front();
+      require(error);
+      return done != 0;
+    });
+  }
+
+  const MpiModule& mpi_;
+  std::unique_ptr<Memory> memory_;
+  std::deque<MpiRequest*> requests_;  // the oldest first
+  std::atomic<bool> woken_{false};
+};
+
+/// What MPI lacks, by the kernels. Any thread.
+void reduce_elements(int dtype, int op, const void* theirs, void* data, std::int64_t count) {
+  thread_local const auto device = open_device({}, {.threads = 1, .overlap = false});
+  reduce_into(device->communication(), static_cast<ReduceOp>(op),
+              ConstView(theirs, {count}, static_cast<DType>(dtype)),
+              View(data, {count}, static_cast<DType>(dtype)));
+}
+
+class MpiEngine final : public MessageEngine {
+ public:
+  MpiEngine(const MpiModule& mpi, int processes) : mpi_(mpi), processes_(processes) {}
+  ~MpiEngine() override {
+    if (!broken_off_.load()) mpi_.close();
+  }
+  MpiEngine(const MpiEngine&) = delete;
+  MpiEngine& operator=(const MpiEngine&) = delete;
+
+  const char* name() const override { return "mpi"; }
+  const char* title() const override { return "MPI"; }
+  std::unique_ptr<MessageBuffer> make_buffer() override {
+    return std::make_unique<MpiBuffer>(mpi_);
+  }
+  void all_reduce(const EngineCall& call) override {
+    reduce_by(mpi_.all_reduce, call);
+    finish_reduction(call.stream, call.data, call.op, processes_);
+  }
+  void reduce_and_broadcast(const EngineCall& call) override {
+    reduce_by(mpi_.reduce, call);
+    MpiRequest* request = nullptr;
+    require(mpi_.broadcast(call.data.data(), call.data.bytes(), &request));
+    wait(request, call.timeout);
+    finish_reduction(call.stream, call.data, call.op, processes_);
+  }
+  void break_off() override { broken_off_.store(true); }
+
+ private:
+  using Reduce = decltype(MpiModule::all_reduce);
+
+  void reduce_by(Reduce reduce, const EngineCall& call) {
+    const ReduceOp op = operation_of(combine_of(call.op));
+    const DType dtype = call.data.dtype();
+    const char number = dtype == DType::f32 ? 'f' : dtype == DType::i32 ? 'i' : '\0';
+    const char operation = op == ReduceOp::min ? '<' : op == ReduceOp::max ? '>' : '+';
+    MpiRequest* request = nullptr;
+    require(reduce(call.data.data(), call.data.count(), static_cast<int>(dtype),
+                   static_cast<int>(op), number, operation, &request));
+    wait(request, call.timeout);
+  }
+  void wait(MpiRequest* request, std::chrono::milliseconds timeout) {
+    try {
+      poll(timeout, [&] {
+        if (broken_off_.load()) throw std::runtime_error("broken off");
+        int done = 0;
+        const char* const error = mpi_.test(request, &done);
+        if (error != nullptr || done != 0) request = nullptr;
+        require(error);
+        return done != 0;
+      });
+    } catch (...) {
+      if (request != nullptr) mpi_.abandon(request);
+      throw;
+    }
+  }
+
+  const MpiModule& mpi_;
+  int processes_;
+  std::atomic<bool> broken_off_{false};
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> connect_mpi(
+    ProcessGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+  const std::string& launcher = group.rendezvous().place().launcher;
+  if (launcher == "ringlet" || launcher == "torchrun") {
+    throw CommError(
+        fmt::format("--transport mpi is for processes that mpirun or srun has started, and these "
+                    "were started {}; start them so, or use --transport gloo",
+                    launcher == "ringlet" ? "by --processes N" : "by torchrun, or by hand"));
+  }
+  int rank = 0, size = 0;
+  const MpiModule& mpi = module();
+  if (const char* error = mpi.open(&rank, &size, reduce_elements)) {
+    throw CommError(fmt::format("MPI cannot begin in process {}: {}; use --transport gloo",
+                                group.process(), error));
+  }
+  if (rank != group.process() || size != group.processes()) {
+    throw CommError(
+        fmt::format("MPI has process {} as its number {} of {}, and {} says number {} of {}; start "
+                    "all by one mpirun, or by srun --mpi=pmix",
+                    group.process(), rank, size, launcher, group.process(), group.processes()));
+  }
+  return join_between(group, std::make_shared<MpiEngine>(mpi, size), std::move(on_machine));
+}
+
+}  // namespace ringlet::comm
