@@ -1,6 +1,7 @@
 #include "kernels/instruction_set.h"
 
 #if defined(__linux__) && defined(__x86_64__)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -57,9 +58,12 @@ namespace {
 /// Linux gives AMX's registers to processes that ask for them, once and for all of their threads.
 bool may_use_tiles() {
 #if defined(__linux__) && defined(__x86_64__)
+  // Clang's __builtin_cpu_supports knows neither of the two.
+  constexpr unsigned kBf16 = 1U << 22U, kTile = 1U << 24U, kBoth = kBf16 | kTile;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0 || (edx & kBoth) != kBoth) return false;
   constexpr int kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
-         syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 #else
   return false;
 #endif

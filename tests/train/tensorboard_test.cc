@@ -115,10 +115,10 @@ TEST(EventWriter, HasAnEventAStepAndAnEpochAndLeavesOutWhatIsNoNumber) {
   EXPECT_EQ(events[2].step(), 1);
   EXPECT_EQ(events[2].summary().value(0).simple_value(), 0.5F);
   EXPECT_EQ(events[2].summary().value(2).simple_value(), 4.0F);
-  EXPECT_EQ(tags_of(events[3]), (std::vector<std::string>{
-                                    "train/loss", "train/learning_rate", "train/grad_norm",
-                                    "train/samples_per_second", "train/loss_scale",
-                                    "train/skipped"}));
+  EXPECT_EQ(
+      tags_of(events[3]),
+      (std::vector<std::string>{"train/loss", "train/learning_rate", "train/grad_norm",
+                                "train/samples_per_second", "train/loss_scale", "train/skipped"}));
   EXPECT_EQ(events[3].summary().value(4).simple_value(), 1024.0F);
   EXPECT_EQ(events[3].summary().value(5).simple_value(), 1.0F);
   EXPECT_EQ(events[4].step(), 4);

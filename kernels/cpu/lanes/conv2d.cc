@@ -25,7 +25,8 @@ Way way_of(const Conv2dSpec& spec, const Shape& w, const Shape& y, bool columns)
 
 void conv2d_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
                     ConstView bias, Activation activation, View y) {
-  if (x.dtype() == DType::bf16) return bf16::conv2d_forward(stream, spec, x, w, bias, activation, y);
+  if (x.dtype() == DType::bf16)
+    return bf16::conv2d_forward(stream, spec, x, w, bias, activation, y);
   switch (way_of(spec, w.shape(), y.shape(), columns_suit(spec, w.shape()))) {
     case Way::winograd:
       return winograd_forward(stream, spec, x, w, bias, activation, y);

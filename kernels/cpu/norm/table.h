@@ -32,7 +32,8 @@ struct ChannelGradient {
 
 using Bf16Bits = std::uint16_t;
 
-/// `n` numbers side by side, float or Bf16Bits. `lanes`: of each sixteen, the first so many are samples; 16 in nchw.
+/// `n` numbers side by side, float or Bf16Bits. `lanes`: of each sixteen, the first so many are
+/// samples; 16 in nchw.
 template <class T>
 struct NormPlane {
   std::int64_t n;

@@ -7,9 +7,9 @@
 // innermost (Interleave): [row][column][pair of channels][16 samples][2]. So a row of a window,
 // with all its channels, is one run of memory, and nothing is copied for each place.
 //
-//   forward          y[o, place] = w[o, run] * x[run, place]        a run for each row of the window
-//   data gradient    dx[c, place] = w[run, c] * dy[run, place]      with strides: a product a kind
-//                                                                   of places (places.h)
+//   forward          y[o, place] = w[o, run] * x[run, place]      a run for each row of the window
+//   data gradient    dx[c, place] = w[run, c] * dy[run, place]    with strides: a product a kind
+//                                                                 of places (places.h)
 //   filter gradient  dw[o, c] = sum over pairs of samples and places of dy[o, pair] * x[pair, c],
 //                    for each tap, x turned (Turn) so that sixteen channels are a row
 //

@@ -22,8 +22,8 @@ int depth_of(std::int64_t rows) {
   return 1;
 }
 
-/// Along one axis: place i of the result sees the sources i * stride + first + t, 0 <= t < taps, the
-/// t-th by the kernel's tap(t). Sources below 0 and from `extent` on are zeros.
+/// Along one axis: place i of the result sees the sources i * stride + first + t, 0 <= t < taps,
+/// the t-th by the kernel's tap(t). Sources below 0 and from `extent` on are zeros.
 class Window {
  public:
   static Window of_output(const Axis& axis) {
@@ -124,8 +124,68 @@ void interleave_band(const Table& table, const Product& p, const Bits* from, std
   }
 }
 
-struct alignas(64) SumTiles {
-  float sums[2][2][kSums];
+/// Tiles of sums, and where the products of a band of rows go.
+class BandProduct {
+ public:
+  /// Of one block; `source`: the band's, as interleave_band() has it.
+  BandProduct(const Table& table, const Product& p, std::int64_t block, std::int64_t first_row,
+              const Bits* source)
+      : table_(table), p_(p), block_(block), first_row_(first_row), source_(source) {
+    for (std::int64_t r = 0; r < p.rows.taps(); ++r) {
+      runs_[static_cast<std::size_t>(r)] = r * p.source_row();
+    }
+    tiles_.b_runs = runs_.data();
+    tiles_.runs = p.rows.taps();
+    tiles_.steps = p.steps();
+    tiles_.depth = p.depth();
+    for (int i = 0; i < 2; ++i) {
+      for (int j = 0; j < 2; ++j) tiles_.sums[i][j] = sums_[i][j];
+    }
+    round_.y_row = p.to_plane();
+    round_.y_place = p.cols.step() * kLanes;
+    round_.beta = p.beta;
+    round_.relu = p.relu;
+  }
+
+  /// One or two tiles of outputs from `tile` on, in all places of `rows` rows.
+  void multiply(std::int64_t tile, std::int64_t rows) {
+    const std::int64_t places = p_.cols.count(), step = p_.cols.stride * p_.pairs() * kRow;
+    tiles_.rows = static_cast<int>(std::min<std::int64_t>(2, p_.tiles() - tile));
+    tiles_.a[0] = p_.weights + tile * p_.tile_weights();
+    tiles_.a[1] = tiles_.a[0] + p_.tile_weights();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t col = 0; col < places; col += 2) {
+        tiles_.columns = static_cast<int>(std::min<std::int64_t>(2, places - col));
+        tiles_.b[0] = source_ + row * p_.rows.stride * p_.source_row() + col * step;
+        tiles_.b[1] = tiles_.b[0] + step;
+        table_.multiply(tiles_);
+        for (int i = 0; i < tiles_.rows; ++i) store(tile + i, i, first_row_ + row, col);
+      }
+    }
+  }
+
+ private:
+  /// Row i of the tiles of sums, to one or two places.
+  void store(std::int64_t tile, int i, std::int64_t row, std::int64_t col) {
+    const std::int64_t output = tile * kTile;
+    round_.sums[0] = sums_[i][0];
+    round_.sums[1] = sums_[i][1];
+    round_.columns = tiles_.columns;
+    round_.rows = static_cast<int>(std::min(kTile, p_.outputs - output));
+    round_.bias = p_.bias == nullptr ? nullptr : p_.bias + output;
+    round_.y = p_.to + (block_ * p_.outputs + output) * p_.to_plane() +
+               (p_.rows.place(row) * p_.to_width + p_.cols.place(col)) * kLanes;
+    table_.round(round_);
+  }
+
+  const Table& table_;
+  const Product& p_;
+  std::int64_t block_, first_row_;
+  const Bits* source_;
+  std::array<std::int64_t, kMostTaps> runs_{};
+  alignas(64) float sums_[2][2][kSums];
+  TileProduct tiles_{};
+  Round round_{};
 };
 
 /// A band of rows of one block.
@@ -133,49 +193,8 @@ void multiply_band(const Table& table, const Product& p, std::int64_t block, std
                    std::int64_t count, Bits* scratch) {
   interleave_band(table, p, p.from + block * p.channels * p.plane(),
                   first * p.rows.stride + p.rows.first, p.rows.seen(count), scratch);
-  std::array<std::int64_t, kMostTaps> runs{};
-  for (std::int64_t r = 0; r < p.rows.taps(); ++r) {
-    runs[static_cast<std::size_t>(r)] = r * p.source_row();
-  }
-  SumTiles sums;
-  TileProduct product{};
-  product.b_runs = runs.data();
-  product.runs = p.rows.taps();
-  product.steps = p.steps();
-  product.depth = p.depth();
-  for (int i = 0; i < 2; ++i) {
-    for (int j = 0; j < 2; ++j) product.sums[i][j] = sums.sums[i][j];
-  }
-  Round round{};
-  round.y_row = p.to_plane();
-  round.y_place = p.cols.step() * kLanes;
-  round.beta = p.beta;
-  round.relu = p.relu;
-  const std::int64_t places = p.cols.count();
-  const std::int64_t place_step = p.cols.stride * p.pairs() * kRow;
-  for (std::int64_t tile = 0; tile < p.tiles(); tile += 2) {
-    product.rows = static_cast<int>(std::min<std::int64_t>(2, p.tiles() - tile));
-    product.a[0] = p.weights + tile * p.tile_weights();
-    product.a[1] = product.a[0] + p.tile_weights();
-    for (std::int64_t row = 0; row < count; ++row) {
-      for (std::int64_t col = 0; col < places; col += 2) {
-        product.columns = round.columns = static_cast<int>(std::min<std::int64_t>(2, places - col));
-        product.b[0] = scratch + row * p.rows.stride * p.source_row() + col * place_step;
-        product.b[1] = product.b[0] + place_step;
-        table.multiply(product);
-        for (int i = 0; i < product.rows; ++i) {
-          const std::int64_t output = (tile + i) * kTile;
-          round.rows = static_cast<int>(std::min(kTile, p.outputs - output));
-          round.sums[0] = sums.sums[i][0];
-          round.sums[1] = sums.sums[i][1];
-          round.bias = p.bias == nullptr ? nullptr : p.bias + output;
-          round.y = p.to + (block * p.outputs + output) * p.to_plane() +
-                    (p.rows.place(first + row) * p.to_width + p.cols.place(col)) * kLanes;
-          table.round(round);
-        }
-      }
-    }
-  }
+  BandProduct band(table, p, block, first, scratch);
+  for (std::int64_t tile = 0; tile < p.tiles(); tile += 2) band.multiply(tile, count);
 }
 
 /// `scratch`: scratch_bytes() for each thread.

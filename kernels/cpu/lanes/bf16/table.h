@@ -1,5 +1,5 @@
-// The loops behind convolutions in bf16, as pointers. Plain data: this header is compiled with wider
-// instructions than the rest of the program, so it may hold no function.
+// The loops behind convolutions in bf16, as pointers. Plain data: this header is compiled with
+// wider instructions than the rest of the program, so it may hold no function.
 //
 // All products are of tiles. A tile of sums is f32 [16][16]. Its rows come from a tile of A,
 // bf16 [16][depth][2], its columns from a tile of B, bf16 [depth][16][2]:

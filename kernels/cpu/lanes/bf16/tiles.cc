@@ -17,7 +17,7 @@ struct alignas(64) TileShapes {
   std::uint8_t rows[16] = {};
 };
 
-constexpr int kSumsAt = 0, kA = 4, kB = 6;  // registers
+constexpr int kA = 4, kB = 6;  // registers; the sums are from 0 on
 constexpr std::int64_t kRowBytes = 64;
 
 void begin(int depth) {
