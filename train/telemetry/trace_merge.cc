@@ -133,9 +133,9 @@ std::vector<Timeline> open_all(const std::vector<fs::path>& files) {
 void append(AtomicFile& out, Timeline& timeline, double origin_ns, bool names_host,
             const char*& separator) {
   for (ordered_json event; timeline.next(event, origin_ns);) {
-    if (names_host && event.value("name", "") == "process_name") {
+    if (event.value("name", "") == "process_name") {
       std::string& name = event["args"]["name"].get_ref<std::string&>();
-      name += " on " + timeline.host();
+      if (names_host) name += " on " + timeline.host();
     }
     out.write(separator + event.dump(-1, ' ', true, ordered_json::error_handler_t::replace));
     separator = ",\n";
