@@ -300,8 +300,8 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
 
 /// Name of the library that sums over this transport; "" for none.
 const char* engine_of(train::TransportChoice transport) {
-  const bool has_none = transport == train::TransportChoice::local ||
-                        transport == train::TransportChoice::shm;
+  const bool has_none =
+      transport == train::TransportChoice::local || transport == train::TransportChoice::shm;
   return has_none ? "" : name_of(transport);
 }
 

@@ -19,7 +19,7 @@
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/processes/hash.h"
-#include "comm/transport/part_transport.h"
+#include "comm/part_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
@@ -336,8 +336,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       const std::vector<RankResult> results = bench.run();
       if (trace != nullptr) bench.run_traced(*trace, device);
       if (world.world().local_rank != 0) return;
-      Measurement row =
-          measurement_of(options, strategy, buffers, results_of(level, results));
+      Measurement row = measurement_of(options, strategy, buffers, results_of(level, results));
       row.machines = group.machines();
       row.level = level.name;
       row.transport = transport;

@@ -37,8 +37,8 @@ TEST_F(Mpi, TrainsToTheBytesOfThreads) {
   const fs::path threads = folder_ / "threads", processes = folder_ / "processes";
   std::vector<std::string> run = quick_train({"--exact", "--replicas", "4", "--out", threads});
   ASSERT_TRUE(succeeds(ringlet(run)));
-  run = quick_train({"--exact", "--replicas", "2", "--processes", "--transport", "mpi", "--out",
-                     processes});
+  run = quick_train(
+      {"--exact", "--replicas", "2", "--processes", "--transport", "mpi", "--out", processes});
   const Outcome outcome = Program(ShellLine{mpirun(run)}).wait(60);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "transport mpi"}));
@@ -48,13 +48,13 @@ TEST_F(Mpi, TrainsToTheBytesOfThreads) {
 TEST_F(Mpi, SumsExactlyByEveryStrategyAndItsOwn) {
   for (const char* type : {"f32", "bf16"}) {
     const Outcome outcome =
-        Program(ShellLine{mpirun({"bench", "all-reduce", "--processes", "--transport", "mpi",
-                                  "--begin", "1K", "--end", "4M", "--factor", "4096", "-n", "3",
-                                  "--type", type})})
+        Program(
+            ShellLine{mpirun({"bench", "all-reduce", "--processes", "--transport", "mpi", "--begin",
+                              "1K", "--end", "4M", "--factor", "4096", "-n", "3", "--type", type})})
             .wait(60);
     EXPECT_EQ(outcome.code, 0) << outcome.err;  // which says that nothing was wrong
-    EXPECT_TRUE(holds(outcome.out, {"2 ranks as processes", "mpi transport", "  ring ", "  mpi ",
-                                    "  library "}))
+    EXPECT_TRUE(holds(outcome.out,
+                      {"2 ranks as processes", "mpi transport", "  ring ", "  mpi ", "  library "}))
         << type;
   }
 }
@@ -71,16 +71,18 @@ TEST_F(Mpi, NamesTheProcessThatDies) {
   // The second process kills itself once the first epoch is over.
   const std::string script =
       "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then "
-      "(until grep -q '^ *1 ' " + (folder_ / "out").string() + "; do sleep 0.05; done; "
-      "kill -9 $$) & fi; exec \"$@\" >>" + (folder_ / "out").string();
+      "(until grep -q '^ *1 ' " +
+      (folder_ / "out").string() +
+      "; do sleep 0.05; done; "
+      "kill -9 $$) & fi; exec \"$@\" >>" +
+      (folder_ / "out").string();
   const std::string line =
       "exec env TERM=dumb OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo mpirun "
       "--allow-run-as-root --oversubscribe --bind-to none -n 2 sh -c \"$SCRIPT\" . " RINGLET_PROGRAM
       " train --data synthetic --synthetic-train 640 --model mlp --batch-size 64 --epochs 100000 "
       "--lr 0.001 --no-out --processes --transport mpi";
   write_file(folder_ / "out", "");
-  const Outcome outcome =
-      Program(ShellLine{"export SCRIPT='" + script + "'; " + line}).wait(60);
+  const Outcome outcome = Program(ShellLine{"export SCRIPT='" + script + "'; " + line}).wait(60);
   EXPECT_NE(outcome.code, 0);
   EXPECT_TRUE(holds(outcome.err, {"process 1 (pid "})) << outcome.err;
 }
