@@ -18,8 +18,8 @@
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
-#include "comm/processes/hash.h"
 #include "comm/part_transport.h"
+#include "comm/processes/hash.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
@@ -296,7 +296,7 @@ std::vector<Level> levels_of(comm::Transport& transport) {
   std::vector<Level> levels;
   const auto add = [&](const char* name, auto key_of, const comm::CostModel& costs) {
     std::vector<int> ranks = ranks_like(0, size, key_of);
-    if (ranks.size() < 2) return;
+    if (ranks.size() < 2 || static_cast<int>(ranks.size()) == size) return;  // no level of its own
     levels.push_back({name, std::move(ranks),
                       std::make_unique<comm::PartTransport>(
                           transport, ranks_like(transport.rank(), size, key_of), costs)});
