@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 
+#include "comm/all_reduce/two_level.h"
 #include "comm/collectives.h"
 #include "comm/processes/hash.h"
 #include "comm/report/answer_watch.h"
@@ -48,8 +49,17 @@ Communicator::Communicator(Transport& transport, const CommunicatorOptions& opti
   transport_.set_timeout(options.timeout_seconds);
 }
 
-std::optional<double> Communicator::predicted_seconds(std::int64_t bytes) const {
-  const Strategy* strategy = strategies_.find(strategy_for(bytes));
+Communicator::~Communicator() = default;
+
+std::optional<double> Communicator::predicted_seconds(std::int64_t bytes, DType between) const {
+  Strategy narrow = strategy_of<TwoLevelAllReduce>();
+  narrow.level_costs = [](int machines, int each, double all) {
+    LevelCosts costs = TwoLevelAllReduce::level_costs(machines, each, all);
+    costs.between.bytes *= static_cast<double>(size_of(DType::bf16)) / size_of(DType::f32);
+    return costs;
+  };
+  const Strategy* const strategy =
+      between == DType::f32 ? strategies_.find(strategy_for(bytes)) : &narrow;
   if (strategy == nullptr) return {};
   return comm::predicted_seconds(*strategy, transport_, static_cast<double>(bytes));
 }
@@ -92,6 +102,21 @@ void Communicator::all_reduce(Stream& stream, View data, std::string_view name, 
     collective(stream, CollectiveKind::all_reduce, to.view().bytes(), name, [&] {
       transport_.set_subject(to.view());
       all_reduce_->run(stream, to.view(), op);
+    });
+  });
+}
+
+void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wire,
+                                             std::string_view name) {
+  require(data.dtype() == DType::f32 && wire.count() >= data.storage(), "all_reduce_narrow_between",
+          "sums f32, with a wire as long");
+  if (!two_level_) two_level_ = std::make_unique<TwoLevelAllReduce>(transport_);
+  stream.run([this, &stream, to = data.data(), count = data.storage(), through = wire.data(),
+              dtype = wire.dtype(), name] {
+    const View sums(to, {count}, DType::f32);
+    collective(stream, CollectiveKind::all_reduce, sums.bytes(), name, [&] {
+      transport_.set_subject(sums);
+      two_level_->run_narrow(stream, sums, View(through, {count}, dtype));
     });
   });
 }

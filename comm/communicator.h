@@ -42,11 +42,17 @@ struct CommunicatorOptions {
   StrategyTable table = {};    ///< for "auto": what was measured; else it picks by costs
 };
 
+class TwoLevelAllReduce;
+
 class Communicator {
  public:
   /// `transport` must outlive the communicator and be used by no other one.
   /// Throws ContractError for an unknown strategy.
   explicit Communicator(Transport& transport, const CommunicatorOptions& options = {});
+
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
 
   const World& world() const { return transport_.world(); }
   int rank() const { return transport_.rank(); }
@@ -56,7 +62,8 @@ class Communicator {
   const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
   /// How long all_reduce() takes for `bytes` by that strategy's cost, with the transport's
   /// typical_costs(). Nothing for a name that is none of CommunicatorOptions::strategies.
-  std::optional<double> predicted_seconds(std::int64_t bytes) const;
+  /// `between`: as all_reduce_narrow_between(), where that is not f32.
+  std::optional<double> predicted_seconds(std::int64_t bytes, DType between = DType::f32) const;
   Transport& transport() const { return transport_; }
   /// Memory from here is reduced fastest: see Transport::allocator().
   Allocator& allocator(Device& device) const { return transport_.allocator(device); }
@@ -64,6 +71,9 @@ class Communicator {
   /// data = op of data over all ranks, the same bytes on every rank. f32, f16, bf16 or i32; any
   /// shape and layout, every stored element counts.
   void all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op = ReduceOp::sum);
+  /// The sum of f32, of which only what goes between machines is narrow: of the type of `wire`,
+  /// which is as long as data and this rank's alone. By two-level, whatever strategy() is.
+  void all_reduce_narrow_between(Stream& stream, View data, View wire, std::string_view name);
   /// data = op of data over all ranks, on rank `root`. On the others data is unspecified
   /// afterwards.
   void reduce(Stream& stream, int root, View data, std::string_view name,
@@ -125,9 +135,10 @@ class Communicator {
   Transport& transport_;
   Strategies strategies_;
   std::unique_ptr<AllReduce> all_reduce_;
-  std::unique_ptr<Device> host_;       // its streams run in place
-  std::vector<std::uint64_t> hashes_;  // of every rank, for require_identical
-  std::vector<std::byte> piece_;       // of a device's memory, to be hashed; empty until needed
+  std::unique_ptr<TwoLevelAllReduce> two_level_;  // once it is asked for
+  std::unique_ptr<Device> host_;                  // its streams run in place
+  std::vector<std::uint64_t> hashes_;             // of every rank, for require_identical
+  std::vector<std::byte> piece_;  // of a device's memory, to be hashed; empty until needed
 };
 
 }  // namespace ringlet::comm

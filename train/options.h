@@ -66,11 +66,16 @@ struct Recipe {
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
   DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
+  /// They do so between machines only, and as f32 inside one: "bf16-between". See SyncOptions.
+  bool narrow_between = false;
   BatchStatistics batch_norm = BatchStatistics::shard;
   Precision precision = Precision::f32;  ///< of activations and products
 
   bool operator==(const Recipe&) const = default;
 };
+
+/// "f32", "f16", "bf16" or "bf16-between": what --grad-dtype says.
+std::string grad_dtype_name(const Recipe& recipe);
 
 /// What Recipe::normalize_by may be.
 const std::vector<std::string>& normalizations();

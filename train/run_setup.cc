@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "comm/all_reduce/auto.h"
+#include "comm/all_reduce/two_level.h"
 #include "data/images/border.h"
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
@@ -194,6 +196,11 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
           "takes the kernel that was the fastest this time, and another may give other bits; leave "
           "it out with --exact and --deterministic");
+  const std::string& sync = options.execution.sync;
+  require(!recipe.narrow_between || sync == comm::AutoAllReduce::kName ||
+              sync == comm::TwoLevelAllReduce::kName,
+          "--grad-dtype bf16-between",
+          "sums by two-level, which knows what goes between machines; leave --sync out");
   setup.data = data;
   setup.ranks = ranks;
   setup.partition = {data.train->size(), recipe.batch_size, choose_shards(options, ranks), ranks,

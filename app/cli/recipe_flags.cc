@@ -209,9 +209,10 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
   add_recipe_option<int>(app, flags, "--shards", "shards",
                          "logical shards of a batch; 0: 8 with --exact, else one for each replica")
       ->check(whole_number(0));
-  add_recipe_choice(app, flags, "--grad-dtype", "grad_dtype", {"f32", "f16", "bf16"},
+  add_recipe_choice(app, flags, "--grad-dtype", "grad_dtype",
+                    {"f32", "f16", "bf16", "bf16-between"},
                     "type in which gradients travel; f16 and bf16 halve the bytes and round the "
-                    "sums");
+                    "sums; bf16-between does so between machines only");
   add_precision_flags(app, flags);
   add_recipe_choice(app, flags, "--batch-norm", "batch_norm", {"shard", "world"},
                     "whose batch gives batch norm its mean and variance: of each replica's share "

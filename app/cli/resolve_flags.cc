@@ -54,9 +54,14 @@ int processes_of(const RawFlags& flags) {
 
 /// Whether collectives beside backward have a processor to run on. On a GPU they always have. On
 /// processors they have where the replicas leave one idle; where they do not, a thread for the
-/// collectives would only take turns with the one that computes.
+/// collectives would only take turns with the one that computes. Between machines it mostly waits
+/// for the network, and needs none.
 bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
   if (execution.devices.front().kind == DeviceKind::cuda) return true;
+  if (flags.in_processes && !flags.processes) {
+    const auto place = checked([] { return comm::place_from_environment(); });
+    if (place && place->hub) return true;
+  }
   const auto busy =
       static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();
   return busy < static_cast<std::size_t>(usable_processors());

@@ -108,11 +108,10 @@ void run_block(comm::Group& group, const AllReduceBlock& block, Outcome& outcome
     fmt::print("meanwhile they have moved: {}\n", text_of(after));
   }
   for (const bench::Comparison& comparison : bench::compare(rows)) {
-    fmt::print("\n{}{}\n",
-               comparison.machines > 1
-                   ? text_of(comparison.series.front().rows.front()) + "\n"
-                   : "",
-               to_text(comparison));
+    fmt::print(
+        "\n{}{}\n",
+        comparison.machines > 1 ? text_of(comparison.series.front().rows.front()) + "\n" : "",
+        to_text(comparison));
   }
   std::fflush(stdout);
 }

@@ -298,22 +298,14 @@ train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId
   return execution;
 }
 
-/// Name of the library that sums over this transport; "" for none.
-const char* engine_of(train::TransportChoice transport) {
-  const bool has_none = transport == train::TransportChoice::local ||
-                        transport == train::TransportChoice::shm;
-  return has_none ? "" : name_of(transport);
-}
-
 /// What the strategy needs and `execution` lacks; "" if it can run.
 std::string need_of(const std::string& strategy, const train::Execution& execution) {
   const comm::Needs needs = execution.strategies.needs_of(strategy);
-  // Every process of a benchmark has one rank, so Gloo's and MPI's engines are there.
-  if (comm::needs_engine(needs) && !comm::runs_on(needs, engine_of(execution.transport))) {
-    return comm::engine_need(needs);
-  }
   const bool share_memory = execution.transport == train::TransportChoice::local ||
                             execution.transport == train::TransportChoice::shm;
+  // Every process of a benchmark has one rank, so Gloo's and MPI's engines are there.
+  const char* const engine = share_memory ? "" : name_of(execution.transport);
+  if (comm::needs_engine(needs) && !comm::runs_on(needs, engine)) return comm::engine_need(needs);
   if (needs == comm::Needs::peer_access && !share_memory) return "ranks that share memory";
   return "";
 }
@@ -391,12 +383,14 @@ AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::Proc
 
 AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
                                      comm::Group& group) {
-  AllReduceFlags resolved = flags;
-  const bool on_processors = DeviceId::parse(flags.device).kind == DeviceKind::cpu;
-  if (group.machines() > 1 && flags.transport == "auto" && on_processors) {
-    resolved.transport = "gloo";
-  }
-  return all_reduce_block_at(resolved, place);
+  AllReduceBlock block = all_reduce_block_at(flags, place);
+  const train::Execution& execution = block.options.execution;
+  const bool is_for_one_machine =
+      execution.any_transport && execution.transport == train::TransportChoice::shm;
+  if (group.machines() == 1 || !is_for_one_machine) return block;
+  AllReduceFlags between = flags;
+  between.transport = "gloo";
+  return all_reduce_block_at(between, place);
 }
 
 }  // namespace ringlet::app

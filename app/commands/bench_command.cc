@@ -88,7 +88,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"threads", setup.options.execution.threads},
           {"batch_size", setup.options.recipe.batch_size},
           {"sync", setup.options.execution.sync},
-          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
+          {"grad_dtype", train::grad_dtype_name(setup.options.recipe)},
           {"optimizer", setup.options.recipe.optimizer},
           {"exact", setup.options.recipe.exact},
           {"layout", name_of(setup.replica.layout)},
@@ -133,7 +133,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
 
   const DType dtype = options.recipe.grad_dtype;
   const std::string exact = options.recipe.exact  ? ", exact"
-                            : dtype != DType::f32 ? fmt::format(" as {}", name_of(dtype))
+                            : dtype != DType::f32 ? " as " + train::grad_dtype_name(options.recipe)
                                                   : "";
   bench::TrainingSpeed speed;
   nlohmann::json json;

@@ -18,8 +18,8 @@
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
+#include "comm/part_transport.h"
 #include "comm/processes/hash.h"
-#include "comm/transport/part_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
@@ -296,7 +296,7 @@ std::vector<Level> levels_of(comm::Transport& transport) {
   std::vector<Level> levels;
   const auto add = [&](const char* name, auto key_of, const comm::CostModel& costs) {
     std::vector<int> ranks = ranks_like(0, size, key_of);
-    if (ranks.size() < 2) return;
+    if (ranks.size() < 2 || static_cast<int>(ranks.size()) == size) return;  // no level of its own
     levels.push_back({name, std::move(ranks),
                       std::make_unique<comm::PartTransport>(
                           transport, ranks_like(transport.rank(), size, key_of), costs)});
@@ -336,8 +336,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       const std::vector<RankResult> results = bench.run();
       if (trace != nullptr) bench.run_traced(*trace, device);
       if (world.world().local_rank != 0) return;
-      Measurement row =
-          measurement_of(options, strategy, buffers, results_of(level, results));
+      Measurement row = measurement_of(options, strategy, buffers, results_of(level, results));
       row.machines = group.machines();
       row.level = level.name;
       row.transport = transport;

@@ -22,8 +22,8 @@ struct Measurement {
   int ranks = 0;
   int machines = 1;           ///< that the ranks are on
   std::string level = "all";  ///< on several machines also "inside" one, and "between" them
-  std::int64_t bytes = 0;  ///< on each rank
-  std::int64_t count = 0;  ///< elements
+  std::int64_t bytes = 0;     ///< on each rank
+  std::int64_t count = 0;     ///< elements
   std::string type = "f32";
   std::string op = "sum";
   bool in_place = true;

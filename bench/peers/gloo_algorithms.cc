@@ -60,7 +60,8 @@ bool runs_on(const std::string& strategy, const std::string& transport) {
 
 Context connect_gloo(const std::string& transport, int rank, int ranks, const std::string& folder,
                      const std::string& address) {
-  std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(address.c_str());
+  std::shared_ptr<gloo::transport::Device> device =
+      gloo::transport::tcp::CreateDevice(address.c_str());
   const auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->setTimeout(kTimeout);
   gloo::rendezvous::FileStore files(folder);

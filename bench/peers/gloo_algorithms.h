@@ -28,8 +28,7 @@ bool runs_on(const std::string& strategy, const std::string& transport);
 /// Joins rank `rank` of `ranks` with its peers, which call this alike. They find each other by
 /// files in `folder`, and listen on `address`. Throws what Gloo throws.
 std::shared_ptr<gloo::Context> connect_gloo(const std::string& transport, int rank, int ranks,
-                                            const std::string& folder,
-                                            const std::string& address);
+                                            const std::string& folder, const std::string& address);
 
 /// Returns a function that sums `data` over the ranks, in place, at each call. Collective. `data`
 /// and `context` must outlive it.

@@ -4,8 +4,8 @@
 //             the machine; what the other strategies are measured against
 //   gloo      gloo::allreduce: a ring in segments of at most 1 MiB, two of them on the way at once
 //   mpi       MPI_Iallreduce: Open MPI chooses among its algorithms by size and ranks
-//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's, MPI's. Looks like the naive star,
-//             but NCCL's two calls are pipelined rings, at most twice as slow as an all-reduce
+//   library   ncclReduce to rank 0, then ncclBroadcast; or Gloo's or MPI's. It looks like the naive
+//             star, but NCCL's two calls are pipelined rings: at most twice as slow as all-reduce
 //
 // The library decides which bytes go where and in which order numbers are added. No library
 // promises that this stays the same. Costs are those of a ring, and of two pipelined rings after

@@ -43,7 +43,7 @@ struct Strategy {
   const char* name;  ///< a string literal
   Needs needs;
   PathCostOf path_cost;
-  MakeAllReduce make;  ///< of objects with this name()
+  MakeAllReduce make;                  ///< of objects with this name()
   LevelCostsOf level_costs = nullptr;  ///< null: path_cost, all of it between machines
 
   /// level_costs, or what stands for it.

@@ -7,6 +7,7 @@
 #include "comm/all_reduce/halving_doubling.h"
 #include "comm/all_reduce/parts.h"
 #include "comm/all_reduce/ring.h"
+#include "kernels/cast.h"
 
 namespace ringlet::comm {
 
@@ -23,10 +24,10 @@ std::vector<std::vector<int>> ranks_by_machine(const Transport& transport) {
 
 /// The fastest by the model, of those that need no more than messages.
 std::unique_ptr<AllReduce> fastest_by_size(Transport& transport) {
-  const StrategyTable table = modeled_table(
-      {strategy_of<DoublingAllReduce>(), strategy_of<HalvingDoublingAllReduce>(),
-       strategy_of<RingAllReduce>()},
-      transport.size(), transport.typical_costs());
+  const StrategyTable table =
+      modeled_table({strategy_of<DoublingAllReduce>(), strategy_of<HalvingDoublingAllReduce>(),
+                     strategy_of<RingAllReduce>()},
+                    transport.size(), transport.typical_costs());
   return std::make_unique<AutoAllReduce>(transport, Strategies(), table);
 }
 
@@ -36,9 +37,8 @@ TwoLevelAllReduce::TwoLevelAllReduce(Transport& transport) : AllReduce(transport
   const auto machines = ranks_by_machine(transport);
   near_ = machines[static_cast<std::size_t>(transport.machine_of(rank()))];
   place_ = static_cast<int>(std::find(near_.begin(), near_.end(), rank()) - near_.begin());
-  const auto least = std::min_element(machines.begin(), machines.end(), [](auto& a, auto& b) {
-    return a.size() < b.size();
-  });
+  const auto least = std::min_element(machines.begin(), machines.end(),
+                                      [](auto& a, auto& b) { return a.size() < b.size(); });
   parts_ = static_cast<int>(least->size());
   if (machines.size() == 1 || !has_part()) return;
   std::vector<int> same_part;
@@ -67,14 +67,31 @@ View TwoLevelAllReduce::part_of(const View& data, int place) const {
                     part_begin(data.count(), parts_, place + 1));
 }
 
-void TwoLevelAllReduce::run(Stream& stream, View data, ReduceOp op) {
+/// between(part): reduces it over the machines.
+template <class Between>
+void TwoLevelAllReduce::run_levels(Stream& stream, const View& data, ReduceOp op, Between between) {
   gather(stream, data, op);
   if (has_part()) {
     const View own = part_of(data, place_);
-    if (far_) between_->run(stream, own, op == ReduceOp::mean ? ReduceOp::sum : op);
+    if (far_) between(own);
     finish(stream, own, op);
   }
   spread(stream, data);
+}
+
+void TwoLevelAllReduce::run(Stream& stream, View data, ReduceOp op) {
+  run_levels(stream, data, op, [&](const View& own) {
+    between_->run(stream, own, op == ReduceOp::mean ? ReduceOp::sum : op);
+  });
+}
+
+void TwoLevelAllReduce::run_narrow(Stream& stream, const View& data, const View& wire) {
+  run_levels(stream, data, ReduceOp::sum, [&](const View& own) {
+    const View narrow = wire.slice(0, own.count());
+    cast(stream, own, narrow);
+    between_->run(stream, narrow, ReduceOp::sum);
+    cast(stream, narrow, own);
+  });
 }
 
 /// This rank's part = op of it over the machine's ranks. In each step every rank sends the part of

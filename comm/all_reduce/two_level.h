@@ -21,7 +21,7 @@
 
 #include "comm/all_reduce/all_reduce.h"
 #include "comm/all_reduce/needs.h"
-#include "comm/transport/part_transport.h"
+#include "comm/part_transport.h"
 
 namespace ringlet::comm {
 
@@ -38,12 +38,17 @@ class TwoLevelAllReduce final : public AllReduce {
   ~TwoLevelAllReduce() override;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
+  /// The sum of f32 by f32 inside machines, while what goes between them is of `wire`'s type:
+  /// memory for as many elements as `data` has, of this rank alone.
+  void run_narrow(Stream& stream, const View& data, const View& wire);
   /// Of f32: another type may go between the machines by another strategy.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
   bool has_part() const { return place_ < parts_; }
   View part_of(const View& data, int place) const;
+  template <class Between>
+  void run_levels(Stream& stream, const View& data, ReduceOp op, Between between);
   void gather(Stream& stream, const View& data, ReduceOp op);
   void spread(Stream& stream, const View& data);
 

@@ -6,12 +6,12 @@ REQUIRED=(g++ cmake ninja-build libfmt-dev zlib1g-dev nlohmann-json3-dev libcli1
 # Nor without these the tests and benchmarks.
 TESTING=(libgtest-dev libgmock-dev libbenchmark-dev)
 # These save time, carry data between processes, or read --config. Their absence is said and borne.
-OPTIONAL=(ccache libgloo-dev libopenmpi-dev libtomlplusplus-dev)
+OPTIONAL=(ccache libgloo-dev libtomlplusplus-dev)
 DATASET=dataset-fashion-mnist
 # For scripts/check, scripts/mutate, the tests that ask PyTorch, those that start with mpirun, bench/peers,
 # those that look at a page in a browser, scripts/lib/python_tools.sh, scripts/fuzz and scripts/fresh_check.
 DEVELOPER=(clang-format clang-tidy shellcheck git python3 python3-numpy python3-onnx python3-torch
-           openmpi-bin chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev debootstrap)
+           openmpi-bin libopenmpi-dev chromium python3-venv zsh fish doxygen clang-16 libclang-rt-16-dev debootstrap)
 
 # Ubuntu 22.04's own g++ is 11: take the 12 that stands beside it.
 release_adjustments() {

@@ -55,11 +55,10 @@ nlohmann::json json_of(const fs::path& file) {
 TEST(AllReduceBench, PrintsATableOfEveryStrategyThatCanRunAndNamesTheOthers) {
   const Outcome outcome = ringlet(quick_bench({"--ranks", "2,3"}));
   ASSERT_TRUE(succeeds(outcome));
-  EXPECT_TRUE(
-      holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place",
-                          "3 ranks as threads", "#wrong", "busbw", "\nfastest: ", "\nmodel",
-                          "\ncannot run here: library (neither NCCL, Gloo nor MPI), "
-                          "gloo (no Gloo), mpi (no MPI), nccl (no NCCL)\n"}));
+  EXPECT_TRUE(holds(outcome.out, {"2 ranks as threads on cpu:0, local transport, in place",
+                                  "3 ranks as threads", "#wrong", "busbw", "\nfastest: ", "\nmodel",
+                                  "\ncannot run here: library (neither NCCL, Gloo nor MPI), "
+                                  "gloo (no Gloo), mpi (no MPI), nccl (no NCCL)\n"}));
   for (const std::string& strategy : local_strategies()) {
     EXPECT_TRUE(holds(outcome.out, {"  " + strategy + " "}));
   }

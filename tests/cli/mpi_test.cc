@@ -1,6 +1,7 @@
 // --transport mpi: what mpirun starts trains and measures over MPI; what it has not started is told
-// so; a process that dies is named.
-#include <csignal>
+// so; a process that dies is named. Over MPI and over Gloo, buckets are summed beside backward.
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,74 @@ class Mpi : public ::testing::Test {
   const TemporaryDirectory folder_;
 };
 
+/// When the spans of that name begin, or end, in the order of steps.
+std::vector<double> times_in(const nlohmann::json& trace, const std::string& name, bool at_end) {
+  std::vector<double> times;
+  for (const nlohmann::json& event : trace.at("traceEvents")) {
+    if (event.value("ph", "") != "X" || !event.at("name").get<std::string>().starts_with(name)) {
+      continue;
+    }
+    times.push_back(event.at("ts").get<double>() + (at_end ? event.at("dur").get<double>() : 0));
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+/// Of how many steps the first bucket is on its way before backward has come to its end.
+int overlapped_steps(const fs::path& trace) {
+  const auto json = nlohmann::json::parse(read_file(trace));
+  const std::vector<double> begins = times_in(json, "bucket 0 (", false);
+  const std::vector<double> ends = times_in(json, "backward conv1", true);
+  EXPECT_EQ(begins.size(), ends.size());
+  int steps = 0;
+  for (std::size_t i = 0; i < std::min(begins.size(), ends.size()); ++i) {
+    steps += begins[i] < ends[i] ? 1 : 0;
+  }
+  return steps;
+}
+
+constexpr int kSteps = 10;
+
+std::vector<std::string> traced_train(const fs::path& trace, const std::string& transport,
+                                      const std::string& overlap) {
+  return quick_train({"--model", "lenet", "--synthetic-train", "2560", "--batch-size", "256",
+                      "--max-steps", std::to_string(kSteps), "--bucket-kb", "64", "--trace", trace,
+                      "--transport", transport, "--overlap", overlap});
+}
+
+TEST(OverlapBetweenProcesses, OverGlooBeginsWhileBackwardGoesOn) {
+  const TemporaryDirectory folder;
+  for (const char* overlap : {"on", "off"}) {
+    const fs::path trace = folder / (std::string(overlap) + ".json");
+    std::vector<std::string> run = traced_train(trace, "gloo", overlap);
+    run.insert(run.end(), {"--processes", "2"});
+    const Outcome outcome = ringlet(run);
+    if (outcome.err.find("this build has not") != std::string::npos) GTEST_SKIP() << outcome.err;
+    ASSERT_TRUE(succeeds(outcome));
+    const int steps = overlapped_steps(trace);
+    if (overlap == std::string("on")) {
+      EXPECT_GE(steps, kSteps / 2);
+    } else {
+      EXPECT_EQ(steps, 0);
+    }
+  }
+}
+
+TEST_F(Mpi, BeginsASumWhileBackwardGoesOn) {
+  const fs::path trace = folder_ / "trace.json";
+  std::vector<std::string> run = traced_train(trace, "mpi", "on");
+  run.push_back("--processes");
+  const Outcome outcome = Program(ShellLine{mpirun(run)}).wait(60);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_GE(overlapped_steps(trace), kSteps / 2);
+}
+
 TEST_F(Mpi, TrainsToTheBytesOfThreads) {
   const fs::path threads = folder_ / "threads", processes = folder_ / "processes";
   std::vector<std::string> run = quick_train({"--exact", "--replicas", "4", "--out", threads});
   ASSERT_TRUE(succeeds(ringlet(run)));
-  run = quick_train({"--exact", "--replicas", "2", "--processes", "--transport", "mpi", "--out",
-                     processes});
+  run = quick_train(
+      {"--exact", "--replicas", "2", "--processes", "--transport", "mpi", "--out", processes});
   const Outcome outcome = Program(ShellLine{mpirun(run)}).wait(60);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(holds(outcome.out, {"4 in 2 processes", "transport mpi"}));
@@ -48,13 +111,13 @@ TEST_F(Mpi, TrainsToTheBytesOfThreads) {
 TEST_F(Mpi, SumsExactlyByEveryStrategyAndItsOwn) {
   for (const char* type : {"f32", "bf16"}) {
     const Outcome outcome =
-        Program(ShellLine{mpirun({"bench", "all-reduce", "--processes", "--transport", "mpi",
-                                  "--begin", "1K", "--end", "4M", "--factor", "4096", "-n", "3",
-                                  "--type", type})})
+        Program(
+            ShellLine{mpirun({"bench", "all-reduce", "--processes", "--transport", "mpi", "--begin",
+                              "1K", "--end", "4M", "--factor", "4096", "-n", "3", "--type", type})})
             .wait(60);
     EXPECT_EQ(outcome.code, 0) << outcome.err;  // which says that nothing was wrong
-    EXPECT_TRUE(holds(outcome.out, {"2 ranks as processes", "mpi transport", "  ring ", "  mpi ",
-                                    "  library "}))
+    EXPECT_TRUE(holds(outcome.out,
+                      {"2 ranks as processes", "mpi transport", "  ring ", "  mpi ", "  library "}))
         << type;
   }
 }
@@ -71,16 +134,18 @@ TEST_F(Mpi, NamesTheProcessThatDies) {
   // The second process kills itself once the first epoch is over.
   const std::string script =
       "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then "
-      "(until grep -q '^ *1 ' " + (folder_ / "out").string() + "; do sleep 0.05; done; "
-      "kill -9 $$) & fi; exec \"$@\" >>" + (folder_ / "out").string();
+      "(until grep -q '^ *1 ' " +
+      (folder_ / "out").string() +
+      "; do sleep 0.05; done; "
+      "kill -9 $$) & fi; exec \"$@\" >>" +
+      (folder_ / "out").string();
   const std::string line =
       "exec env TERM=dumb OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo mpirun "
       "--allow-run-as-root --oversubscribe --bind-to none -n 2 sh -c \"$SCRIPT\" . " RINGLET_PROGRAM
       " train --data synthetic --synthetic-train 640 --model mlp --batch-size 64 --epochs 100000 "
       "--lr 0.001 --no-out --processes --transport mpi";
   write_file(folder_ / "out", "");
-  const Outcome outcome =
-      Program(ShellLine{"export SCRIPT='" + script + "'; " + line}).wait(60);
+  const Outcome outcome = Program(ShellLine{"export SCRIPT='" + script + "'; " + line}).wait(60);
   EXPECT_NE(outcome.code, 0);
   EXPECT_TRUE(holds(outcome.err, {"process 1 (pid "})) << outcome.err;
 }

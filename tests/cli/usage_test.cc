@@ -155,7 +155,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--transport auto|local|shm|gloo|mpi|nccl",
                            "--shards N",
                            "--exact ",
-                           "--grad-dtype f32|f16|bf16",
+                           "--grad-dtype f32|f16|bf16|bf16-between",
                            "--precision f32|tf32|bf16|f16",
                            "--emulate-precision ",
                            "--bucket-kb N",

@@ -191,9 +191,10 @@ TEST(MakeAllReduce, NamesTheKnownStrategies) {
     (void)make_all_reduce("rign", group.transport(0));
     FAIL();
   } catch (const ContractError& error) {
-    EXPECT_STREQ(error.what(),
-                 "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, "
-                 "halving-doubling, doubling, two-level, one-shot, two-shot, nccl, gloo, mpi, library, auto");
+    EXPECT_STREQ(
+        error.what(),
+        "\"rign\" is no all-reduce strategy; known are: naive, tree, ring, halving-doubling, "
+        "doubling, two-level, one-shot, two-shot, nccl, gloo, mpi, library, auto");
   }
 }
 

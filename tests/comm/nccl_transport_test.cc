@@ -360,7 +360,8 @@ TEST_F(NcclTransport, NamesTwoRanksOnOneGpuOfAMachineAmongSeveral) {
   gpu_of_rank_ = [](int rank) { return rank == 1 ? 1 : 0; };
   const Strings messages = messages_of(4, [](Rank&) { FAIL() << "a rank was let in"; });
   for (const std::string& message : messages) {
-    EXPECT_TRUE(contains(message, "ranks 2 and 3 (meta:0 and meta:0) have one GPU, machine 1: GPU-0"))
+    EXPECT_TRUE(
+        contains(message, "ranks 2 and 3 (meta:0 and meta:0) have one GPU, machine 1: GPU-0"))
         << message;
   }
 }

@@ -75,23 +75,22 @@ std::vector<std::int64_t> run_on(const Placement& placement, Body body) {
 
 class TwoLevel : public ::testing::TestWithParam<Placement> {};
 
-INSTANTIATE_TEST_SUITE_P(Over, TwoLevel,
-                         ::testing::Values(Placement{0}, Placement{0, 0, 0}, Placement{0, 1},
-                                         Placement{0, 0, 1, 1}, Placement{0, 1, 0, 1},
-                                         Placement{0, 0, 0, 1}, Placement{0, 1, 1, 1, 1},
-                                         Placement{0, 0, 1, 1, 2, 2},
-                                         Placement{0, 0, 0, 1, 1, 2, 2, 2},
-                                         Placement{0, 1, 2, 3, 0, 1, 2, 3},
-                                         Placement{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}),
-                         [](const auto& test) { return name_of(test.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Over, TwoLevel,
+    ::testing::Values(Placement{0}, Placement{0, 0, 0}, Placement{0, 1}, Placement{0, 0, 1, 1},
+                      Placement{0, 1, 0, 1}, Placement{0, 0, 0, 1}, Placement{0, 1, 1, 1, 1},
+                      Placement{0, 0, 1, 1, 2, 2}, Placement{0, 0, 0, 1, 1, 2, 2, 2},
+                      Placement{0, 1, 2, 3, 0, 1, 2, 3},
+                      Placement{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}),
+    [](const auto& test) { return name_of(test.param); });
 
 TEST_P(TwoLevel, IsExactOnEveryRankForEveryTypeAndOperation) {
   run_on(GetParam(), [](Transport& transport, Stream& stream, Device& device) {
     TwoLevelAllReduce reduce(transport);
     Delay delay(transport.rank());
     const auto p = static_cast<std::size_t>(transport.size());
-    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, p - 1, p + 1,
-                                    std::size_t{1000}, std::size_t{100'003}}) {
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, p - 1, p + 1, std::size_t{1000}, std::size_t{100'003}}) {
       for (const ReduceOp op : kReduceOps) {
         delay.now_and_then();
         const int rank = transport.rank(), size = transport.size();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "train/failure.h"
 #include "train/learner.h"
 #include "train/models.h"
+#include "train/sync/transport_choice.h"
 
 namespace ringlet::train {
 namespace {
@@ -148,6 +150,73 @@ Outcome train_scaled(DType dtype, float factor) {
     const View values = loop.replica().parameters().values();
     scale(device.compute(), factor, values, 0, values);
   });
+}
+
+/// Sums of rank's gradients value(rank, i), on ranks whose machines are `machine_of`.
+std::vector<float> sums_narrowed_between(const std::vector<int>& machine_of,
+                                         const std::function<float(int, std::int64_t)>& value) {
+  const int ranks = static_cast<int>(machine_of.size());
+  Execution execution;
+  execution.devices.assign(machine_of.size(), DeviceId{});
+  comm::LocalGroup group(ranks);
+  group.set_machines(machine_of);
+  std::vector<std::vector<float>> sums(machine_of.size());
+  run_replicas(group, decided(execution), [&](Device& device, comm::Communicator& communicator) {
+    ReplicaSpec spec;
+    spec.recipe.model = "mlp";
+    Replica replica(device, spec);
+    nn::Parameters& parameters = replica.parameters();
+    GradientSync sync(device, communicator, parameters, ShardTree(1),
+                      {.bucket_kb = 64, .grad_dtype = DType::bf16, .narrow_between = true});
+    sync.rehearse();
+    const std::int64_t count = parameters.gradients().count();
+    std::vector<float> mine;
+    for (std::int64_t i = 0; i < count; ++i) mine.push_back(value(communicator.rank(), i));
+    copy_from_host(device.compute(), mine.data(), parameters.gradients());
+    sync.begin_step();
+    for (const nn::Parameter* parameter : parameters.registry().parameters) {
+      sync.gradient_ready(*parameter);
+    }
+    sync.finish();
+    copy_to_host(device.compute(), parameters.gradients(), mine.data());
+    const std::int64_t rest = count - parameters.plan().elements;
+    for (std::int64_t i = count - rest; i < count; ++i) {
+      float exact = 0;
+      for (int rank = 0; rank < ranks; ++rank) exact += value(rank, i);
+      EXPECT_EQ(mine[static_cast<std::size_t>(i)], exact) << "a statistic was rounded";
+    }
+    mine.resize(static_cast<std::size_t>(parameters.plan().elements));
+    sums[static_cast<std::size_t>(communicator.rank())] = mine;
+  });
+  for (const auto& of_rank : sums) EXPECT_EQ(of_rank, sums.front());
+  return sums.front();
+}
+
+TEST(NarrowSync, RoundsOnlyWhatGoesBetweenMachines) {
+  // Whole numbers: exact in f32, and of more bits than bf16 has.
+  const auto value = [](int rank, std::int64_t i) {
+    return static_cast<float>((i * 37 + rank * 1009) % 4001 - 2000);
+  };
+  const auto narrow = [](float x) { return widen(to_bfloat16(x)); };
+  const auto apart = sums_narrowed_between({0, 0, 1, 1}, value);
+  const auto together = sums_narrowed_between({0, 0, 0, 0}, value);
+  int rounded = 0;
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    const float first = value(0, at) + value(1, at), second = value(2, at) + value(3, at);
+    ASSERT_EQ(together[i], first + second) << i;
+    ASSERT_EQ(apart[i], narrow(narrow(first) + narrow(second))) << i;
+    rounded += apart[i] != together[i] ? 1 : 0;
+  }
+  EXPECT_GT(rounded, 1000) << "bf16 would have held all of it";
+}
+
+TEST(NarrowSync, BetweenMachinesTakesNoOtherStrategy) {
+  TrainOptions options = options_of(DType::bf16, 2, "ring");
+  options.recipe.narrow_between = true;
+  const auto set_up = [&] { make_run_setup(options, formula_splits(kBatch), 2); };
+  EXPECT_TRUE(says(message_of<ContractError>(set_up),
+                   {"--grad-dtype bf16-between", "two-level", "leave --sync out"}));
 }
 
 TEST(NarrowSync, NamesAGradientThatDoesNotFit) {

@@ -165,7 +165,7 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"].erase("lr"); }), {json.string(), "'lr'"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["colour"] = 1; }), {json.string(), "colour"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["grad_dtype"] = "i32"; }),
-                   {json.string(), "'grad_dtype'", "f32, f16 or bf16"}));
+                   {json.string(), "'grad_dtype'", "f32, f16, bf16 or bf16-between"}));
   EXPECT_TRUE(says(changed([](auto& j) { j["recipe"]["schedule"] = "cosinus"; }),
                    {json.string(), "cosinus"}));
   testing::write_file(json, whole);

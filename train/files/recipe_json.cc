@@ -60,11 +60,20 @@ void for_each_newer_field(R& recipe, Visit visit) {
   visit("exif", recipe.exif);
 }
 
-DType parse_grad_dtype(const std::string& name) {
+void parse_grad_dtype(const std::string& name, Recipe& recipe) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    if (name == name_of(dtype)) return dtype;
+    for (const bool between : {false, true}) {
+      Recipe named;
+      named.grad_dtype = dtype;
+      named.narrow_between = between;
+      const bool exists = !between || dtype == DType::bf16;
+      if (!exists || name != grad_dtype_name(named)) continue;
+      recipe.grad_dtype = dtype;
+      recipe.narrow_between = between;
+      return;
+    }
   }
-  throw std::runtime_error("'grad_dtype' is not f32, f16 or bf16");
+  throw std::runtime_error("'grad_dtype' is not f32, f16, bf16 or bf16-between");
 }
 
 BatchStatistics parse_batch_statistics(const std::string& name) {
@@ -111,6 +120,10 @@ void require_possible(const Recipe& recipe) {
 
 }  // namespace
 
+std::string grad_dtype_name(const Recipe& recipe) {
+  return std::string(name_of(recipe.grad_dtype)) + (recipe.narrow_between ? "-between" : "");
+}
+
 const std::vector<std::string>& normalizations() {
   static const std::vector<std::string> names{"data", "imagenet", "cifar-10"};
   return names;
@@ -121,7 +134,7 @@ nlohmann::json all_fields(const Recipe& recipe) {
   for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   for_each_newer_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
   json["schedule"] = name_of(recipe.schedule);
-  json["grad_dtype"] = name_of(recipe.grad_dtype);
+  json["grad_dtype"] = grad_dtype_name(recipe);
   json["batch_norm"] = recipe.batch_norm == BatchStatistics::world ? "world" : "shard";
   json["precision"] = name_of(recipe.precision);
   return json;
@@ -162,7 +175,7 @@ Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
     if (json.contains("grad_dtype")) {  // older runs know f32 alone
       std::string dtype;
       read_field(json, "grad_dtype", dtype);
-      recipe.grad_dtype = parse_grad_dtype(dtype);
+      parse_grad_dtype(dtype, recipe);
     }
     require_possible(recipe);
   } catch (const std::exception& error) {

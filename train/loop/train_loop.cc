@@ -31,7 +31,8 @@ TrainStepOptions step_options(const RunSetup& setup, DeviceKind device, int rank
   return {.sync = {.bucket_kb = sizes.bucket_kb,
                    .overlap = execution.overlap,
                    .grad_dtype = setup.options.recipe.grad_dtype,
-                   .first_bucket_kb = sizes.first_bucket_kb},
+                   .first_bucket_kb = sizes.first_bucket_kb,
+                   .narrow_between = setup.options.recipe.narrow_between},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,

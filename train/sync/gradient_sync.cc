@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "comm/all_reduce/two_level.h"
 #include "kernels/cast.h"
 #include "kernels/trace.h"
 #include "train/stopwatch.h"
@@ -33,7 +34,9 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
   std::vector<Bucket> buckets;
   if (narrow) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});
   int cut = 0;
-  Bucket open{.dtype = options.grad_dtype};
+  const Bucket empty{.dtype = options.narrow_between ? DType::f32 : options.grad_dtype,
+                     .between = options.narrow_between ? options.grad_dtype : DType::f32};
+  Bucket open = empty;
   std::string first;
   for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
     if (open.parameters == 0) first = plan.parameters[i].name;
@@ -44,7 +47,9 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
     if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
       open.name = bucket_name(cut++, first, plan.parameters[i].name);
       buckets.push_back(open);
-      open = {.begin = open.end, .end = open.end, .dtype = options.grad_dtype};
+      const std::int64_t end = open.end;
+      open = empty;
+      open.begin = open.end = end;
     }
   }
   return buckets;
@@ -56,18 +61,32 @@ std::int64_t wire_bytes(const std::vector<Bucket>& buckets) {
   return bytes;
 }
 
+const char* strategy_of(const Bucket& bucket, const comm::Communicator& communicator) {
+  return bucket.between == DType::f32 ? communicator.strategy_for(bucket.wire_bytes())
+                                      : comm::TwoLevelAllReduce::kName;
+}
+
 std::string strategies_in_words(const comm::Communicator& communicator,
                                 const std::vector<Bucket>& buckets) {
   std::string name = communicator.strategy();
   std::vector<std::string> picked;
   for (const Bucket& bucket : buckets) {
-    const std::string of_bucket = communicator.strategy_for(bucket.wire_bytes());
+    const std::string of_bucket = strategy_of(bucket, communicator);
     if (std::find(picked.begin(), picked.end(), of_bucket) == picked.end()) {
       picked.push_back(of_bucket);
     }
   }
   if (picked.size() == 1 && picked.front() == name) return name;
   return fmt::format("{} ({})", name, fmt::join(picked, ", "));
+}
+
+SyncOptions resolved(const SyncOptions& options, const comm::Communicator& communicator) {
+  SyncOptions resolved = options;
+  if (options.narrow_between && communicator.world().machines == 1) {
+    resolved.grad_dtype = DType::f32;
+    resolved.narrow_between = false;
+  }
+  return resolved;
 }
 
 GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
@@ -77,17 +96,17 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
       communicator_(communicator),
       parameters_(parameters),
       tree_(tree),
-      options_(options),
-      buckets_(plan_buckets(parameters.plan(), options)),
+      options_(resolved(options, communicator)),
+      buckets_(plan_buckets(parameters.plan(), options_)),
       bucket_of_parameter_(parameters.plan().parameters.size()),
       pending_(buckets_.size()),
       done_(device.make_event()),
       launched_(device.make_event()),
       sum_ns_(buckets_.size(), std::vector<std::int64_t>(kTimedSteps)) {
-  if (options.grad_dtype != DType::f32 && communicator.size() > 1) {
+  if (options_.grad_dtype != DType::f32 && communicator.size() > 1) {
     std::int64_t largest = 0;
     for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.end - bucket.begin);
-    wire_ = Tensor(communicator.allocator(device), {largest}, options.grad_dtype);
+    wire_ = Tensor(communicator.allocator(device), {largest}, options_.grad_dtype);
   }
   std::size_t planned = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
@@ -107,7 +126,7 @@ void GradientSync::rehearse() {
   for (const Bucket& bucket : buckets_) largest = std::max(largest, bucket.wire_bytes());
   stream.run([&stream, bytes = largest + kRoom] { stream.workspace(bytes); });
   for (const Bucket& bucket : buckets_) {
-    if (bucket.dtype == DType::f32) continue;
+    if (bucket.dtype == DType::f32 && bucket.between == DType::f32) continue;
     stream.run([this, &stream, count = bucket.end - bucket.begin] {
       const View gradients = parameters_.gradients().slice(0, count);
       cast(stream, gradients, wire_.view().slice(0, count));
@@ -167,7 +186,12 @@ void GradientSync::sum_timed(std::size_t index, const View& data) {
   Stream& stream = device_.communication();
   const bool timed = stream.in_order_with_host();
   if (timed) stream.run([this] { sum_begin_ns_ = now_ns(); });
-  communicator_.all_reduce(stream, data, buckets_[index].name);
+  const Bucket& bucket = buckets_[index];
+  if (bucket.between == DType::f32) {
+    communicator_.all_reduce(stream, data, bucket.name);
+  } else {
+    communicator_.all_reduce_narrow_between(stream, data, wire_, bucket.name);
+  }
   if (!timed) return;
   stream.run([this, index, place = static_cast<std::size_t>(steps_ % kTimedSteps)] {
     sum_ns_[index][place] = now_ns() - sum_begin_ns_;

@@ -15,6 +15,10 @@
 // losses and running statistics, so these then stay f32. They travel first, in a bucket of their
 // own, which is full before the last backward pass begins.
 //
+// With narrow_between, gradients stay f32 but for what goes between machines: the communicator
+// casts that (Communicator::all_reduce_narrow_between). The statistics have their own bucket then,
+// too.
+//
 // f16 ends at 65504 and still needs no loss scale: gradients are means already where they are
 // written (the seed of backward is 1 / samples of the world). Whoever reads the sums looks for
 // infinite ones.
@@ -38,6 +42,8 @@ struct SyncOptions {
   bool overlap = true;                ///< start buckets during backward; else all at its end
   DType grad_dtype = DType::f32;      ///< the type in which gradients travel: f32, f16 or bf16
   std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
+  /// Gradients are of grad_dtype between machines only. On one machine they are f32 then.
+  bool narrow_between = false;
 };
 
 /// Sizes of buckets as SyncOptions has them, of which negative ones are chosen for the device. On
@@ -50,12 +56,16 @@ struct BucketSizes {
 };
 BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted);
 
+/// `options` as they are for the communicator's ranks: on one machine nothing is narrow between.
+SyncOptions resolved(const SyncOptions& options, const comm::Communicator& communicator);
+
 /// A range of the gradient arena that is summed by one collective.
 struct Bucket {
   std::int64_t begin = 0, end = 0;  ///< elements
   int parameters = 0;               ///< that must be final before it starts
   std::string name{};               ///< "bucket 0 (fc2.weight .. fc1.bias)"
   DType dtype = DType::f32;         ///< the type in which they travel
+  DType between = DType::f32;       ///< and between machines, where they are f32 inside
   std::int64_t wire_bytes() const { return (end - begin) * size_of(dtype); }
 };
 
@@ -66,6 +76,9 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
 
 /// Bytes of all buckets as they travel: the data of a step's all-reduces.
 std::int64_t wire_bytes(const std::vector<Bucket>& buckets);
+
+/// Name of the strategy that sums the bucket.
+const char* strategy_of(const Bucket& bucket, const comm::Communicator& communicator);
 
 /// Name of the strategy; of one that picks, with those that it picks for the buckets: "auto
 /// (one-shot, two-shot)".
@@ -79,7 +92,7 @@ class GradientSync : public nn::ReadyListener {
 
   const std::vector<Bucket>& buckets() const { return buckets_; }
   /// Whether gradients travel as sixteen bits, where numbers that are too large become infinite.
-  bool narrows() const { return wire_.view().data() != nullptr; }
+  bool narrows() const { return !wire_.view().absent(); }
 
   /// Lets the communication stream have the workspace that the largest bucket needs, and cast once
   /// where gradients are narrow. Not between begin_step() and finish(); the gradients are zeros.

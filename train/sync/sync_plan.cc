@@ -36,6 +36,7 @@ std::optional<double> read_off(const std::vector<MeasuredTime>& times, int ranks
 
 bool predict_from_times(SyncPlan& plan, int ranks, const std::vector<MeasuredTime>& times) {
   for (PlannedSum& sum : plan.sums) {
+    if (sum.between != DType::f32) return false;  // nobody measures that
     const auto seconds = read_off(times, ranks, sum.strategy, sum.bytes);
     if (!seconds) return false;
     sum.seconds = *seconds;
@@ -45,7 +46,7 @@ bool predict_from_times(SyncPlan& plan, int ranks, const std::vector<MeasuredTim
 
 bool predict_by_costs(SyncPlan& plan, const comm::Communicator& communicator) {
   for (PlannedSum& sum : plan.sums) {
-    const auto seconds = communicator.predicted_seconds(sum.bytes);
+    const auto seconds = communicator.predicted_seconds(sum.bytes, sum.between);
     if (!seconds) return false;
     sum.seconds = *seconds;
   }
@@ -77,7 +78,7 @@ SyncPlan plan_sync(const comm::Communicator& communicator, const std::vector<Buc
   if (communicator.size() == 1) return plan;
   for (const Bucket& bucket : buckets) {
     plan.sums.push_back(
-        {bucket.name, bucket.wire_bytes(), communicator.strategy_for(bucket.wire_bytes())});
+        {bucket.name, bucket.wire_bytes(), strategy_of(bucket, communicator), bucket.between});
   }
   if (predict_from_times(plan, communicator.size(), times)) {
     plan.source = PredictedFrom::tuning;

@@ -27,7 +27,8 @@ struct PlannedSum {
   std::string name;        ///< the bucket's
   std::int64_t bytes = 0;  ///< on the wire, of each rank
   std::string strategy;
-  double seconds = 0;  ///< predicted, of the collective alone
+  DType between = DType::f32;  ///< Bucket::between
+  double seconds = 0;          ///< predicted, of the collective alone
 };
 
 struct SyncPlan {

@@ -119,8 +119,7 @@ const char* name_of(TransportChoice choice) {
 }
 
 const std::vector<std::string>& transport_names() {
-  static const std::vector<std::string> names = {"auto", "local", "shm", "gloo", "mpi",
-                                                 "nccl"};
+  static const std::vector<std::string> names = {"auto", "local", "shm", "gloo", "mpi", "nccl"};
   return names;
 }
 

@@ -30,8 +30,8 @@ std::filesystem::path tuning_file();
 /// `transport`, "local", "shm", "gloo", "mpi" or "nccl".
 std::string tuned_transport(const comm::Transport& ranks, const std::string& transport);
 
-/// The table that was measured for ranks on this kind of device over this transport; empty where there is none. Throws FileError naming a file that cannot
-/// be read.
+/// The table that was measured for ranks on this kind of device over this transport; empty where
+/// there is none. Throws FileError naming a file that cannot be read.
 comm::StrategyTable read_tuning(const std::filesystem::path& file, DeviceKind device,
                                 const std::string& transport);
 

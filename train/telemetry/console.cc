@@ -113,13 +113,19 @@ std::string transport_in_words(const StartReport& report) {
 std::string sync_in_words(const StartReport& report) {
   if (report.batch_of_rank.size() == 1) return "nothing to synchronise";
   const Execution& execution = report.options.execution;
-  const DType dtype = report.options.recipe.grad_dtype;
+  const Recipe& recipe = report.options.recipe;
+  const bool any_between = std::any_of(report.buckets.begin(), report.buckets.end(),
+                                       [](auto& b) { return b.between != DType::f32; });
+  std::string narrow;
+  if (recipe.grad_dtype != DType::f32 && (any_between || !recipe.narrow_between)) {
+    narrow =
+        fmt::format(" as {}{}", name_of(recipe.grad_dtype), any_between ? " between machines" : "");
+  }
   const bool has_choice =
       execution.in_processes || execution.devices.front().kind == DeviceKind::cuda;
   return fmt::format(
       "{} all-reduce of {} KiB{} in {}, overlap {}{}", report.sync,
-      wire_bytes(report.buckets) / 1024,
-      dtype == DType::f32 ? "" : fmt::format(" as {}", name_of(dtype)),
+      wire_bytes(report.buckets) / 1024, narrow,
       counted(std::count_if(report.buckets.begin(), report.buckets.end(),
                             [](const Bucket& bucket) { return bucket.parameters > 0; }),
               "bucket"),

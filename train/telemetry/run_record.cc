@@ -80,7 +80,7 @@ json run_of(const StartReport& report, const RunSetup& setup) {
           {"threads", execution.threads},
           {"layout", name_of(report.layout)},
           {"sync", report.sync},
-          {"grad_dtype", name_of(setup.options.recipe.grad_dtype)},
+          {"grad_dtype", grad_dtype_name(setup.options.recipe)},
           {"precision", name_of(setup.options.recipe.precision)}};
 }
 

@@ -78,8 +78,9 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
     call_engine(data.bytes(), [&] { engine_->all_reduce({stream, data, op, patience()}); });
   }
   void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override {
-    call_engine(data.bytes(),
-                [&] { engine_->reduce_and_broadcast({stream, data, op, patience()}); });
+    call_engine(data.bytes(), [&] {
+      engine_->reduce_and_broadcast({stream, data, op, patience()});
+    });
   }
 
   /// Gets this rank out of its wait; the group is aborted already. Any thread.
@@ -141,11 +142,11 @@ void for_pieces(std::size_t bytes, Piece piece) {
   }
 }
 
-/// What goes to other machines is started first and awaited last; in between the near half runs to its end.
-/// That half waits for near ranks only, whose own near half does not wait for anything remote, so
-/// the order cannot deadlock.
+/// The far half is started first and awaited last; in between the near half runs to its end. That
+/// one waits for near ranks only, whose own near half does not wait for anything remote, so the
+/// order cannot deadlock.
 void BetweenTransport::do_exchange(Stream& stream, int to, ConstView out, int from, View in,
-                                Combine combine) {
+                                   Combine combine) {
   throw_if_aborted();
   local_.set_timeout(timeout_seconds());
   try {
@@ -168,9 +169,8 @@ void BetweenTransport::start_sending_header(int to, std::int64_t bytes) {
     header.collective = *latest;
   }
   std::memcpy(header_out_->data(), &header, sizeof header);
-  start(to, [&] {
-    header_out_->send(group_.process_of(to), slot(rank(), to, 0), 0, sizeof header);
-  });
+  start(to,
+        [&] { header_out_->send(group_.process_of(to), slot(rank(), to, 0), 0, sizeof header); });
 }
 
 void BetweenTransport::start_sending(int to, const ConstView& out) {

@@ -27,7 +27,8 @@ struct MessageSlot {
 
 /// Memory that the engine sends from, or receives to. One thread uses it; any may call wake().
 ///
-/// Messages from one process to another under one slot match in order, and are equally long. A buffer is used in one direction at a time.
+/// Messages from one process to another under one slot match in order, and are equally long. A
+/// buffer is used in one direction at a time.
 class MessageBuffer {
  public:
   virtual ~MessageBuffer() = default;
@@ -35,8 +36,7 @@ class MessageBuffer {
   /// At least so many bytes; what was there before is lost. Nothing is under way.
   virtual void reserve(std::size_t bytes) = 0;
   /// Starts the message [begin, begin + bytes), and returns at once.
-  virtual void send(int process, const MessageSlot& slot, std::size_t begin,
-                    std::size_t bytes) = 0;
+  virtual void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) = 0;
   virtual void receive(int process, const MessageSlot& slot, std::size_t begin,
                        std::size_t bytes) = 0;
   /// Waits for the oldest message that was sent, or received, and not waited for yet. Throws after

@@ -18,7 +18,6 @@ namespace ringlet::comm {
 /// data = op of data over all processes: gloo::allreduce, a ring in segments.
 void gloo_all_reduce(const std::shared_ptr<GlooContext>& context, const EngineCall& call);
 /// The same by gloo::reduce to process 0, then gloo::broadcast.
-void gloo_reduce_and_broadcast(const std::shared_ptr<GlooContext>& context,
-                               const EngineCall& call);
+void gloo_reduce_and_broadcast(const std::shared_ptr<GlooContext>& context, const EngineCall& call);
 
 }  // namespace ringlet::comm

@@ -66,8 +66,8 @@ const char* open(int* rank, int* size, MpiReduce reduce) {
   int begun = 0, level = 0;
   MPI_Initialized(&begun);
   if (begun == 0) {
-    if (const char* error = error_of(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE,
-                                                     &level))) {
+    if (const char* error =
+            error_of(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level))) {
       return error;
     }
     has_begun = true;

@@ -1,4 +1,4 @@
-#include "comm/transport/part_transport.h"
+#include "comm/part_transport.h"
 
 #include <algorithm>
 #include <utility>
