@@ -11,7 +11,7 @@
 // activations is by its f32 kernel's definition: the reference for devices that read and write
 // sixteen bits themselves. It costs a pass over memory for each view, there and back.
 //
-// On CUDA every view goes through as it is.
+// On CUDA every view goes through as it is: its kernels and libraries read and write sixteen bits.
 #pragma once
 
 #include <array>
