@@ -47,12 +47,7 @@ DType activations_of(Precision precision) {
 }
 
 void require_precision(Precision precision, DeviceKind device, bool emulate) {
-  if (!is_narrow(precision)) return;
-  if (device == DeviceKind::cuda) {
-    throw ContractError(fmt::format(
-        "--precision {}: its kernels for GPUs are not there yet; take tf32", name_of(precision)));
-  }
-  if (emulate) return;
+  if (!is_narrow(precision) || device == DeviceKind::cuda || emulate) return;
   throw ContractError(fmt::format(
       "--precision {} is computed through f32 on processors, and slower than f32; leave it out, or "
       "add --emulate-precision to see what it does to the numbers",

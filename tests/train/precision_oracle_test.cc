@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda_devices.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "train/loop/replica.h"
@@ -22,13 +23,16 @@ struct Case {
   Precision precision;
   LayoutChoice layout;
   int replicas = 1;
+  DeviceKind device = DeviceKind::cpu;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   std::string model = c.model;
   std::replace(model.begin(), model.end(), '-', '_');
   *out << model << "_" << name_of(c.precision) << "_" << c.replicas
-       << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes");
+       << (c.layout == LayoutChoice::nchw   ? "_nchw"
+           : c.layout == LayoutChoice::nhwc ? "_nhwc"
+                                            : "_lanes");
 }
 
 /// Numbers by their names.
@@ -36,6 +40,11 @@ using Tensors = std::map<std::string, std::vector<float>>;
 
 class PrecisionOracle : public ::testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    if (GetParam().device == DeviceKind::cuda && cuda_device_count() == 0) {
+      GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
+    }
+  }
   bool is_lenet() const { return GetParam().model == "lenet"; }
   TrainOptions options() const {
     TrainOptions options = plain_options(GetParam().replicas);
@@ -46,7 +55,8 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     options.recipe.precision = GetParam().precision;
     options.recipe.nesterov = !is_lenet();
     options.recipe.weight_decay = is_lenet() ? 0 : 5e-4;
-    options.execution.emulate_precision = true;
+    options.execution.emulate_precision = GetParam().device == DeviceKind::cpu;
+    for (DeviceId& device : options.execution.devices) device = {GetParam().device, 0};
     options.execution.layout = GetParam().layout;
     options.max_steps = all_.at("steps");
     if (is_lenet()) options.files.init = testing::testdata("oracle/init.safetensors");
@@ -137,7 +147,22 @@ std::vector<Case> cases() {
   return all;
 }
 
+// LeNet's reference is rounded behind the pooling, as lanes are: on a GPU, and in nchw, in front of
+// it as well.
+std::vector<Case> cuda_cases() {
+  std::vector<Case> all;
+  for (const Precision precision : {Precision::bf16, Precision::f16}) {
+    all.push_back({"resnet20", precision, LayoutChoice::nhwc, 1, DeviceKind::cuda});
+    all.push_back({"resnet20", precision, LayoutChoice::nchw, 1, DeviceKind::cuda});
+    all.push_back({"resnet20", precision, LayoutChoice::nhwc, 2, DeviceKind::cuda});
+    all.push_back({"resnet18-cifar", precision, LayoutChoice::nhwc, 1, DeviceKind::cuda});
+  }
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, PrecisionOracle, ::testing::ValuesIn(cases()),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Cuda, PrecisionOracle, ::testing::ValuesIn(cuda_cases()),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
