@@ -9,14 +9,16 @@ namespace ringlet {
 
 void argmax_count(Stream& stream, ConstView logits, ConstView labels, View count) {
   constexpr const char* kName = "argmax_count";
-  require_f32(kName, logits);
+  require_activations(kName, logits);
   require_rank(kName, logits, 2);
   require_labels(kName, labels, logits);
   require_dtype(kName, count, DType::i32);
   require_shape(kName, count, Shape{2 * logits.shape()[1]});
   const Work work{kName, static_cast<double>(logits.count()), total_bytes(logits, labels, count)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::argmax_count(concrete, logits, labels, count); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::argmax_count(concrete, in_f32(logits), labels, count);
+  });
 }
 
 void count_nonfinite(Stream& stream, ConstView x, View count) {

@@ -49,11 +49,15 @@ Shape output_shape(const char* operation, const Conv2dSpec& spec, const Shape& x
 }
 
 /// x (or dx), w (or dw, of type `weights`) and y (or dy). Returns the cost.
-Work require_conv2d(const char* operation, const Conv2dSpec& spec, const ConstView& x,
-                    const ConstView& w, DType weights, const ConstView& y) {
+Work require_conv2d(const char* operation, Stream& stream, const Conv2dSpec& spec,
+                    const ConstView& x, const ConstView& w, DType weights, const ConstView& y) {
   require_activations(operation, x, y);
   require_shape(operation, y, output_shape(operation, spec, x.shape(), w.shape()));
-  require_weights(operation, w, w.shape(), weights);
+  if (w.layout() == Layout::nhwc && stream.device().id().kind != DeviceKind::cpu) {
+    require_dtype(operation, w, weights);
+  } else {
+    require_weights(operation, w, w.shape(), weights);
+  }
   require_same_layout(operation, x, y);
   return {operation,
           2.0 * static_cast<double>(y.count()) * static_cast<double>(w.shape().count_per_sample()),
@@ -87,7 +91,7 @@ Shape conv2d_output_shape(const Conv2dSpec& spec, const Shape& x, const Shape& w
 
 void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView w,
                     ConstView bias, Activation activation, View y) {
-  const Work work = require_conv2d("conv2d_forward", spec, x, w, x.dtype(), y);
+  const Work work = require_conv2d("conv2d_forward", stream, spec, x, w, x.dtype(), y);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete, narrow_suits(concrete, spec, x, w));
@@ -97,7 +101,7 @@ void conv2d_forward(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstVi
 
 void conv2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w, ConstView dy,
                           float beta, View dx) {
-  const Work work = require_conv2d("conv2d_backward_data", spec, dx, w, dx.dtype(), dy);
+  const Work work = require_conv2d("conv2d_backward_data", stream, spec, dx, w, dx.dtype(), dy);
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete, narrow_suits(concrete, spec, dx, w));
     impl::conv2d_backward_data(concrete, spec, in_f32(w), in_f32(dy), beta, in_f32(dx));
@@ -106,7 +110,7 @@ void conv2d_backward_data(Stream& stream, const Conv2dSpec& spec, ConstView w, C
 
 void conv2d_backward_filter(Stream& stream, const Conv2dSpec& spec, ConstView x, ConstView dy,
                             float beta, View dw) {
-  const Work work = require_conv2d("conv2d_backward_filter", spec, x, dw, DType::f32, dy);
+  const Work work = require_conv2d("conv2d_backward_filter", stream, spec, x, dw, DType::f32, dy);
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete, narrow_suits(concrete, spec, x, dw));
     impl::conv2d_backward_filter(concrete, spec, in_f32(x), in_f32(dy), beta, dw);

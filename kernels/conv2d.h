@@ -6,7 +6,8 @@
 //           s = j*sw - pw + q*dw    column of x      Cg = C/groups
 //
 // x is 0 outside the image. x, y, dy and dx are activations (kernels/tensor.h) in one layout,
-// whichever; weights, of their type, and the weights' gradients, f32, are always row-major OIHW.
+// whichever. Weights, of their type, and the weights' gradients, f32, are row-major OIHW. On GPUs
+// they may lie in nhwc as well, [O][KH][KW][C/groups], which saves a copy where activations do.
 // Products of narrow factors are added up in f32, with the bias (f32), before y is rounded.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
@@ -21,10 +22,13 @@ void normalize_forward(Stream& stream, const Normalization& normalization, Const
 
 void relayout(Stream& stream, ConstView x, View y) {
   constexpr const char* kName = "relayout";
-  require_f32(kName, x, y);
+  require_activations(kName, x, y);
   require_same_shape(kName, x, y);
   const Work work{kName, 0, total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::relayout(concrete, x, y); });
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::relayout(concrete, in_f32(x), in_f32(y));
+  });
 }
 
 }  // namespace ringlet

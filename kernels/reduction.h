@@ -78,6 +78,15 @@ void visit_cast(DType from, DType to, Visitor&& visitor) {
   throw ContractError("cast: there is no such pair of element types");
 }
 
+/// visit(T{}) for the float that activations of type `dtype` are.
+template <class Visitor>
+void visit_activations(DType dtype, Visitor&& visitor) {
+  if (dtype == DType::f32) return visitor(float{});
+  if (dtype == DType::bf16) return visitor(BFloat16{});
+  if (dtype == DType::f16) return visitor(Half{});
+  throw ContractError("activations should be f32, bf16 or f16");
+}
+
 /// visit(T{}, Combine{}) for the types that `dtype` and `op` stand for; ReduceOp::mean adds.
 template <class Visitor>
 void visit(ReduceOp op, DType dtype, Visitor&& visitor) {

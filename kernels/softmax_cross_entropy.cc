@@ -3,18 +3,22 @@
 #include "kernels/contract.h"
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/in_f32.h"
 
 namespace ringlet {
 
 namespace {
 
-void require_classes(const char* operation, const ConstView& a, const ConstView& b,
+/// The logits, or their gradient, and the probabilities.
+void require_classes(const char* operation, const ConstView& logits, const ConstView& probabilities,
                      const ConstView& labels, float smoothing) {
-  require_f32(operation, a);
-  require_rank(operation, a, 2);
-  require_same_kind(operation, a, b);
-  require(a.shape()[1] > 0, operation, "there should be at least one class");
-  require_labels(operation, labels, a);
+  require_activations(operation, logits);
+  require_f32(operation, probabilities);
+  require_rank(operation, logits, 2);
+  require_same_shape(operation, logits, probabilities);
+  require_same_layout(operation, logits, probabilities);
+  require(logits.shape()[1] > 0, operation, "there should be at least one class");
+  require_labels(operation, labels, logits);
   require(0 <= smoothing && smoothing < 1, operation, "smoothing should be in [0, 1)");
 }
 
@@ -28,20 +32,23 @@ void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView l
   const Work work{kName, 5.0 * static_cast<double>(logits.count()),
                   total_bytes(logits, labels, probabilities, loss)};
   dispatch(stream, work, [&](auto& concrete) {
-    impl::softmax_cross_entropy_forward(concrete, logits, labels, probabilities, loss, smoothing);
+    InF32 in_f32(concrete);
+    impl::softmax_cross_entropy_forward(concrete, in_f32(logits), labels, probabilities, loss,
+                                        smoothing);
   });
 }
 
 void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
                                     ConstView dloss, float beta, View dlogits, float smoothing) {
   constexpr const char* kName = "softmax_cross_entropy_backward";
-  require_classes(kName, probabilities, dlogits, labels, smoothing);
+  require_classes(kName, dlogits, probabilities, labels, smoothing);
   require_dense(kName, dloss, Shape{1});
   const Work work{kName, 2.0 * static_cast<double>(dlogits.count()),
                   total_bytes(probabilities, labels, dloss, dlogits)};
   dispatch(stream, work, [&](auto& concrete) {
-    impl::softmax_cross_entropy_backward(concrete, probabilities, labels, dloss, beta, dlogits,
-                                         smoothing);
+    InF32 in_f32(concrete);
+    impl::softmax_cross_entropy_backward(concrete, probabilities, labels, dloss, beta,
+                                         in_f32(dlogits), smoothing);
   });
 }
 

@@ -4,15 +4,16 @@
 
 namespace ringlet::nn {
 
-DryRun::DryRun(const Registry& registry, DType activations) : registry_(registry) {
+DryRun::DryRun(const Registry& registry, DType activations, Layout images) : registry_(registry) {
   for (Parameter* parameter : registry.parameters) {
     views_.push_back(parameter->value);
     views_.push_back(parameter->gradient);
     views_.push_back(parameter->narrow);
-    parameter->value = external(parameter->shape, DType::f32, Layout::nchw);
-    parameter->gradient = external(parameter->shape, DType::f32, Layout::nchw);
+    const Layout layout = parameter->layout_beside(images);
+    parameter->value = external(parameter->shape, DType::f32, layout);
+    parameter->gradient = external(parameter->shape, DType::f32, layout);
     parameter->narrow =
-        is_narrow(activations) ? external(parameter->shape, activations, Layout::nchw) : View();
+        is_narrow(activations) ? external(parameter->shape, activations, layout) : View();
   }
   for (StateBuffer* buffer : registry.buffers) {
     views_.push_back(buffer->value);

@@ -12,7 +12,9 @@ namespace ringlet::nn {
 class DryRun {
  public:
   /// `activations`: their type, of which the parameters have values too where it is narrow.
-  explicit DryRun(const Registry& registry, DType activations = DType::f32);
+  /// `images`: their layout, which decides about that of filters.
+  explicit DryRun(const Registry& registry, DType activations = DType::f32,
+                  Layout images = Layout::nchw);
   /// Gives the parameters and buffers the views that they had before.
   ~DryRun();
   DryRun(const DryRun&) = delete;

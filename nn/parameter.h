@@ -29,11 +29,19 @@ struct Parameter {
 
   Shape shape;
   Initializer initializer;
+  /// Where images lie in the layout `images`: a convolution's filters lie as images do in nhwc,
+  /// so that products read them, and write their gradients, as they are.
+  Layout layout_beside(Layout images) const {
+    const bool apart = is_filter && images == Layout::nhwc && !is_alike_in_nhwc(shape);
+    return apart ? Layout::nhwc : Layout::nchw;
+  }
+
   ParameterKind kind;
-  std::string name;  ///< "conv1.weight", set by registration
-  int id = -1;       ///< place in the order of registration, set by registration
-  View value;        ///< f32, a slice of the value arena, set by Parameters
-  View gradient;     ///< f32, a slice of the current gradient arena, set by Parameters
+  bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
+  std::string name;        ///< "conv1.weight", set by registration
+  int id = -1;             ///< place in the order of registration, set by registration
+  View value;              ///< f32, a slice of the value arena, set by Parameters
+  View gradient;           ///< f32, a slice of the current gradient arena, set by Parameters
   /// The value rounded to the activations' type, where that is narrow: what products read. As old
   /// as the last Parameters::narrow_values().
   View narrow;

@@ -6,6 +6,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/running_statistics.h"
+#include "nn/row_major.h"
 
 namespace ringlet::nn {
 
@@ -44,15 +45,18 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
   fill(stream, 0, buffers_);
   for (const PlannedParameter& planned : plan.parameters) {
     Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
-    const auto part = [&](const View& arena) {
-      return arena.slice(planned.begin, planned.end).reshaped(planned.shape);
-    };
-    parameter.value = part(values());
-    parameter.narrow = is_narrow(plan.activations) ? part(narrow_values_) : View();
+    parameter.value = part_of(values(), planned);
+    parameter.narrow = is_narrow(plan.activations) ? part_of(narrow_values_, planned) : View();
   }
   if (gradient_arenas > 0) use_gradient_arena(0);
   place_buffers();
   place_running_statistics();
+}
+
+View Parameters::part_of(const View& arena, const PlannedParameter& planned) const {
+  const Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
+  const View part = arena.slice(planned.begin, planned.end);
+  return {part.data(), planned.shape, part.dtype(), parameter.layout_beside(plan_.images)};
 }
 
 void Parameters::narrow_values(Stream& stream) const {
@@ -102,7 +106,7 @@ void Parameters::initialize(std::uint64_t seed) {
   for (const Parameter* parameter : registry_.parameters) {
     host.resize(static_cast<std::size_t>(parameter->shape.count()));
     nn::initialize(parameter->initializer, seed, parameter->name, host);
-    copy_from_host(device_.compute(), host.data(), parameter->value);
+    from_rows(device_.compute(), host.data(), parameter->value);
   }
   for (const StateBuffer* buffer : registry_.buffers) {
     fill(device_.compute(), buffer->start, buffer->value);
@@ -128,7 +132,7 @@ void Parameters::use_gradient_arena(int arena) {
   const View flat = gradients(arena);
   for (const PlannedParameter& planned : plan_.parameters) {
     registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradient =
-        flat.slice(planned.begin, planned.end).reshaped(planned.shape);
+        part_of(flat, planned);
   }
   std::int64_t begin = plan_.elements + kStatistics;
   for (RunningStatistics* running : registry_.running) {

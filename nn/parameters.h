@@ -2,9 +2,12 @@
 //
 // There is one arena of values, and one or more of gradients: exact mode keeps a gradient for each
 // level of its tree, a model that only predicts keeps none. Parameters lie in the order of the
-// plan. The gaps between them always hold zeros. Behind the last parameter each gradient arena has
-// a few statistics (loss, samples, wishes to stop), and behind these what the step says of running
-// statistics. So they travel with the last bucket at no extra cost.
+// plan. The gaps between them always hold zeros. Where images lie in nhwc, filters do in all arenas
+// (Parameter::layout_beside). Files have them row-major (row_major.h).
+//
+// Behind the last parameter each gradient arena has a few statistics (loss, samples, wishes to
+// stop), and behind these what the step says of running statistics. So they travel with the last
+// bucket at no extra cost.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +37,10 @@ class Parameters {
 
   /// Fills values and buffers as their initialisers say; a pure function of `seed`.
   void initialize(std::uint64_t seed);
+
+  /// A parameter's place in an arena of plan.elements (of optimiser state, say), in the
+  /// parameter's shape and layout.
+  View part_of(const View& arena, const PlannedParameter& planned) const;
 
   const Plan& plan() const { return plan_; }
   const Registry& registry() const { return registry_; }

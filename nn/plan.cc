@@ -50,7 +50,7 @@ Variable model_input(Tape& tape, const View& batch, DType activations) {
 
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse) {
-  DryRun run(registry, input.activations);
+  DryRun run(registry, input.activations, input.layout);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   OrderRecorder recorder;
@@ -81,12 +81,13 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
   }
   plan.activation_bytes = activations.high_water();
   plan.activations = input.activations;
+  plan.images = input.layout;
   return plan;
 }
 
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
                              const LossFunction& loss, bool fuse) {
-  DryRun run(registry, input.activations);
+  DryRun run(registry, input.activations, input.layout);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   const auto pass = [&](const InputSpec& batch) {

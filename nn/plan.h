@@ -39,6 +39,7 @@ struct Plan {
   std::int64_t running_elements = 0;         ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
   DType activations = DType::f32;            ///< InputSpec::activations
+  Layout images = Layout::nchw;              ///< InputSpec::layout
   WorkTotals forward;
   WorkTotals backward;
 };

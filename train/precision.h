@@ -15,7 +15,7 @@ namespace ringlet::train {
 
 enum class Precision : std::uint8_t {
   f32,
-  tf32,  ///< CUDA: factors of products are rounded to 10 bits; elsewhere f32
+  tf32,  ///< GPUs: factors of products are rounded to 10 bits; elsewhere f32
   bf16,
   f16  ///< with a scale of the loss that follows what f16 can hold (train/loop/loss_scale.h)
 };
@@ -28,6 +28,9 @@ Precision parse_precision(std::string_view name);
 /// The type of activations.
 DType activations_of(Precision precision);
 inline bool is_narrow(Precision precision) { return is_narrow(activations_of(precision)); }
+
+/// Whether a GPU multiplies it on tensor cores.
+inline bool uses_tensor_cores(Precision precision) { return precision != Precision::f32; }
 
 /// What this processor multiplies bf16 with (DeviceOptions::bf16). To emulate is to compute through
 /// f32, alike on all processors.

@@ -228,7 +228,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(kind == DeviceKind::cuda || options.execution.layout != LayoutChoice::nhwc,
           "--layout nhwc", "is for GPUs; leave it out");
   setup.replica.layout =
-      choose_layout(options.execution.layout, kind, unit, setup.options.execution.tf32);
+      choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
   require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
   setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());

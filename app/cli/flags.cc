@@ -49,7 +49,7 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
   app.add_option("--layout", flags.layout,
                  "of images in memory; auto takes the faster one: lanes on CPUs, nhwc on GPUs with "
-                 "--tf32, else nchw")
+                 "--precision tf32, bf16 or f16, else nchw")
       ->check(one_of({"auto", "nchw", "lanes", "nhwc"}))
       ->type_name("auto|nchw|lanes|nhwc")
       ->capture_default_str()

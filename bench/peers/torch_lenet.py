@@ -1,7 +1,7 @@
 """Times PyTorch on the very work of `ringlet bench train --model lenet-d2l`.
 
-Prints a line of JSON a row, strict f32 and TF32; what fails is a row with "error", and the others go on. The
-batches are different random pixels that lie on the device, so that nothing but the training step is timed.
+Prints a line of JSON a row: strict f32, TF32, and bf16 by autocast; what fails is a row with "error", and the
+others go on. The batches are different random pixels that lie on the device, so that nothing but the training step is timed.
 
   eager           as it is written
   graph           the eager step captured as one CUDA graph
@@ -47,8 +47,8 @@ def captured(step, warm_up, images, labels):
     return replay
 
 
-def measure(batch, tf32, mode, options):
-    device = options.device
+def measure(batch, precision, mode, options):
+    device, tf32 = options.device, precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True
@@ -59,7 +59,10 @@ def measure(batch, tf32, mode, options):
     synchronize = torch.cuda.synchronize if device == "cuda" else lambda: None
 
     def loss(x, y):
-        return criterion(model(x), y)
+        # A captured step casts the weights itself: what autocast keeps for later would not be there.
+        keeps = not mode.endswith("graph")
+        with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16", cache_enabled=keeps):
+            return criterion(model(x), y)
 
     # Compiled for this batch, as Ringlet's kernels are chosen for it.
     forward = torch.compile(loss, dynamic=False) if mode.startswith("compiled") else loss
@@ -94,10 +97,11 @@ def main():
     options = parser.parse_args()
     for mode in options.modes.split(","):
         for batch in map(int, options.batches.split(",")):
-            for tf32 in (False, True):
-                row = {"who": f"torch {torch.__version__.split('+')[0]}", "mode": mode, "batch": batch, "tf32": tf32}
+            for precision in ("f32", "tf32", "bf16"):
+                row = {"who": f"torch {torch.__version__.split('+')[0]}", "mode": mode, "batch": batch,
+                       "precision": precision}
                 try:
-                    row.update(measure(batch, tf32, mode, options))
+                    row.update(measure(batch, precision, mode, options))
                 except Exception as error:  # pylint: disable=broad-except  # one way that fails must not cost the others
                     row["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
                 print(json.dumps(row), flush=True)

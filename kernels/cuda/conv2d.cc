@@ -12,7 +12,6 @@ namespace ringlet::impl {
 
 namespace {
 
-using cudnn_graph::Conv2dKey;
 using cudnn_graph::Conv2dPass;
 
 constexpr std::int64_t kWidestAlignment = 16;  // bytes of the widest load
@@ -32,15 +31,17 @@ std::int64_t common_alignment(const CudnnConvolutions::Addresses& addresses) {
   return common;
 }
 
-Conv2dKey make_key(Conv2dPass pass, const Conv2dSpec& spec, const ConstView& x, const ConstView& w,
-                   const ConstView& y) {
-  Conv2dKey key;
+CudnnConvolutions::Key make_key(Conv2dPass pass, const Conv2dSpec& spec, const ConstView& x,
+                                const ConstView& w, const ConstView& y) {
+  CudnnConvolutions::Key key;
   key.pass = pass;
   key.spec = spec;
   key.x = x.shape();
   key.w = w.shape();
   key.y = y.shape();
+  key.dtype = x.dtype();
   key.layout = x.layout();
+  key.filter = w.layout();
   return key;
 }
 
@@ -53,13 +54,14 @@ void conv2d_forward(CudaStream& stream, const Conv2dSpec& spec, const ConstView&
   if (y.count() == 0) return;
   CudnnConvolutions& convolutions = stream.libraries().convolutions();
   CudnnConvolutions::Addresses addresses = addresses_of(x, w, y, bias);
-  Conv2dKey key = make_key(Conv2dPass::forward, spec, x, w, y);
+  CudnnConvolutions::Key key = make_key(Conv2dPass::forward, spec, x, w, y);
   key.bias = !bias.absent();
   key.activation = activation;
   key.alignment = common_alignment(addresses);
   // Without tensor cores cuDNN 9 has no engine for ReLU without a bias, and looking for one takes a
   // fifth of a second for each shape.
-  const bool in_vain = activation == Activation::relu && !key.bias && !stream.tf32();
+  const bool tensor_cores = stream.tf32() || is_narrow(key.dtype);
+  const bool in_vain = activation == Activation::relu && !key.bias && !tensor_cores;
   if (!in_vain && convolutions.try_run(key, addresses)) return;
 
   // No engine does all of it at once: what comes behind the product, or behind the bias, is ours.
@@ -78,7 +80,7 @@ void conv2d_backward_data(CudaStream& stream, const Conv2dSpec& spec, const Cons
   require_gpu_layout("conv2d_backward_data", dx);
   if (dx.count() == 0) return;
   const CudnnConvolutions::Addresses addresses = addresses_of(dx, w, dy, {});
-  Conv2dKey key = make_key(Conv2dPass::backward_data, spec, dx, w, dy);
+  CudnnConvolutions::Key key = make_key(Conv2dPass::backward_data, spec, dx, w, dy);
   key.beta = beta;
   key.alignment = common_alignment(addresses);
   stream.libraries().convolutions().run(key, addresses);
@@ -89,9 +91,10 @@ void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const Co
   require_gpu_layout("conv2d_backward_filter", x);
   if (x.shape()[0] == 0) return blend_nothing(stream, beta, dw);
   const CudnnConvolutions::Addresses addresses = addresses_of(x, dw, dy, {});
-  Conv2dKey key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);
+  CudnnConvolutions::Key key = make_key(Conv2dPass::backward_filter, spec, x, dw, dy);
   key.beta = beta;
-  key.alignment = common_alignment(addresses);
+  const bool copies_factors = is_narrow(x.dtype());
+  key.alignment = common_alignment(copies_factors ? addresses_of({}, dw, {}, {}) : addresses);
   stream.libraries().convolutions().run(key, addresses);
 }
 

@@ -67,25 +67,29 @@ constexpr std::uint32_t bit(cudnnBackendNumericalNote_t note) { return 1U << not
 
 std::string describe(const Conv2dKey& key) {
   const Conv2dSpec& spec = key.spec;
-  return std::string(name_of(key.pass)) + (key.layout == Layout::nhwc ? " in nhwc" : "") +
-         " of x " + key.x.to_string() + ", w " + key.w.to_string() + ", stride " +
-         to_string(spec.stride) + ", padding " + to_string(spec.padding) + ", dilation " +
-         to_string(spec.dilation) + ", groups " + std::to_string(spec.groups) +
-         (key.bias ? ", bias" : "") + (key.activation == Activation::relu ? ", relu" : "") +
-         ", beta " + std::to_string(key.beta);
+  const std::string dtype = is_narrow(key.dtype) ? std::string(" in ") + name_of(key.dtype) : "";
+  return name_of(key.pass) + dtype + (key.layout == Layout::nhwc ? " in nhwc" : "") + " of x " +
+         key.x.to_string() + ", w " + key.w.to_string() + ", stride " + to_string(spec.stride) +
+         ", padding " + to_string(spec.padding) + ", dilation " + to_string(spec.dilation) +
+         ", groups " + std::to_string(spec.groups) + (key.bias ? ", bias" : "") +
+         (key.activation == Activation::relu ? ", relu" : "") + ", beta " +
+         std::to_string(key.beta);
 }
 
-Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key) {
+Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
+    : narrow_(is_narrow(key.dtype) || key.widened) {
   // The chain ends in y: whatever comes before the last operation is a value inside the graph.
   const bool relu = key.activation == Activation::relu;
   const auto value = [&](std::int64_t id, bool is_last) {
-    return tensor(is_last ? kY : id, key.y, key.layout, key.alignment, !is_last);
+    const DType dtype = is_last ? key.dtype : DType::f32;  // rounded once, at the end
+    return tensor(is_last ? kY : id, key.y, dtype, key.layout, key.alignment, !is_last);
   };
   const Descriptor& product = keep(value(kProduct, !key.bias && !relu));
   add_convolution(key, product);
   const Descriptor* last = &product;
   if (key.bias) {
-    const Descriptor& bias = keep(tensor(kBias, {1, key.w[0], 1, 1}, key.layout, key.alignment));
+    const Descriptor& bias =
+        keep(tensor(kBias, {1, key.w[0], 1, 1}, DType::f32, key.layout, key.alignment));
     const Descriptor& sum = keep(value(kSum, !relu));
     add_pointwise(CUDNN_POINTWISE_ADD, *last, &bias, sum);
     last = &sum;
@@ -101,8 +105,8 @@ const Descriptor& Conv2dGraph::keep(Descriptor descriptor) {
 void Conv2dGraph::add_convolution(const Conv2dKey& key, const Descriptor& y) {
   const PassNames names = names_of(key.pass);
   Descriptor operation(names.operation);
-  operation.set(names.x, keep(tensor(kX, key.x, key.layout, key.alignment)));
-  operation.set(names.w, keep(tensor(kW, key.w, key.layout, key.alignment)));
+  operation.set(names.x, keep(tensor(kX, key.x, key.dtype, key.layout, key.alignment)));
+  operation.set(names.w, keep(tensor(kW, key.w, key.dtype, key.layout, key.alignment)));
   operation.set(names.y, y);
   operation.set(names.convolution, keep(convolution(key.spec)));
   operation.set(names.alpha, 1.0F);
@@ -122,27 +126,29 @@ void Conv2dGraph::add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, 
   operations_.push_back(std::move(operation));
 }
 
-bool permitted(std::uint32_t notes, const EngineRules& rules) {
-  // Tensor cores take f32 only as TF32; a transform (FFT, Winograd with large tiles) loses one to
-  // two digits. Who wants f32 wants neither.
+bool permitted(std::uint32_t notes, bool narrow, const EngineRules& rules) {
+  // A transform (FFT, Winograd with large tiles) loses one to two digits; sums are f32.
   constexpr std::uint32_t kInexact =
-      bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) | bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) |
+      bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) |
       bit(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) | bit(CUDNN_NUMERICAL_NOTE_FFT) |
       bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4) | bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) |
       bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
-  if (!rules.tf32 && (notes & kInexact) != 0) return false;
+  // Tensor cores take f32 only as TF32. Narrow floats they take as they are.
+  constexpr std::uint32_t kRounded = kInexact | bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  const std::uint32_t forbidden = narrow ? kInexact : rules.tf32 ? 0 : kRounded;
+  if ((notes & forbidden) != 0) return false;
   return !rules.deterministic || (notes & bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) == 0;
 }
 
-std::vector<Plan> find_plans(const Target& target, const Descriptor& graph,
+std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
                              std::span<const cudnnBackendHeurMode_t> modes,
                              const EngineRules& rules, int wanted, std::string& why_not) {
   std::vector<Plan> plans;
   why_not = "no engine keeps to the settings of tf32 and deterministic";
   for (const cudnnBackendHeurMode_t mode : modes) {
-    for (Descriptor& config : engine_configs(target, graph, mode)) {
+    for (Descriptor& config : engine_configs(target, graph.graph(), mode)) {
       if (std::ssize(plans) == wanted) return plans;
-      if (!permitted(numerical_notes(config), rules)) continue;
+      if (!permitted(numerical_notes(config), graph.narrow(), rules)) continue;
       std::optional<Descriptor> plan = execution_plan(target, config, why_not);
       if (!plan) continue;
       const std::int64_t workspace = workspace_bytes(*plan);

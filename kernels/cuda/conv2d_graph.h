@@ -22,7 +22,9 @@ struct Conv2dKey {
   Shape x;                       ///< [N, C, H, W]
   Shape w;                       ///< [O, C/groups, KH, KW]
   Shape y;                       ///< [N, O, OH, OW]
-  Layout layout = Layout::nchw;  ///< of x and y; nchw or nhwc
+  DType dtype = DType::f32;      ///< of x, w and y
+  bool widened = false;          ///< x and y are narrow numbers as f32, which TF32 holds exactly
+  Layout layout = Layout::nchw;  ///< of x, w and y; nchw or nhwc
   bool bias = false;
   Activation activation = Activation::none;
   float beta = 0;              ///< 0 in forward
@@ -42,6 +44,8 @@ class Conv2dGraph {
   /// Throws DeviceError when cuDNN does not take it.
   Conv2dGraph(const Target& target, const Conv2dKey& key);
   const Descriptor& graph() const { return *graph_; }
+  /// Whether all factors are narrow numbers.
+  bool narrow() const { return narrow_; }
 
  private:
   const Descriptor& keep(Descriptor descriptor);
@@ -49,19 +53,21 @@ class Conv2dGraph {
   void add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, const Descriptor* b,
                      const Descriptor& y);
 
+  bool narrow_;
   std::forward_list<Descriptor> parts_;  // whose addresses stay
   std::vector<Descriptor> operations_;
   std::optional<Descriptor> graph_;
 };
 
 struct EngineRules {
-  bool tf32 = false;
+  bool tf32 = false;  ///< f32 may be rounded for tensor cores
   bool deterministic = false;
   std::int64_t workspace_limit = 0;  ///< bytes
 };
 
-/// Whether an engine with these numerical notes (bits) may be used.
-bool permitted(std::uint32_t notes, const EngineRules& rules);
+/// Whether an engine with these numerical notes (bits) may be used; `narrow`: for numbers that are
+/// narrow, and so exact on tensor cores.
+bool permitted(std::uint32_t notes, bool narrow, const EngineRules& rules);
 
 struct Plan {
   Descriptor engine_config;
@@ -71,7 +77,7 @@ struct Plan {
 
 /// The first `wanted` plans in the order of `modes` and of each one's proposals. Fewer, or none,
 /// where no more can be built under the rules: then `why_not` is cuDNN's last reason.
-std::vector<Plan> find_plans(const Target& target, const Descriptor& graph,
+std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
                              std::span<const cudnnBackendHeurMode_t> modes,
                              const EngineRules& rules, int wanted, std::string& why_not);
 

@@ -65,7 +65,7 @@ void relayout(CudaStream& stream, const ConstView& x, const View& y) {
   if (x.layout() == y.layout() || is_alike_in_nhwc(y.shape())) {
     enqueue_bytes(stream, x.data(), y.data(), x.bytes(), cudaMemcpyDeviceToDevice, kName);
   } else {
-    change_channels(stream, y.shape(), y.layout() == Layout::nhwc, x.f32(), 0, y.f32());
+    change_channels(stream, x, 0, y);
   }
 }
 

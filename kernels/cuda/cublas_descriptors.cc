@@ -6,8 +6,10 @@ namespace ringlet {
 
 namespace {
 
-cublasLtMatmulDesc_t create_operation(bool tf32) {
-  const cublasComputeType_t compute = tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+/// Of narrow factors tensor cores take the products as they are, and add them up in f32.
+cublasLtMatmulDesc_t create_operation(DType factors, bool tf32) {
+  const bool rounds = tf32 && factors == DType::f32;
+  const cublasComputeType_t compute = rounds ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   cublasLtMatmulDesc_t handle = nullptr;
   check_cublas(cublas_lt().cublasLtMatmulDescCreate(&handle, compute, CUDA_R_32F),
                "cublasLtMatmulDescCreate");
@@ -43,11 +45,16 @@ cublasLtEpilogue_t epilogue_of(bool bias, Activation activation) {
 }
 
 MatmulKey make_matmul_key(const Matmul& matmul, const float* bias, cublasLtEpilogue_t epilogue) {
-  const auto alignment = [](const float* address) {
+  const auto alignment = [](const void* address) {
     return static_cast<std::uint32_t>(alignment_of(address, 256));  // no kernel wants more
   };
-  return {matmul.size,         epilogue,       alignment(matmul.a), alignment(matmul.b),
-          alignment(matmul.d), alignment(bias)};
+  return {matmul.size,         matmul.factors,      matmul.result,       epilogue,
+          alignment(matmul.a), alignment(matmul.b), alignment(matmul.d), alignment(bias)};
+}
+
+cudaDataType_t data_type_of(DType dtype) {
+  if (dtype == DType::bf16) return CUDA_R_16BF;
+  return dtype == DType::f16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
 cublasOperation_t operation_of(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
@@ -63,21 +70,22 @@ MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul, const float* db) {
 }
 
 MatmulDescriptors::MatmulDescriptors(const MatmulKey& key, bool tf32)
-    : operation_(create_operation(tf32), cublas_lt().cublasLtMatmulDescDestroy),
-      a_(make_layout(key.size.a_rows(), key.size.a_columns())),
-      b_(make_layout(key.size.b_rows(), key.size.b_columns())),
-      d_(make_layout(key.size.m, key.size.n)) {
+    : operation_(create_operation(key.factors, tf32), cublas_lt().cublasLtMatmulDescDestroy),
+      a_(make_layout(key.factors, key.size.a_rows(), key.size.a_columns())),
+      b_(make_layout(key.factors, key.size.b_rows(), key.size.b_columns())),
+      d_(make_layout(key.result, key.size.m, key.size.n)) {
   set(operation(), CUBLASLT_MATMUL_DESC_TRANSA, operation_of(key.size.transpose_a));
   set(operation(), CUBLASLT_MATMUL_DESC_TRANSB, operation_of(key.size.transpose_b));
   set(operation(), CUBLASLT_MATMUL_DESC_EPILOGUE, key.epilogue);
 }
 
-MatmulDescriptors::Layout MatmulDescriptors::make_layout(std::int64_t rows, std::int64_t columns) {
+MatmulDescriptors::Layout MatmulDescriptors::make_layout(DType dtype, std::int64_t rows,
+                                                         std::int64_t columns) {
   cublasLtMatrixLayout_t handle = nullptr;
-  check_cublas(
-      cublas_lt().cublasLtMatrixLayoutCreate(&handle, CUDA_R_32F, static_cast<std::uint64_t>(rows),
-                                             static_cast<std::uint64_t>(columns), rows),
-      "cublasLtMatrixLayoutCreate");
+  check_cublas(cublas_lt().cublasLtMatrixLayoutCreate(&handle, data_type_of(dtype),
+                                                      static_cast<std::uint64_t>(rows),
+                                                      static_cast<std::uint64_t>(columns), rows),
+               "cublasLtMatrixLayoutCreate");
   return {handle, cublas_lt().cublasLtMatrixLayoutDestroy};
 }
 

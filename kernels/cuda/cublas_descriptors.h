@@ -14,13 +14,14 @@ namespace ringlet {
 /// deterministic).
 struct MatmulKey {
   MatmulSize size;
+  DType factors = DType::f32, result = DType::f32;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   /// Bytes that the addresses are multiples of, 256 at most.
   std::uint32_t a_alignment = 0, b_alignment = 0, d_alignment = 0, bias_alignment = 0;
   bool operator==(const MatmulKey&) const = default;
 };
 
-/// `bias` may be null.
+/// `bias` may be null. With one, the result is f32: a bias is of the result's type.
 MatmulKey matmul_key(const Matmul& matmul, const float* bias, Activation activation);
 
 /// Of a product whose epilogue also sums op(b) over k: `db` [n] gets one sum a column (BGRADB). For
@@ -45,7 +46,7 @@ class MatmulDescriptors {
   std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&cublasLtMatmulDescDestroy)> operation_;
   using Layout =
       std::unique_ptr<cublasLtMatrixLayoutOpaque_t, decltype(&cublasLtMatrixLayoutDestroy)>;
-  static Layout make_layout(std::int64_t rows, std::int64_t columns);
+  static Layout make_layout(DType dtype, std::int64_t rows, std::int64_t columns);
   Layout a_, b_, d_;
 };
 

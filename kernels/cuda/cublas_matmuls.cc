@@ -1,6 +1,7 @@
 #include "kernels/cuda/cublas_matmuls.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 #include "kernels/cuda/autotune.h"
@@ -21,6 +22,13 @@ void check_matmul(cublasStatus_t status, const char* call, const MatmulSize& siz
   throw DeviceError(std::string(call) + " failed for a product of " + std::to_string(size.m) + "x" +
                     std::to_string(size.k) + " by " + std::to_string(size.k) + "x" +
                     std::to_string(size.n) + ": " + explain(status) + kLookAtVersions);
+}
+
+/// Of a result in f32 that is in front of the library's own scratch memory.
+std::int64_t scratch_bytes(const MatmulSize& size) {
+  constexpr std::int64_t kAlignment = 256;  // no kernel wants more
+  const std::int64_t bytes = size.m * size.n * size_of(DType::f32);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 cublasLtHandle_t create_handle(const CudaStream& stream) {
@@ -68,11 +76,10 @@ bool CublasMatmuls::keeps_nan(Plan& plan, const MatmulKey& key) {
   const std::array<std::int64_t, 3> counts = {size.m * size.k, size.k * size.n, size.m};
   const bool has_bias = key.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
   return lets_nan_through(
-      stream_, std::span(counts).first(has_bias ? 3 : 2), size.m * size.n,
+      stream_, std::span(counts).first(has_bias ? 3 : 2), {size.m * size.n, key.result},
       [&](std::span<void* const> inputs, void* output) {
         if (has_bias) plan.descriptors.set_bias(static_cast<const float*>(inputs[2]));
-        const Matmul probe{size, static_cast<const float*>(inputs[0]),
-                           static_cast<const float*>(inputs[1]), static_cast<float*>(output)};
+        const Matmul probe{size, inputs[0], inputs[1], output, key.factors, key.result};
         return launch(plan.descriptors, plan.algorithm, probe, 0) == CUBLAS_STATUS_SUCCESS;
       });
 }
@@ -80,10 +87,9 @@ bool CublasMatmuls::keeps_nan(Plan& plan, const MatmulKey& key) {
 bool CublasMatmuls::bias_gradient_keeps_nan(Plan& plan, const MatmulKey& key) {
   const MatmulSize& size = key.size;
   const std::array<std::int64_t, 3> counts = {size.m * size.k, size.k * size.n, size.m * size.n};
-  return lets_nan_through(stream_, counts, size.n, [&](std::span<void* const> inputs, void* db) {
+  return lets_nan_through(stream_, counts, {size.n}, [&](std::span<void* const> inputs, void* db) {
     plan.descriptors.set_bias(static_cast<const float*>(db));
-    const Matmul probe{size, static_cast<const float*>(inputs[0]),
-                       static_cast<const float*>(inputs[1]), static_cast<float*>(inputs[2])};
+    const Matmul probe{size, inputs[0], inputs[1], inputs[2], key.factors, key.result};
     return launch(plan.descriptors, plan.algorithm, probe, 0) == CUBLAS_STATUS_SUCCESS;
   });
 }
@@ -109,7 +115,7 @@ std::optional<CublasMatmuls::Plan> CublasMatmuls::find_whole_plan(const MatmulKe
   if (why_not != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   std::size_t best = 0;
   if (found > 1 && may_autotune(stream_)) {
-    const std::int64_t bytes = key.size.m * key.size.n * std::int64_t{sizeof(float)};
+    const std::int64_t bytes = key.size.m * key.size.n * size_of(key.result);
     best = static_cast<std::size_t>(
         fastest(stream_, found, {matmul.d, bytes, beta != 0}, [&](int candidate) {
           const auto& algorithm = candidates[static_cast<std::size_t>(candidate)];
@@ -123,13 +129,17 @@ cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
                                      const cublasLtMatmulHeuristicResult_t& algorithm,
                                      const Matmul& matmul, float beta) {
   const float one = 1;
-  void* workspace = algorithm.workspaceSize == 0
-                        ? nullptr
-                        : stream_.workspace(static_cast<std::int64_t>(algorithm.workspaceSize));
+  const auto workspace_bytes = static_cast<std::int64_t>(algorithm.workspaceSize);
+  const std::int64_t front = matmul.d == nullptr ? scratch_bytes(matmul.size) : 0;
+  const std::int64_t scratch_size = front + workspace_bytes;
+  auto* const scratch =
+      scratch_size == 0 ? nullptr : static_cast<std::byte*>(stream_.workspace(scratch_size));
+  void* const workspace = workspace_bytes == 0 ? nullptr : scratch + front;
+  void* const d = matmul.d == nullptr ? scratch : matmul.d;
   return cublas_lt().cublasLtMatmul(handle_.get(), descriptors.operation(), &one, matmul.a,
-                                    descriptors.a(), matmul.b, descriptors.b(), &beta, matmul.d,
-                                    descriptors.d(), matmul.d, descriptors.d(), &algorithm.algo,
-                                    workspace, algorithm.workspaceSize, stream_.handle());
+                                    descriptors.a(), matmul.b, descriptors.b(), &beta, d,
+                                    descriptors.d(), d, descriptors.d(), &algorithm.algo, workspace,
+                                    algorithm.workspaceSize, stream_.handle());
 }
 
 bool CublasMatmuls::try_run_with_bias_gradient(const Matmul& matmul, float beta, float* db) {
@@ -147,14 +157,34 @@ bool CublasMatmuls::try_run_with_bias_gradient(const Matmul& matmul, float beta,
   return true;
 }
 
+View CublasMatmuls::scratch_of(const Matmul& matmul) {
+  return {stream_.workspace(scratch_bytes(matmul.size)), {matmul.size.n, matmul.size.m}};
+}
+
 void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation activation,
                         float beta) {
+  if (bias == nullptr || !is_narrow(matmul.result)) {
+    return run_plan(matmul, bias, activation, beta);
+  }
+  // cuBLASLt adds a bias of the result's type only (CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE), and ours
+  // are f32. So the whole result is, and is rounded once, behind it.
+  Matmul wide = matmul;
+  wide.d = nullptr;
+  wide.result = DType::f32;
+  run_plan(wide, bias, activation, beta);
+  const View sum = scratch_of(wide);
+  impl::cast(stream_, sum, View(matmul.d, sum.shape(), matmul.result));
+}
+
+void CublasMatmuls::run_plan(const Matmul& matmul, const float* bias, Activation activation,
+                             float beta) {
   const MatmulKey key = matmul_key(matmul, bias, activation);
   Plan& plan = plans_.find_or(key, [&] { return make_plan(key, matmul, bias, beta); });
   if (bias != nullptr) plan.descriptors.set_bias(bias);
   check_matmul(launch(plan.descriptors, plan.algorithm, matmul, beta), "cublasLtMatmul", key.size);
   if (!plan.relu_apart) return;
-  const View y(matmul.d, {key.size.n, key.size.m});
+  const View y = matmul.d == nullptr ? scratch_of(matmul)
+                                     : View(matmul.d, {key.size.n, key.size.m}, matmul.result);
   impl::relu_forward(stream_, y, y);
 }
 

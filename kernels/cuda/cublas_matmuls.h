@@ -18,8 +18,8 @@ class CublasMatmuls {
   explicit CublasMatmuls(CudaStream& stream);
 
   /// d = activation(beta * d + op(a) op(b) + bias); with beta = 0, d is not read. m, n, k > 0.
-  /// `bias` [m], one per row, or null. The first call for a key prepares its plan; those after that
-  /// allocate nothing. Throws DeviceError naming the sizes.
+  /// `bias` [m], f32, one per row, or null; beside one, beta is 0. The first call for a key
+  /// prepares its plan; those after that allocate nothing. Throws DeviceError naming the sizes.
   void run(const Matmul& matmul, const float* bias, Activation activation, float beta);
 
   /// d = beta * d + op(a) op(b), and db [n] = the sums of op(b) over k, in the same pass. False,
@@ -35,6 +35,9 @@ class CublasMatmuls {
   };
   using Candidates = std::array<cublasLtMatmulHeuristicResult_t, 8>;
 
+  void run_plan(const Matmul& matmul, const float* bias, Activation activation, float beta);
+  /// d of a product into scratch memory, whose d is null; as long as nothing else asks for some.
+  View scratch_of(const Matmul& matmul);
   Plan make_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
   /// With all of the key's epilogue, whatever it does to NaN. Throws where the library has none.
   Plan make_whole_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
@@ -46,6 +49,7 @@ class CublasMatmuls {
   /// The heuristic's proposals, best first. Sets how many there are.
   cublasStatus_t find_candidates(const MatmulKey& key, const MatmulDescriptors& descriptors,
                                  Candidates& candidates, int& found) const;
+  /// A product without d goes to the front of the stream's workspace.
   cublasStatus_t launch(const MatmulDescriptors& descriptors,
                         const cublasLtMatmulHeuristicResult_t& algorithm, const Matmul& matmul,
                         float beta);

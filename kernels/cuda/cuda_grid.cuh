@@ -50,13 +50,13 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_kernel(std::int64_t n,
 template <class F>
 __global__ void __launch_bounds__(kBlockThreads) for_each_pack_kernel(std::int64_t n, F f) {
   await_inputs();
-  const std::int64_t packs = n / grid::kPack;
+  const std::int64_t packs = n / F::kPack;
 #pragma unroll 1
   for (std::int64_t i = grid_first(); i < packs; i += grid_stride()) {
-    f.template apply<grid::kPack>(i);
+    f.template apply<F::kPack>(i);
   }
 #pragma unroll 1
-  for (std::int64_t i = grid::kPack * packs + grid_first(); i < n; i += grid_stride()) {
+  for (std::int64_t i = F::kPack * packs + grid_first(); i < n; i += grid_stride()) {
     f.template apply<1>(i);
   }
 }
@@ -138,7 +138,7 @@ class CudaGrid {
   void for_each_pack(const char* name, std::int64_t n, const F& f) {
     if (n == 0) return;
     if (f.takes_packs()) {
-      const std::int64_t threads = (n + grid::kPack - 1) / grid::kPack;
+      const std::int64_t threads = (n + F::kPack - 1) / F::kPack;
       launch(name, for_each_pack_kernel<F>, blocks_for(threads), kBlockThreads, n, f);
     } else {
       launch(name, for_each_single_kernel<F>, blocks_for(n), kBlockThreads, n, f);

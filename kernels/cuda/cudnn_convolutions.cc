@@ -8,6 +8,7 @@
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/nan_probe.h"
 #include "kernels/cuda/views.h"
+#include "kernels/implementations.h"
 
 namespace ringlet {
 
@@ -39,28 +40,30 @@ Descriptor make_pack(const CudnnConvolutions::Addresses& addresses, void* worksp
 /// The output of the pass.
 TunedOutput output_of(const CudnnConvolutions::Key& key,
                       const CudnnConvolutions::Addresses& addresses) {
-  const auto bytes = [](const Shape& shape) { return shape.count() * std::int64_t{sizeof(float)}; };
   switch (key.pass) {
     case Conv2dPass::backward_data:
-      return {addresses[0], bytes(key.x), key.beta != 0};
+      return {addresses[0], key.x.count() * size_of(key.dtype), key.beta != 0};
     case Conv2dPass::backward_filter:
-      return {addresses[1], bytes(key.w), key.beta != 0};
+      return {addresses[1], key.w.count() * size_of(key.dtype), key.beta != 0};
     case Conv2dPass::forward:
       break;
   }
-  return {addresses[2], bytes(key.y), false};
+  return {addresses[2], key.y.count() * size_of(key.dtype), false};
 }
 
 /// Whether the filters lie in another order than the tensors.
 bool copies_filter(const CudnnConvolutions::Key& key) {
-  return key.layout == Layout::nhwc && !is_alike_in_nhwc(key.w);
+  return key.layout != key.filter && !is_alike_in_nhwc(key.w);
 }
 
-/// What cuDNN is asked: the gradient of copied filters is added to the old one as it is copied
+/// What cuDNN is asked. The gradient of copied filters is added to the old one as it is copied
 /// back.
 CudnnConvolutions::Key asked(const CudnnConvolutions::Key& key) {
   CudnnConvolutions::Key plain = key;
-  if (key.pass == Conv2dPass::backward_filter && copies_filter(key)) plain.beta = 0;
+  if (key.pass != Conv2dPass::backward_filter) return plain;
+  if (copies_filter(key)) plain.beta = 0;
+  plain.widened = key.widened || is_narrow(key.dtype);
+  plain.dtype = DType::f32;
   return plain;
 }
 
@@ -69,6 +72,14 @@ cudnnHandle_t create_cudnn_handle(const CudaStream& stream) {
   cudnnHandle_t handle = nullptr;
   check_cudnn(cudnn().cudnnCreate(&handle), "cudnnCreate");
   return handle;
+}
+
+CudnnConvolutions::Addresses with_copies(CudnnConvolutions::Addresses addresses,
+                                         const CudnnConvolutions::Addresses& copies) {
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (copies[i] != nullptr) addresses[i] = copies[i];
+  }
+  return addresses;
 }
 
 /// Makes the graph, with the convolution's name in what it throws.
@@ -91,16 +102,27 @@ void CudnnConvolutions::follow_stream() {
   check_cudnn(cudnn().cudnnSetStream(handle_.get(), stream_.handle()), "cudnnSetStream");
 }
 
+/// `key`: what cuDNN is asked.
 CudnnConvolutions::Scratch CudnnConvolutions::scratch_for(const Key& key,
                                                           std::int64_t workspace_bytes) {
-  constexpr std::int64_t kAlignment = 256;  // bytes; no kernel wants more
-  const std::int64_t filter_bytes = key.w.count() * std::int64_t{sizeof(float)};
-  const std::int64_t front =
-      copies_filter(key) ? (filter_bytes + kAlignment - 1) / kAlignment * kAlignment : 0;
+  const auto bytes_of = [&](const Shape& shape, bool is_copied) {
+    constexpr std::int64_t kAlignment = 256;  // no kernel wants more
+    const std::int64_t bytes = is_copied ? shape.count() * size_of(key.dtype) : 0;
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  const std::array<std::int64_t, 3> bytes = {bytes_of(key.x, key.widened),
+                                             bytes_of(key.w, copies_filter(key)),
+                                             bytes_of(key.y, key.widened)};
+  const std::int64_t front = bytes[0] + bytes[1] + bytes[2];
   if (front + workspace_bytes == 0) return {};
-  auto* const begin = static_cast<std::byte*>(stream_.workspace(front + workspace_bytes));
-  return {front == 0 ? nullptr : reinterpret_cast<float*>(begin),
-          workspace_bytes == 0 ? nullptr : begin + front};
+  auto* at = static_cast<std::byte*>(stream_.workspace(front + workspace_bytes));
+  Scratch scratch;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] > 0) scratch.copies[i] = at;
+    at += bytes[i];
+  }
+  if (workspace_bytes > 0) scratch.workspace = at;
+  return scratch;
 }
 
 std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& plans,
@@ -108,8 +130,7 @@ std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& p
   std::int64_t workspace = 0;  // one for all: a larger one would be another address
   for (const Plan& plan : plans) workspace = std::max(workspace, plan.workspace);
   const Scratch scratch = scratch_for(key, workspace);
-  Addresses used = addresses;
-  if (scratch.filter != nullptr) used[1] = scratch.filter;
+  const Addresses used = with_copies(addresses, scratch.copies);
   const Descriptor pack = make_pack(used, scratch.workspace);
   const int best =
       fastest(stream_, static_cast<int>(plans.size()), output_of(key, used), [&](int candidate) {
@@ -125,7 +146,7 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
   stream_.handle();  // plans are made for the current device
   Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, {}};
   std::vector<Plan> plans =
-      cudnn_graph::find_plans({.handle = handle_.get()}, entry.graph.graph(), modes(tuned),
+      cudnn_graph::find_plans({.handle = handle_.get()}, entry.graph, modes(tuned),
                               {stream_.tf32(), stream_.deterministic(), kCudnnWorkspaceLimit},
                               tuned ? kCandidates : 1, entry.why_not);
   if (!plans.empty()) {
@@ -143,7 +164,7 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
 bool CudnnConvolutions::keeps_nan(const Key& key, const Plan& plan) {
   const std::array<std::int64_t, 3> counts = {key.x.count(), key.w.count(), key.w[0]};
   return lets_nan_through(
-      stream_, std::span(counts).first(key.bias ? 3 : 2), key.y.count(),
+      stream_, std::span(counts).first(key.bias ? 3 : 2), {key.y.count(), key.dtype},
       [&](std::span<void* const> inputs, void* output) {
         const Addresses addresses = {inputs[0], inputs[1], output, key.bias ? inputs[2] : nullptr};
         const Descriptor pack = make_pack(addresses, scratch_for(key, plan.workspace).workspace);
@@ -170,16 +191,24 @@ CudnnConvolutions::Entry& CudnnConvolutions::find(const Key& key, const Addresse
   return entries_.find_or(key, [&] { return make_entry(key, addresses); });
 }
 
-void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses,
-                                float beta) {
-  const Scratch scratch = scratch_for(key, entry.plan->workspace);
-  if (scratch.filter == nullptr) return launch(entry, key, addresses, scratch.workspace);
-  auto* const filter = static_cast<float*>(addresses[1]);
-  const Addresses used = {addresses[0], scratch.filter, addresses[2], addresses[3]};
+void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& addresses) {
+  const Key plain = asked(key);
+  const Scratch scratch = scratch_for(plain, entry.plan->workspace);
+  const Addresses used = with_copies(addresses, scratch.copies);
+  const auto widen = [&](std::size_t i, const Shape& shape) {
+    if (scratch.copies[i] == nullptr) return;
+    impl::cast(stream_, ConstView(addresses[i], shape, key.dtype, key.layout),
+               View(used[i], shape, plain.dtype, key.layout));
+  };
+  widen(0, key.x);
+  widen(2, key.y);
+  const View filter(addresses[1], key.w, plain.dtype, key.filter);
+  const View copy(used[1], key.w, plain.dtype, key.layout);
+  const bool is_copied = scratch.copies[1] != nullptr;
   const bool is_result = key.pass == Conv2dPass::backward_filter;
-  if (!is_result) impl::change_channels(stream_, key.w, true, filter, 0, scratch.filter);
-  launch(entry, key, used, scratch.workspace);
-  if (is_result) impl::change_channels(stream_, key.w, false, scratch.filter, beta, filter);
+  if (is_copied && !is_result) impl::change_channels(stream_, filter, 0, copy);
+  launch(entry, plain, used, scratch.workspace);
+  if (is_copied && is_result) impl::change_channels(stream_, copy, key.beta, filter);
 }
 
 void CudnnConvolutions::launch(Entry& entry, const Key& key, const Addresses& addresses,
@@ -197,7 +226,7 @@ void CudnnConvolutions::launch(Entry& entry, const Key& key, const Addresses& ad
 bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
   Entry& entry = find(asked(key), addresses);
   if (!entry.plan) return false;
-  execute(entry, asked(key), addresses, key.beta);
+  execute(entry, key, addresses);
   return true;
 }
 

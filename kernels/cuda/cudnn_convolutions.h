@@ -4,10 +4,12 @@
 // are deprecated, and tests/kernels/cudnn_graph_test.cc shows that the graph API has an engine for
 // every convolution there, under the strictest settings.
 //
-// Filters are row-major wherever they are kept, as files and optimisers have them. Beside tensors
-// in nhwc, cuDNN wants them as [O, KH, KW, C/groups]: a product reads a copy of them, and a
-// filter's gradient is copied back. What is alike in both orders (1 x 1, or one channel) is not
-// copied.
+// Beside tensors in nhwc, cuDNN wants filters as [O, KH, KW, C/groups]. Of row-major ones a product
+// reads a copy, and their gradient is copied back. What is alike in both orders (1 x 1, or one
+// channel) is not copied.
+//
+// cuDNN's ready-made engines write the gradient of filters in the type of its factors. It is to be
+// f32. So narrow factors are widened, and multiplied as TF32, which holds them exactly.
 #pragma once
 
 #include <array>
@@ -26,7 +28,9 @@ class CudaStream;
 
 class CudnnConvolutions {
  public:
-  using Key = cudnn_graph::Conv2dKey;
+  struct Key : cudnn_graph::Conv2dKey {
+    Layout filter = Layout::nchw;  ///< of w, as the caller has it; a gradient of it is f32
+  };
 
   /// Addresses of x, w, y and bias (null without one), or of their gradients.
   using Addresses = std::array<void*, 4>;
@@ -47,7 +51,7 @@ class CudnnConvolutions {
  private:
   /// Memory that is in use until the convolution ends.
   struct Scratch {
-    float* filter = nullptr;    ///< a copy of the filters; null where none is needed
+    Addresses copies{};         ///< of x, w and y; null where none is needed
     void* workspace = nullptr;  ///< the plan's
   };
   /// A variant pack cannot be changed, so the last ones are kept.
@@ -70,14 +74,13 @@ class CudnnConvolutions {
                      const Addresses& addresses);
   const cudnn_graph::Descriptor& pack(Entry& entry, const Addresses& addresses, void* workspace);
   Entry& find(const Key& key, const Addresses& addresses);
-  /// `beta`: of the gradient of copied filters, whose key has none.
-  void execute(Entry& entry, const Key& key, const Addresses& addresses, float beta);
+  void execute(Entry& entry, const Key& key, const Addresses& addresses);
   void launch(Entry& entry, const Key& key, const Addresses& addresses, void* workspace);
   Scratch scratch_for(const Key& key, std::int64_t workspace_bytes);
 
   CudaStream& stream_;
   std::unique_ptr<cudnnContext, decltype(&cudnnDestroy)> handle_;
-  PlanCache<Key, Entry> entries_;
+  PlanCache<cudnn_graph::Conv2dKey, Entry> entries_;
 };
 
 }  // namespace ringlet

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cudnn_graph.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -12,6 +13,11 @@ std::array<std::int64_t, 4> strides_of(const Shape& shape, Layout layout) {
   if (layout == Layout::nhwc)
     return {shape[1] * shape[2] * shape[3], 1, shape[3] * shape[1], shape[1]};
   return {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
+}
+
+cudnnDataType_t data_type_of(DType dtype) {
+  if (dtype == DType::bf16) return CUDNN_DATA_BFLOAT16;
+  return dtype == DType::f16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
 /// How many values an attribute has.
@@ -111,15 +117,15 @@ Descriptor device_properties(std::string_view json) {
   return properties;
 }
 
-Descriptor tensor(std::int64_t id, const Shape& shape, Layout layout, std::int64_t alignment,
-                  bool is_virtual) {
+Descriptor tensor(std::int64_t id, const Shape& shape, DType dtype, Layout layout,
+                  std::int64_t alignment, bool is_virtual) {
   const std::array<std::int64_t, 4> extents = {shape[0], shape[1], shape[2], shape[3]};
   Descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT);
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, data_type_of(dtype));
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, extents);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides_of(shape, layout));
-  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, alignment);
+  tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, std::max(alignment, ringlet::size_of(dtype)));
   tensor.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual);
   tensor.finalize();
   return tensor;

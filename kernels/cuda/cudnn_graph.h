@@ -73,10 +73,11 @@ struct Target {
 /// A GPU that need not be there, from the text that cuDNN itself writes about one.
 Descriptor device_properties(std::string_view json);
 
-/// A dense f32 tensor of four extents in the layout nchw or nhwc. A virtual one is a value inside
-/// the graph that never reaches memory. `alignment`: bytes that the address is a multiple of.
-Descriptor tensor(std::int64_t id, const Shape& shape, Layout layout, std::int64_t alignment,
-                  bool is_virtual = false);
+/// A dense tensor of floats with four extents in the layout nchw or nhwc. A virtual one is a value
+/// inside the graph that never reaches memory. `alignment`: bytes that the address is a multiple
+/// of, besides those of an element.
+Descriptor tensor(std::int64_t id, const Shape& shape, DType dtype, Layout layout,
+                  std::int64_t alignment, bool is_virtual = false);
 /// Has no number of groups: cuDNN takes it from the tensors' channels.
 Descriptor convolution(const Conv2dSpec& spec);
 Descriptor pointwise(cudnnPointwiseMode_t mode);

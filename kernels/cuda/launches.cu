@@ -50,9 +50,8 @@ void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, 
   grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
 }
 
-void change_channels(CudaStream& stream, const Shape& shape, bool to_nhwc, const float* x,
-                     float beta, float* y) {
-  grid::change_channels(CudaGrid(stream), "change_channels", shape, to_nhwc, x, beta, y);
+void change_channels(CudaStream& stream, const ConstView& x, float beta, const View& y) {
+  grid::change_channels(CudaGrid(stream), "change_channels", x, beta, y);
 }
 
 void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {

@@ -30,28 +30,35 @@ struct MatmulSize {
   std::int64_t b_columns() const { return transpose_b ? k : n; }
 };
 
-/// d [m, n] = beta * d + op(a) [m, k] op(b) [k, n]; column-major and dense.
+/// d [m, n] = beta * d + op(a) [m, k] op(b) [k, n]; column-major and dense, with sums in f32.
 struct Matmul {
   MatmulSize size;
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* d = nullptr;
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  DType factors = DType::f32;  // f32, bf16 or f16, of both factors
+  DType result = DType::f32;   // that of the factors, or f32
 };
+
+inline Matmul matmul_of(const MatmulSize& size, const ConstView& a, const ConstView& b,
+                        const View& d) {
+  return {size, a.data(), b.data(), d.data(), a.dtype(), d.dtype()};
+}
 
 /// x [N, I], w [O, I], y [N, O].
 inline Matmul linear_forward_matmul(const ConstView& x, const ConstView& w, const View& y) {
-  return {{w.shape()[0], x.shape()[0], x.shape()[1], true, false}, w.f32(), x.f32(), y.f32()};
+  return matmul_of({w.shape()[0], x.shape()[0], x.shape()[1], true, false}, w, x, y);
 }
 
 /// w [O, I], dy [N, O], dx [N, I].
 inline Matmul linear_backward_data_matmul(const ConstView& w, const ConstView& dy, const View& dx) {
-  return {{w.shape()[1], dy.shape()[0], w.shape()[0], false, false}, w.f32(), dy.f32(), dx.f32()};
+  return matmul_of({w.shape()[1], dy.shape()[0], w.shape()[0], false, false}, w, dy, dx);
 }
 
 /// x [N, I], dy [N, O], dw [O, I].
 inline Matmul linear_backward_weight_matmul(const ConstView& x, const ConstView& dy,
                                             const View& dw) {
-  return {{x.shape()[1], dy.shape()[1], x.shape()[0], false, true}, x.f32(), dy.f32(), dw.f32()};
+  return matmul_of({x.shape()[1], dy.shape()[1], x.shape()[0], false, true}, x, dy, dw);
 }
 
 }  // namespace ringlet

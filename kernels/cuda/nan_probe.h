@@ -6,15 +6,22 @@
 #include <functional>
 #include <span>
 
+#include "kernels/tensor.h"
+
 namespace ringlet {
 
 class CudaStream;
 
-/// Asks the device: launch(inputs, output) with inputs of so many floats, all NaN. False where the
-/// output is no NaN, where it cannot be launched, and while the stream is captured. Blocks the
-/// host, and allocates for as long as it takes.
+struct ProbedOutput {
+  std::int64_t count = 0;
+  DType dtype = DType::f32;
+};
+
+/// Asks the device: launch(inputs, output) with inputs of so many floats of any type, all NaN.
+/// False where the output is no NaN, where it cannot be launched, and while the stream is captured.
+/// Blocks the host, and allocates for as long as it takes.
 bool lets_nan_through(CudaStream& stream, std::span<const std::int64_t> input_counts,
-                      std::int64_t output_count,
+                      const ProbedOutput& result,
                       const std::function<bool(std::span<void* const>, void*)>& launch);
 
 }  // namespace ringlet

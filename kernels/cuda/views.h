@@ -39,10 +39,9 @@ inline void require_gpu_layout(const char* operation, const ConstView& view,
 /// y = beta * y, the gradient of an empty batch: a sum of no terms. With beta = 0, y is not read.
 void blend_nothing(CudaStream& stream, float beta, const View& y);
 
-/// y = beta * y + x, in one of nchw and nhwc, as the other one. Filters [O, C/groups, KH, KW] count
-/// as [N, C, H, W].
-void change_channels(CudaStream& stream, const Shape& shape, bool to_nhwc, const float* x,
-                     float beta, float* y);
+/// y = beta * y + x, one of them in nchw and one in nhwc; of the same floats. Filters
+/// [O, C/groups, KH, KW] count as [N, C, H, W].
+void change_channels(CudaStream& stream, const ConstView& x, float beta, const View& y);
 
 }  // namespace impl
 

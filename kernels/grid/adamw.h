@@ -17,11 +17,9 @@ struct AdamWUpdate {
   const float* gradient = nullptr;
   float* mean = nullptr;
   float* square = nullptr;
+  static constexpr int kPack = kPackOf<float>;
 
-  bool takes_packs() const {
-    return grid::takes_packs(value) && grid::takes_packs(gradient) && grid::takes_packs(mean) &&
-           grid::takes_packs(square);
-  }
+  bool takes_packs() const { return grid::takes_packs<kPack>(value, gradient, mean, square); }
 
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {

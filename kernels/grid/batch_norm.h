@@ -72,31 +72,33 @@ void launch_channel_pairs(Grid& grid, const char* name, const Shape& shape, std:
       Pairs{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
 }
 
-/// launch(Source<width>) in the columns and packs that the shape and these addresses take.
-template <class Grid, class Make, class... Pointers>
+/// The sums of make(width), a source that reads `data`, in the columns and packs that the shape and
+/// these addresses take.
+template <class Grid, class Make, class T, class... Others>
 void launch_pairs_over(Grid& grid, const char* name, const Shape& shape, const Make& make,
-                       Pointers... data) {
+                       const T* data, const Others*... others) {
   const std::int64_t pixels = pixels_per_channel(shape);
   if (pixels == 1) {
-    launch_channel_pairs<8>(grid, name, shape, 1, make(std::integral_constant<int, 1>{}));
-  } else if (planes_take_packs(pixels, data...)) {
-    launch_channel_pairs<1>(grid, name, shape, pixels / kPack,
-                            make(std::integral_constant<int, kPack>{}));
-  } else {
-    launch_channel_pairs<1>(grid, name, shape, pixels, make(std::integral_constant<int, 1>{}));
+    launch_channel_pairs<kColumnsOf<T>>(grid, name, shape, 1,
+                                        make(std::integral_constant<int, 1>{}));
+    return;
   }
+  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth> width) {
+    launch_channel_pairs<1>(grid, name, shape, pixels / kWidth, make(width));
+  };
+  with_width_of_planes(pixels, launch, data, others...);
 }
 
 /// Sums of d and d d, d being the distance from the channel's first value.
-template <int kWidth>
+template <class T, int kWidth>
 struct MomentSource {
-  const float* x;
+  const T* x;
   float* moments;
   std::int64_t pixels, channels;
   double count;
 
   RINGLET_HOST_DEVICE double channel(std::int64_t c) const {
-    return static_cast<double>(x[c * pixels]);
+    return static_cast<double>(load(x[c * pixels]));
   }
   RINGLET_HOST_DEVICE void add(double origin, std::int64_t plane, std::int32_t unit,
                                SumPair& total) const {
@@ -145,17 +147,17 @@ struct NormParameters {
   }
 };
 
-template <class I>
+template <class T, class I>
 struct NormForward {
   Divisor pixels, channels;
   NormParameters norm;
-  const float* x;
-  const float* residual;  // may be null
-  float* y;
+  const T* x;
+  const T* residual;  // may be null
+  T* y;
+  static constexpr int kPack = kPackOf<T>;
 
   bool takes_packs() const {
-    return pixels.divisor() % kPack == 0 && grid::takes_packs(x) && grid::takes_packs(y) &&
-           (residual == nullptr || grid::takes_packs(residual));
+    return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, y, residual);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
@@ -173,13 +175,13 @@ struct NormForward {
 };
 
 /// Sums of dz and dz h; writes dz where it is wanted.
-template <int kWidth>
+template <class T, int kWidth>
 struct NormSumSource {
   NormParameters norm;
-  const float* x;
-  const float* y;  // may be null
-  const float* dy;
-  float* dz;  // may be null
+  const T* x;
+  const T* y;  // may be null
+  const T* dy;
+  T* dz;  // may be null
   float* sums;
   std::int64_t pixels;
 
@@ -206,19 +208,19 @@ struct NormSumSource {
   }
 };
 
-template <class I>
+template <class T, class I>
 struct NormData {
   Divisor pixels, channels;
   NormParameters norm;
-  const float* x;
-  const float* dy;
+  const T* x;
+  const T* dy;
   const float* sums;  // null: the statistics are constants
   float beta;
-  float* dx;
+  T* dx;
+  static constexpr int kPack = kPackOf<T>;
 
   bool takes_packs() const {
-    return pixels.divisor() % kPack == 0 && grid::takes_packs(x) && grid::takes_packs(dy) &&
-           grid::takes_packs(dx);
+    return pixels.divisor() % kPack == 0 && grid::takes_packs<kPack>(x, dy, dx);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
@@ -240,20 +242,17 @@ struct NormData {
       gradient[i] = c.gain * (gradient[i] - (shift + deviation * slope));
     }
     if (beta != 0.0F) {
-      const auto old_values = load_pack<kWidth>(static_cast<const float*>(dx), pack);
+      const auto old_values = load_pack<kWidth>(static_cast<const T*>(dx), pack);
       for (int i = 0; i < kWidth; ++i) gradient[i] += beta * old_values[i];
     }
     store_pack(dx, pack, gradient);
   }
 };
 
-template <class F>
-void with_index_of(const Shape& shape, const F& launch) {
-  if (has_small_indices(shape)) {
-    launch(std::int32_t{});
-  } else {
-    launch(std::int64_t{});
-  }
+/// `view` as elements of type T; null where it is absent.
+template <class T, class AnyView>
+auto* elements_of(const AnyView& view) {
+  return view.absent() ? nullptr : view.template as<T>();
 }
 
 /// Floor: reads 4 N bytes.
@@ -266,12 +265,14 @@ void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
     grid::fill(grid, 0, moments);
     return;
   }
-  launch_pairs_over(
-      grid, "batch_norm_moments", shape,
-      [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-        return MomentSource<kWidth>{x.f32(), moments.f32(), pixels, channels, count};
-      },
-      x.f32());
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    launch_pairs_over(
+        grid, "batch_norm_moments", shape,
+        [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+          return MomentSource<T, kWidth>{x.as<T>(), moments.f32(), pixels, channels, count};
+        },
+        x.as<T>());
+  });
 }
 
 /// Floor: reads 4 N bytes, and as many of the residual; writes 4 N.
@@ -280,11 +281,13 @@ void batch_norm_forward(Grid&& grid, const BatchNorm& norm, const ConstView& res
                         const View& y) {
   const Shape shape = channel_shape(y);
   if (shape.count() == 0) return;
-  with_index_of(shape, [&]<class I>(I) {
-    grid.for_each_pack(
-        "batch_norm_forward", shape.count(),
-        NormForward<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]), NormParameters(norm),
-                       norm.x.f32(), residual.absent() ? nullptr : residual.f32(), y.f32()});
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    with_index_of(shape, [&]<class I>(I) {
+      grid.for_each_pack("batch_norm_forward", shape.count(),
+                         NormForward<T, I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
+                                           NormParameters(norm), norm.x.as<T>(),
+                                           elements_of<T>(residual), y.as<T>()});
+    });
   });
 }
 
@@ -292,17 +295,19 @@ void batch_norm_forward(Grid&& grid, const BatchNorm& norm, const ConstView& res
 template <class Grid>
 void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstView& y,
                               const ConstView& dy, const View& dz, const View& sums) {
-  const float* outputs = y.absent() ? nullptr : y.f32();
-  float* through = dz.absent() ? nullptr : dz.f32();
   const Shape shape = channel_shape(dy);
-  launch_pairs_over(
-      grid, "batch_norm_backward_sums", shape,
-      [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-        return NormSumSource<kWidth>{
-            NormParameters(norm),     norm.x.f32(), outputs, dy.f32(), through, sums.f32(),
-            pixels_per_channel(shape)};
-      },
-      norm.x.f32(), outputs, dy.f32(), through);
+  reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
+    const T* const outputs = elements_of<T>(y);
+    T* const through = elements_of<T>(dz);
+    launch_pairs_over(
+        grid, "batch_norm_backward_sums", shape,
+        [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+          return NormSumSource<T, kWidth>{
+              NormParameters(norm), norm.x.as<T>(),           outputs, dy.as<T>(), through,
+              sums.f32(),           pixels_per_channel(shape)};
+        },
+        norm.x.as<T>(), outputs, dy.as<T>(), static_cast<const T*>(through));
+  });
 }
 
 /// Floor: reads 8 N bytes, writes 4 N.
@@ -311,11 +316,13 @@ void batch_norm_backward_data(Grid&& grid, const BatchNorm& norm, const ConstVie
                               const ConstView& sums, float beta, const View& dx) {
   const Shape shape = channel_shape(dx);
   if (shape.count() == 0) return;
-  with_index_of(shape, [&]<class I>(I) {
-    grid.for_each_pack(
-        "batch_norm_backward_data", shape.count(),
-        NormData<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]), NormParameters(norm),
-                    norm.x.f32(), dy.f32(), sums.absent() ? nullptr : sums.f32(), beta, dx.f32()});
+  reduction::visit_activations(dx.dtype(), [&]<class T>(T) {
+    with_index_of(shape, [&]<class I>(I) {
+      grid.for_each_pack("batch_norm_backward_data", shape.count(),
+                         NormData<T, I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
+                                        NormParameters(norm), norm.x.as<T>(), dy.as<T>(),
+                                        elements_of<float>(sums), beta, dx.as<T>()});
+    });
   });
 }
 

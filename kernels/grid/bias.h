@@ -26,18 +26,19 @@ inline std::int64_t pixels_per_channel(const Shape& shape) {
 }
 
 /// I is the type of indices, as in pool2d.h.
-template <class I>
+template <class T, class I>
 struct BiasForward {
   Divisor pixels;
   Divisor channels;
-  const float* x = nullptr;
+  const T* x = nullptr;
   const float* b = nullptr;
-  float* y = nullptr;
+  T* y = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
-  bool takes_packs() const { return grid::takes_packs(x) && grid::takes_packs(y); }
+  bool takes_packs() const { return grid::takes_packs<kPack>(x, y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
-    Pack<float, kWidth> values = load_pack<kWidth>(x, pack);
+    auto values = load_pack<kWidth>(x, pack);
     for (int i = 0; i < kWidth; ++i) {
       values[i] += b[channels.remainder(pixels.quotient(static_cast<I>(kWidth * pack + i)))];
     }
@@ -50,16 +51,13 @@ template <class Grid>
 void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const View& y) {
   if (x.count() == 0) return;
   const Shape shape = channel_shape(x);
-  const auto launch = [&]<class I>(I) {
-    grid.for_each_pack("bias_forward", x.count(),
-                       BiasForward<I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
-                                      x.f32(), b.f32(), y.f32()});
-  };
-  if (has_small_indices(shape)) {
-    launch(std::int32_t{});
-  } else {
-    launch(std::int64_t{});
-  }
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    with_index_of(shape, [&]<class I>(I) {
+      grid.for_each_pack("bias_forward", x.count(),
+                         BiasForward<T, I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
+                                           x.as<T>(), b.f32(), y.as<T>()});
+    });
+  });
 }
 
 /// Cuts N samples, with `units` of a channel's work each, among the blocks of a team. How it is cut
@@ -81,9 +79,13 @@ struct ChannelSumPlan {
   }
 };
 
+/// Columns of channels that lie side by side in memory: a sector of 32 bytes of them.
+template <class T>
+inline constexpr int kColumnsOf = 32 / static_cast<int>(sizeof(T));
+
 /// db[c] = beta * db[c] + sum of source(n * channels + c, unit) over samples n and units. Each is
-/// called once, and may write. A team has kColumns channels, whose threads are neighbours: 8 where
-/// the channels lie side by side in memory, and 1 where a plane of pixels does.
+/// called once, and may write. A team has kColumns channels, whose threads are neighbours:
+/// kColumnsOf<> where the channels lie side by side in memory, and 1 where a plane of pixels does.
 template <int kColumns, class Source>
 struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>, double, kColumns> {
   using Base = TeamSum<ChannelSums, double, kColumns>;
@@ -139,9 +141,9 @@ void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::
 }
 
 /// dy as it is.
-template <int kWidth>
+template <class T, int kWidth>
 struct Gradient {
-  const float* dy;
+  const T* dy;
   std::int64_t pixels;
 
   RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
@@ -153,11 +155,11 @@ struct Gradient {
 };
 
 /// dz = dy * [a > 0], on the way.
-template <int kWidth>
+template <class T, int kWidth>
 struct RectifiedGradient {
-  const float* a;
-  const float* dy;
-  float* dz;
+  const T* a;
+  const T* dy;
+  T* dz;
   std::int64_t pixels;
 
   RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
@@ -174,11 +176,11 @@ struct RectifiedGradient {
 };
 
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU.
-template <int kWidth>
+template <class T, int kWidth>
 struct RectifiedAverageGradient {
   PoolGeometry<std::int32_t> g;  // of one plane
-  const float* dy;
-  float* a;
+  const T* dy;
+  T* a;
   std::int64_t pixels, outputs;
 
   struct Spread {
@@ -195,80 +197,100 @@ struct RectifiedAverageGradient {
     const PlanePoint<std::int32_t> at{0, row, unit - row * g.w.output_count()};
     return for_window<kWidth>(g, at, a + plane * pixels,
                               // The sum with 0 is what pooling writes: it turns -0 into 0.
-                              Spread{0.0F + 0.25F * dy[plane * outputs + unit]});
+                              Spread{0.0F + 0.25F * load(dy[plane * outputs + unit])});
   }
 };
 
-/// Whether all planes of this many pixels can be read in packs.
-template <class... Pointers>
-bool planes_take_packs(std::int64_t pixels, Pointers... data) {
-  return pixels % kPack == 0 && (takes_packs(data) && ...);
+/// launch(width) with the width of packs, as a type, in which all planes of this many pixels can be
+/// read.
+template <class Launch, class... T>
+void with_width_of_planes(std::int64_t pixels, const Launch& launch, const T*... data) {
+  constexpr int kPack = kPackOf<T...>;
+  if (pixels % kPack == 0 && takes_packs<kPack>(data...)) {
+    launch(std::integral_constant<int, kPack>{});
+  } else {
+    launch(std::integral_constant<int, 1>{});
+  }
+}
+
+/// Sums over the channels of `shape` of make(width), a source that reads `data`.
+template <class Grid, class Make, class T, class... Others>
+void sum_channels(Grid& grid, const char* name, const Shape& shape, float beta, const View& db,
+                  const Make& make, const T* data, const Others*... others) {
+  const std::int64_t pixels = pixels_per_channel(shape);
+  if (pixels == 1) {
+    launch_channel_sums<kColumnsOf<T>>(grid, name, shape, 1, make(std::integral_constant<int, 1>{}),
+                                       beta, db);
+    return;
+  }
+  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth> width) {
+    launch_channel_sums<1>(grid, name, shape, pixels / kWidth, make(width), beta, db);
+  };
+  with_width_of_planes(pixels, launch, data, others...);
 }
 
 /// Floor: reads 4 N bytes. Without samples, db = beta * db.
 template <class Grid>
 void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db) {
-  constexpr const char* kName = "bias_backward";
   const Shape shape = channel_shape(dy);
-  const std::int64_t pixels = pixels_per_channel(shape);
-  if (pixels == 1) {
-    launch_channel_sums<8>(grid, kName, shape, 1, Gradient<1>{dy.f32(), 1}, beta, db);
-  } else if (planes_take_packs(pixels, dy.f32())) {
-    launch_channel_sums<1>(grid, kName, shape, pixels / kPack, Gradient<kPack>{dy.f32(), pixels},
-                           beta, db);
-  } else {
-    launch_channel_sums<1>(grid, kName, shape, pixels, Gradient<1>{dy.f32(), pixels}, beta, db);
-  }
+  reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
+    const auto make = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+      return Gradient<T, kWidth>{dy.as<T>(), pixels_per_channel(shape)};
+    };
+    sum_channels(grid, "bias_backward", shape, beta, db, make, dy.as<T>());
+  });
 }
 
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
 void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, const View& dz,
                         float beta, const View& db) {
-  constexpr const char* kName = "bias_relu_backward";
   const Shape shape = channel_shape(dy);
-  const std::int64_t pixels = pixels_per_channel(shape);
-  const RectifiedGradient<1> one{a.f32(), dy.f32(), dz.f32(), pixels};
-  if (pixels == 1) {
-    launch_channel_sums<8>(grid, kName, shape, 1, one, beta, db);
-  } else if (planes_take_packs(pixels, a.f32(), dy.f32(), dz.f32())) {
-    launch_channel_sums<1>(grid, kName, shape, pixels / kPack,
-                           RectifiedGradient<kPack>{a.f32(), dy.f32(), dz.f32(), pixels}, beta, db);
-  } else {
-    launch_channel_sums<1>(grid, kName, shape, pixels, one, beta, db);
-  }
+  reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
+    const auto make = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
+      return RectifiedGradient<T, kWidth>{a.as<T>(), dy.as<T>(), dz.as<T>(),
+                                          pixels_per_channel(shape)};
+    };
+    sum_channels(grid, "bias_relu_backward", shape, beta, db, make, a.as<T>(), dy.as<T>(),
+                 static_cast<const T*>(dz.as<T>()));
+  });
 }
 
-template <class Grid>
+template <class T, class Grid>
 void bias_relu_avg_pool2d_backward_nhwc(Grid& grid, const ConstView& dy, const View& a, float beta,
                                         const View& db) {
   with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    launch_channel_sums<8>(
+    launch_channel_sums<kColumnsOf<T>>(
         grid, "bias_relu_avg_pool2d_backward", channel_shape(a), 1,
-        RectifiedAverageGradientNhwc<I>{g, Divisor(a.shape()[1]), dy.f32(), a.f32()}, beta, db);
+        RectifiedAverageGradientNhwc<T, I>{g, Divisor(a.shape()[1]), dy.as<T>(), a.as<T>()}, beta,
+        db);
   });
+}
+
+template <class T, int kWidth, class Grid>
+void bias_relu_avg_pool2d_backward_nchw(Grid& grid, const ConstView& dy, const View& a, float beta,
+                                        const View& db) {
+  const std::int64_t outputs = pixels_per_channel(dy.shape());
+  launch_channel_sums<1>(grid, "bias_relu_avg_pool2d_backward", dy.shape(), outputs,
+                         RectifiedAverageGradient<T, kWidth>{
+                             PoolGeometry<std::int32_t>({}, a.shape(), dy.shape()), dy.as<T>(),
+                             a.as<T>(), pixels_per_channel(a.shape()), outputs},
+                         beta, db);
 }
 
 /// Floor: reads 4 bytes an output and 4 a pixel, writes 4 a pixel.
 template <class Grid>
 void bias_relu_avg_pool2d_backward(Grid&& grid, const ConstView& dy, const View& a, float beta,
                                    const View& db) {
-  if (a.layout() == Layout::nhwc) {
-    return bias_relu_avg_pool2d_backward_nhwc(grid, dy, a, beta, db);
-  }
-  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-    const std::int64_t outputs = pixels_per_channel(dy.shape());
-    const RectifiedAverageGradient<kWidth> gradient{
-        PoolGeometry<std::int32_t>({}, a.shape(), dy.shape()), dy.f32(), a.f32(),
-        pixels_per_channel(a.shape()), outputs};
-    launch_channel_sums<1>(grid, "bias_relu_avg_pool2d_backward", dy.shape(), outputs, gradient,
-                           beta, db);
-  };
-  if (takes_pairs(a)) {
-    launch(std::integral_constant<int, 2>{});
-  } else {
-    launch(std::integral_constant<int, 1>{});
-  }
+  reduction::visit_activations(a.dtype(), [&]<class T>(T) {
+    if (a.layout() == Layout::nhwc) {
+      bias_relu_avg_pool2d_backward_nhwc<T>(grid, dy, a, beta, db);
+    } else if (takes_pairs<T>(a)) {
+      bias_relu_avg_pool2d_backward_nchw<T, 2>(grid, dy, a, beta, db);
+    } else {
+      bias_relu_avg_pool2d_backward_nchw<T, 1>(grid, dy, a, beta, db);
+    }
+  });
 }
 
 }  // namespace ringlet::grid

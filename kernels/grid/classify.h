@@ -16,7 +16,7 @@ namespace ringlet::grid {
 /// Counts the row's label, and once more if its largest logit is there: the first of equal ones,
 /// and never a NaN. A warp has a row. A label outside the classes counts nowhere: a kernel cannot
 /// throw.
-template <class Adder>
+template <class T, class Adder>
 struct ArgmaxCount {
   static constexpr int kThreads = 256;
   static constexpr int kRowThreads = 32;
@@ -41,7 +41,7 @@ struct ArgmaxCount {
   Adder adder;
   std::int64_t rows = 0;
   std::int64_t classes = 0;
-  const float* logits = nullptr;
+  const T* logits = nullptr;
   const std::int32_t* labels = nullptr;
   std::int32_t* count = nullptr;
 
@@ -60,10 +60,10 @@ struct ArgmaxCount {
   }
 
  private:
-  RINGLET_HOST_DEVICE Best lane_best(const float* row, int lane) const {
+  RINGLET_HOST_DEVICE Best lane_best(const T* row, int lane) const {
     Best best{0, -1};
     for (auto k = static_cast<std::int32_t>(lane); k < classes; k += kRowThreads) {
-      const float value = row[k];
+      const float value = load(row[k]);
       if (value == value && (best.at < 0 || value > best.value)) best = {value, k};
     }
     return best;
@@ -79,21 +79,27 @@ struct ArgmaxCount {
 template <class Grid>
 void argmax_count(Grid&& grid, const ConstView& logits, const ConstView& labels,
                   const View& count) {
-  using Count = ArgmaxCount<typename std::remove_reference_t<Grid>::Adder>;
-  const std::int64_t rows = logits.shape()[0];
-  grid.run_blocks("argmax_count", (rows + Count::kRowsPerBlock - 1) / Count::kRowsPerBlock,
-                  Count{{},
-                        rows,
-                        logits.shape()[1],
-                        logits.f32(),
-                        labels.as<std::int32_t>(),
-                        count.as<std::int32_t>()});
+  reduction::visit_activations(logits.dtype(), [&]<class T>(T) {
+    using Count = ArgmaxCount<T, typename std::remove_reference_t<Grid>::Adder>;
+    const std::int64_t rows = logits.shape()[0];
+    grid.run_blocks("argmax_count", (rows + Count::kRowsPerBlock - 1) / Count::kRowsPerBlock,
+                    Count{{},
+                          rows,
+                          logits.shape()[1],
+                          logits.as<T>(),
+                          labels.as<std::int32_t>(),
+                          count.as<std::int32_t>()});
+  });
 }
 
-struct CountNonfinite : TeamSum<CountNonfinite, std::int32_t> {
+template <class T>
+struct CountNonfinite : TeamSum<CountNonfinite<T>, std::int32_t> {
+  static constexpr int kPack = kPackOf<T>;
+  static constexpr int kThreads = TeamSum<CountNonfinite, std::int32_t>::kThreads;
+
   std::int64_t packs = 0;  // that x can be read in; the elements behind them come one by one
   std::int64_t elements = 0;
-  const float* x = nullptr;
+  const T* x = nullptr;
   std::int32_t* count = nullptr;
 
   RINGLET_HOST_DEVICE std::int32_t share(const Place& place) const {
@@ -107,7 +113,7 @@ struct CountNonfinite : TeamSum<CountNonfinite, std::int32_t> {
   RINGLET_HOST_DEVICE void finish(std::int64_t, std::int32_t found) const { *count = found; }
   template <int kWidth>
   RINGLET_HOST_DEVICE std::int32_t in_pack(std::int64_t pack) const {
-    const Pack<float, kWidth> values = load_pack<kWidth>(x, pack);
+    const auto values = load_pack<kWidth>(x, pack);
     std::int32_t found = 0;
     for (int i = 0; i < kWidth; ++i) {
       found += element::is_nonfinite(std::bit_cast<std::uint32_t>(values[i])) ? 1 : 0;
@@ -119,17 +125,18 @@ struct CountNonfinite : TeamSum<CountNonfinite, std::int32_t> {
 /// Floor: reads 4 N bytes.
 template <class Grid>
 void count_nonfinite(Grid&& grid, const ConstView& x, const View& count) {
-  const std::int64_t elements = x.storage();
-  const std::int64_t packs = takes_packs(x.f32()) ? elements / kPack : 0;
-  const std::int64_t threads = packs > 0 ? packs : elements;
-  const std::int64_t blocks =
-      std::clamp<std::int64_t>((threads + CountNonfinite::kThreads - 1) / CountNonfinite::kThreads,
-                               1, grid.blocks_to_fill());
-  auto* partial = grid.template workspace_of<std::int32_t>(blocks);
-  grid.run_teams(
-      "count_nonfinite", 1,
-      CountNonfinite{
-          {Divisor(blocks), partial}, packs, elements, x.f32(), count.as<std::int32_t>()});
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    using Count = CountNonfinite<T>;
+    const std::int64_t elements = x.storage();
+    const std::int64_t packs = takes_packs<Count::kPack>(x.as<T>()) ? elements / Count::kPack : 0;
+    const std::int64_t threads = packs > 0 ? packs : elements;
+    const std::int64_t blocks = std::clamp<std::int64_t>(
+        (threads + Count::kThreads - 1) / Count::kThreads, 1, grid.blocks_to_fill());
+    auto* partial = grid.template workspace_of<std::int32_t>(blocks);
+    grid.run_teams(
+        "count_nonfinite", 1,
+        Count{{Divisor(blocks), partial}, packs, elements, x.as<T>(), count.as<std::int32_t>()});
+  });
 }
 
 }  // namespace ringlet::grid

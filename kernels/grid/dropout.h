@@ -13,7 +13,7 @@ namespace ringlet::grid {
 
 /// out = beta * out + in * mask. kWidth is kPack where rows of features are whole packs, and 1
 /// where they are not.
-template <int kWidth>
+template <class T, int kWidth>
 struct Dropout {
   float probability = 0;
   float kept_factor = 0;
@@ -22,9 +22,9 @@ struct Dropout {
   const BatchPosition* position = nullptr;  // null where first_sample says it all
   Divisor groups;  // of four features in a sample, the last one may be smaller
   std::int64_t features = 0;
-  const float* in = nullptr;
+  const T* in = nullptr;
   float beta = 0;
-  float* out = nullptr;
+  T* out = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t n = groups.quotient(i), group = i - n * groups.divisor();
@@ -40,9 +40,9 @@ struct Dropout {
 
  private:
   RINGLET_HOST_DEVICE void apply(std::int64_t pack, int part, const PhiloxBlock& words) const {
-    Pack<float, kWidth> values = load_pack<kWidth>(in, pack);
+    auto values = load_pack<kWidth>(in, pack);
     Pack<float, kWidth> old{};
-    if (beta != 0) old = load_pack<kWidth>(static_cast<const float*>(out), pack);
+    if (beta != 0) old = load_pack<kWidth>(static_cast<const T*>(out), pack);
     for (int k = 0; k < kWidth; ++k) {
       const float factor = element::dropout_factor(
           uniform01(words[static_cast<std::size_t>(part * kWidth + k)]), probability, kept_factor);
@@ -53,6 +53,7 @@ struct Dropout {
 };
 
 /// In nhwc the features that share random words lie a channel apart: each thread has one.
+template <class T>
 struct DropoutNhwc {
   float probability = 0;
   float kept_factor = 0;
@@ -61,9 +62,9 @@ struct DropoutNhwc {
   const BatchPosition* position = nullptr;
   Divisor features;  // of a sample
   Divisor channels;
-  const float* in = nullptr;
+  const T* in = nullptr;
   float beta = 0;
-  float* out = nullptr;
+  T* out = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t n = features.quotient(i), at = i - n * features.divisor();
@@ -79,44 +80,47 @@ struct DropoutNhwc {
       if (feature % 4 == static_cast<std::int64_t>(k)) word = words[k];
     }
     const float factor = element::dropout_factor(uniform01(word), probability, kept_factor);
-    out[i] = element::blend(beta, out[i], in[i] * factor);
+    const float old = beta == 0 ? 0.0F : load(out[i]);
+    store(out[i], element::blend(beta, old, load(in[i]) * factor));
   }
 };
 
-template <class Grid>
+template <class T, class Grid>
 void launch_dropout_nhwc(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                          float beta, const View& out) {
-  grid.for_each(
-      name, in.count(),
-      DropoutNhwc{spec.probability, 1.0F / (1.0F - spec.probability), spec.key, spec.first_sample,
-                  spec.position.absent() ? nullptr : position_of(spec.position),
-                  Divisor(in.shape().count_per_sample()), Divisor(in.shape()[1]), in.f32(), beta,
-                  out.f32()});
+  grid.for_each(name, in.count(),
+                DropoutNhwc<T>{spec.probability, 1.0F / (1.0F - spec.probability), spec.key,
+                               spec.first_sample,
+                               spec.position.absent() ? nullptr : position_of(spec.position),
+                               Divisor(in.shape().count_per_sample()), Divisor(in.shape()[1]),
+                               in.as<T>(), beta, out.as<T>()});
 }
 
-template <int kWidth, class Grid>
+template <class T, int kWidth, class Grid>
 void launch_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                     float beta, const View& out) {
   const std::int64_t features = in.shape().count_per_sample(), groups = (features + 3) / 4;
   grid.for_each(name, in.shape()[0] * groups,
-                Dropout<kWidth>{spec.probability, 1.0F / (1.0F - spec.probability), spec.key,
-                                spec.first_sample,
-                                spec.position.absent() ? nullptr : position_of(spec.position),
-                                Divisor(groups), features, in.f32(), beta, out.f32()});
+                Dropout<T, kWidth>{spec.probability, 1.0F / (1.0F - spec.probability), spec.key,
+                                   spec.first_sample,
+                                   spec.position.absent() ? nullptr : position_of(spec.position),
+                                   Divisor(groups), features, in.as<T>(), beta, out.as<T>()});
 }
 
 template <class Grid>
 void run_dropout(Grid&& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                  float beta, const View& out) {
   if (in.count() == 0) return;
-  if (in.layout() == Layout::nhwc) {
-    launch_dropout_nhwc(grid, name, spec, in, beta, out);
-  } else if (in.shape().count_per_sample() % kPack == 0 && takes_packs(in.f32()) &&
-             takes_packs(out.f32())) {
-    launch_dropout<kPack>(grid, name, spec, in, beta, out);
-  } else {
-    launch_dropout<1>(grid, name, spec, in, beta, out);
-  }
+  reduction::visit_activations(in.dtype(), [&]<class T>(T) {
+    if (in.layout() == Layout::nhwc) {
+      launch_dropout_nhwc<T>(grid, name, spec, in, beta, out);
+    } else if (in.shape().count_per_sample() % kPack == 0 &&
+               takes_packs<kPack>(in.as<T>(), out.as<T>())) {
+      launch_dropout<T, kPack>(grid, name, spec, in, beta, out);
+    } else {
+      launch_dropout<T, 1>(grid, name, spec, in, beta, out);
+    }
+  });
 }
 
 /// Floor: reads 4 N bytes, writes 4 N.

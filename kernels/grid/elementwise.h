@@ -16,8 +16,9 @@ template <class T>
 struct Fill {
   T value;
   T* y = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
-  bool takes_packs() const { return grid::takes_packs(y); }
+  bool takes_packs() const { return grid::takes_packs<kPack>(y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     Pack<T, kWidth> values{};
@@ -41,11 +42,8 @@ struct ReluGradient {
   }
 };
 
-template <class From, class To>
-struct Cast {
-  RINGLET_HOST_DEVICE To operator()(From x) const {
-    return reduction::round_to<To>(reduction::load(x));
-  }
+struct Same {
+  RINGLET_HOST_DEVICE float operator()(float x) const { return x; }
 };
 
 struct Normalize {
@@ -73,37 +71,47 @@ void accumulate(Grid&& grid, const ConstView& x, const View& y) {
                      make_map(Sum{}, y.f32(), ConstView(y).f32(), x.f32()));
 }
 
+// The floors of what takes activations are for f32. With narrow ones they are half as high.
+
 /// Floor: reads 8 N bytes, writes 4 N.
 template <class Grid>
 void add(Grid&& grid, const ConstView& a, const ConstView& b, const View& y) {
-  grid.for_each_pack("add", y.storage(), make_map(Sum{}, y.f32(), a.f32(), b.f32()));
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    grid.for_each_pack("add", y.storage(), make_map(Sum{}, y.as<T>(), a.as<T>(), b.as<T>()));
+  });
 }
 
 /// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
 template <class Grid>
 void scale(Grid&& grid, float alpha, const ConstView& x, float beta, const View& y) {
-  map_blended(grid, "scale", y.storage(), beta, y.f32(), Times{alpha}, x.f32());
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    map_blended(grid, "scale", y.storage(), beta, y.as<T>(), Times{alpha}, x.as<T>());
+  });
 }
 
 /// Floor: reads 4 N bytes, writes 4 N.
 template <class Grid>
 void relu_forward(Grid&& grid, const ConstView& x, const View& y) {
-  grid.for_each_pack("relu_forward", x.storage(), make_map(Relu{}, y.f32(), x.f32()));
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    grid.for_each_pack("relu_forward", x.storage(), make_map(Relu{}, y.as<T>(), x.as<T>()));
+  });
 }
 
 /// Floor: reads 8 N bytes, 12 N with a beta, writes 4 N.
 template <class Grid>
 void relu_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
                    const View& dx) {
-  map_blended(grid, "relu_backward", y.storage(), beta, dx.f32(), ReluGradient{}, y.f32(),
-              dy.f32());
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    map_blended(grid, "relu_backward", y.storage(), beta, dx.as<T>(), ReluGradient{}, y.as<T>(),
+                dy.as<T>());
+  });
 }
 
 /// Floor: reads every element once, writes every element once: 6 N bytes.
 template <class Grid>
 void cast(Grid&& grid, const ConstView& x, const View& y) {
   reduction::visit_cast(x.dtype(), y.dtype(), [&]<class From, class To>(From, To) {
-    grid.for_each_pack("cast", y.storage(), make_map(Cast<From, To>{}, y.as<To>(), x.as<From>()));
+    grid.for_each_pack("cast", y.storage(), make_map(Same{}, y.as<To>(), x.as<From>()));
   });
 }
 

@@ -86,7 +86,7 @@ void gather_batch(Grid&& grid, const GatherSpec& spec, const ConstView& images,
                   const ConstView& labels, const ConstView& position, const View& y,
                   const View& batch_labels) {
   const bool whole_packs = y.shape().count_per_sample() % kPack == 0 &&
-                           takes_packs(images.as<std::uint8_t>()) && takes_packs(y.f32());
+                           takes_packs<kPack>(images.as<std::uint8_t>(), y.f32());
   const bool apart = y.layout() == Layout::nhwc && !is_alike_in_nhwc(y.shape());
   const auto launch = apart         ? launch_gather<1, true, Grid>
                       : whole_packs ? launch_gather<kPack, false, Grid>

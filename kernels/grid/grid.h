@@ -11,7 +11,7 @@
 // What a Grid has, `name` being the operation's, for messages:
 //
 //   for_each(name, n, f)         f(i) for every i in [0, n), in any order
-//   for_each_pack(name, n, f)    the same in packs: f.template apply<kPack>(pack) where
+//   for_each_pack(name, n, f)    the same in packs: f.template apply<F::kPack>(pack) where
 //                                f.takes_packs(), and f.template apply<1>(i) for what is left
 //   run_blocks(name, blocks, p)  p.phase(k, place, shared) for every k in [0, P::kPhases) and every
 //                                thread of every block; the P::kThreads threads of a block finish

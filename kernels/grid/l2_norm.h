@@ -58,7 +58,7 @@ void l2_norm(Grid&& grid, const ConstView& x, const View& norm, const NormLimit&
   grid.run_teams("l2_norm", 1,
                  SquareSums{{Divisor(parts), partial},
                             x.count(),
-                            takes_packs(x.f32()),
+                            takes_packs<kPack>(x.f32()),
                             x.f32(),
                             norm.f32(),
                             limit.most,

@@ -1,4 +1,4 @@
-// y[i] = f(x0[i], x1[i], ...) for every i.
+// y[i] = f(x0[i], x1[i], ...) for every i. Narrow floats reach f, and come from it, as f32.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,19 @@ struct Map {
   F f;
   const From* x[kInputs];
   To* y;
+  static constexpr int kPack = kPackOf<To, From>;
 
   bool takes_packs() const {
-    bool all = grid::takes_packs(y);
-    for (const From* input : x) all = all && grid::takes_packs(input);
+    bool all = grid::takes_packs<kPack>(y);
+    for (const From* input : x) all = all && grid::takes_packs<kPack>(input);
     return all;
   }
 
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
-    Pack<From, kWidth> in[kInputs];
+    Pack<Wide<From>, kWidth> in[kInputs];
     for (int k = 0; k < kInputs; ++k) in[k] = load_pack<kWidth>(x[k], pack);
-    Pack<To, kWidth> out{};
+    Pack<Wide<To>, kWidth> out{};
     for (int i = 0; i < kWidth; ++i) {
       out[i] = call(in, i, std::make_integer_sequence<int, kInputs>{});
     }
@@ -35,8 +36,8 @@ struct Map {
 
  private:
   template <int kWidth, int... kInput>
-  RINGLET_HOST_DEVICE To call(const Pack<From, kWidth>* in, int i,
-                              std::integer_sequence<int, kInput...>) const {
+  RINGLET_HOST_DEVICE Wide<To> call(const Pack<Wide<From>, kWidth>* in, int i,
+                                    std::integer_sequence<int, kInput...>) const {
     return f(in[kInput][i]...);
   }
 };
@@ -58,13 +59,13 @@ struct Blended {
 };
 
 /// y[i] = beta * y[i] + f(x...); with beta = 0, y is not read.
-template <class Grid, class F, class... Inputs>
-void map_blended(Grid& grid, const char* name, std::int64_t n, float beta, float* y, F f,
+template <class Grid, class F, class T, class... Inputs>
+void map_blended(Grid& grid, const char* name, std::int64_t n, float beta, T* y, F f,
                  const Inputs*... x) {
   if (beta == 0) {
     grid.for_each_pack(name, n, make_map(f, y, x...));
   } else {
-    const float* old_y = y;
+    const T* old_y = y;
     grid.for_each_pack(name, n, make_map(Blended<F>{f, beta}, y, old_y, x...));
   }
 }

@@ -15,35 +15,35 @@
 
 namespace ringlet::grid {
 
-template <class I>
+template <class T, class I>
 struct AveragePool {
   PoolGeometry<I> g;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint<I> at = g.output(o);
     const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
-    const float* plane = x + g.plane_pixels(at.plane);
+    const T* plane = x + g.plane_pixels(at.plane);
     float sum = 0;
     for (I r = rows.begin; r < rows.end; ++r) {
-      for (I c = columns.begin; c < columns.end; ++c) sum += plane[r * g.width() + c];
+      for (I c = columns.begin; c < columns.end; ++c) sum += load(plane[r * g.width() + c]);
     }
-    y[o] = sum / g.divisor(rows, columns);
+    store(y[o], sum / g.divisor(rows, columns));
   }
 };
 
-template <class I>
+template <class T, class I>
 struct AverageHalves {
   PoolGeometry<I> g;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint<I> at = g.output(o);
-    const float* above = x + g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
-    const float* below = above + g.width();
-    y[o] = 0.25F * (above[0] + above[1] + below[0] + below[1]);
+    const T* above = x + g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
+    const T* below = above + g.width();
+    store(y[o], 0.25F * (load(above[0]) + load(above[1]) + load(below[0]) + load(below[1])));
   }
 };
 
@@ -52,12 +52,15 @@ template <class Grid>
 void avg_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x, const View& y) {
   constexpr const char* kName = "avg_pool2d_forward";
   if (x.layout() == Layout::nhwc) return avg_pool2d_forward_nhwc(grid, kName, spec, x, y);
-  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    if (are_halves(spec, x.shape(), y.shape())) {
-      grid.for_each(kName, y.count(), AverageHalves<I>{g, x.f32(), y.f32()});
-    } else {
-      grid.for_each(kName, y.count(), AveragePool<I>{g, x.f32(), y.f32()});
-    }
+  const bool halves = are_halves(spec, x.shape(), y.shape());
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+      if (halves) {
+        grid.for_each(kName, y.count(), AverageHalves<T, I>{g, x.as<T>(), y.as<T>()});
+      } else {
+        grid.for_each(kName, y.count(), AveragePool<T, I>{g, x.as<T>(), y.as<T>()});
+      }
+    });
   });
 }
 
@@ -67,19 +70,19 @@ RINGLET_HOST_DEVICE inline float start_of(float beta, float old_value) {
 }
 
 /// dx = beta * dx + sum over the windows with this pixel of share.of(output, windows' geometry).
-template <class I, class Share>
+template <class T, class I, class Share>
 struct PoolBackward {
   PoolGeometry<I> g;
   Share share;
   float beta = 0;
-  float* dx = nullptr;
+  T* dx = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const PlanePoint<I> at = g.pixel(i);
     const I row_end = g.h.end_output(at.row), column_end = g.w.end_output(at.column);
     const I first_column = g.w.first_output(at.column);
     const auto pixel = static_cast<std::int32_t>(at.row * g.width() + at.column);
-    float total = beta == 0 ? 0.0F : beta * dx[i];
+    float total = beta == 0 ? 0.0F : beta * load(dx[i]);
     RINGLET_ROLLED
     for (I r = g.h.first_output(at.row); r < row_end; ++r) {
       RINGLET_ROLLED
@@ -88,7 +91,7 @@ struct PoolBackward {
         total += share.of(g, o, r, c, pixel);
       }
     }
-    dx[i] = total;
+    store(dx[i], total);
   }
 };
 
@@ -96,22 +99,24 @@ struct PoolBackward {
 /// neighbours (kWidth) at a time: pixels[p] = f(p, pixels[p]). Those that an odd height or width
 /// leaves without a window go to the nearest output: pixels[p] = f.outside(pixels[p]). Where
 /// f.reads() is false, f is given 0. Returns the sum of what f returned.
-template <int kWidth, class I, class F>
-RINGLET_HOST_DEVICE double for_window(const PoolGeometry<I>& g, const PlanePoint<I>& at,
-                                      float* pixels, const F& f) {
+template <int kWidth, class T, class I, class F>
+RINGLET_HOST_DEVICE double for_window(const PoolGeometry<I>& g, const PlanePoint<I>& at, T* pixels,
+                                      const F& f) {
   const I width = g.width(), corner = 2 * at.row * width + 2 * at.column;
   double sum = 0;
   for (int k = 0; k < 4; k += kWidth) {
     const I first = corner + (k < 2 ? 0 : width) + k % 2;
     Pack<float, kWidth> values{};
-    if (f.reads()) values = load_pack<kWidth>(static_cast<const float*>(pixels + first), 0);
+    if (f.reads()) values = load_pack<kWidth>(static_cast<const T*>(pixels + first), 0);
     for (int i = 0; i < kWidth; ++i) {
       values[i] = f(first + i, values[i]);
       sum += static_cast<double>(values[i]);
     }
     store_pack(pixels + first, 0, values);
   }
-  const auto outside = [&](I p) { pixels[p] = f.outside(f.reads() ? pixels[p] : 0.0F); };
+  const auto outside = [&](I p) {
+    store(pixels[p], f.outside(f.reads() ? load(pixels[p]) : 0.0F));
+  };
   const bool right = kWidth == 1 && 2 * at.column + 3 == width;
   const bool below = 2 * at.row + 3 == g.h.pixel_count();
   if (right) {
@@ -127,14 +132,18 @@ RINGLET_HOST_DEVICE double for_window(const PoolGeometry<I>& g, const PlanePoint
 }
 
 /// Whether for_window() may take neighbours as one: they lie at a multiple of their size.
-inline bool takes_pairs(const View& x) { return x.shape()[3] % 2 == 0 && takes_packs<2>(x.f32()); }
+template <class T>
+bool takes_pairs(const View& x) {
+  return x.shape()[3] % 2 == 0 && takes_packs<2>(x.as<T>());
+}
 
+template <class T>
 struct AverageShare {
-  const float* dy;
+  const T* dy;
 
   template <class I>
   RINGLET_HOST_DEVICE float of(const PoolGeometry<I>& g, I o, I row, I column, std::int32_t) const {
-    return dy[o] / g.divisor(g.h.window(row), g.w.window(column));
+    return load(dy[o]) / g.divisor(g.h.window(row), g.w.window(column));
   }
 
   struct Spread {
@@ -148,17 +157,18 @@ struct AverageShare {
   };
   /// To all four pixels of a window alike; a quarter is exact.
   RINGLET_HOST_DEVICE Spread spread(std::int64_t o, float beta) const {
-    return {0.25F * dy[o], beta};
+    return {0.25F * load(dy[o]), beta};
   }
 };
 
+template <class T>
 struct WinnersShare {
-  const float* dy;
+  const T* dy;
   const std::int32_t* winner;
 
   template <class I>
   RINGLET_HOST_DEVICE float of(const PoolGeometry<I>&, I o, I, I, std::int32_t pixel) const {
-    return winner[o] == pixel ? dy[o] : 0.0F;
+    return winner[o] == pixel ? load(dy[o]) : 0.0F;
   }
 
   struct Spread {
@@ -173,17 +183,17 @@ struct WinnersShare {
     RINGLET_HOST_DEVICE float outside(float old_value) const { return start_of(beta, old_value); }
   };
   RINGLET_HOST_DEVICE Spread spread(std::int64_t o, float beta) const {
-    return {dy[o], winner[o], beta};
+    return {load(dy[o]), winner[o], beta};
   }
 };
 
 /// Windows side by side: a thread an output, which writes its pixels.
-template <int kWidth, class Share>
+template <class T, int kWidth, class Share>
 struct HalvesBackward {
   PoolGeometry<std::int32_t> g;
   Share share;
   float beta = 0;
-  float* dx = nullptr;
+  T* dx = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint<std::int32_t> at = g.output(o);
@@ -191,20 +201,20 @@ struct HalvesBackward {
   }
 };
 
-template <class Grid, class Share>
+template <class T, class Grid, class Share>
 void pool2d_backward(Grid& grid, const char* name, const Pool2dSpec& spec, const Shape& y,
                      const Share& share, float beta, const View& dx) {
   const Shape& x = dx.shape();
   if (are_halves(spec, x, y) && has_small_indices(x)) {
     const PoolGeometry<std::int32_t> g(spec, x, y);
-    if (takes_pairs(dx)) {
-      grid.for_each(name, y.count(), HalvesBackward<2, Share>{g, share, beta, dx.f32()});
+    if (takes_pairs<T>(dx)) {
+      grid.for_each(name, y.count(), HalvesBackward<T, 2, Share>{g, share, beta, dx.as<T>()});
     } else {
-      grid.for_each(name, y.count(), HalvesBackward<1, Share>{g, share, beta, dx.f32()});
+      grid.for_each(name, y.count(), HalvesBackward<T, 1, Share>{g, share, beta, dx.as<T>()});
     }
   } else {
     with_geometry(spec, x, y, [&]<class I>(const PoolGeometry<I>& g) {
-      grid.for_each(name, x.count(), PoolBackward<I, Share>{g, share, beta, dx.f32()});
+      grid.for_each(name, x.count(), PoolBackward<T, I, Share>{g, share, beta, dx.as<T>()});
     });
   }
 }
@@ -214,51 +224,56 @@ template <class Grid>
 void avg_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& dy, float beta,
                          const View& dx) {
   constexpr const char* kName = "avg_pool2d_backward";
-  if (dx.layout() == Layout::nhwc) {
-    pool2d_backward_nhwc(grid, kName, spec, dy.shape(), AverageShareNhwc{dy.f32()}, beta, dx);
-  } else {
-    pool2d_backward(grid, kName, spec, dy.shape(), AverageShare{dy.f32()}, beta, dx);
-  }
+  reduction::visit_activations(dx.dtype(), [&]<class T>(T) {
+    const T* const gradient = dy.as<T>();
+    if (dx.layout() == Layout::nhwc) {
+      pool2d_backward_nhwc<T>(grid, kName, spec, dy.shape(), AverageShareNhwc<T>{gradient}, beta,
+                              dx);
+    } else {
+      pool2d_backward<T>(grid, kName, spec, dy.shape(), AverageShare<T>{gradient}, beta, dx);
+    }
+  });
 }
 
-template <class I>
+template <class T, class I>
 struct MaximumPool {
   PoolGeometry<I> g;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
   std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint<I> at = g.output(o);
     const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
-    const float* plane = x + g.plane_pixels(at.plane);
+    const T* plane = x + g.plane_pixels(at.plane);
     I best = rows.begin * g.width() + columns.begin;
-    float largest = plane[best];
+    float largest = load(plane[best]);
     for (I r = rows.begin; r < rows.end; ++r) {
       for (I c = columns.begin; c < columns.end; ++c) {
-        const float value = plane[r * g.width() + c];
+        const float value = load(plane[r * g.width() + c]);
         if (!element::beats(value, largest)) continue;
         best = r * g.width() + c;
         largest = value;
       }
     }
-    y[o] = largest;
+    store(y[o], largest);
     winner[o] = static_cast<std::int32_t>(best);
   }
 };
 
-template <class I>
+template <class T, class I>
 struct MaximumHalves {
   PoolGeometry<I> g;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
   std::int32_t* winner = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t o) const {
     const PlanePoint<I> at = g.output(o);
     const I width = g.width(), origin = 2 * at.row * width + 2 * at.column;
-    const float* first = x + g.plane_pixels(at.plane) + origin;
-    const float values[4] = {first[0], first[1], first[width], first[width + 1]};
+    const T* first = x + g.plane_pixels(at.plane) + origin;
+    const float values[4] = {load(first[0]), load(first[1]), load(first[width]),
+                             load(first[width + 1])};
     const I offsets[4] = {0, 1, width, width + 1};
     float largest = values[0];
     I offset = 0;
@@ -267,7 +282,7 @@ struct MaximumHalves {
       largest = better ? values[k] : largest;
       offset = better ? offsets[k] : offset;
     }
-    y[o] = largest;
+    store(y[o], largest);
     winner[o] = static_cast<std::int32_t>(origin + offset);
   }
 };
@@ -281,12 +296,15 @@ void max_pool2d_forward(Grid&& grid, const Pool2dSpec& spec, const ConstView& x,
   if (x.layout() == Layout::nhwc) {
     return max_pool2d_forward_nhwc(grid, kName, spec, x, y, winners);
   }
-  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    if (are_halves(spec, x.shape(), y.shape())) {
-      grid.for_each(kName, y.count(), MaximumHalves<I>{g, x.f32(), y.f32(), winners});
-    } else {
-      grid.for_each(kName, y.count(), MaximumPool<I>{g, x.f32(), y.f32(), winners});
-    }
+  const bool halves = are_halves(spec, x.shape(), y.shape());
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+      if (halves) {
+        grid.for_each(kName, y.count(), MaximumHalves<T, I>{g, x.as<T>(), y.as<T>(), winners});
+      } else {
+        grid.for_each(kName, y.count(), MaximumPool<T, I>{g, x.as<T>(), y.as<T>(), winners});
+      }
+    });
   });
 }
 
@@ -296,12 +314,16 @@ void max_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& d
                          const ConstView& winner, float beta, const View& dx) {
   constexpr const char* kName = "max_pool2d_backward";
   const auto* winners = winner.as<std::int32_t>();
-  if (dx.layout() == Layout::nhwc) {
-    pool2d_backward_nhwc(grid, kName, spec, dy.shape(), WinnersShareNhwc{dy.f32(), winners}, beta,
+  reduction::visit_activations(dx.dtype(), [&]<class T>(T) {
+    const T* const gradient = dy.as<T>();
+    if (dx.layout() == Layout::nhwc) {
+      pool2d_backward_nhwc<T>(grid, kName, spec, dy.shape(), WinnersShareNhwc<T>{gradient, winners},
+                              beta, dx);
+    } else {
+      pool2d_backward<T>(grid, kName, spec, dy.shape(), WinnersShare<T>{gradient, winners}, beta,
                          dx);
-  } else {
-    pool2d_backward(grid, kName, spec, dy.shape(), WinnersShare{dy.f32(), winners}, beta, dx);
-  }
+    }
+  });
 }
 
 }  // namespace ringlet::grid

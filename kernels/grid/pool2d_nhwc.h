@@ -1,6 +1,6 @@
-// The kernels of kernels/pool2d.h, for nhwc. A thread has up to four neighbouring channels of an
-// output or of a pixel, so whatever the windows are, what a warp reads lies side by side. The sums
-// are added in the order of the other layouts: the same bits.
+// The kernels of kernels/pool2d.h, for nhwc. A thread has a pack of neighbouring channels of an
+// output or of a pixel, or one channel. So whatever the windows are, what a warp reads lies side by
+// side. The sums are added in the order of the other layouts: the same bits.
 #pragma once
 
 #include <cstdint>
@@ -28,26 +28,27 @@ RINGLET_HOST_DEVICE ChannelPoint<I> channel_point(const Divisor& channels, std::
 }
 
 /// Whether neighbouring channels lie in whole packs.
-template <class... Pointers>
-bool channels_take_packs(const Divisor& channels, Pointers... data) {
-  return channels.divisor() % kPack == 0 && (takes_packs(data) && ...);
+template <int kWidth, class... T>
+bool channels_take_packs(const Divisor& channels, const T*... data) {
+  return channels.divisor() % kWidth == 0 && takes_packs<kWidth>(data...);
 }
 
-template <class I>
+template <class T, class I>
 struct AveragePoolNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
+  static constexpr int kPack = kPackOf<float>;  // eight divisions would need too many registers
 
-  bool takes_packs() const { return channels_take_packs(channels, x, y); }
+  bool takes_packs() const { return channels_take_packs<kPack>(channels, x, y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const auto [output, channel] = channel_point<I>(channels, kWidth * pack);
     const PlanePoint<I> at = g.output(output);
     const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
     const auto stride = static_cast<I>(channels.divisor());
-    const float* const image = x + g.plane_pixels(at.plane) * stride + channel;
+    const T* const image = x + g.plane_pixels(at.plane) * stride + channel;
     Pack<float, kWidth> sum{};
     RINGLET_ROLLED
     for (I r = rows.begin; r < rows.end; ++r) {
@@ -63,22 +64,23 @@ struct AveragePoolNhwc {
   }
 };
 
-template <class I>
+template <class T, class I>
 struct AverageHalvesNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
-  bool takes_packs() const { return channels_take_packs(channels, x, y); }
+  bool takes_packs() const { return channels_take_packs<kPack>(channels, x, y); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const auto [output, channel] = channel_point<I>(channels, kWidth * pack);
     const PlanePoint<I> at = g.output(output);
     const auto stride = static_cast<I>(channels.divisor());
     const I first = g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
-    const float* const above = x + first * stride + channel;
-    const float* const below = above + g.width() * stride;
+    const T* const above = x + first * stride + channel;
+    const T* const below = above + g.width() * stride;
     const Pack<float, kWidth> values[4] = {
         load_pack<kWidth>(above, 0), load_pack<kWidth>(above + stride, 0),
         load_pack<kWidth>(below, 0), load_pack<kWidth>(below + stride, 0)};
@@ -90,22 +92,23 @@ struct AverageHalvesNhwc {
   }
 };
 
-template <class I>
+template <class T, class I>
 struct MaximumHalvesNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
   std::int32_t* winner = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
-  bool takes_packs() const { return channels_take_packs(channels, x, y, winner); }
+  bool takes_packs() const { return channels_take_packs<kPack>(channels, x, y, winner); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const auto [output, channel] = channel_point<I>(channels, kWidth * pack);
     const PlanePoint<I> at = g.output(output);
     const auto stride = static_cast<I>(channels.divisor());
     const I origin = 2 * at.row * g.width() + 2 * at.column;
-    const float* const first = x + (g.plane_pixels(at.plane) + origin) * stride + channel;
+    const T* const first = x + (g.plane_pixels(at.plane) + origin) * stride + channel;
     const I offsets[4] = {0, 1, g.width(), g.width() + 1};
     Pack<float, kWidth> values[4];
     for (int k = 0; k < 4; ++k) values[k] = load_pack<kWidth>(first + offsets[k] * stride, 0);
@@ -125,22 +128,23 @@ struct MaximumHalvesNhwc {
   }
 };
 
-template <class I>
+template <class T, class I>
 struct MaximumPoolNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
-  const float* x = nullptr;
-  float* y = nullptr;
+  const T* x = nullptr;
+  T* y = nullptr;
   std::int32_t* winner = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
-  bool takes_packs() const { return channels_take_packs(channels, x, y, winner); }
+  bool takes_packs() const { return channels_take_packs<kPack>(channels, x, y, winner); }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const auto [output, channel] = channel_point<I>(channels, kWidth * pack);
     const PlanePoint<I> at = g.output(output);
     const PoolWindow<I> rows = g.h.window(at.row), columns = g.w.window(at.column);
     const auto stride = static_cast<I>(channels.divisor());
-    const float* const image = x + g.plane_pixels(at.plane) * stride + channel;
+    const T* const image = x + g.plane_pixels(at.plane) * stride + channel;
     const I first = rows.begin * g.width() + columns.begin;
     Pack<float, kWidth> largest = load_pack<kWidth>(image + first * stride, 0);
     Pack<std::int32_t, kWidth> best{};
@@ -164,16 +168,17 @@ struct MaximumPoolNhwc {
 };
 
 /// dx = beta * dx + the shares of the windows with this pixel.
-template <class I, class Share>
+template <class T, class I, class Share>
 struct PoolBackwardNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
   Share share;
   float beta = 0;
-  float* dx = nullptr;
+  T* dx = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
   bool takes_packs() const {
-    return share.takes_packs(channels) && channels_take_packs(channels, dx);
+    return share.takes_packs(channels) && channels_take_packs<kPack>(channels, dx);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
@@ -184,7 +189,7 @@ struct PoolBackwardNhwc {
     const auto pixel = static_cast<std::int32_t>(at.row * g.width() + at.column);
     Pack<float, kWidth> total{};
     if (beta != 0) {
-      total = load_pack<kWidth>(static_cast<const float*>(dx), pack);
+      total = load_pack<kWidth>(static_cast<const T*>(dx), pack);
       for (int i = 0; i < kWidth; ++i) total[i] *= beta;
     }
     RINGLET_ROLLED
@@ -201,16 +206,17 @@ struct PoolBackwardNhwc {
 };
 
 /// The same for windows side by side: a pixel has one, or none at an odd edge.
-template <class I, class Share>
+template <class T, class I, class Share>
 struct HalvesBackwardNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
   Share share;
   float beta = 0;
-  float* dx = nullptr;
+  T* dx = nullptr;
+  static constexpr int kPack = kPackOf<T>;
 
   bool takes_packs() const {
-    return share.takes_packs(channels) && channels_take_packs(channels, dx);
+    return share.takes_packs(channels) && channels_take_packs<kPack>(channels, dx);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
@@ -219,7 +225,7 @@ struct HalvesBackwardNhwc {
     const I row = at.row / 2, column = at.column / 2;
     Pack<float, kWidth> total{};
     if (beta != 0) {
-      total = load_pack<kWidth>(static_cast<const float*>(dx), pack);
+      total = load_pack<kWidth>(static_cast<const T*>(dx), pack);
       for (int i = 0; i < kWidth; ++i) total[i] *= beta;
     }
     if (row < g.h.output_count() && column < g.w.output_count()) {
@@ -231,26 +237,30 @@ struct HalvesBackwardNhwc {
   }
 };
 
-template <class Grid, class Share>
+template <class T, class Grid, class Share>
 void pool2d_backward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spec, const Shape& y,
                           const Share& share, float beta, const View& dx) {
   const Shape& x = dx.shape();
   const bool halves = are_halves(spec, x, y);
   with_geometry(spec, x, y, [&]<class I>(const PoolGeometry<I>& g) {
     if (halves) {
-      grid.for_each_pack(name, x.count(),
-                         HalvesBackwardNhwc<I, Share>{g, Divisor(x[1]), share, beta, dx.f32()});
+      grid.for_each_pack(
+          name, x.count(),
+          HalvesBackwardNhwc<T, I, Share>{g, Divisor(x[1]), share, beta, dx.as<T>()});
     } else {
       grid.for_each_pack(name, x.count(),
-                         PoolBackwardNhwc<I, Share>{g, Divisor(x[1]), share, beta, dx.f32()});
+                         PoolBackwardNhwc<T, I, Share>{g, Divisor(x[1]), share, beta, dx.as<T>()});
     }
   });
 }
 
+template <class T>
 struct AverageShareNhwc {
-  const float* dy;
+  const T* dy;
 
-  bool takes_packs(const Divisor& channels) const { return channels_take_packs(channels, dy); }
+  bool takes_packs(const Divisor& channels) const {
+    return channels_take_packs<kPackOf<T>>(channels, dy);
+  }
   template <int kWidth, class I>
   RINGLET_HOST_DEVICE void add(const PoolGeometry<I>& g, I element, I row, I column, std::int32_t,
                                Pack<float, kWidth>& total) const {
@@ -265,12 +275,13 @@ struct AverageShareNhwc {
   }
 };
 
+template <class T>
 struct WinnersShareNhwc {
-  const float* dy;
+  const T* dy;
   const std::int32_t* winner;
 
   bool takes_packs(const Divisor& channels) const {
-    return channels_take_packs(channels, dy, winner);
+    return channels_take_packs<kPackOf<T>>(channels, dy, winner);
   }
   template <int kWidth, class I>
   RINGLET_HOST_DEVICE void add(const PoolGeometry<I>&, I element, I, I, std::int32_t pixel,
@@ -294,12 +305,16 @@ void avg_pool2d_forward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spe
                              const ConstView& x, const View& y) {
   const Divisor channels(x.shape()[1]);
   const bool halves = are_halves(spec, x.shape(), y.shape());
-  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    if (halves) {
-      grid.for_each_pack(name, y.count(), AverageHalvesNhwc<I>{g, channels, x.f32(), y.f32()});
-    } else {
-      grid.for_each_pack(name, y.count(), AveragePoolNhwc<I>{g, channels, x.f32(), y.f32()});
-    }
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+      if (halves) {
+        grid.for_each_pack(name, y.count(),
+                           AverageHalvesNhwc<T, I>{g, channels, x.as<T>(), y.as<T>()});
+      } else {
+        grid.for_each_pack(name, y.count(),
+                           AveragePoolNhwc<T, I>{g, channels, x.as<T>(), y.as<T>()});
+      }
+    });
   });
 }
 
@@ -308,25 +323,27 @@ void max_pool2d_forward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spe
                              const ConstView& x, const View& y, std::int32_t* winner) {
   const Divisor channels(x.shape()[1]);
   const bool halves = are_halves(spec, x.shape(), y.shape());
-  with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    if (halves) {
-      grid.for_each_pack(name, y.count(),
-                         MaximumHalvesNhwc<I>{g, channels, x.f32(), y.f32(), winner});
-    } else {
-      grid.for_each_pack(name, y.count(),
-                         MaximumPoolNhwc<I>{g, channels, x.f32(), y.f32(), winner});
-    }
+  reduction::visit_activations(x.dtype(), [&]<class T>(T) {
+    with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+      if (halves) {
+        grid.for_each_pack(name, y.count(),
+                           MaximumHalvesNhwc<T, I>{g, channels, x.as<T>(), y.as<T>(), winner});
+      } else {
+        grid.for_each_pack(name, y.count(),
+                           MaximumPoolNhwc<T, I>{g, channels, x.as<T>(), y.as<T>(), winner});
+      }
+    });
   });
 }
 
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU. Of channel_sums
 /// over rows of channels.
-template <class I>
+template <class T, class I>
 struct RectifiedAverageGradientNhwc {
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
-  const float* dy;
-  float* a;
+  const T* dy;
+  T* a;
 
   RINGLET_HOST_DEVICE double operator()(std::int64_t element, std::int32_t) const {
     const auto [pixel, channel] = channel_point<I>(channels, element);
@@ -336,10 +353,10 @@ struct RectifiedAverageGradientNhwc {
     if (row < g.h.output_count() && column < g.w.output_count()) {
       const I output = g.plane_outputs(at.plane) + row * g.w.output_count() + column;
       // The sum with 0 is what pooling writes: it turns -0 into 0.
-      share = 0.0F + 0.25F * dy[output * static_cast<I>(channels.divisor()) + channel];
+      share = 0.0F + 0.25F * load(dy[output * static_cast<I>(channels.divisor()) + channel]);
     }
-    const float gradient = element::relu_gradient(a[element], share);
-    a[element] = gradient;
+    const float gradient = element::relu_gradient(load(a[element]), share);
+    store(a[element], gradient);
     return static_cast<double>(gradient);
   }
 };

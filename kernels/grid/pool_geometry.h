@@ -96,14 +96,20 @@ inline bool are_halves(const Pool2dSpec& spec, const Shape& x, const Shape& y) {
 /// Whether 32 bits hold every index, also one that a stride of a grid's loop has gone beyond.
 inline bool has_small_indices(const Shape& x) { return x.count() < std::int64_t{1} << 30; }
 
+/// launch(I{}), with the type of indices that a tensor of this shape needs.
+template <class Launch>
+void with_index_of(const Shape& shape, const Launch& launch) {
+  if (has_small_indices(shape)) {
+    launch(std::int32_t{});
+  } else {
+    launch(std::int64_t{});
+  }
+}
+
 /// launch(geometry), with the type of indices that these images need.
 template <class Launch>
 void with_geometry(const Pool2dSpec& spec, const Shape& x, const Shape& y, Launch launch) {
-  if (has_small_indices(x)) {
-    launch(PoolGeometry<std::int32_t>(spec, x, y));
-  } else {
-    launch(PoolGeometry<std::int64_t>(spec, x, y));
-  }
+  with_index_of(x, [&]<class I>(I) { launch(PoolGeometry<I>(spec, x, y)); });
 }
 
 }  // namespace ringlet::grid

@@ -16,27 +16,22 @@ struct Reduce {
   const T* xs[kMaxReduced];
   T* ys[kMaxReduced];
   int sources, targets, divisor;
+  static constexpr int kPack = kPackOf<T>;
 
   bool takes_packs() const {
-    return std::all_of(xs, xs + sources, [](const T* x) { return grid::takes_packs(x); }) &&
-           std::all_of(ys, ys + targets, [](const T* y) { return grid::takes_packs(y); });
+    const auto takes = [](const T* data) { return grid::takes_packs<kPack>(data); };
+    return std::all_of(xs, xs + sources, takes) && std::all_of(ys, ys + targets, takes);
   }
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     constexpr Combine kCombine;
-    Pack<reduction::Accumulator<T>, kWidth> sum{};
-    const auto first = load_pack<kWidth>(xs[0], pack);
-    for (int i = 0; i < kWidth; ++i) sum[i] = reduction::load(first[i]);
+    auto sum = load_pack<kWidth>(xs[0], pack);
     for (int k = 1; k < sources; ++k) {
       const auto next = load_pack<kWidth>(xs[k], pack);
-      for (int i = 0; i < kWidth; ++i) sum[i] = kCombine(sum[i], reduction::load(next[i]));
+      for (int i = 0; i < kWidth; ++i) sum[i] = kCombine(sum[i], next[i]);
     }
-    Pack<T, kWidth> result{};
-    for (int i = 0; i < kWidth; ++i) {
-      if (divisor > 1) sum[i] /= static_cast<reduction::Accumulator<T>>(divisor);
-      result[i] = reduction::round_to<T>(sum[i]);
-    }
-    for (int k = 0; k < targets; ++k) store_pack(ys[k], pack, result);
+    for (int i = 0; i < kWidth && divisor > 1; ++i) sum[i] /= static_cast<Wide<T>>(divisor);
+    for (int k = 0; k < targets; ++k) store_pack(ys[k], pack, sum);
   }
 };
 

@@ -18,10 +18,9 @@ struct SgdUpdate {
   float* velocity = nullptr;
   const float* scale = nullptr;
   const std::uint8_t* decays = nullptr;
+  static constexpr int kPack = kPackOf<float>;
 
-  bool takes_packs() const {
-    return grid::takes_packs(value) && grid::takes_packs(gradient) && grid::takes_packs(velocity);
-  }
+  bool takes_packs() const { return grid::takes_packs<kPack>(value, gradient, velocity); }
 
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {

@@ -9,6 +9,7 @@
 #include "kernels/elements.h"
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -19,8 +20,10 @@ struct Larger {
 };
 
 /// probabilities = softmax(logits), and the sum of the rows' losses.
-struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
+template <class T>
+struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   using Total = TeamSum<SoftmaxRows, double>;
+  static constexpr int kThreads = Total::kThreads;
   static constexpr int kRowThreads = 32;
   static constexpr int kRowsPerBlock = kThreads / kRowThreads;
   static constexpr int kRowSteps = tree_steps(kRowThreads);
@@ -34,7 +37,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
 
   std::int64_t rows = 0;
   std::int64_t classes = 0;
-  const float* logits = nullptr;
+  const T* logits = nullptr;
   const std::int32_t* labels = nullptr;
   float* probabilities = nullptr;
   float* loss = nullptr;
@@ -44,7 +47,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
     if (k == kRowPhases) {
       shared.sums[place.thread] = finish_row(place, shared);
     } else if (k > kRowPhases) {
-      add_phase(k - kRowPhases, place, shared);
+      this->add_phase(k - kRowPhases, place, shared);
     } else if (row_of(place) < rows) {
       row_phase(k, place, shared);
     }
@@ -75,10 +78,10 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
     }
   }
 
-  RINGLET_HOST_DEVICE float lane_maximum(const float* row, int lane) const {
+  RINGLET_HOST_DEVICE float lane_maximum(const T* row, int lane) const {
     float largest = -std::numeric_limits<float>::infinity();
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
-      largest = Larger{}(largest, row[k]);
+      largest = Larger{}(largest, load(row[k]));
     }
     return largest;
   }
@@ -87,7 +90,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
   RINGLET_HOST_DEVICE float lane_exponentials(std::int64_t row, int lane, float largest) const {
     float sum = 0;
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
-      const float e = std::exp(logits[row * classes + k] - largest);
+      const float e = std::exp(load(logits[row * classes + k]) - largest);
       probabilities[row * classes + k] = e;
       sum += e;
     }
@@ -97,7 +100,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
   RINGLET_HOST_DEVICE double lane_below(std::int64_t row, int lane, float largest) const {
     double sum = 0;
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
-      sum += static_cast<double>(logits[row * classes + k]) - static_cast<double>(largest);
+      sum += static_cast<double>(load(logits[row * classes + k])) - static_cast<double>(largest);
     }
     return sum;
   }
@@ -121,7 +124,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows, double> {
                                      const double* below) const {
     const std::int32_t label = labels[row];
     if (label < 0 || label >= classes) return std::numeric_limits<double>::quiet_NaN();
-    const double of_label = static_cast<double>(logits[row * classes + label]) - largest;
+    const double of_label = static_cast<double>(load(logits[row * classes + label])) - largest;
     if (smoothing == 0.0F) return std::log(sum) - of_label;
     double of_all = 0;
     RINGLET_ROLLED
@@ -136,35 +139,40 @@ template <class Grid>
 void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
                                    const View& probabilities, const View& loss,
                                    float smoothing = 0) {
-  const std::int64_t rows = logits.shape()[0];
-  const std::int64_t blocks = std::max<std::int64_t>(
-      1, (rows + SoftmaxRows::kRowsPerBlock - 1) / SoftmaxRows::kRowsPerBlock);
-  auto* partial = grid.template workspace_of<double>(blocks);
-  grid.run_teams("softmax_cross_entropy_forward", 1,
-                 SoftmaxRows{{Divisor(blocks), partial},
-                             rows,
-                             logits.shape()[1],
-                             logits.f32(),
-                             labels.as<std::int32_t>(),
-                             probabilities.f32(),
-                             loss.f32(),
-                             smoothing});
+  reduction::visit_activations(logits.dtype(), [&]<class T>(T) {
+    using Rows = SoftmaxRows<T>;
+    const std::int64_t rows = logits.shape()[0];
+    const std::int64_t blocks =
+        std::max<std::int64_t>(1, (rows + Rows::kRowsPerBlock - 1) / Rows::kRowsPerBlock);
+    auto* partial = grid.template workspace_of<double>(blocks);
+    grid.run_teams("softmax_cross_entropy_forward", 1,
+                   Rows{{Divisor(blocks), partial},
+                        rows,
+                        logits.shape()[1],
+                        logits.as<T>(),
+                        labels.as<std::int32_t>(),
+                        probabilities.f32(),
+                        loss.f32(),
+                        smoothing});
+  });
 }
 
+template <class T>
 struct SoftmaxGradient {
   Divisor classes;
   const float* probabilities = nullptr;
   const std::int32_t* labels = nullptr;
   const float* dloss = nullptr;
   float beta = 0;
-  float* dlogits = nullptr;
+  T* dlogits = nullptr;
   element::SoftmaxTargets targets;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const std::int64_t row = classes.quotient(i), k = i - row * classes.divisor();
     const float gradient =
         element::softmax_gradient(probabilities[i], k == labels[row], targets, *dloss);
-    dlogits[i] = element::blend(beta, dlogits[i], gradient);
+    const float old = beta == 0 ? 0.0F : load(dlogits[i]);
+    store(dlogits[i], element::blend(beta, old, gradient));
   }
 };
 
@@ -173,10 +181,12 @@ template <class Grid>
 void softmax_cross_entropy_backward(Grid&& grid, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
                                     const View& dlogits, float smoothing = 0) {
-  grid.for_each("softmax_cross_entropy_backward", dlogits.count(),
-                SoftmaxGradient{Divisor(dlogits.shape()[1]), probabilities.f32(),
-                                labels.as<std::int32_t>(), dloss.f32(), beta, dlogits.f32(),
-                                element::softmax_targets(smoothing, dlogits.shape()[1])});
+  reduction::visit_activations(dlogits.dtype(), [&]<class T>(T) {
+    grid.for_each("softmax_cross_entropy_backward", dlogits.count(),
+                  SoftmaxGradient<T>{Divisor(dlogits.shape()[1]), probabilities.f32(),
+                                     labels.as<std::int32_t>(), dloss.f32(), beta, dlogits.as<T>(),
+                                     element::softmax_targets(smoothing, dlogits.shape()[1])});
+  });
 }
 
 }  // namespace ringlet::grid

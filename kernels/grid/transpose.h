@@ -6,11 +6,13 @@
 
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
+#include "kernels/grid/pack.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
 
 /// y = beta * y + x transposed, for matrices [rows, columns] one behind the other.
+template <class T>
 struct Transpose {
   static constexpr int kThreads = 256;
   static constexpr int kTile = 32;
@@ -21,9 +23,9 @@ struct Transpose {
 
   Divisor row_tiles, column_tiles;
   std::int64_t rows, columns;
-  const float* x;
+  const T* x;
   float beta;
-  float* y;
+  T* y;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     const std::int64_t line = column_tiles.quotient(place.block);
@@ -36,7 +38,7 @@ struct Transpose {
     for (int i = place.thread / kTile; i < kTile; i += kThreads / kTile) {
       if (k == 0) {
         const std::int64_t r = top + i, c = left + lane;
-        if (r < rows && c < columns) shared.tile[i][lane] = x[first + r * columns + c];
+        if (r < rows && c < columns) shared.tile[i][lane] = load(x[first + r * columns + c]);
       } else {
         const std::int64_t r = top + lane, c = left + i;
         if (r < rows && c < columns) put(first + c * rows + r, shared.tile[lane][i]);
@@ -46,32 +48,33 @@ struct Transpose {
 
  private:
   RINGLET_HOST_DEVICE void put(std::int64_t at, float value) const {
-    y[at] = beta == 0 ? value : beta * y[at] + value;
+    store(y[at], beta == 0 ? value : beta * load(y[at]) + value);
   }
 };
 
 /// Floor: reads 4 N bytes, 8 N with a beta, writes 4 N.
-template <class Grid>
+template <class T, class Grid>
 void transpose(Grid&& grid, const char* name, std::int64_t matrices, std::int64_t rows,
-               std::int64_t columns, const float* x, float beta, float* y) {
+               std::int64_t columns, const T* x, float beta, T* y) {
   if (matrices * rows * columns == 0) return;
-  const std::int64_t row_tiles = (rows + Transpose::kTile - 1) / Transpose::kTile;
-  const std::int64_t column_tiles = (columns + Transpose::kTile - 1) / Transpose::kTile;
-  grid.run_blocks(name, matrices * row_tiles * column_tiles,
-                  Transpose{Divisor(row_tiles), Divisor(column_tiles), rows, columns, x, beta, y});
+  const std::int64_t row_tiles = (rows + Transpose<T>::kTile - 1) / Transpose<T>::kTile;
+  const std::int64_t column_tiles = (columns + Transpose<T>::kTile - 1) / Transpose<T>::kTile;
+  grid.run_blocks(
+      name, matrices * row_tiles * column_tiles,
+      Transpose<T>{Divisor(row_tiles), Divisor(column_tiles), rows, columns, x, beta, y});
 }
 
 /// y = beta * y + x, between nchw and nhwc: of tensors, and of filters, [O, C/groups, KH, KW] as
-/// [N, C, H, W]. `to_nhwc`: which of the two y is.
+/// [N, C, H, W]. One of the two is in nhwc.
 template <class Grid>
-void change_channels(Grid&& grid, const char* name, const Shape& shape, bool to_nhwc,
-                     const float* x, float beta, float* y) {
+void change_channels(Grid&& grid, const char* name, const ConstView& x, float beta, const View& y) {
+  const Shape& shape = y.shape();
   const std::int64_t channels = shape[1], pixels = shape[2] * shape[3];
-  if (to_nhwc) {
-    transpose(grid, name, shape[0], channels, pixels, x, beta, y);
-  } else {
-    transpose(grid, name, shape[0], pixels, channels, x, beta, y);
-  }
+  const bool to_nhwc = y.layout() == Layout::nhwc;
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    transpose(grid, name, shape[0], to_nhwc ? channels : pixels, to_nhwc ? pixels : channels,
+              x.as<T>(), beta, y.as<T>());
+  });
 }
 
 }  // namespace ringlet::grid

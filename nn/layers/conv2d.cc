@@ -22,7 +22,9 @@ Conv2d::Conv2d(const Conv2dOptions& options, Initializer weight, Initializer bia
       weight_({options.out_channels, options.in_channels / options.spec.groups, options.kernel.h,
                options.kernel.w},
               weight),
-      bias_({options.out_channels}, bias) {}
+      bias_({options.out_channels}, bias) {
+  weight_.is_filter = true;
+}
 
 Variable Conv2d::forward(Tape& tape, const Variable& x) {
   return conv2d(x, weight(tape), bias(tape), spec());

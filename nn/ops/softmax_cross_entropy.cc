@@ -1,14 +1,12 @@
 #include "nn/ops/softmax_cross_entropy.h"
 
 #include "kernels/softmax_cross_entropy.h"
-#include "nn/ops/cast.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
 
-Variable smoothed_cross_entropy(const Variable& outputs, const Variable& labels, float smoothing) {
-  Tape& tape = outputs.tape();
-  const Variable logits = cast(outputs, DType::f32);
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing) {
+  Tape& tape = logits.tape();
   const Variable loss = tape.make({1}, Layout::nchw);
   const View probabilities = tape.keep(logits.shape(), logits.layout());
   softmax_cross_entropy_forward(tape.stream(), logits.value(), labels.value(), probabilities,
@@ -21,8 +19,8 @@ Variable smoothed_cross_entropy(const Variable& outputs, const Variable& labels,
   return loss;
 }
 
-Variable softmax_cross_entropy(const Variable& outputs, const Variable& labels) {
-  return smoothed_cross_entropy(outputs, labels, 0);
+Variable softmax_cross_entropy(const Variable& logits, const Variable& labels) {
+  return smoothed_cross_entropy(logits, labels, 0);
 }
 
 }  // namespace ringlet::nn

@@ -5,12 +5,11 @@
 
 namespace ringlet::nn {
 
-/// outputs: the logits [N, K], cast to f32 where they are narrow; labels i32 [N] -> [1], the sum of
-/// the samples' losses. It is not divided by the number of samples of the whole world: the seed of
-/// backward does that.
-Variable softmax_cross_entropy(const Variable& outputs, const Variable& labels);
+/// logits [N, K]; labels i32 [N] -> f32 [1], the sum of the samples' losses. It is not divided by
+/// the number of samples of the whole world: the seed of backward does that.
+Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
 
 /// The same with label smoothing, in [0, 1).
-Variable smoothed_cross_entropy(const Variable& outputs, const Variable& labels, float smoothing);
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing);
 
 }  // namespace ringlet::nn

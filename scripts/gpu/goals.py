@@ -9,9 +9,10 @@ def rows_of(parts, name):
     return parts.get(name, {}).get("rows", [])
 
 
-def fastest(rows, modes, batch, tf32):
+def fastest(rows, modes, batch, precision):
     """The row with the fewest milliseconds a step, or None."""
-    chosen = [row for row in rows if row["mode"] in modes and row["batch"] == batch and row["tf32"] == tf32]
+    chosen = [row for row in rows if row["mode"] in modes and row["batch"] == batch
+              and row["precision"] == precision]
     return min(chosen, key=lambda row: row["milliseconds"], default=None)
 
 
@@ -19,11 +20,11 @@ def how(row):
     return row["mode"] + (", autotuned" if row.get("autotune") else "")
 
 
-def against(parts, batch, tf32, part, modes, what, times):
+def against(parts, batch, precision, part, modes, what, times):
     """One goal: our fastest step against the peer's of the same precision."""
-    ours = fastest(rows_of(parts, "timings"), ("eager", "graph"), batch, tf32)
-    peer = fastest(rows_of(parts, part), modes, batch, tf32)
-    name = f"{'TF32' if tf32 else 'f32'}, batch {batch}, {times} x {what}"
+    ours = fastest(rows_of(parts, "timings"), ("eager", "graph"), batch, precision)
+    peer = fastest(rows_of(parts, part), modes, batch, precision)
+    name = f"{precision}, batch {batch}, {times} x {what}"
     if ours is None or peer is None:
         return {"goal": name, "reached": None}
     ratio = peer["milliseconds"] / ours["milliseconds"]
@@ -58,10 +59,10 @@ def floors(parts):
 def judge(parts):
     """Every goal with whether it is reached: True, False, or None where something was not measured."""
     compiled = ("graph", "compiled", "compiled-graph")
-    return [against(parts, 256, False, "torch", ("eager",), "PyTorch eager", 1.5),
-            against(parts, 256, True, "torch", ("eager",), "PyTorch eager", 3),
-            against(parts, 256, True, "torch-compiled", compiled, "PyTorch's best compiled with graphs", 1.2),
-            against(parts, 32, False, "torch", ("eager",), "PyTorch eager", 4),
-            against(parts, 32, True, "torch", ("eager",), "PyTorch eager", 4),
+    return [against(parts, 256, "f32", "torch", ("eager",), "PyTorch eager", 1.5),
+            against(parts, 256, "tf32", "torch", ("eager",), "PyTorch eager", 3),
+            against(parts, 256, "tf32", "torch-compiled", compiled, "PyTorch's best compiled with graphs", 1.2),
+            against(parts, 32, "f32", "torch", ("eager",), "PyTorch eager", 4),
+            against(parts, 32, "tf32", "torch", ("eager",), "PyTorch eager", 4),
             learning(parts),
             floors(parts)]

@@ -65,11 +65,11 @@ def steps(data):
     rows = rows + data["parts"].get("torch", {}).get("rows", []) + data["parts"].get("torch-compiled", {}).get("rows", [])
     if not rows:
         return []
-    lines = ["", "Training steps of lenet-d2l", f"  {'who':14} {'mode':15} {'autotune':8} {'batch':>6} {'TF32':>5} "
+    lines = ["", "Training steps of lenet-d2l", f"  {'who':14} {'mode':15} {'autotune':8} {'batch':>6} {'type':>5} "
              f"{'ms a step':>10} {'samples/s':>12}"]
-    for row in sorted(rows, key=lambda row: (row["batch"], row["tf32"], row["milliseconds"])):
+    for row in sorted(rows, key=lambda row: (row["batch"], row["precision"], row["milliseconds"])):
         lines.append(f"  {row['who']:14} {row['mode']:15} {'on' if row.get('autotune', 'torch' in row['who']) else 'off':8} "
-                     f"{row['batch']:>6} {'on' if row['tf32'] else 'off':>5} {row['milliseconds']:>10.4f} "
+                     f"{row['batch']:>6} {row['precision']:>5} {row['milliseconds']:>10.4f} "
                      f"{row['samples_per_second']:>12,.0f}")
     return lines
 

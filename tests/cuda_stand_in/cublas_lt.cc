@@ -1,6 +1,7 @@
-// cuBLASLt as far as Ringlet calls it: column-major products of f32 with a bias and ReLU behind, or
-// with the sums of op(b) over k (BGRADB). RINGLET_STAND_IN_BGRADB=none: that is not supported;
-// loses-nan: it passes over NaN.
+// cuBLASLt as far as Ringlet calls it: column-major products of f32, bf16 or f16, with a bias and
+// ReLU behind, or with the sums of op(b) over k (BGRADB). The result is of the factors' type or
+// f32. A bias and its gradient are of the result's type, which has to be f32 here.
+// RINGLET_STAND_IN_BGRADB=none: that is not supported; loses-nan: it passes over NaN.
 // Two algorithms are proposed: the second one wants scratch memory and adds in another order.
 #include <cublasLt.h>
 
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/cuda_stand_in/floats.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
 namespace {
@@ -20,8 +22,21 @@ struct Operation {
 };
 
 struct Layout {
+  ringlet::DType dtype;
   std::int64_t rows, columns, leading;
+
+  std::size_t count() const { return static_cast<std::size_t>(leading * columns); }
+  std::vector<float> widened(const void* data) const {
+    std::vector<float> wide(count());
+    ringlet::stand_in::widen_floats(dtype, data, wide.size(), wide.data());
+    return wide;
+  }
 };
+
+ringlet::DType dtype_of(cudaDataType type) {
+  if (type == CUDA_R_16BF) return ringlet::DType::bf16;
+  return type == CUDA_R_16F ? ringlet::DType::f16 : ringlet::DType::f32;
+}
 
 template <class T, class Handle>
 T& as(Handle handle) {
@@ -46,21 +61,30 @@ bool has_relu(cublasLtEpilogue_t epilogue) {
 
 struct Product {
   Operation operation;
-  const float* a;
-  const float* b;
-  float* d;
+  const void* a_data;
+  const void* b_data;
+  void* d_data;
   Layout a_layout, b_layout, d_layout;
   float alpha, beta;
   bool backwards;
 
   void run() const {
+    const std::vector<float> a = a_layout.widened(a_data), b = b_layout.widened(b_data);
+    std::vector<float> d(d_layout.count());
+    if (beta != 0) d = d_layout.widened(d_data);
+    multiply(a.data(), b.data(), d.data());
+    ringlet::stand_in::round_floats(d_layout.dtype, d.data(), d.size(), d_data);
+  }
+
+ private:
+  void multiply(const float* a, const float* b, float* d) const {
     const std::int64_t inner =
         operation.transpose_a == CUBLAS_OP_N ? a_layout.columns : a_layout.rows;
-    const auto a_at = [this](std::int64_t i, std::int64_t k) {
+    const auto a_at = [&](std::int64_t i, std::int64_t k) {
       return operation.transpose_a == CUBLAS_OP_N ? a[i + k * a_layout.leading]
                                                   : a[k + i * a_layout.leading];
     };
-    const auto b_at = [this](std::int64_t k, std::int64_t j) {
+    const auto b_at = [&](std::int64_t k, std::int64_t j) {
       return operation.transpose_b == CUBLAS_OP_N ? b[k + j * b_layout.leading]
                                                   : b[j + k * b_layout.leading];
     };
@@ -146,11 +170,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType,
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                           std::uint64_t rows, std::uint64_t columns,
                                           std::int64_t leading) {
   *layout = reinterpret_cast<cublasLtMatrixLayout_t>(
-      new Layout{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading});
+      new Layout{dtype_of(type), static_cast<std::int64_t>(rows),
+                 static_cast<std::int64_t>(columns), leading});
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -184,7 +209,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   if (as<Layout>(a).rows < 1 || as<Layout>(b).rows < 1 || as<Layout>(d).rows < 1) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (as<Operation>(operation).epilogue == CUBLASLT_EPILOGUE_BGRADB && says(kOfBgradb, "none")) {
+  const cublasLtEpilogue_t epilogue = as<Operation>(operation).epilogue;
+  const ringlet::DType factors = as<Layout>(a).dtype, result = as<Layout>(d).dtype;
+  const bool f32 = result == ringlet::DType::f32;
+  const bool narrow_bias = !f32 && (has_bias(epilogue) || epilogue == CUBLASLT_EPILOGUE_BGRADB);
+  if (as<Layout>(b).dtype != factors || (!f32 && result != factors) || narrow_bias) {
+    *found = 0;
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (epilogue == CUBLASLT_EPILOGUE_BGRADB && says(kOfBgradb, "none")) {
     *found = 0;
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
@@ -209,9 +242,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const Product product{as<Operation>(operation),
-                        static_cast<const float*>(a),
-                        static_cast<const float*>(b),
-                        static_cast<float*>(d),
+                        a,
+                        b,
+                        d,
                         as<Layout>(a_layout),
                         as<Layout>(b_layout),
                         as<Layout>(d_layout),

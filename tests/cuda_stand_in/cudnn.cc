@@ -1,6 +1,7 @@
-// cuDNN's graph API as far as Ringlet calls it: a convolution, forwards or backwards, with a bias
-// and ReLU behind it. Two engines are proposed for each graph: the second one says of itself that
-// it is not deterministic, wants scratch memory, and adds in another order.
+// cuDNN's graph API as far as Ringlet calls it: a convolution of f32, bf16 or f16, forwards or
+// backwards, with a bias and ReLU behind it. Sums are f32, and rounded once. Two engines are
+// proposed for each graph: the second one says of itself that it is not deterministic, wants
+// scratch memory, and adds in another order.
 #include <cudnn_graph.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/cuda_stand_in/floats.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
 namespace {
@@ -72,29 +74,42 @@ constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
 /// A dense tensor in memory, of any order; a null address is a value inside the graph.
 struct Tensor {
   std::vector<std::int64_t> extents, strides;
-  float* data = nullptr;
+  float* data = nullptr;  ///< of another type where `dtype` is narrow
+  ringlet::DType dtype = ringlet::DType::f32;
 
   std::int64_t count() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
-  bool is_row_major() const { return strides == row_major_strides(); }
+  bool is_plain() const { return dtype == ringlet::DType::f32 && strides == row_major_strides(); }
   std::vector<std::int64_t> row_major_strides() const {
     return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
   }
-  /// body(place in row-major order, element) for each element.
+  /// body(place in row-major order, place in memory) for each element.
   template <class Body>
-  void for_each(Body body) const {
+  void for_each_place(Body body) const {
     std::int64_t place = 0;
     for (std::int64_t n = 0; n < extents[0]; ++n)
       for (std::int64_t c = 0; c < extents[1]; ++c)
         for (std::int64_t h = 0; h < extents[2]; ++h)
           for (std::int64_t i = 0; i < extents[3]; ++i, ++place)
-            body(place, data[n * strides[0] + c * strides[1] + h * strides[2] + i * strides[3]]);
+            body(static_cast<std::size_t>(place),
+                 n * strides[0] + c * strides[1] + h * strides[2] + i * strides[3]);
   }
-  /// The same elements in `memory`, row-major.
+  /// The same elements in `memory`, row-major and f32.
   Tensor copied_to(std::vector<float>& memory) const {
     memory.resize(static_cast<std::size_t>(count()));
-    for_each(
-        [&](std::int64_t place, float value) { memory[static_cast<std::size_t>(place)] = value; });
+    ringlet::stand_in::with_floats(dtype, data, [&](const auto* elements) {
+      for_each_place([&](std::size_t place, std::int64_t at) {
+        memory[place] = ringlet::reduction::load(elements[at]);
+      });
+    });
     return {extents, row_major_strides(), memory.data()};
+  }
+  /// Takes back what copied_to() gave, rounded.
+  void take_from(const std::vector<float>& memory) const {
+    ringlet::stand_in::with_floats(dtype, data, [&]<class T>(T* elements) {
+      for_each_place([&](std::size_t place, std::int64_t at) {
+        elements[at] = ringlet::reduction::round_to<T>(memory[place]);
+      });
+    });
   }
 };
 
@@ -216,28 +231,24 @@ struct Convolution {
   }
 
   void run() const {
-    if (x.is_row_major() && w.is_row_major() && y.is_row_major()) return run_row_major();
+    if (x.is_plain() && w.is_plain() && y.is_plain()) return run_plain();
     std::vector<float> of_x, of_w, of_y;
     Convolution copy = *this;
     copy.x = x.copied_to(of_x);
     copy.w = w.copied_to(of_w);
     copy.y = y.copied_to(of_y);
-    copy.run_row_major();
-    const Tensor* result = &y;
-    const std::vector<float>* values = &of_y;
-    if (pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) {
-      result = &x;
-      values = &of_x;
-    } else if (pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR) {
-      result = &w;
-      values = &of_w;
+    copy.run_plain();
+    switch (pass) {
+      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+        return x.take_from(of_x);
+      case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+        return w.take_from(of_w);
+      default:
+        return y.take_from(of_y);
     }
-    result->for_each([&](std::int64_t place, float& value) {
-      value = (*values)[static_cast<std::size_t>(place)];
-    });
   }
 
-  void run_row_major() const {
+  void run_plain() const {
     switch (pass) {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
         return backward(x, &Convolution::add_data_gradient);
@@ -287,10 +298,16 @@ Addresses addresses_of(const Part& pack) {
   return addresses;
 }
 
+ringlet::DType dtype_of(cudnnDataType_t type) {
+  if (type == CUDNN_DATA_BFLOAT16) return ringlet::DType::bf16;
+  return type == CUDNN_DATA_HALF ? ringlet::DType::f16 : ringlet::DType::f32;
+}
+
 /// Throws std::out_of_range where the pack lacks an address, or one is not aligned as was said.
 Tensor tensor_of(const Part& part, const Addresses& addresses) {
   Tensor tensor{part.all<std::int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS),
-                part.all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES)};
+                part.all<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES), nullptr,
+                dtype_of(part.one<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE))};
   if (part.one<bool>(CUDNN_ATTR_TENSOR_IS_VIRTUAL)) return tensor;
   tensor.data = addresses.at(part.one<std::int64_t>(CUDNN_ATTR_TENSOR_UNIQUE_ID));
   const auto alignment = part.one<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1);

@@ -86,7 +86,7 @@ class CudnnGraph : public testing::TestWithParam<Gpu> {
   std::vector<Plan> plans(const Conv2dKey& key, cudnnBackendHeurMode_t mode,
                           const EngineRules& rules, int wanted = 1) {
     const Conv2dGraph graph(target_, key);
-    return find_plans(target_, graph.graph(), std::vector{mode}, rules, wanted, why_not_);
+    return find_plans(target_, graph, std::vector{mode}, rules, wanted, why_not_);
   }
 
   std::optional<Descriptor> properties_;
@@ -132,6 +132,43 @@ TEST_P(CudnnGraph, TransposesNoImageInNhwcOnTensorCores) {
     EXPECT_LE(nhwc[0].workspace, 8 * kFilters) << describe(key);
     ASSERT_EQ(nchw.size(), 1U) << why_not_;
     EXPECT_GE(nchw[0].workspace, kImages) << describe(key);
+  }
+}
+
+// But for a bias, which engines add that cuDNN compiles when they are needed, on a GPU: where there
+// is none, conv2d_forward() adds it in a pass of its own. Gradients of filters are f32, of widened
+// factors (cudnn_convolutions.h).
+TEST_P(CudnnGraph, HasAnEngineForEveryNarrowCase) {
+  for (const Layout layout : {Layout::nhwc, Layout::nchw}) {
+    for (const Conv2dCase& c : test::conv2d_cases()) {
+      for (Conv2dKey key : keys_of(c, layout)) {
+        if (key.bias) continue;
+        key.widened = key.pass == Conv2dPass::backward_filter;
+        key.alignment = 2;
+        for (const DType dtype : {DType::bf16, DType::f16}) {
+          key.dtype = key.widened ? DType::f32 : dtype;
+          const bool found = !plans(key, CUDNN_HEUR_MODE_A, kStrict).empty() ||
+                             !plans(key, CUDNN_HEUR_MODE_FALLBACK, kStrict).empty();
+          EXPECT_TRUE(found) << describe(key) << ": " << why_not_;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CudnnGraph, MultipliesNarrowNumbersOnTensorCoresWhateverIsSaidOfF32) {
+  for (const Conv2dPass pass :
+       {Conv2dPass::forward, Conv2dPass::backward_data, Conv2dPass::backward_filter}) {
+    Conv2dKey key = key_of(pass, {.padding = {1, 1}}, {128, 64, 32, 32}, {64, 64, 3, 3});
+    key.layout = Layout::nhwc;
+    key.alignment = 16;
+    key.widened = pass == Conv2dPass::backward_filter;
+    key.dtype = key.widened ? DType::f32 : DType::bf16;
+    const auto found = plans(key, CUDNN_HEUR_MODE_A, kStrict);
+    ASSERT_EQ(found.size(), 1U) << describe(key) << ": " << why_not_;
+    EXPECT_NE(numerical_notes(found[0].engine_config) & (1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+              0U)
+        << describe(key);
   }
 }
 
@@ -199,6 +236,9 @@ INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, testing::ValuesIn(kGpus),
 TEST(EngineRules, SayWhichNotesArePermitted) {
   constexpr auto bit = [](cudnnBackendNumericalNote_t note) { return 1U << note; };
   constexpr EngineRules kPlain{}, kFast{.tf32 = true}, kFixed{.deterministic = true};
+  const auto permitted = [](std::uint32_t notes, const EngineRules& rules) {
+    return cudnn_graph::permitted(notes, false, rules);
+  };
   EXPECT_TRUE(permitted(0, kPlain));
   EXPECT_TRUE(permitted(bit(CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP), kPlain));
   EXPECT_TRUE(permitted(bit(CUDNN_NUMERICAL_NOTE_WINOGRAD), kPlain));
@@ -212,6 +252,12 @@ TEST(EngineRules, SayWhichNotesArePermitted) {
   }
   EXPECT_TRUE(permitted(bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), kFast));
   EXPECT_FALSE(permitted(bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), kFixed));
+  for (const EngineRules& rules : {kPlain, kFast}) {  // of narrow numbers
+    EXPECT_TRUE(cudnn_graph::permitted(bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE), true, rules));
+    EXPECT_FALSE(
+        cudnn_graph::permitted(bit(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION), true, rules));
+  }
+  EXPECT_FALSE(cudnn_graph::permitted(bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC), true, kFixed));
 }
 
 TEST(Conv2dKey, IsDescribed) {
@@ -235,6 +281,10 @@ TEST(Conv2dKey, DiffersByWhatThePlanDependsOn) {
   others[5].alignment = 16;
   others.push_back(key);
   others.back().layout = Layout::nhwc;
+  others.push_back(key);
+  others.back().dtype = DType::bf16;
+  others.push_back(key);
+  others.back().widened = true;
   EXPECT_EQ(key, lenet_key(Conv2dPass::forward));
   for (const Conv2dKey& other : others) EXPECT_NE(key, other) << describe(other);
 }

@@ -163,6 +163,50 @@ TEST_P(Grid, Cast) {
   }
 }
 
+template <class T>
+std::vector<T> rounded(const std::vector<float>& values) {
+  std::vector<T> narrow;
+  for (const float value : values) narrow.push_back(reduction::round_to<T>(value));
+  return narrow;
+}
+
+template <class T>
+std::vector<float> widened(const std::vector<T>& values) {
+  std::vector<float> wide;
+  for (const T value : values) wide.push_back(reduction::load(value));
+  return wide;
+}
+
+TEST_P(Grid, NarrowElementsAreRoundedOnce) {
+  const auto check = [this]<class T>(T) {
+    for (const std::int64_t n : {0, 1, 7, 8, 1027}) {
+      const auto a = rounded<T>(random_floats(n, 1)), b = rounded<T>(random_floats(n, 2));
+      const auto wide_a = widened(a), wide_b = widened(b);
+      std::vector<float> sum(a.size()), blended_sum(a.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        sum[i] = wide_a[i] + wide_b[i];
+        blended_sum[i] = 0.5F * wide_b[i] + 3.0F * wide_a[i];
+      }
+      const View y = filled<T>({n}, {}), left = put({n}, a), right = put({n}, b);
+      grid::add(grid_, left, right, y);
+      EXPECT_EQ(widened(read<T>(y)), widened(rounded<T>(sum)));
+      grid::scale(grid_, 3, left, 0.5F, right);
+      EXPECT_EQ(widened(read<T>(right)), widened(rounded<T>(blended_sum)));
+    }
+    for (const std::int64_t channels : {8, 16, 3}) {
+      const Shape shape{3, channels, 4, 6}, half{3, channels, 2, 3};
+      const auto x = rounded<T>(random_floats(shape.count(), 1));
+      const View y = filled<T>(half, {});
+      grid::avg_pool2d_forward(grid_, {}, put(shape, x), y);
+      const auto exact = reference::avg_pool2d_forward({}, shape, to_double(widened(x)));
+      const std::vector<float> expected(exact.begin(), exact.end());
+      EXPECT_EQ(widened(read<T>(y)), widened(rounded<T>(expected)));
+    }
+  };
+  check(BFloat16{});
+  check(Half{});
+}
+
 TEST_P(Grid, Reduce) {
   for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
     const auto a = random_floats(n, 1), b = random_floats(n, 2), c = random_floats(n, 3);
@@ -390,7 +434,7 @@ TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
     const View dx = blank(x_shape);
     grid_.for_each(
         "backward", x_shape.count(),
-        grid::PoolBackward<I, grid::AverageShare>{
+        grid::PoolBackward<float, I, grid::AverageShare<float>>{
             grid::PoolGeometry<I>(spec, x_shape, y_shape), {put(y_shape, dy).f32()}, 0, dx.f32()});
     return read(dx);
   };
@@ -712,8 +756,8 @@ TEST_P(Grid, ChangesChannelsToAndFro) {
       for (const float beta : kBetas) {
         const auto old = old_gradient(shape.count(), beta);
         const View y = put(Shape{shape.count()}, old);
-        grid::change_channels(grid_, "test", shape, to_nhwc, rows.f32(), beta, y.f32());
-        const ConstView seen(y.data(), shape, DType::f32, to);
+        const View seen(y.data(), shape, DType::f32, to);
+        grid::change_channels(grid_, "test", {rows.data(), shape, DType::f32, from}, beta, seen);
         const auto before = logical(ConstView(nullptr, shape, DType::f32, to), old.data());
         EXPECT_LE(relative_l2(read(seen), blended(beta, before, to_double(moved))), 1e-7);
       }

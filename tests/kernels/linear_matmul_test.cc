@@ -14,16 +14,18 @@ namespace {
 void multiply(const Matmul& matmul) {
   const MatmulSize& size = matmul.size;
   const auto a = [&](std::int64_t row, std::int64_t k) {
-    return matmul.a[size.transpose_a ? k + row * size.a_rows() : row + k * size.a_rows()];
+    return static_cast<const float*>(
+        matmul.a)[size.transpose_a ? k + row * size.a_rows() : row + k * size.a_rows()];
   };
   const auto b = [&](std::int64_t k, std::int64_t column) {
-    return matmul.b[size.transpose_b ? column + k * size.b_rows() : k + column * size.b_rows()];
+    return static_cast<const float*>(
+        matmul.b)[size.transpose_b ? column + k * size.b_rows() : k + column * size.b_rows()];
   };
   for (std::int64_t column = 0; column < size.n; ++column) {
     for (std::int64_t row = 0; row < size.m; ++row) {
       float sum = 0;
       for (std::int64_t k = 0; k < size.k; ++k) sum += a(row, k) * b(k, column);
-      matmul.d[row + column * size.m] = sum;
+      static_cast<float*>(matmul.d)[row + column * size.m] = sum;
     }
   }
 }

@@ -1,7 +1,10 @@
 // Narrow activations: each operation takes bf16 and f16, and gives what the same operation gives
-// with the same numbers in f32, rounded once. With CUDA, near it.
+// with the same numbers in f32, rounded once. On CUDA, whose sums are added in other orders, that
+// is the same but for a last bit here and there.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -11,6 +14,7 @@
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
@@ -34,9 +38,17 @@ class Call {
   Stream& stream() const { return device_.compute(); }
   Layout layout() const { return layout_; }
   /// An activation with numbers of the narrow type.
-  View in(const Shape& shape, std::uint32_t seed) { return number(shape, layout_, seed); }
+  View in(const Shape& shape, std::uint32_t seed) { return number(shape, layout_of(shape), seed); }
   /// A weight.
   View weight(const Shape& shape, std::uint32_t seed) { return number(shape, Layout::nchw, seed); }
+  /// A convolution's filters: in nhwc where images are.
+  View filter(const Shape& shape, std::uint32_t seed) {
+    return number(shape, layout_of_filters(), seed);
+  }
+  View filter_gradient(const Shape& shape, std::uint32_t seed) {
+    results.push_back(kept(random_tensor(device_, shape, seed, layout_of_filters())));
+    return results.back();
+  }
   /// f32 whatever the type: a bias, statistics.
   View f32(const Shape& shape, std::uint32_t seed) {
     return kept(random_tensor(device_, shape, seed));
@@ -57,6 +69,11 @@ class Call {
   std::vector<View> results;
 
  private:
+  /// There is an nhwc only of images.
+  Layout layout_of(const Shape& shape) const {
+    return layout_ == Layout::nhwc && shape.rank() != 4 ? Layout::nchw : layout_;
+  }
+  Layout layout_of_filters() const { return layout_ == Layout::nhwc ? Layout::nhwc : Layout::nchw; }
   View kept(Tensor tensor) {
     tensors_.push_back(std::move(tensor));
     return tensors_.back().view();
@@ -90,18 +107,25 @@ std::vector<Operation> products() {
   return {
       {"conv2d_forward",
        [](Call& c) {
-         conv2d_forward(c.stream(), kPadded, c.in(kImages, 1), c.weight(kWeights, 2), c.f32({5}, 3),
+         conv2d_forward(c.stream(), kPadded, c.in(kImages, 1), c.filter(kWeights, 2), c.f32({5}, 3),
                         Activation::relu, c.out(kResult, 4));
        }},
       {"conv2d_backward_data",
        [](Call& c) {
-         conv2d_backward_data(c.stream(), kPadded, c.weight(kWeights, 2), c.in(kResult, 3), 1,
+         conv2d_backward_data(c.stream(), kPadded, c.filter(kWeights, 2), c.in(kResult, 3), 1,
                               c.out(kImages, 1));
        }},
       {"conv2d_backward_filter",
        [](Call& c) {
          conv2d_backward_filter(c.stream(), kPadded, c.in(kImages, 1), c.in(kResult, 2), 1,
-                                c.f32_out(kWeights, 3));
+                                c.filter_gradient(kWeights, 3));
+       }},
+      {"conv2d with row-major filters",
+       [](Call& c) {
+         const View x = c.in(kImages, 1), w = c.weight(kWeights, 2), dy = c.in(kResult, 3);
+         conv2d_forward(c.stream(), kPadded, x, w, {}, Activation::none, c.out(kResult, 4));
+         conv2d_backward_data(c.stream(), kPadded, w, dy, 0, c.out(kImages, 5));
+         conv2d_backward_filter(c.stream(), kPadded, x, dy, 0.5F, c.f32_out(kWeights, 6));
        }},
       {"conv2d_relu_avg_pool2d",
        [](Call& c) {
@@ -120,8 +144,13 @@ std::vector<Operation> products() {
        [](Call& c) {
          const View x = c.in({18, 7}, 1), w = c.weight({5, 7}, 2), dy = c.in({18, 5}, 3);
          linear_forward(c.stream(), x, w, c.f32({5}, 4), Activation::none, c.out({18, 5}, 5));
+         linear_forward(c.stream(), x, w, c.f32({5}, 4), Activation::relu, c.out({18, 5}, 8));
+         linear_forward(c.stream(), x, w, {}, Activation::relu, c.out({18, 5}, 9));
          linear_backward_data(c.stream(), w, dy, 0, c.out({18, 7}, 6));
+         linear_backward_data(c.stream(), w, dy, 1, c.out({18, 7}, 10));
          linear_backward_weight(c.stream(), x, dy, 0, c.f32_out({5, 7}, 7));
+         linear_backward_weight_bias(c.stream(), x, dy, 0, c.f32_out({5, 7}, 11), 0,
+                                     c.f32_out({5}, 12));
        }},
   };
 }
@@ -290,6 +319,82 @@ TEST_P(Narrow, BrokenNumbersAreCounted) {
   count_nonfinite(device->compute(), x, count);
   EXPECT_EQ(read<std::int32_t>(count), std::vector<std::int32_t>{2});
 }
+
+/// The same on the first GPU, beside the CPU's.
+class NarrowOnCuda : public testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
+  }
+};
+
+/// Steps between two narrow numbers.
+int steps_apart(DType dtype, float a, float b) {
+  const auto place = [&](float x) {
+    const int bits = dtype == DType::bf16 ? to_bfloat16(x).bits : to_half(x).bits;
+    return (bits & 0x8000) != 0 ? -(bits & 0x7FFF) : bits;
+  };
+  return std::abs(place(a) - place(b));
+}
+
+TEST_P(NarrowOnCuda, IsTheSameOperationRoundedOnce) {
+  const auto [layout, dtype] = GetParam();
+  const auto cpu = open_device({}, {.threads = 1, .overlap = false});
+  const auto gpu = open_device({DeviceKind::cuda, 0}, {.deterministic = true});
+  for (const Operation& operation : operations()) {
+    if (!operation.nchw) continue;
+    SCOPED_TRACE(operation.name);
+    Call narrow(*gpu, layout, dtype, dtype), wide(*cpu, Layout::nchw, dtype, DType::f32);
+    operation.call(narrow);
+    operation.call(wide);
+    ASSERT_EQ(narrow.results.size(), wide.results.size());
+    for (std::size_t i = 0; i < narrow.results.size(); ++i) {
+      const View& result = narrow.results[i];
+      const std::vector<float> found = read(gpu->compute(), widened(*gpu, result));
+      const std::vector<float> expected = read(cpu->compute(), wide.results[i]);
+      if (!is_narrow(result.dtype())) {
+        EXPECT_LE(relative_l2(found, expected), 1e-5) << "result " << i;
+        continue;
+      }
+      std::size_t apart = 0;
+      for (std::size_t k = 0; k < found.size(); ++k) {
+        const int steps = steps_apart(dtype, found[k], expected[k]);
+        ASSERT_LE(steps, std::abs(expected[k]) < 1e-2F ? 16 : 1) << expected[k];
+        apart += steps > 0 ? 1 : 0;
+      }
+      EXPECT_LE(apart, found.size() / 50) << "result " << i;
+    }
+  }
+}
+
+TEST_P(NarrowOnCuda, BrokenNumbersAreCountedAndCome) {
+  const auto [layout, dtype] = GetParam();
+  const auto gpu = open_device({DeviceKind::cuda, 0}, {});
+  Stream& stream = gpu->compute();
+  const Shape shape{2, 8, 2, 5};
+  std::vector<float> values(static_cast<std::size_t>(shape.count()), 1.0F);
+  values[3] = INFINITY;
+  values[21] = NAN;
+  values[22] = 1e-30F;
+  const Tensor x(*gpu, shape, dtype, layout), y(*gpu, shape, dtype, layout);
+  cast(stream, upload(*gpu, shape, values, layout), x);
+  relu_forward(stream, x, y);
+  const Tensor count(*gpu, {1}, DType::i32);
+  count_nonfinite(stream, y, count);
+  EXPECT_EQ(read<std::int32_t>(stream, count), std::vector<std::int32_t>{2});
+  const auto back = read(stream, widened(*gpu, y));
+  EXPECT_TRUE(std::isinf(back[3]));
+  EXPECT_TRUE(std::isnan(back[21]));
+  EXPECT_EQ(back[22], dtype == DType::bf16 ? widen(to_bfloat16(1e-30F)) : 0.0F);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, NarrowOnCuda,
+    testing::Values(Kind{Layout::nchw, DType::bf16}, Kind{Layout::nhwc, DType::bf16},
+                    Kind{Layout::nchw, DType::f16}, Kind{Layout::nhwc, DType::f16}),
+    [](const auto& tested) {
+      return std::string(name_of(tested.param.layout)) + "_" + name_of(tested.param.dtype);
+    });
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Narrow,

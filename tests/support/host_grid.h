@@ -31,9 +31,9 @@ class HostGrid {
 
   template <class F>
   void for_each_pack(const char*, std::int64_t n, const F& f) {
-    const std::int64_t packs = f.takes_packs() ? n / grid::kPack : 0;
-    for (const std::int64_t i : shuffled(grid::kPack * packs, n)) f.template apply<1>(i);
-    for (const std::int64_t i : shuffled(0, packs)) f.template apply<grid::kPack>(i);
+    const std::int64_t packs = f.takes_packs() ? n / F::kPack : 0;
+    for (const std::int64_t i : shuffled(F::kPack * packs, n)) f.template apply<1>(i);
+    for (const std::int64_t i : shuffled(0, packs)) f.template apply<F::kPack>(i);
   }
 
   template <class Program>

@@ -26,8 +26,10 @@ TEST(Layouts, AreChosenOnceByTheDevice) {
   EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 16), Layout::lanes);
   EXPECT_EQ(choose_layout(kAuto, DeviceKind::cpu, 15), Layout::nchw);
   EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16), Layout::nchw);
-  EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16, true), Layout::nhwc);
-  EXPECT_EQ(choose_layout(LayoutChoice::nchw, DeviceKind::cuda, 16, true), Layout::nchw);
+  for (const Precision precision : {Precision::tf32, Precision::bf16, Precision::f16}) {
+    EXPECT_EQ(choose_layout(kAuto, DeviceKind::cuda, 16, precision), Layout::nhwc);
+  }
+  EXPECT_EQ(choose_layout(LayoutChoice::nchw, DeviceKind::cuda, 16, Precision::tf32), Layout::nchw);
   EXPECT_EQ(choose_layout(LayoutChoice::nhwc, DeviceKind::cuda, 16), Layout::nhwc);
 }
 

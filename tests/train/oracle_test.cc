@@ -10,7 +10,7 @@
 
 #include "data/error.h"
 #include "data/open_dataset.h"
-#include "kernels/host_copy.h"
+#include "nn/row_major.h"
 #include "tests/oracle/formula_data.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tensors.h"
@@ -117,9 +117,7 @@ std::vector<std::vector<float>> first_gradients(const RunSetup& setup) {
         loop.step();
         if (communicator.rank() != 0) return;
         for (const nn::Parameter* parameter : loop.replica().parameters().registry().parameters) {
-          const View gradient = parameter->gradient;
-          gradients.emplace_back(static_cast<std::size_t>(gradient.count()));
-          copy_to_host(device.compute(), gradient, gradients.back().data());
+          gradients.push_back(nn::to_rows(device.compute(), parameter->gradient));
         }
       },
       nullptr);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda_devices.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "train/loop/replica.h"
@@ -22,14 +23,17 @@ struct Case {
   Precision precision;
   LayoutChoice layout;
   int replicas = 1;
-  bool emulated = true;  ///< else by the processor's products of bf16
+  DeviceKind device = DeviceKind::cpu;
+  bool emulated = true;  ///< on processors; else by their own products of bf16
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
   std::string model = c.model;
   std::replace(model.begin(), model.end(), '-', '_');
   *out << model << "_" << name_of(c.precision) << "_" << c.replicas
-       << (c.layout == LayoutChoice::nchw ? "_nchw" : "_lanes")
+       << (c.layout == LayoutChoice::nchw   ? "_nchw"
+           : c.layout == LayoutChoice::nhwc ? "_nhwc"
+                                            : "_lanes")
        << (c.emulated ? "" : "_by_the_processor");
 }
 
@@ -38,6 +42,11 @@ using Tensors = std::map<std::string, std::vector<float>>;
 
 class PrecisionOracle : public ::testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    if (GetParam().device == DeviceKind::cuda && cuda_device_count() == 0) {
+      GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
+    }
+  }
   bool is_lenet() const { return GetParam().model == "lenet"; }
   TrainOptions options() const {
     TrainOptions options = plain_options(GetParam().replicas);
@@ -48,7 +57,9 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     options.recipe.precision = GetParam().precision;
     options.recipe.nesterov = !is_lenet();
     options.recipe.weight_decay = is_lenet() ? 0 : 5e-4;
-    options.execution.emulate_precision = GetParam().emulated;
+    options.execution.emulate_precision =
+        GetParam().device == DeviceKind::cpu && GetParam().emulated;
+    for (DeviceId& device : options.execution.devices) device = {GetParam().device, 0};
     options.execution.layout = GetParam().layout;
     options.max_steps = all_.at("steps");
     if (is_lenet()) options.files.init = testing::testdata("oracle/init.safetensors");
@@ -139,12 +150,27 @@ std::vector<Case> cases() {
     all.push_back({"resnet20", precision, LayoutChoice::nchw, 2});
     all.push_back({"resnet18-cifar", precision, LayoutChoice::lanes});
   }
-  all.push_back({"resnet20", Precision::bf16, LayoutChoice::lanes, 1, false});
-  all.push_back({"resnet18-cifar", Precision::bf16, LayoutChoice::lanes, 1, false});
+  all.push_back({"resnet20", Precision::bf16, LayoutChoice::lanes, 1, DeviceKind::cpu, false});
+  all.push_back({"resnet18-cifar", Precision::bf16, LayoutChoice::lanes, 1, DeviceKind::cpu, false});
+  return all;
+}
+
+// LeNet's reference is rounded behind the pooling, as lanes are: on a GPU, and in nchw, in front of
+// it as well.
+std::vector<Case> cuda_cases() {
+  std::vector<Case> all;
+  for (const Precision precision : {Precision::bf16, Precision::f16}) {
+    all.push_back({"resnet20", precision, LayoutChoice::nhwc, 1, DeviceKind::cuda});
+    all.push_back({"resnet20", precision, LayoutChoice::nchw, 1, DeviceKind::cuda});
+    all.push_back({"resnet20", precision, LayoutChoice::nhwc, 2, DeviceKind::cuda});
+    all.push_back({"resnet18-cifar", precision, LayoutChoice::nhwc, 1, DeviceKind::cuda});
+  }
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PrecisionOracle, ::testing::ValuesIn(cases()),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Cuda, PrecisionOracle, ::testing::ValuesIn(cuda_cases()),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

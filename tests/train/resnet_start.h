@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/memory_dataset.h"
-#include "kernels/host_copy.h"
+#include "nn/row_major.h"
 #include "tests/oracle/resnet_formula.h"
 #include "tests/train/runs.h"
 
@@ -38,9 +38,7 @@ inline std::shared_ptr<const data::Dataset> small_images(std::int64_t count) {
 }
 
 inline std::vector<float> to_host(Device& device, const ConstView& view) {
-  std::vector<float> values(static_cast<std::size_t>(view.count()));
-  copy_to_host(device.compute(), view, values.data());
-  return values;
+  return nn::to_rows(device.compute(), view);
 }
 
 inline void start_by_formula(TrainLoop& loop, Device& device) {
@@ -48,7 +46,7 @@ inline void start_by_formula(TrainLoop& loop, Device& device) {
   const std::int64_t features = registry.parameters.at(registry.parameters.size() - 2)->shape[1];
   for (const nn::Parameter* p : registry.parameters) {
     const auto values = oracle::resnet_start(p->name, p->shape, features);
-    copy_from_host(device.compute(), values.data(), p->value);
+    nn::from_rows(device.compute(), values.data(), p->value);
   }
 }
 

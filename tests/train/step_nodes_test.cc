@@ -31,8 +31,7 @@ TEST(StepNodes, OfLenetAreFew) {
   }
 }
 
-// Three copies of the second convolution's filters, and two of what lies between convolutions and
-// linear layers.
+// Two more than in nchw: of what lies between convolutions and linear layers.
 TEST(StepNodes, OfLenetInNhwcAreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
   TrainOptions options = plain_options(1);
@@ -45,11 +44,33 @@ TEST(StepNodes, OfLenetInNhwcAreFew) {
   for (const std::vector<std::string>& nodes : graphs) {
     std::string names;
     for (const std::string& node : nodes) names += node + " ";
-    EXPECT_LE(nodes.size(), kMost + 5) << names;
+    EXPECT_LE(nodes.size(), kMost + 2) << names;
     const auto copies = std::count_if(nodes.begin(), nodes.end(), [](const std::string& node) {
       return node.ends_with("change_channels");
     });
-    EXPECT_EQ(copies, 5) << names;
+    EXPECT_EQ(copies, 2) << names;
+  }
+}
+
+// Casts: of the weights, the images, both results of linear layers with a bias, and both factors of
+// each gradient of filters.
+TEST(StepNodes, OfLenetInBf16AreFew) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  constexpr std::size_t kCasts = 8;
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet-d2l";
+  options.recipe.precision = Precision::bf16;
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.max_steps = 4;
+  const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(256)); });
+  ASSERT_FALSE(graphs.empty());
+  for (const std::vector<std::string>& nodes : graphs) {
+    std::string names;
+    for (const std::string& node : nodes) names += node + " ";
+    EXPECT_LE(nodes.size(), kMost + 2 + kCasts) << names;
+    const auto casts = std::count_if(
+        nodes.begin(), nodes.end(), [](const std::string& node) { return node.ends_with("cast"); });
+    EXPECT_EQ(casts, kCasts) << names;
   }
 }
 

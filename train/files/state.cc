@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "kernels/host_copy.h"
+#include "nn/row_major.h"
 #include "train/files/atomic_file.h"
 #include "train/files/safetensors.h"
 
@@ -20,17 +21,10 @@ std::vector<std::int64_t> extents(const Shape& shape) {
   return list;
 }
 
-std::vector<float> to_host(Stream& stream, ConstView view) {
-  std::vector<float> host(static_cast<std::size_t>(view.count()));
-  copy_to_host(stream, view, host.data());
-  return host;
-}
-
-/// The slice of an arena-shaped view that belongs to the parameter at registration order `id`.
-template <class V>
-V slice_of(const V& arena, const nn::Plan& plan, int id) {
-  for (const nn::PlannedParameter& planned : plan.parameters) {
-    if (planned.id == id) return arena.slice(planned.begin, planned.end);
+/// The part of an arena-shaped view that belongs to the parameter at registration order `id`.
+View part_of(const View& arena, const nn::Parameters& parameters, int id) {
+  for (const nn::PlannedParameter& planned : parameters.plan().parameters) {
+    if (planned.id == id) return parameters.part_of(arena, planned);
   }
   throw ContractError("state: the plan has no parameter " + std::to_string(id));
 }
@@ -122,17 +116,17 @@ HostState download(Device& device, const nn::Parameters& parameters,
   HostState state;
   Stream& stream = device.compute();
   for (const auto* p : parameters.registry().parameters) {
-    state.values.push_back(to_host(stream, p->value));
+    state.values.push_back(nn::to_rows(stream, p->value));
   }
   for (const StateArena& arena : optimizer) {
     HostArena& on_host = state.optimizer.emplace_back(HostArena{arena.name, {}});
     for (const auto* p : parameters.registry().parameters) {
-      const View slice = slice_of(arena.numbers.view(), parameters.plan(), p->id);
-      on_host.tensors.push_back(to_host(stream, slice));
+      const View part = part_of(arena.numbers.view(), parameters, p->id);
+      on_host.tensors.push_back(nn::to_rows(stream, part));
     }
   }
   for (const auto* b : parameters.registry().buffers) {
-    state.buffers.push_back(to_host(stream, b->value));
+    state.buffers.push_back(nn::to_rows(stream, b->value));
   }
   for (const auto* c : parameters.registry().counters) {
     std::int32_t count = 0;
@@ -148,7 +142,7 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   const nn::Registry& registry = parameters.registry();
   for (std::size_t i = 0; i < state.values.size(); ++i) {
     if (state.values[i].empty()) continue;  // the head, which starts anew
-    copy_from_host(stream, state.values[i].data(), registry.parameters[i]->value);
+    nn::from_rows(stream, state.values[i].data(), registry.parameters[i]->value);
   }
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
     copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
@@ -160,8 +154,8 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
     for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
-      copy_from_host(stream, arena.tensors[i].data(),
-                     slice_of(optimizer[a].numbers.view(), parameters.plan(), static_cast<int>(i)));
+      nn::from_rows(stream, arena.tensors[i].data(),
+                    part_of(optimizer[a].numbers.view(), parameters, static_cast<int>(i)));
     }
   }
 }

@@ -64,7 +64,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
       info_(info),
       dtype_(activations_of(options.precision)),
       batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
-      layout_(choose_layout(options.layout, device.id().kind, batch_)),
+      layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
   const nn::Registry registry = nn::register_model(*model_);

@@ -4,7 +4,6 @@
 
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
-#include "nn/ops/cast.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/models.h"
 
@@ -50,11 +49,13 @@ void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate)
 }
 
 Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     bool tensor_cores) {
+                     Precision precision) {
   if (choice == LayoutChoice::nchw) return Layout::nchw;
   if (choice == LayoutChoice::lanes) return Layout::lanes;
   if (choice == LayoutChoice::nhwc) return Layout::nhwc;
-  if (device == DeviceKind::cuda) return tensor_cores ? Layout::nhwc : Layout::nchw;
+  if (device == DeviceKind::cuda) {
+    return uses_tensor_cores(precision) ? Layout::nhwc : Layout::nchw;
+  }
   const bool fills_lanes = samples_per_pass >= kLanes;
   return device == DeviceKind::cpu && fills_lanes ? Layout::lanes : Layout::nchw;
 }
@@ -102,7 +103,7 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
   const nn::Variable x = nn::model_input(
       *tape_, View(batch.images, input.shape, DType::f32, input.layout), input.activations);
   labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
-  logits_ = nn::cast(model_->forward(*tape_, x), DType::f32);
+  logits_ = model_->forward(*tape_, x);
   const nn::Tape::Scope scope(*tape_, kLossLayer);
   const auto smoothing = static_cast<float>(training ? spec_.recipe.label_smoothing : 0);
   loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing);

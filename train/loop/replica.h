@@ -40,9 +40,10 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
 void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate);
 
 /// The layout that `choice` means for this model and device: batch-in-lanes on the CPU when a pass
-/// has at least sixteen samples, NHWC on a GPU whose tensor cores are used (--tf32), else NCHW.
+/// has at least sixteen samples, NHWC on a GPU whose tensor cores are used (uses_tensor_cores()),
+/// else NCHW.
 Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     bool tensor_cores = false);
+                     Precision precision = Precision::f32);
 
 class Replica {
  public:

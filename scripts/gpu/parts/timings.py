@@ -1,4 +1,4 @@
-"""`ringlet bench train` at three batches x graph x TF32 x autotune. The batch that the goals look at comes first.
+"""`ringlet bench train` at three batches x graph x precision x autotune. The batch that the goals look at comes first.
 Then what launching small kernels early brings (RINGLET_EARLY_LAUNCHES)."""
 
 import itertools
@@ -7,6 +7,7 @@ import json
 from gpu.process import Failed
 
 BATCHES = (256, 32, 4096)
+PRECISIONS = ("f32", "tf32", "bf16")
 WITHOUT_EARLY = "graph without early launches"
 
 
@@ -14,11 +15,13 @@ def check(context):
     rows = context.figures["rows"] = []
     result = context.folder / "bench.json"
     batches, steps = ((32,), (1, 2)) if context.rehearsal else (BATCHES, (50, 300))
-    cases = list(itertools.product(batches, (False, True), (False, True), ("graph", "eager")))
-    cases += [(batch, False, False, WITHOUT_EARLY) for batch in batches if batch <= 256]
-    for batch, tf32, autotune, mode in cases:
-        flags = [*(["--tf32"] if tf32 else []), *(["--autotune"] if autotune else [])]
-        row = {"who": "ringlet", "batch": batch, "tf32": tf32, "autotune": autotune, "mode": mode}
+    cases = list(itertools.product(batches, PRECISIONS, (False, True), ("graph", "eager")))
+    cases += [(batch, "f32", False, WITHOUT_EARLY) for batch in batches if batch <= 256]
+    for batch, precision, autotune, mode in cases:
+        flags = ["--precision", precision, *(["--autotune"] if autotune else [])]
+        if context.rehearsal and precision == "bf16":
+            flags.append("--emulate-precision")  # where the device is a processor
+        row = {"who": "ringlet", "batch": batch, "precision": precision, "autotune": autotune, "mode": mode}
         env = {**context.env, "RINGLET_EARLY_LAUNCHES": "off"} if mode == WITHOUT_EARLY else context.env
         try:
             context.run([context.program("ringlet"), "bench", "train", "--model", "lenet-d2l", "--batch-size", batch,
