@@ -151,7 +151,8 @@ std::vector<Case> cases() {
     all.push_back({"resnet18-cifar", precision, LayoutChoice::lanes});
   }
   all.push_back({"resnet20", Precision::bf16, LayoutChoice::lanes, 1, DeviceKind::cpu, false});
-  all.push_back({"resnet18-cifar", Precision::bf16, LayoutChoice::lanes, 1, DeviceKind::cpu, false});
+  all.push_back(
+      {"resnet18-cifar", Precision::bf16, LayoutChoice::lanes, 1, DeviceKind::cpu, false});
   return all;
 }
 
