@@ -1,5 +1,5 @@
-// The clocks of several machines: each has a steady clock of its own, with a beginning and a rate of
-// its own.
+// The clocks of several machines. Each has a steady clock of its own, which begins when it likes
+// and goes at a rate of its own.
 #pragma once
 
 #include <cstdint>

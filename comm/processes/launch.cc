@@ -172,8 +172,8 @@ std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher&
                   evidence));
 }
 
-/// Whether the variable may be another one on each machine. Each of torchrun's agents counts its own
-/// restarts, and counts none where another machine's agent was the first to see the failure.
+/// Whether the variable may be another one on each machine. Each of torchrun's agents counts its
+/// own restarts, and counts none where another machine's agent was the first to see the failure.
 bool differs_by_machine(const std::string& variable) {
   return variable == "PMI_PORT" || variable == "TORCHELASTIC_RESTART_COUNT";
 }

@@ -68,9 +68,6 @@ class ShmTransport final : public Transport {
     return device.id().kind == DeviceKind::cpu ? static_cast<Allocator&>(shared_->heap) : device;
   }
 
-  /// Gets this rank out of its wait; the group is aborted already. Any thread.
-  void wake() { memory_.board(rank()).doorbell.ring(); }
-
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,
                    Combine combine) override;
@@ -173,7 +170,11 @@ std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double 
   for (int i = 0; i < group.replicas(); ++i) {
     auto transport = std::make_unique<ShmTransport>(
         group, shared, group.local().transport(group.first_rank() + i), processors);
-    group.on_abort([rank = transport.get()] { rank->wake(); });
+    // Gets the rank out of its wait. Where connections to other machines do not come about, the
+    // transport is gone by then.
+    group.on_abort([memory = shared->memory, rank = group.first_rank() + i] {
+      memory.board(rank).doorbell.ring();
+    });
     transports.push_back(std::move(transport));
   }
   return transports;
