@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "data/memory_dataset.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/device.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
@@ -55,6 +58,23 @@ TEST_F(Predict, IsTheSameForAnyPassAndLayout) {
   expect_near(logits({.batch = 1}), whole);
   expect_near(logits({.batch = 17, .layout = LayoutChoice::lanes}), whole);
   expect_near(logits({.batch = 33, .layout = LayoutChoice::nchw}), whole);
+}
+
+TEST_F(Predict, OnAGpuTakesTheLayoutOfItsPrecision) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
+  const std::vector<float> cpu = logits({});
+  for (const Precision precision : {Precision::f32, Precision::tf32, Precision::bf16}) {
+    const bool tf32 = precision == Precision::tf32;
+    const auto device = open_device({DeviceKind::cuda, 0}, {.tf32 = tf32});
+    Predictor predictor(*device, file(), {.precision = precision});
+    EXPECT_EQ(predictor.layout(), precision == Precision::f32 ? Layout::nchw : Layout::nhwc);
+    const std::vector<float> found = predictor.logits(data_.test);
+    ASSERT_EQ(found.size(), cpu.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const float rounding = 0.1F + 0.02F * std::abs(cpu[i]);
+      ASSERT_NEAR(found[i], cpu[i], precision == Precision::f32 ? 1e-4F : rounding) << i;
+    }
+  }
 }
 
 TEST_F(Predict, TakesBytesAsItTakesADataSet) {

@@ -42,6 +42,8 @@ class Predictor {
             const PredictorOptions& options = {});
 
   const ModelInfo& info() const { return info_; }
+  /// Of images on the device (choose_layout()).
+  Layout layout() const { return layout_; }
 
   /// The model's outputs before the softmax, [N, K] row-major. Throws ContractError for images of
   /// another size than the model's.
