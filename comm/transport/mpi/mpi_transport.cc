@@ -69,10 +69,12 @@ void require(const char* error) {
   if (error != nullptr) throw std::runtime_error(error);
 }
 
-/// Calls is_done() until it holds. It looks often while an answer over a fast network may come.
+/// Calls is_done() until it holds. Between the first looks it only lets other threads run: each
+/// look moves data on, and a sleep takes as long as a hundred KiB.
 template <class IsDone>
 void poll(std::chrono::milliseconds timeout, IsDone is_done) {
-  constexpr std::chrono::microseconds kOften(50), kNap(40);
+  constexpr std::chrono::milliseconds kOften(5);
+  constexpr std::chrono::microseconds kNap(20);
   const Clock::time_point begin = Clock::now();
   while (!is_done()) {
     const auto waited = Clock::now() - begin;
