@@ -9,8 +9,6 @@ namespace ringlet::app {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr const char* kAuto = "auto";
 constexpr const char* kRunKey = "run";  // beside the names of a Checkpoint
 constexpr const char* kFolderKey = "folder of the state";

@@ -9,9 +9,9 @@ namespace ringlet::testing {
 namespace {
 
 const std::string kAveragePool =
-    "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardILi2ENS2_12AverageShareEEEEEvlT_";
+    "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardIfLi2ENS2_12AverageShareIfEEEEEEvlT_";
 const std::string kWithBias =
-    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverageGradientILi2EEE"
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverageGradientIfLi2EEE"
     "EEEEvPjT_";
 
 /// Machine code as cuobjdump prints it; each instruction has its place.

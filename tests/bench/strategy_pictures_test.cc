@@ -18,7 +18,7 @@ struct Drawn {
 constexpr Drawn kDrawn[] = {{"naive", 12, 6, 0},   {"tree", 12, 6, 0},
                             {"ring", 24, 24, 0},   {"halving-doubling", 16, 16, 0},
                             {"doubling", 8, 8, 0}, {"one-shot", 8, 0, 4},
-                            {"two-shot", 4, 0, 4}};
+                            {"two-shot", 4, 0, 4}, {"two-level", 24, 24, 0}};
 
 /// Parses $1 with a reader that refuses what is not well-formed, and prints what is compared.
 constexpr const char* kReader = R"(
@@ -63,7 +63,7 @@ TEST_F(StrategyPictures, DrawsWhatEachStrategyDoes) {
     EXPECT_TRUE(holds(seen.out, {" 4 threads on ", "The shortest of 3 traced calls."}));
     EXPECT_LT(fs::file_size(picture), 30U << 10) << name;
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 8);  // nothing is left over
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 9);  // nothing is left over
 }
 
 TEST_F(StrategyPictures, DrawsAWorldThatIsNoPowerOfTwo) {

@@ -240,6 +240,8 @@ std::vector<Provocation> provocations() {
       usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
       usage_of_train({"--exact", "--grad-dtype", "bf16"}),
       usage_of_train({"--precision", "bf16"}),
+      usage_of_train({"--cycle-momentum", "--schedule", "cosine"}),
+      usage_of_train({"--grad-dtype", "bf16-between", "--sync", "ring", "--replicas", "2"}),
       usage_of_train({"--tf32", "--precision", "f16"}),
       usage_of_train({"--exact", "--batch-norm", "world"}),
       usage_of_train({"--replicas", "4", "--shards", "2"}),
