@@ -16,10 +16,12 @@ bad() {
   printf 'FAILED: %s\n' "$*" >&2
   FAILED=1
 }
-# holds FILE TEXT: the text stands in the file.
-# Lines may be wrapped.
+spaced_once() { tr -s '[:space:]' ' '; }
+# holds FILE TEXT: the text stands in the file, but for the spacing: lines may be wrapped.
 holds() {
-  [[ $(tr -s '[:space:]' ' ' <"$1") == *"$2"* ]] || bad "'$2' does not stand in ${1##*/}: $(cat "$1")"
+  local words
+  words=$(printf '%s' "$2" | spaced_once)
+  [[ $(spaced_once <"$1") == *"$words"* ]] || bad "'$2' does not stand in ${1##*/}: $(cat "$1")"
 }
 same_bytes() {
   cmp -s "$1/model.safetensors" "$2/model.safetensors" || bad "other bytes $3"
