@@ -13,6 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The start of a shell line. AddressSanitizer does not look for leaks: Open MPI has some.
+constexpr const char* kMpirun =
+    R"(exec env TERM=dumb ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" OMPI_MCA_btl=self,tcp )"
+    "OMPI_MCA_btl_tcp_if_include=lo mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 ";
+
 class Mpi : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -25,9 +30,7 @@ class Mpi : public ::testing::Test {
   }
   /// The shell line that starts two processes.
   static std::string mpirun(const std::vector<std::string>& arguments) {
-    std::string line =
-        "exec env TERM=dumb OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo mpirun "
-        "--allow-run-as-root --oversubscribe --bind-to none -n 2 " RINGLET_PROGRAM;
+    std::string line = std::string(kMpirun) + RINGLET_PROGRAM;
     for (const std::string& argument : arguments) line += " '" + argument + "'";
     return line;
   }
@@ -141,9 +144,7 @@ fi
 exec "$@" >>"$out" 2>>"$out.err"  # mpirun may drop what is said while it ends the others
 )");
   const std::string line =
-      "exec env TERM=dumb OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=lo mpirun "
-      "--allow-run-as-root --oversubscribe --enable-recovery --bind-to none -n 2 sh '" +
-      script.string() +
+      std::string(kMpirun) + "--enable-recovery sh '" + script.string() +
       "' " RINGLET_PROGRAM
       " train --data synthetic --synthetic-train 640 --model mlp --batch-size 64 --epochs 100000 "
       "--lr 0.001 --no-out --processes --transport mpi";
