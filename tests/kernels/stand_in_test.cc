@@ -1,10 +1,13 @@
-// The stand-in for GPUs itself: that a graph with an edge too few gives wrong results there.
+// The stand-in for GPUs itself: that a graph with an edge too few gives wrong results there. And
+// what our own calls leave behind on it.
 #include "tests/cuda_stand_in/stand_in.h"
 
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "kernels/cuda/cuda_error.h"
 
 namespace ringlet {
 namespace {
@@ -87,6 +90,12 @@ TEST_F(CudaStandInGraph, RefusesAForkThatDoesNotJoin) {
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(main_, &graph), cudaErrorStreamCaptureUnjoined);
   cudaGetLastError();
+}
+
+// CUDA tells of a failure once more with whatever is asked next. Who catches it may go on.
+TEST(CudaStandIn, AFailureThatIsCaughtBlamesNoLaterLaunch) {
+  EXPECT_THROW(check_cuda(cudaSetDevice(1000), "cudaSetDevice"), DeviceError);
+  EXPECT_NO_THROW(check_launch("a kernel"));
 }
 
 }  // namespace
