@@ -7,9 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/device.h"
 #include "kernels/tensor.h"
-#include "nn/parameter.h"
 
 namespace ringlet::train {
 
@@ -31,15 +29,5 @@ inline bool is_narrow(Precision precision) { return is_narrow(activations_of(pre
 
 /// Whether a GPU multiplies it on tensor cores.
 inline bool uses_tensor_cores(Precision precision) { return precision != Precision::f32; }
-
-/// What this processor multiplies bf16 with (DeviceOptions::bf16). To emulate is to compute through
-/// f32, alike on all processors.
-Bf16Products bf16_products(bool emulate);
-
-/// Throws ContractError, naming the remedy, where `device` does not compute so, or only slower than
-/// in f32: a processor with a model of `parameters` in `layout`. `emulate`:
-/// Execution::emulate_precision.
-void require_precision(Precision precision, DeviceKind device, Layout layout,
-                       const std::vector<nn::Parameter*>& parameters, bool emulate);
 
 }  // namespace ringlet::train

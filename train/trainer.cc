@@ -13,6 +13,7 @@
 #include "train/loop/broadcast_model.h"
 #include "train/loop/on_rank_0.h"
 #include "train/loop/replica_watch.h"
+#include "train/precision_support.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 

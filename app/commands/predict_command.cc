@@ -15,6 +15,7 @@
 #include "data/open_dataset.h"
 #include "train/files/one_line.h"
 #include "train/loop/logits.h"
+#include "train/precision_support.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app {

@@ -14,6 +14,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "train/loop/replica.h"
+#include "train/precision_support.h"
 
 namespace ringlet::train {
 namespace {

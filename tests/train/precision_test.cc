@@ -21,6 +21,7 @@
 #include "train/learner.h"
 #include "train/loop/train_step.h"
 #include "train/models.h"
+#include "train/precision_support.h"
 
 namespace ringlet::train {
 namespace {

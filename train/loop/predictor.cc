@@ -17,6 +17,7 @@
 #include "train/loop/pass_size.h"
 #include "train/loop/replica.h"
 #include "train/models.h"
+#include "train/precision_support.h"
 
 namespace ringlet::train {
 

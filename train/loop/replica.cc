@@ -6,6 +6,7 @@
 #include "kernels/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/models.h"
+#include "train/precision_support.h"
 
 namespace ringlet::train {
 
