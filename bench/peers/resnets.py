@@ -92,6 +92,8 @@ def speed_part(options, ringlet, work):
     rows = {f"PyTorch {name}": torch_row(name) for name in TORCH_ROWS}
     rows = {name: row for name, row in rows.items() if row is not None}
     for flag in ("--threads", "--replicas"):
+        if flag == "--replicas" and precision == "bf16" and batch < 16 * options.threads:
+            continue  # bf16 wants sixteen samples a replica
         rows[f"Ringlet {flag} {options.threads}"] = lambda flag=flag: ringlet.speed(
             model, side, batch, flag, options.threads, "--precision", precision, "--warm-up", 2, "--steps", options.steps)
     medians = in_turns(options.turns, rows)
