@@ -21,7 +21,8 @@ std::string why_through_f32(Precision precision, Layout layout,
   if (precision == Precision::f16) return "processors have no products of f16";
   const Bf16Products products = bf16_products(false);
   if (products == Bf16Products::none) return "it has neither AMX nor AVX512_BF16";
-  if (layout != Layout::lanes) return "its products of bf16 want the layout lanes, 16 samples a pass";
+  if (layout != Layout::lanes)
+    return "its products of bf16 want the layout lanes, 16 samples a pass";
   for (const nn::Parameter* parameter : parameters) {
     if (multiplies_bf16(products, parameter->shape)) return "";
   }
