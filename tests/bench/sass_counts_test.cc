@@ -9,10 +9,11 @@ namespace ringlet::testing {
 namespace {
 
 const std::string kAveragePool =
-    "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardIfLi2ENS2_12AverageShareIfEEEEEEvlT_";
+    "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardIfLi2ENS2_12AverageShare"
+    "IfEEEEEEvlT_";
 const std::string kWithBias =
-    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverageGradientIfLi2EEE"
-    "EEEEvPjT_";
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverage"
+    "GradientIfLi2EEEEEEEvPjT_";
 
 /// Machine code as cuobjdump prints it; each instruction has its place.
 class Sass {

@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 /// The start of a shell line. AddressSanitizer does not look for leaks: Open MPI has some.
 constexpr const char* kMpirun =
     R"(exec env TERM=dumb ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" OMPI_MCA_btl=self,tcp )"
-    "OMPI_MCA_btl_tcp_if_include=lo mpirun --allow-run-as-root --oversubscribe --bind-to none -n 2 ";
+    "OMPI_MCA_btl_tcp_if_include=lo mpirun --allow-run-as-root "
+    "--oversubscribe --bind-to none -n 2 ";
 
 class Mpi : public ::testing::Test {
  protected:
