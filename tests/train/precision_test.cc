@@ -39,6 +39,20 @@ std::string name_of_tested(const ::testing::TestParamInfo<Precision>& tested) {
   return name_of(tested.param);
 }
 
+/// Exact mode: the same bits from options(replicas) for any replicas and threads.
+template <class Options>
+void expect_same_bits(const data::Splits& data, Options options) {
+  const auto bits_of = [&](int replicas, int threads) {
+    TrainOptions mine = options(replicas);
+    mine.execution.threads = threads;
+    return bytes_of(run(mine, data).state);
+  };
+  const std::string one = bits_of(1, 1);
+  EXPECT_EQ(bits_of(2, 1), one);
+  EXPECT_EQ(bits_of(4, 1), one);
+  EXPECT_EQ(bits_of(1, 3), one);
+}
+
 class NarrowTraining : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(NarrowTraining, LearnsNearlyWhatF32Does) {
@@ -63,16 +77,9 @@ TEST_P(NarrowTraining, LearnsNearlyWhatF32Does) {
 }
 
 TEST_P(NarrowTraining, HasTheSameBitsForAnyReplicasAndThreadsInExactMode) {
-  const data::Splits data = formula_splits(160);
-  const auto bits_of = [&](int replicas, int threads) {
-    TrainOptions options = in_precision(GetParam(), normed(exact_options(replicas)));
-    options.execution.threads = threads;
-    return bytes_of(run(options, data).state);
-  };
-  const std::string one = bits_of(1, 1);
-  EXPECT_EQ(bits_of(2, 1), one);
-  EXPECT_EQ(bits_of(4, 1), one);
-  EXPECT_EQ(bits_of(1, 3), one);
+  expect_same_bits(formula_splits(160), [](int replicas) {
+    return in_precision(GetParam(), normed(exact_options(replicas)));
+  });
 }
 
 TEST_P(NarrowTraining, NormalisesByTheWorldsBatch) {
@@ -123,16 +130,8 @@ TEST_F(Bf16OfTheProcessor, LearnNearlyWhatTheyDoThroughF32) {
 }
 
 TEST_F(Bf16OfTheProcessor, HaveTheSameBitsForAnyReplicasAndThreadsInExactMode) {
-  const data::Splits data{small_images(128), small_images(16)};
-  const auto bits_of = [&](int replicas, int threads) {
-    TrainOptions options = resnet20(exact_options(replicas));
-    options.execution.threads = threads;
-    return bytes_of(run(options, data).state);
-  };
-  const std::string one = bits_of(1, 1);
-  EXPECT_EQ(bits_of(2, 1), one);
-  EXPECT_EQ(bits_of(4, 1), one);
-  EXPECT_EQ(bits_of(1, 3), one);
+  expect_same_bits({small_images(128), small_images(16)},
+                   [](int replicas) { return resnet20(exact_options(replicas)); });
 }
 
 TEST(Precision, IsRefusedWhereItWouldOnlyBeSlower) {
