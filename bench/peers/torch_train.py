@@ -22,7 +22,7 @@ from PIL import Image
 from torch import nn
 from torch.nn import functional
 
-import torch_resnet
+import torch_steps
 
 NORMALS = {
     "cifar-10": ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
@@ -68,7 +68,7 @@ def run(options, seed, train, test, classes):
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     layout = torch.channels_last
-    model = torch_resnet.resnet(options.model, classes)
+    model = torch_steps.resnet(options.model, classes)
     initialize(model)
     model = model.to(memory_format=layout)
     optimizer = torch.optim.SGD(model.parameters(), lr=options.lr, momentum=0.9, weight_decay=options.weight_decay,

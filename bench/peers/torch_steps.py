@@ -8,7 +8,7 @@ step is timed. Steps of all rows go round by turns, so that a busy machine slows
   contiguous, channels_last   the memory format of images and weights, eager
   compiled-...                torch.compile of the network and its loss
 
-  python3 bench/peers/torch_resnet.py --model resnet18-cifar --batch 64 --threads 2
+  python3 bench/peers/torch_steps.py --model resnet18-cifar --batch 64 --threads 2
 """
 
 import argparse

@@ -3,10 +3,10 @@
 over the world cost. Prints a table; --json writes the figures.
 
 The batches are noise, so that nothing but the step counts. All rows of a part go round by turns, so that a busy
-machine slows all of them alike; ratios are those of medians. torch_resnet.py beside it says what PyTorch runs.
+machine slows all of them alike; ratios are those of medians. torch_steps.py beside it says what PyTorch runs.
 
-  PYTHON bench/peers/resnets.py                        all parts, about 40 minutes on two cores
-  PYTHON bench/peers/resnets.py --parts resnet20       one part
+  PYTHON bench/peers/beside_pytorch.py                        all parts, about 40 minutes on two cores
+  PYTHON bench/peers/beside_pytorch.py --parts resnet20       one part
 
 PYTHON is one that has PyTorch (python3 -m venv V && V/bin/pip install torch). Needs a release build.
 """
@@ -60,7 +60,7 @@ class Ringlet:
     def speed(self, *arguments):
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"resnets: {done.args} failed:\n{done.stderr}{done.stdout}")
+            sys.exit(f"beside_pytorch: {done.args} failed:\n{done.stderr}{done.stdout}")
         return json.loads((self.scratch / "speed.json").read_text())["samples_per_second"]
 
 
@@ -76,13 +76,13 @@ def in_turns(turns, rows):
 
 def speed_part(options, ringlet, work):
     import torch
-    import torch_resnet
+    import torch_steps
     torch.set_num_threads(options.threads)
     precision = "bf16" if work in BF16 else "f32"
     model, side, batch = SPEEDS[work.removesuffix("-bf16")]
 
     def torch_row(name):
-        row = torch_resnet.Row(types.SimpleNamespace(model=model, batch=batch), name, precision)
+        row = torch_steps.Row(types.SimpleNamespace(model=model, batch=batch), name, precision)
         row.guarded(lambda: (row.step(), row.step()))
         if row.error is not None:
             print(f"  PyTorch {name}: {row.error}", file=sys.stderr)
@@ -125,13 +125,13 @@ def peak_mebibytes(command):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
-        sys.exit(f"resnets: {command} failed")
+        sys.exit(f"beside_pytorch: {command} failed")
     return usage.ru_maxrss / 1024
 
 
 def memory_part(options, ringlet):
     model, side, batch = SPEEDS["resnet18"]
-    peer = [sys.executable, str(ROOT / "bench/peers/torch_resnet.py"), "--model", model, "--batch", str(batch),
+    peer = [sys.executable, str(ROOT / "bench/peers/torch_steps.py"), "--model", model, "--batch", str(batch),
             "--threads", str(options.threads), "--steps", "1", "--rows"]
     medians = {f"PyTorch {name}": peak_mebibytes([*peer, name]) for name in TORCH_ROWS[:2]}
     medians["Ringlet"] = peak_mebibytes(ringlet.command(model, side, batch, "--threads", options.threads, "--warm-up",
