@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Ringlet beside PyTorch on ResNets, on processors: samples a second, peak memory, and what replicas and statistics
+"""Ringlet beside PyTorch on LeNet and ResNets, on processors: samples a second, peak memory, and what replicas and statistics
 over the world cost. Prints a table; --json writes the figures.
 
 The batches are noise, so that nothing but the step counts. All rows of a part go round by turns, so that a busy
-machine slows all of them alike; ratios are those of medians. torch_steps.py beside it says what PyTorch runs.
+machine slows all of them alike; ratios are those of medians. torch_steps.py beside it says what PyTorch runs. LeNet's steps
+are short, so 25 times as many are timed.
 
   PYTHON bench/peers/beside_pytorch.py                        all parts, about 40 minutes on two cores
   PYTHON bench/peers/beside_pytorch.py --parts resnet20       one part
@@ -27,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TORCH_ROWS = ("contiguous", "channels_last", "compiled-contiguous", "compiled-channels_last")
 # model, side of the images, batch
 SPEEDS = {
+    "lenet-d2l": ("lenet-d2l", 28, 256),
     "resnet18-cifar": ("resnet18-cifar", 32, 64),
     "resnet18": ("resnet18", 224, 16),
     "resnet20": ("resnet20", 32, 128),
@@ -50,11 +52,14 @@ class Ringlet:
         self.program, self.scratch = program, scratch
 
     def command(self, model, side, batch, *flags):
-        data = self.scratch / f"noise-{side}-{batch}"
-        if not data.exists():
-            write_noise(data, side, 2 * batch)
-        words = [self.program, "bench", "train", "--model", model, "--data", data, "--image-size", side, "--batch-size",
-                 batch, "--json", self.scratch / "speed.json", "--force", *flags]
+        data = ["--data", "synthetic"]
+        if model != "lenet-d2l":
+            folder = self.scratch / f"noise-{side}-{batch}"
+            if not folder.exists():
+                write_noise(folder, side, 2 * batch)
+            data = ["--data", folder, "--image-size", side]
+        words = [self.program, "bench", "train", "--model", model, *data, "--batch-size", batch, "--json",
+                 self.scratch / "speed.json", "--force", *flags]
         return [str(word) for word in words]
 
     def speed(self, *arguments):
@@ -80,6 +85,7 @@ def speed_part(options, ringlet, work):
     torch.set_num_threads(options.threads)
     precision = "bf16" if work in BF16 else "f32"
     model, side, batch = SPEEDS[work.removesuffix("-bf16")]
+    steps = options.steps * (25 if model == "lenet-d2l" else 1)
 
     def torch_row(name):
         row = torch_steps.Row(types.SimpleNamespace(model=model, batch=batch), name, precision)
@@ -87,7 +93,7 @@ def speed_part(options, ringlet, work):
         if row.error is not None:
             print(f"  PyTorch {name}: {row.error}", file=sys.stderr)
             return None
-        return lambda: batch / statistics.median(row.step() for _ in range(options.steps))
+        return lambda: batch / statistics.median(row.step() for _ in range(steps))
 
     rows = {f"PyTorch {name}": torch_row(name) for name in TORCH_ROWS}
     rows = {name: row for name, row in rows.items() if row is not None}
@@ -95,7 +101,7 @@ def speed_part(options, ringlet, work):
         if flag == "--replicas" and precision == "bf16" and batch < 16 * options.threads:
             continue  # bf16 wants sixteen samples a replica
         rows[f"Ringlet {flag} {options.threads}"] = lambda flag=flag: ringlet.speed(
-            model, side, batch, flag, options.threads, "--precision", precision, "--warm-up", 2, "--steps", options.steps)
+            model, side, batch, flag, options.threads, "--precision", precision, "--warm-up", 2, "--steps", steps)
     medians = in_turns(options.turns, rows)
     best = max((name for name in medians if name.startswith("PyTorch")), key=medians.get)
     ours = f"Ringlet --threads {options.threads}"

@@ -2,7 +2,7 @@
 """Times PyTorch on the very work of `ringlet bench train --model resnet18-cifar` and the like, on processors.
 
 Prints a line of JSON a row; what fails is a row with "error", and the others go on. A step is forward, loss, backward
-and SGD with Nesterov's momentum and weight decay. The batches are random pixels in memory, so that nothing but the
+and SGD with Nesterov's momentum and weight decay, lenet-d2l's without either. The batches are random pixels in memory, so that nothing but the
 step is timed. Steps of all rows go round by turns, so that a busy machine slows all of them alike.
 
   contiguous, channels_last   the memory format of images and weights, eager
@@ -19,6 +19,10 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional
+
+import torch_lenet
+
+MODELS = ("lenet-d2l", "resnet18-cifar", "resnet18", "resnet20")
 
 
 class Block(nn.Module):
@@ -67,11 +71,13 @@ class Row:
     def __init__(self, options, name, precision):
         self.name, self.precision, self.seconds, self.error = name, precision, [], None
         layout = torch.channels_last if "channels_last" in name else torch.contiguous_format
-        size = 224 if options.model == "resnet18" else 32
-        self.images = torch.rand(options.batch, 3, size, size).to(memory_format=layout)
+        lenet = options.model == "lenet-d2l"
+        shape = (1, 28, 28) if lenet else (3, 224, 224) if options.model == "resnet18" else (3, 32, 32)
+        self.images = torch.rand(options.batch, *shape).to(memory_format=layout)
         self.labels = torch.randint(0, 10, (options.batch,))
-        model = resnet(options.model, 10).to(memory_format=layout)
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4, nesterov=True)
+        model = (torch_lenet.lenet("cpu") if lenet else resnet(options.model, 10)).to(memory_format=layout)
+        recipe = {"lr": 0.2} if lenet else {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
+        self.optimizer = torch.optim.SGD(model.parameters(), **recipe)
 
         def loss(images, labels):
             with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
@@ -96,7 +102,7 @@ class Row:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", choices=("resnet18-cifar", "resnet18", "resnet20"), default="resnet18-cifar")
+    parser.add_argument("--model", choices=MODELS, default="resnet18-cifar")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--steps", type=int, default=5, help="timed steps a row, after two to warm up")

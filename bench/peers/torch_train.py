@@ -14,6 +14,7 @@ DIR holds train/CLASS/* and test/CLASS/*. Pictures are kept in memory, decoded a
 import argparse
 import json
 import pathlib
+import sys
 import time
 
 import numpy
@@ -83,8 +84,9 @@ def run(options, seed, train, test, classes):
         return ((batch - mean) / deviation).to(memory_format=layout)
 
     begin = time.perf_counter()
-    for _ in range(options.epochs):
+    for epoch in range(options.epochs):
         model.train()
+        losses = 0.0
         order = torch.randperm(len(labels), generator=generator)
         for chosen in order.split(options.batch):
             # Bytes are cut, so that what is added around them is black: as torchvision and Ringlet have it.
@@ -94,13 +96,21 @@ def run(options, seed, train, test, classes):
             loss.backward()
             optimizer.step()
             schedule.step()
+            losses += loss.item() * len(chosen)
+        print(f"seed {seed}, epoch {epoch + 1} of {options.epochs}: loss {losses / len(labels):.4f}", file=sys.stderr,
+              flush=True)
     seconds = time.perf_counter() - begin
     model.eval()
-    with torch.no_grad():
-        right = sum((model(pixels(part)).argmax(1) == of).sum().item()
-                    for part, of in zip(test[0].split(250), test[1].split(250)))
+
+    def accuracy(images, labels):
+        with torch.no_grad():
+            right = sum((model(pixels(part)).argmax(1) == of).sum().item()
+                        for part, of in zip(images.split(250), labels.split(250)))
+        return round(right / len(labels), 4)
+
     return {"peer": "pytorch", "version": torch.__version__, "model": options.model, "seed": seed,
-            "epochs": options.epochs, "test_accuracy": round(right / len(test[1]), 4), "seconds": round(seconds, 1)}
+            "epochs": options.epochs, "lr": options.lr, "weight_decay": options.weight_decay,
+            "train_accuracy": accuracy(images, labels), "test_accuracy": accuracy(*test), "seconds": round(seconds, 1)}
 
 
 def main():
