@@ -1,6 +1,7 @@
 #include "data/augment.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "data/error.h"
@@ -52,24 +53,6 @@ void cut_plane(const std::uint8_t* plane, int height, int width, const Cut& cut,
     std::copy(from + begin, from + end, out + begin);
     if (cut.mirrored) std::reverse(out, out + cut.box.width);
   }
-}
-
-void resize_cut(std::span<const std::uint8_t> image, int channels, int height, int width,
-                const Cut& cut, std::span<std::uint8_t> out) {
-  if (channels > kRgbxBytes) {
-    throw DataError("random-resized-crop is for images of at most 4 channels, and these have " +
-                    std::to_string(channels) + "; choose another --augment");
-  }
-  thread_local std::vector<std::uint8_t> pixels;
-  thread_local Resampler resampler;
-  const std::size_t plane = std::size_t(width) * std::size_t(height);
-  pixels.resize(plane * kRgbxBytes);
-  for (std::size_t c = 0; c < std::size_t(channels); ++c) {
-    for (std::size_t i = 0; i < plane; ++i) pixels[i * kRgbxBytes + c] = image[c * plane + i];
-  }
-  const RgbxView view{pixels.data(), width, height, std::ptrdiff_t{width} * kRgbxBytes};
-  resampler.resize(view.cropped(cut.box), width, height, {0, 0, width, height},
-                   {out.data(), channels, cut.mirrored});
 }
 
 }  // namespace
@@ -129,6 +112,33 @@ Cut draw_crop_flip(int width, int height, Random& random) {
   return cut;
 }
 
+void resize_cut(const Planes& image, const Cut& cut, int height, int width,
+                std::span<std::uint8_t> out) {
+  if (image.channels > kRgbxBytes) {
+    throw DataError("random-resized-crop is for images of at most 4 channels, and these have " +
+                    std::to_string(image.channels) + "; choose another --augment");
+  }
+  thread_local std::vector<std::uint8_t> pixels;
+  thread_local Resampler resampler;
+  const Box& box = cut.box;
+  const std::ptrdiff_t row_bytes = std::ptrdiff_t{box.width} * kRgbxBytes;
+  pixels.resize(std::size_t(row_bytes) * std::size_t(box.height));
+  std::uint8_t* to = pixels.data();
+  for (std::ptrdiff_t y = 0; y < box.height; ++y) {
+    std::array<const std::uint8_t*, kRgbxBytes> from;  // a channel that is not there means nothing
+    for (int c = 0; c < kRgbxBytes; ++c) {
+      const std::ptrdiff_t plane = c < image.channels ? c : 0;
+      from[std::size_t(c)] =
+          image.pixels + (plane * image.height + box.top + y) * image.width + box.left;
+    }
+    for (std::ptrdiff_t x = 0; x < box.width; ++x, to += kRgbxBytes) {
+      to[0] = from[0][x], to[1] = from[1][x], to[2] = from[2][x], to[3] = from[3][x];
+    }
+  }
+  resampler.resize({pixels.data(), box.width, box.height, row_bytes}, width, height,
+                   {0, 0, width, height}, {out.data(), image.channels, cut.mirrored});
+}
+
 void vary(std::span<const std::uint8_t> image, std::int64_t channels, std::int64_t height,
           std::int64_t width, const Variation& variation, std::span<std::uint8_t> out) {
   const int h = static_cast<int>(height), w = static_cast<int>(width);
@@ -136,7 +146,7 @@ void vary(std::span<const std::uint8_t> image, std::int64_t channels, std::int64
   Cut cut{{0, 0, w, h}};
   if (variation.kind == Augment::random_resized_crop) {
     cut = draw_random_resized_crop(w, h, random);
-    return resize_cut(image, static_cast<int>(channels), h, w, cut, out);
+    return resize_cut({image.data(), static_cast<int>(channels), h, w}, cut, h, w, out);
   }
   if (variation.kind == Augment::flip) cut.mirrored = flip(random);
   if (variation.kind == Augment::crop_flip) cut = draw_crop_flip(w, h, random);

@@ -59,6 +59,19 @@ Cut draw_random_resized_crop(int width, int height, Random& random);
 /// The part that crop-flip takes. Draws top, left and the flip.
 Cut draw_crop_flip(int width, int height, Random& random);
 
+/// An image, [channels, height, width].
+struct Planes {
+  const std::uint8_t* pixels = nullptr;
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+};
+
+/// What `cut`, which is inside, shows of `image`, resized to `out` [channels, height, width].
+/// Throws DataError for more than four channels. `image` and `out` lie apart.
+void resize_cut(const Planes& image, const Cut& cut, int height, int width,
+                std::span<std::uint8_t> out);
+
 /// Varies an image [channels, height, width]. Throws DataError for random-resized-crop of more than
 /// four channels. `image` and `out` lie apart.
 void vary(std::span<const std::uint8_t> image, std::int64_t channels, std::int64_t height,

@@ -1,5 +1,6 @@
 #include "data/dataset.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -104,6 +105,20 @@ void Dataset::read_varied(std::int64_t index, const Variation& variation,
   image.resize(static_cast<std::size_t>(pixels()));
   read(index, image);
   vary(image, channels(), height(), width(), variation, out);
+}
+
+void Dataset::keep(std::int64_t index, std::vector<std::uint8_t>& kept) const {
+  kept.resize(static_cast<std::size_t>(pixels()));
+  read(index, kept);
+}
+
+void Dataset::vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
+                        std::span<std::uint8_t> out) const {
+  if (variation.kind == Augment::none) {
+    std::ranges::copy(kept, out.begin());
+  } else {
+    vary(kept, channels(), height(), width(), variation, out);
+  }
 }
 
 const PixelContent& Dataset::content() const {

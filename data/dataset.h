@@ -67,6 +67,12 @@ class Dataset {
   /// set whose pictures are larger than what a model sees may cut from these.
   virtual void read_varied(std::int64_t index, const Variation& variation,
                            std::span<std::uint8_t> out) const;
+  /// What a cache keeps of a sample, and read_varied() from that: here the sample. A set whose
+  /// random-resized-crop cuts from larger pictures keeps those, for that alone.
+  virtual bool keeps_samples() const { return true; }
+  virtual void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const;
+  virtual void vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
+                         std::span<std::uint8_t> out) const;
   /// All pixels, [N, C, H, W], of a set that has them in memory; else empty. Loaders then gather
   /// from here and never call read(); a GPU takes a copy of it, if that fits.
   virtual std::span<const std::uint8_t> images() const { return {}; }

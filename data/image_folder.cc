@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -25,6 +26,7 @@ constexpr std::int64_t kMeasured = 4096;  // pictures that statistics are taken 
 struct PictureTools {
   PictureReader reader;
   Resampler resampler;
+  std::vector<std::uint8_t> kept;  // what a sample is cut from
 };
 
 PictureTools& tools_of_this_thread() {
@@ -36,6 +38,18 @@ std::vector<std::int32_t> labels_of(const std::vector<PictureFile>& files) {
   std::vector<std::int32_t> labels;
   for (const PictureFile& file : files) labels.push_back(file.label);
   return labels;
+}
+
+/// What is kept of a picture: its width and height, then [3, height, width].
+constexpr std::size_t kKeptHead = 2 * sizeof(std::uint32_t);
+
+Planes kept_picture(std::span<const std::uint8_t> kept) {
+  std::uint32_t sides[2] = {};
+  if (kept.size() >= kKeptHead) std::memcpy(sides, kept.data(), kKeptHead);
+  if (sides[0] == 0 || sides[1] == 0 || kept.size() != kKeptHead + 3ULL * sides[0] * sides[1]) {
+    throw DataError("a picture in the cache is damaged; remove the cache's files");
+  }
+  return {kept.data() + kKeptHead, 3, static_cast<int>(sides[1]), static_cast<int>(sides[0])};
 }
 
 class PictureFolder final : public Dataset {
@@ -51,6 +65,7 @@ class PictureFolder final : public Dataset {
         folder_(folder),
         files_(std::move(list.files)),
         size_(options.image_size),
+        crop_from_(options.crop_from),
         exif_(options.exif) {}
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {
@@ -64,6 +79,10 @@ class PictureFolder final : public Dataset {
       return Dataset::read_varied(index, variation, out);
     }
     PictureTools& tools = tools_of_this_thread();
+    if (crop_from_ > 0) {
+      keep(index, tools.kept);
+      return vary_kept(tools.kept, variation, out);
+    }
     const RgbxView picture = load(index, tools);
     Random random(variation.key);
     const Cut cut = draw_random_resized_crop(picture.width, picture.height, random);
@@ -71,9 +90,38 @@ class PictureFolder final : public Dataset {
                            {out.data(), 3, cut.mirrored});
   }
 
+  bool keeps_samples() const override { return crop_from_ == 0; }
+
+  void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const override {
+    if (keeps_samples()) return Dataset::keep(index, kept);
+    PictureTools& tools = tools_of_this_thread();
+    const RgbxView picture = load(index, tools);
+    const std::int64_t shorter = std::min(picture.width, picture.height);
+    const auto side = [&](std::int64_t whole) {
+      return static_cast<int>(shorter > crop_from_ ? crop_from_ * whole / shorter : whole);
+    };
+    const int width = side(picture.width), height = side(picture.height);
+    const std::uint32_t sides[] = {static_cast<std::uint32_t>(width),
+                                   static_cast<std::uint32_t>(height)};
+    kept.resize(kKeptHead + 3 * std::size_t(width) * std::size_t(height));
+    std::memcpy(kept.data(), sides, kKeptHead);
+    const ResampleTarget target{kept.data() + kKeptHead};
+    if (shorter <= crop_from_) return write_planes(picture, target);
+    tools.resampler.resize(picture, width, height, {0, 0, width, height}, target);
+  }
+
+  void vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
+                 std::span<std::uint8_t> out) const override {
+    if (keeps_samples()) return Dataset::vary_kept(kept, variation, out);
+    const Planes picture = kept_picture(kept);
+    Random random(variation.key);
+    resize_cut(picture, draw_random_resized_crop(picture.width, picture.height, random), size_,
+               size_, out);
+  }
+
  protected:
   PixelContent survey(std::uint64_t seed) const override {
-    std::uint64_t hash = seed ^ (exif_ ? 1 : 0);
+    std::uint64_t hash = seed ^ (exif_ ? 1 : 0) ^ (static_cast<std::uint64_t>(crop_from_) << 1);
     for (const PictureFile& file : files_) {
       const auto* text = reinterpret_cast<const std::uint8_t*>(file.path.data());
       hash = hash_bytes({text, file.path.size()}, hash ^ file.bytes);
@@ -91,7 +139,7 @@ class PictureFolder final : public Dataset {
 
   fs::path folder_;
   std::vector<PictureFile> files_;
-  int size_;
+  int size_, crop_from_;
   bool exif_;
 };
 
@@ -203,7 +251,9 @@ Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& op
   renumber(test, to_train.classes, to_test);
   require_pictures(test, to_test, options.allow_empty_classes);
   splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);
-  splits.test = std::make_shared<const PictureFolder>(test, std::move(to_test), options);
+  ImageFolderOptions of_test = options;
+  of_test.crop_from = 0;
+  splits.test = std::make_shared<const PictureFolder>(test, std::move(to_test), of_test);
   return splits;
 }
 

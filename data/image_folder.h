@@ -11,7 +11,8 @@
 // spaced over the set.
 //
 // read() gives the middle of a picture (data/images/centre_crop.h); random-resized-crop cuts from
-// the whole. All are RGB: grey is repeated, alpha dropped, as Pillow's convert("RGB") does.
+// the whole, or from what crop_from leaves of it. All are RGB: grey is repeated, alpha dropped, as
+// Pillow's convert("RGB") does.
 #pragma once
 
 #include <filesystem>
@@ -24,6 +25,9 @@ struct ImageFolderOptions {
   int image_size = 224;              ///< pixels of each side that a model sees, at least 1
   bool exif = true;                  ///< turn JPEGs as their Exif orientation says; Pillow does not
   bool allow_empty_classes = false;  ///< a class may have no picture in train, or in val
+  /// Training pictures whose shorter side has more pixels are made smaller, so that it has these,
+  /// before random-resized-crop cuts from them; a cache can hold them then. 0: cut from the whole.
+  int crop_from = 0;
   bool skip_broken = false;  ///< decode all at the start, and leave out those that cannot be
 };
 

@@ -58,8 +58,11 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
   if (const NamedDataset* dataset = find_dataset(name, known)) return dataset->open(options);
   if (is_picture_folder(name)) {
     return load_image_folder(
-        name, {options.image_size > 0 ? options.image_size : kUsualImageSize, options.exif,
-               options.allow_empty_classes, options.skip_broken});
+        name, {.image_size = options.image_size > 0 ? options.image_size : kUsualImageSize,
+               .exif = options.exif,
+               .allow_empty_classes = options.allow_empty_classes,
+               .crop_from = options.crop_from,
+               .skip_broken = options.skip_broken});
   }
   if (is_dataset(name, known)) return load_idx_directory(name, options.allow_empty_classes);
   std::string names;

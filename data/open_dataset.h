@@ -25,6 +25,7 @@ struct OpenOptions {
   bool allow_empty_classes = false;  ///< in a folder: see load_idx_directory()
   int image_size = 0;                ///< of pictures in a folder; 0: kUsualImageSize
   bool exif = true;                  ///< see ImageFolderOptions
+  int crop_from = 0;                 ///< see ImageFolderOptions
   bool skip_broken = false;          ///< see ImageFolderOptions
 };
 

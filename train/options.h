@@ -62,6 +62,7 @@ struct Recipe {
   std::string augment = "none";  ///< see data/augment.h
   int image_size = 0;  ///< pixels of a side, of photographs in a folder; 0: data::kUsualImageSize
   bool exif = true;    ///< turn JPEGs of a folder as their Exif orientation says
+  int crop_from = 0;   ///< of training pictures, see data::ImageFolderOptions
   int accumulate = 1;  ///< micro-batches that each replica cuts its share into
   bool exact = false;
   int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica

@@ -196,6 +196,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
           "takes the kernel that was the fastest this time, and another may give other bits; leave "
           "it out with --exact and --deterministic");
+  require(recipe.crop_from == 0 ||
+              data::parse_augment(recipe.augment) == data::Augment::random_resized_crop,
+          "--crop-from", "is what --augment random-resized-crop cuts from; leave it out");
   const std::string& sync = options.execution.sync;
   require(!recipe.narrow_between || sync == comm::AutoAllReduce::kName ||
               sync == comm::TwoLevelAllReduce::kName,

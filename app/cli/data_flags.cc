@@ -44,16 +44,18 @@ void require_for_photographs(const train::TrainOptions& options) {
   };
   refuse(options.recipe.image_size > 0, "--image-size");
   refuse(!options.recipe.exif, "--no-exif");
+  refuse(options.recipe.crop_from > 0, "--crop-from");
   refuse(options.skip_broken, "--skip-broken");
 }
 
 /// Reads all samples once where --cache says so.
 data::Splits cached(data::Splits splits, const std::string& cache, const train::Recipe& recipe) {
   if (cache.empty()) return splits;
-  if (recipe.augment == data::name_of(data::Augment::random_resized_crop)) {
+  const bool cuts = recipe.augment == data::name_of(data::Augment::random_resized_crop);
+  if (cuts && recipe.crop_from == 0 && splits.train->photographs()) {
     throw UsageError(
-        "--cache keeps the middle of each picture, and --augment random-resized-crop cuts from the "
-        "whole; leave one of them out");
+        "--augment random-resized-crop cuts from whole pictures, which --cache does not keep; let "
+        "it cut from smaller ones, as with --crop-from 256, or leave --cache out");
   }
   return train::with_cache(std::move(splits), cache, usable_processors());
 }
@@ -130,6 +132,7 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                                                .allow_empty_classes = options.allow_empty_classes,
                                                .image_size = options.recipe.image_size,
                                                .exif = options.recipe.exif,
+                                               .crop_from = options.recipe.crop_from,
                                                .skip_broken = options.skip_broken}),
       flags.cache, options.recipe);
 }

@@ -170,6 +170,12 @@ void add_image_flags(CLI::App& app, RawFlags& flags) {
                      data::kUsualImageSize))
       ->check(whole_number(1, kLargest))
       ->group(kRecipeGroup);
+  app.add_option_function<int>(
+         "--crop-from", [&flags](const int& side) { flags.recipe["crop_from"] = side; },
+         "random-resized-crop cuts from photographs whose shorter side has at most these pixels; "
+         "larger ones are made smaller first [the whole photograph]")
+      ->check(whole_number(1, kLargest))
+      ->group(kRecipeGroup);
   add_recipe_switch(
       app, flags, "--no-exif", "exif", false,
       "take the JPEGs of a folder as they are stored, not as their cameras were held");

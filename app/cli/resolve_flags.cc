@@ -150,7 +150,8 @@ FlagValues values_of(const train::TrainOptions& options) {
                     {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
   const nlohmann::json recipe = all_fields(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
-    if (field == "image_size" && value == 0) continue;  // whatever the data have
+    const bool of_pictures = field == "image_size" || field == "crop_from";
+    if (of_pictures && value == 0) continue;  // whatever the data have
     std::string key = field;
     std::replace(key.begin(), key.end(), '_', '-');
     if (field == "normalize_by") {

@@ -2,7 +2,8 @@
 //
 //   pictures_bench FOLDER [ROUNDS]
 //
-// of all pictures below FOLDER, whose files are read before. The best of the rounds counts, by the
+// of all pictures below FOLDER, whose files are read before; and how many random parts it cuts from
+// pictures that a cache keeps with --crop-from 256. The best of the rounds counts, by the
 // thread's own processor time. bench/peers/pictures.py does the same with Pillow.
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "data/augment.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
 
@@ -24,6 +26,7 @@ namespace {
 using Files = std::vector<std::vector<std::uint8_t>>;
 
 constexpr int kSize = 224;
+constexpr int kCropFrom = 256;  // pixels of the shorter side of what --crop-from keeps
 
 Files files_in(const std::filesystem::path& folder) {
   Files files;
@@ -51,6 +54,22 @@ double best_seconds(int rounds, const std::function<void()>& work) {
   return best;
 }
 
+/// A picture as a cache keeps it for random-resized-crop.
+struct Kept {
+  std::vector<std::uint8_t> planes;
+  int height = 0;
+  int width = 0;
+};
+
+Kept keep(const data::RgbxView& picture, data::Resampler& resampler) {
+  const int shorter = std::min(picture.width, picture.height);
+  Kept kept{{}, kCropFrom * picture.height / shorter, kCropFrom * picture.width / shorter};
+  kept.planes.resize(std::size_t{3} * static_cast<std::size_t>(kept.height * kept.width));
+  resampler.resize(picture, kept.width, kept.height, {0, 0, kept.width, kept.height},
+                   {kept.planes.data()});
+  return kept;
+}
+
 void measure(const std::filesystem::path& folder, int rounds) {
   const Files files = files_in(folder);
   data::PictureReader reader;
@@ -69,6 +88,17 @@ void measure(const std::filesystem::path& folder, int rounds) {
       data::centre_crop(reader.decode(file, "picture", true), kSize, resampler, {out.data()});
     }
   });
+  std::vector<Kept> kept;
+  for (const auto& file : files)
+    kept.push_back(keep(reader.decode(file, "picture", true), resampler));
+  data::Random random(1);
+  const double cut = best_seconds(rounds, [&] {
+    for (const Kept& picture : kept) {
+      data::resize_cut({picture.planes.data(), 3, picture.height, picture.width},
+                       data::draw_random_resized_crop(picture.width, picture.height, random), kSize,
+                       kSize, out);
+    }
+  });
   const std::vector<std::uint8_t> one(std::size_t{350} * 270 * data::kRgbxBytes, 99);
   const data::RgbxView view{one.data(), 350, 270, std::ptrdiff_t{350} * data::kRgbxBytes};
   const double resize = best_seconds(rounds * 100, [&] {
@@ -78,6 +108,7 @@ void measure(const std::filesystem::path& folder, int rounds) {
   fmt::print("{} pictures of {:.2f} megapixels\n", files.size(), pixels / count * 1e-6);
   fmt::print("decoded                         {:8.0f} a second\n", count / decode);
   fmt::print("decoded, resized, cut to {}    {:8.0f} a second\n", kSize, count / both);
+  fmt::print("random parts of kept pictures   {:8.0f} a second\n", count / cut);
   fmt::print("350 x 270 resized to {} x {}  {:8.3f} ms\n", kSize, kSize, 1e3 * resize);
 }
 

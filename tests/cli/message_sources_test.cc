@@ -152,6 +152,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"a batch of positions", "to who calls the library"},
     {"augmentation", "the command line has checked it before"},
     {"random-resized-crop is for images", "to who calls the library"},
+    {"bytes, not", "to who calls the library"},
+    {"a picture in the cache is damaged", "to who calls the library"},
     {"not a data set", "the command line has checked it before"},
     {"synthetic: the number", "the command line has checked it before"},
     {"no such kind of device", "a fault of ours"},

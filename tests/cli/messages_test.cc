@@ -194,6 +194,17 @@ Provocation folder_with(const std::vector<std::string>& files) {
         return ringlet({"train", "--data", stage / ".", "--cache", stage / "pixels", "--no-out"});
       }};
 }
+/// Trains on a folder of two photographs, which nothing decodes.
+Provocation photographs_with(const Arguments& flags) {
+  return {2, [=](const Stage& stage) {
+            for (const char* part : {"train/a", "val/a"}) {
+              fs::create_directories(stage / part);
+              stage.file(std::string(part) + "/x.png", "hello");
+            }
+            return ringlet(Arguments{"train", "--data", stage / ".", "--no-out"} + flags);
+          }};
+}
+
 /// Trains on files of CIFAR-10's names and this size, whose first label is 11.
 Outcome cifar_of(const Stage& stage, std::uintmax_t bytes) {
   for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -232,7 +243,6 @@ std::vector<Provocation> provocations() {
       usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
       usage_of_train({"--accumulate", "2147483647"}),
       usage_of_train({"--image-size", "32"}),
-      usage_of_train({"--cache", "memory", "--augment", "random-resized-crop"}),
       usage_of_train({"--normalize", "imagenet"}),
       usage_of_train({"--metrics", "both", "--trace", "both"}),
       usage_of_train({"--exact", "--replicas", "3"}),
@@ -339,6 +349,8 @@ std::vector<Provocation> provocations() {
       data(kTrainLabels, idx_header(8, {20}) + std::string(20, '\x0b')),
       data(kTestImages, idx({10, 5, 5})),
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
+      photographs_with({"--crop-from", "40"}),
+      photographs_with({"--cache", "memory", "--augment", "random-resized-crop"}),
       folder_with({"train/a/x.png"}),
       folder_with({"train/note.txt", "val/a/x.png"}),
       folder_with({"train/a/x.txt", "val/a/x.png"}),

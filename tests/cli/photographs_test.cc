@@ -63,6 +63,17 @@ TEST_F(PhotographsOfAUser, AreTheSameForAnyNumberOfWorkersAndFromACache) {
   }
 }
 
+TEST_F(PhotographsOfAUser, AreCutAtRandomFromACacheOfSmallerOnes) {
+  const Arguments cuts{"--augment", "random-resized-crop", "--out", out(), "--force"};
+  const Arguments smaller = cuts + Arguments{"--crop-from", "18"};
+  ASSERT_TRUE(succeeds(ringlet(train(smaller))));
+  const std::string expected = model();
+  ASSERT_TRUE(succeeds(ringlet(train(smaller + Arguments{"--cache", folder_ / "pixels"}))));
+  EXPECT_TRUE(model() == expected);
+  EXPECT_TRUE(fails_with(2, ringlet(train(cuts + Arguments{"--cache", "memory"})),
+                         {"random-resized-crop", "--crop-from 256"}));
+}
+
 TEST_F(PhotographsOfAUser, GoOnWithTheRunsOwnSettings) {
   const Arguments flags{"--augment", "random-resized-crop", "--normalize", "imagenet"};
   ASSERT_TRUE(succeeds(ringlet(train(flags + Arguments{"--out", out()}))));

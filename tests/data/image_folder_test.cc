@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "data/error.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
@@ -207,6 +209,42 @@ TEST_F(ImageFolder, CutsRandomPartsFromTheWholePicture) {
                      {expected.data(), 3, cut.mirrored});
     splits.train->read_varied(4, {Augment::random_resized_crop, key}, image);
     EXPECT_EQ(image, expected);
+  }
+}
+
+TEST_F(ImageFolder, CutsRandomPartsFromAPictureOfItsSize) {
+  constexpr int kFrom = 22;  // of the picture's 25, but not of another's 20
+  const Splits splits = load({.image_size = 16, .crop_from = kFrom}), whole = load();
+  EXPECT_NE(splits.train->hash(), whole.train->hash());
+  EXPECT_EQ(splits.test->hash(), whole.test->hash());
+  PictureReader reader;
+  Resampler resampler;
+  std::vector<std::uint8_t> expected(3 * 16 * 16), image(expected), kept;
+  const auto smaller = [&](const char* name, int width, int height) {
+    std::vector<std::uint8_t> planes(3 * static_cast<std::size_t>(width * height));
+    resampler.resize(reader.load(root_ / name, true), width, height, {0, 0, width, height},
+                     {planes.data()});
+    return planes;
+  };
+  for (const auto& [index, name, width, height] :
+       {std::tuple{4, "train/blue/4.png", kFrom * 36 / 25, kFrom},
+        std::tuple{3, "train/blue/3.png", 33, 20}}) {
+    const std::vector<std::uint8_t> planes = smaller(name, width, height);
+    for (std::uint64_t key = 0; key < 5; ++key) {
+      Random random(key);
+      resize_cut({planes.data(), 3, height, width}, draw_random_resized_crop(width, height, random),
+                 16, 16, expected);
+      const Variation variation{Augment::random_resized_crop, key};
+      splits.train->read_varied(index, variation, image);
+      EXPECT_EQ(image, expected) << name;
+      splits.train->keep(index, kept);
+      splits.train->vary_kept(kept, variation, image);
+      EXPECT_EQ(image, expected) << name << " from a cache";
+    }
+    EXPECT_EQ(splits.train->image(index), whole.train->image(index));
+    kept.pop_back();
+    EXPECT_THROW(splits.train->vary_kept(kept, {Augment::random_resized_crop, 1}, image),
+                 DataError);
   }
 }
 

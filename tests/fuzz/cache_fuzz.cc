@@ -27,6 +27,21 @@ const data::Dataset& set() {
   return kSet;
 }
 
+/// A set that keeps pictures of other sizes than its samples.
+class Larger final : public data::Dataset {
+ public:
+  Larger()
+      : Dataset({.name = "larger", .channels = 1, .height = 1, .width = 1, .class_names = {"a"}},
+                {0, 0, 0}) {}
+  void read(std::int64_t /*index*/, std::span<std::uint8_t> out) const override { out[0] = 0; }
+  bool keeps_samples() const override { return false; }
+};
+
+const data::Dataset& larger() {
+  static const Larger kSet;
+  return kSet;
+}
+
 template <class T>
 std::string bytes_of(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -38,6 +53,15 @@ std::string cache(std::uint64_t hash, std::uint64_t samples) {
          bytes_of(content) + std::string(pixels().begin(), pixels().end());
 }
 
+std::string cache_of_larger() {
+  const std::uint64_t sizes[] = {2, 1, 0}, samples = 3, none = 0;
+  const std::vector<std::uint8_t> first{1, 2}, second{3};
+  const std::uint64_t content =
+      data::hash_bytes({}, data::hash_bytes(second, data::hash_bytes(first, 0)));
+  return "ringlet pixels 1" + bytes_of(larger().hash()) + bytes_of(samples) + bytes_of(none) +
+         bytes_of(content) + bytes_of(sizes) + "\1\2\3";
+}
+
 }  // namespace
 
 std::vector<std::string> seeds() {
@@ -45,6 +69,7 @@ std::vector<std::string> seeds() {
           cache(set().hash(), ~std::uint64_t{0}),
           cache(7, 3),
           cache(set().hash(), 3).substr(0, 60),
+          cache_of_larger(),
           "ringlet pixels 1",
           "something else"};
 }
@@ -60,8 +85,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string defect;
     const auto read = train::read_pixel_cache(file, fuzz::set(), defect);
     fuzz::promise(read.has_value() == defect.empty(), "what cannot be taken has a reason");
-    fuzz::promise(!read || read->size() == fuzz::pixels().size(),
+    fuzz::promise(!read || read->images().size() == fuzz::pixels().size(),
                   "there are as many pixels as the set has");
+    const auto larger = train::read_pixel_cache(file, fuzz::larger(), defect);
+    fuzz::promise(!larger || larger->size() == fuzz::larger().size(),
+                  "there are as many pictures as the set has");
   });
   return 0;
 }

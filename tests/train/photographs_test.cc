@@ -94,6 +94,13 @@ TEST_F(Photographs, AreNotVariedForEvaluation) {
   EXPECT_EQ(loss("random-resized-crop"), loss("none"));
 }
 
+TEST_F(Photographs, HaveASizeToCutFromOnlyWhereTheyAreCut) {
+  TrainOptions made = options(1, 1, "crop-flip");
+  made.recipe.crop_from = 18;
+  EXPECT_TRUE(says(message_of<ContractError>([&] { make_run_setup(made, load(), 1); }),
+                   {"--crop-from", "random-resized-crop"}));
+}
+
 TEST_F(Photographs, AModelsFileSaysThatItSeesThem) {
   TrainOptions made = options(1, 1, "none");
   made.recipe.normalize_by = "imagenet";
@@ -132,12 +139,15 @@ TEST_F(Photographs, ABrokenFileEndsTheRunAndIsNamed) {
 
 TEST_F(Photographs, StatesOfFormerVersionsHaveNoneOfThisAndAreRead) {
   const nlohmann::json json = to_json(Recipe{});
-  for (const char* field : {"normalize_by", "augment", "image_size", "exif"}) {
+  for (const char* field : {"normalize_by", "augment", "image_size", "exif", "crop_from"}) {
     EXPECT_FALSE(json.contains(field)) << field;
   }
   EXPECT_EQ(recipe_from_json(json, "it"), Recipe{});
-  for (const auto& [field, value] : std::map<std::string, nlohmann::json>{
-           {"augment", "mixup"}, {"normalize_by", "x"}, {"image_size", -1}, {"exif", 1}}) {
+  for (const auto& [field, value] : std::map<std::string, nlohmann::json>{{"augment", "mixup"},
+                                                                          {"normalize_by", "x"},
+                                                                          {"image_size", -1},
+                                                                          {"exif", 1},
+                                                                          {"crop_from", -1}}) {
     nlohmann::json wrong = to_json(Recipe{});
     wrong[field] = value;
     EXPECT_TRUE(says(message_of<FileError>([&] { recipe_from_json(wrong, "it"); }), {"it:"}))
@@ -170,6 +180,56 @@ TEST_F(PixelCache, GivesTheSameSamplesFromMemoryAndFile) {
     }
   }
   EXPECT_FALSE(std::filesystem::exists("memory.train"));
+}
+
+TEST_F(PixelCache, HoldsTheLargerPicturesThatRandomPartsAreCutFrom) {
+  const data::Splits plain = load_image_folder(pictures(), {.image_size = kSide, .crop_from = 18});
+  for (const std::string& name : {std::string("memory"), cache(), cache()}) {
+    const data::Splits splits = with_cache(plain, name, 3);
+    EXPECT_TRUE(splits.notes.empty());
+    EXPECT_TRUE(splits.train->images().empty());
+    EXPECT_FALSE(splits.test->images().empty());
+    EXPECT_EQ(splits.train->hash(), plain.train->hash());
+    std::vector<std::uint8_t> ours(3 * kSide * kSide), theirs(ours);
+    for (const data::Augment kind :
+         {data::Augment::none, data::Augment::crop_flip, data::Augment::random_resized_crop}) {
+      for (std::int64_t i = 0; i < plain.train->size(); ++i) {
+        const data::Variation variation = data::variation_of({kind, 5}, 1, i);
+        splits.train->read_varied(i, variation, ours);
+        plain.train->read_varied(i, variation, theirs);
+        ASSERT_EQ(ours, theirs) << data::name_of(kind) << ", " << i;
+      }
+    }
+  }
+  const std::string file = cache() + ".train", whole = read_file(file);
+  std::string endless = whole, moved = whole;
+  endless[16 + 32 + 7] = '\x7f';           // of the first sample's bytes
+  ++moved[16 + 32], --moved[16 + 32 + 8];  // the sum is what it was
+  for (const auto& [bytes, words] : {std::pair{whole.substr(0, 60), "is cut short"},
+                                     {whole.substr(0, whole.size() - 1), "is cut short"},
+                                     {endless, "is cut short"},
+                                     {moved, "is damaged"}}) {
+    write_file(file, bytes);
+    const data::Splits splits = with_cache(plain, cache(), 3);
+    ASSERT_EQ(splits.notes.size(), 1U) << words;
+    EXPECT_TRUE(says(splits.notes[0], {file, words, "made again"}));
+    EXPECT_TRUE(read_file(file) == whole);
+  }
+}
+
+TEST_F(PixelCache, IsReadInPlaceOfPicturesThatAreCutAtRandom) {
+  const auto cut = [&] {
+    return with_cache(load_image_folder(pictures(), {.image_size = kSide, .crop_from = 18}),
+                      cache(), 2);
+  };
+  TrainOptions made = options(1, 1, "random-resized-crop");
+  made.recipe.normalize_by = "imagenet";
+  const std::string expected = model(made, cut());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(pictures())) {
+    if (!entry.is_regular_file()) continue;
+    write_file(entry.path(), std::string(entry.file_size(), 'x'));
+  }
+  EXPECT_TRUE(model(made, cut()) == expected);
 }
 
 TEST_F(PixelCache, IsReadInPlaceOfThePictures) {

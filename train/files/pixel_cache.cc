@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
+#include <cstdint>
 #include <fstream>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -19,24 +17,29 @@ namespace ringlet::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Pixels = std::vector<std::uint8_t>;
+using data::KeptSamples;
 
 constexpr std::string_view kMagic = "ringlet pixels 1";
 
 struct CacheHeader {
   std::uint64_t data_hash = 0;
   std::uint64_t samples = 0;
-  std::uint64_t sample_bytes = 0;
+  std::uint64_t sample_bytes = 0;  // 0: the sizes follow
   std::uint64_t content_hash = 0;
 };
 static_assert(sizeof(CacheHeader) == 32);
 
 CacheHeader header_for(const data::Dataset& set) {
-  return {set.hash(), static_cast<std::uint64_t>(set.size()),
-          static_cast<std::uint64_t>(set.pixels()), 0};
+  const std::int64_t bytes = set.keeps_samples() ? set.pixels() : 0;
+  return {set.hash(), static_cast<std::uint64_t>(set.size()), static_cast<std::uint64_t>(bytes), 0};
 }
 
-std::uint64_t hash_of(const Pixels& pixels) { return data::hash_bytes(pixels, 0); }
+std::uint64_t hash_of(const KeptSamples& kept) {
+  if (!kept.images().empty()) return data::hash_bytes(kept.images(), 0);
+  std::uint64_t hash = 0;
+  for (std::int64_t i = 0; i < kept.size(); ++i) hash = data::hash_bytes(kept[i], hash);
+  return hash;
+}
 
 /// Throws FileError for a file that is no cache.
 void require_cache(const fs::path& file, std::string_view beginning) {
@@ -44,39 +47,63 @@ void require_cache(const fs::path& file, std::string_view beginning) {
   throw FileError(file.string() + " is no cache of pixels; name another file with --cache");
 }
 
-void write_cache(const fs::path& file, CacheHeader header, const Pixels& pixels) {
-  header.content_hash = hash_of(pixels);
+void write_cache(const fs::path& file, CacheHeader header, const KeptSamples& kept) {
+  header.content_hash = hash_of(kept);
   AtomicFile aside(file);
   aside.write(kMagic);
   aside.write(&header, sizeof header);
-  aside.write(pixels.data(), pixels.size());
+  if (header.sample_bytes == 0) {
+    for (std::int64_t i = 0; i < kept.size(); ++i) {
+      const std::uint64_t bytes = kept[i].size();
+      aside.write(&bytes, sizeof bytes);
+    }
+  }
+  for (std::int64_t i = 0; i < kept.size(); ++i) aside.write(kept[i].data(), kept[i].size());
   aside.commit();
+}
+
+/// The bytes of each sample. Empty where `stream`, of which `left` bytes are left, cannot hold
+/// them.
+std::vector<std::uint64_t> read_sizes(std::istream& stream, const CacheHeader& header,
+                                      std::uint64_t left) {
+  if (header.sample_bytes > 0) {
+    if (left / header.sample_bytes < header.samples) return {};
+    return std::vector<std::uint64_t>(header.samples, header.sample_bytes);
+  }
+  if (left / sizeof(std::uint64_t) < header.samples) return {};
+  std::vector<std::uint64_t> sizes(header.samples);
+  stream.read(reinterpret_cast<char*>(sizes.data()),
+              static_cast<std::streamsize>(sizes.size() * sizeof(std::uint64_t)));
+  left -= sizes.size() * sizeof(std::uint64_t);
+  for (const std::uint64_t size : sizes) {
+    if (size > left) return {};
+    left -= size;
+  }
+  return sizes;
 }
 
 std::shared_ptr<const data::Dataset> cached(const std::shared_ptr<const data::Dataset>& set,
                                             const fs::path& file, int threads,
                                             std::vector<std::string>& notes) {
   if (!set->images().empty()) return set;
-  if (file.empty()) {
-    return std::make_shared<const data::CachedDataset>(set, data::read_all(*set, threads));
-  }
-  if (fs::exists(file)) {
+  std::shared_ptr<const KeptSamples> kept;
+  if (!file.empty() && fs::exists(file)) {
     std::string defect;
-    if (auto pixels = read_pixel_cache(file, *set, defect)) {
-      return std::make_shared<const data::CachedDataset>(set, *std::move(pixels));
-    }
-    notes.push_back(fmt::format("{} {}; it is made again", file.string(), defect));
+    kept = read_pixel_cache(file, *set, defect);
+    if (!kept) notes.push_back(fmt::format("{} {}; it is made again", file.string(), defect));
   }
-  require_writable_file(file);
-  Pixels pixels = data::read_all(*set, threads);
-  write_cache(file, header_for(*set), pixels);
-  return std::make_shared<const data::CachedDataset>(set, std::move(pixels));
+  if (!kept) {
+    if (!file.empty()) require_writable_file(file);
+    kept = keep_all(*set, threads);
+    if (!file.empty()) write_cache(file, header_for(*set), *kept);
+  }
+  return std::make_shared<const data::CachedDataset>(set, std::move(kept));
 }
 
 }  // namespace
 
-std::optional<Pixels> read_pixel_cache(const fs::path& file, const data::Dataset& set,
-                                       std::string& defect) {
+std::shared_ptr<const KeptSamples> read_pixel_cache(const fs::path& file, const data::Dataset& set,
+                                                    std::string& defect) {
   const CacheHeader wanted = header_for(set);
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw FileError(file.string() + " cannot be read; check its permissions");
@@ -85,20 +112,29 @@ std::optional<Pixels> read_pixel_cache(const fs::path& file, const data::Dataset
   require_cache(file, {magic.data(), static_cast<std::size_t>(stream.gcount())});
   CacheHeader header;
   stream.read(reinterpret_cast<char*>(&header), sizeof header);
-  const std::uint64_t bytes = wanted.samples * wanted.sample_bytes;
   std::error_code error;
-  if (!stream || fs::file_size(file, error) < kMagic.size() + sizeof header + bytes) {
+  const std::uint64_t length = fs::file_size(file, error), head = kMagic.size() + sizeof header;
+  const std::vector<std::uint64_t> sizes = !stream || length < head
+                                               ? std::vector<std::uint64_t>()
+                                               : read_sizes(stream, wanted, length - head);
+  if (sizes.empty()) {
     defect = "is cut short, or of other data";
   } else if (header.data_hash != wanted.data_hash || header.samples != wanted.samples ||
              header.sample_bytes != wanted.sample_bytes) {
     defect = "is of other data or another image size";
   } else {
-    Pixels pixels(bytes);
-    stream.read(reinterpret_cast<char*>(pixels.data()), static_cast<std::streamsize>(bytes));
-    if (stream && hash_of(pixels) == header.content_hash) return pixels;
+    const auto kept = std::make_shared<KeptSamples>(set);
+    std::vector<std::uint8_t> sample;
+    for (std::size_t i = 0; stream && i < sizes.size(); ++i) {
+      sample.resize(sizes[i]);
+      stream.read(reinterpret_cast<char*>(sample.data()),
+                  static_cast<std::streamsize>(sample.size()));
+      kept->put(static_cast<std::int64_t>(i), sample);
+    }
+    if (stream && hash_of(*kept) == header.content_hash) return kept;
     defect = "is damaged";
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 data::Splits with_cache(data::Splits splits, const std::string& cache, int threads) {

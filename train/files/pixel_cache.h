@@ -7,28 +7,30 @@
 //                            samples' bytes
 //                            the samples, [N, C, H, W]
 //
+// Of a set that keeps larger pictures (Dataset::keep), the bytes of a sample are 0, and before the
+// samples stand N times 64 bits: the bytes of each.
+//
 // A file of other data, of another image size, cut short or damaged is told in Splits::notes and
 // made again: written aside, synced, renamed. What is no such file is not touched.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "data/dataset.h"
+#include "data/kept_samples.h"
 
 namespace ringlet::train {
 
 /// `cache`: "memory" or FILE. Sets that are in memory stay as they are. `threads`: that read.
-/// Throws FileError for a file that is something else or cannot be written, and what read_all()
+/// Throws FileError for a file that is something else or cannot be written, and what keep_all()
 /// throws.
 data::Splits with_cache(data::Splits splits, const std::string& cache, int threads);
 
-/// The pixels of `set` in `file`. Nothing where the file cannot be taken; `defect` then says why.
+/// What `file` keeps of `set`. Null where the file cannot be taken; `defect` then says why.
 /// Throws FileError as above.
-std::optional<std::vector<std::uint8_t>> read_pixel_cache(const std::filesystem::path& file,
+std::shared_ptr<const data::KeptSamples> read_pixel_cache(const std::filesystem::path& file,
                                                           const data::Dataset& set,
                                                           std::string& defect);
 

@@ -58,6 +58,7 @@ void for_each_newer_field(R& recipe, Visit visit) {
   visit("augment", recipe.augment);
   visit("image_size", recipe.image_size);
   visit("exif", recipe.exif);
+  visit("crop_from", recipe.crop_from);
 }
 
 void parse_grad_dtype(const std::string& name, Recipe& recipe) {
@@ -100,6 +101,7 @@ void require_possible(const Recipe& recipe) {
   check("momentum", recipe.momentum, 0, 1);
   check("weight_decay", recipe.weight_decay, 0, kFinite);
   check("image_size", recipe.image_size, 0, kLargestImage);
+  check("crop_from", recipe.crop_from, 0, kLargestImage);
   data::parse_augment(recipe.augment);
   const auto& sources = normalizations();
   if (std::find(sources.begin(), sources.end(), recipe.normalize_by) == sources.end()) {

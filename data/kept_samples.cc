@@ -1,0 +1,94 @@
+#include "data/kept_samples.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "data/byte_source.h"
+#include "data/error.h"
+
+namespace ringlet::data {
+
+namespace {
+
+/// The error of the sample that comes first, whichever thread met it when.
+struct FirstError {
+  std::mutex mutex;
+  std::int64_t index = -1;
+  std::exception_ptr error;
+
+  void note(std::int64_t at) {
+    const std::lock_guard lock(mutex);
+    if (index >= 0 && index < at) return;
+    index = at;
+    error = std::current_exception();
+  }
+};
+
+}  // namespace
+
+KeptSamples::KeptSamples(const Dataset& set)
+    : name_(set.name()), samples_(static_cast<std::size_t>(set.size())) {
+  if (!set.keeps_samples()) {
+    apart_.resize(samples_.size());
+    return;
+  }
+  const auto pixels = static_cast<std::size_t>(set.pixels());
+  require_memory(samples_.size() * pixels);
+  images_.resize(samples_.size() * pixels);
+  for (std::size_t i = 0; i < samples_.size(); ++i) {
+    samples_[i] = std::span(images_).subspan(i * pixels, pixels);
+  }
+}
+
+void KeptSamples::require_memory(std::uint64_t bytes) const {
+  if (bytes <= memory_bytes()) return;
+  throw DataError(name_ + ": " + std::to_string(bytes >> 20) +
+                  " MiB of pixels do not fit into the " + std::to_string(memory_bytes() >> 20) +
+                  " MiB of memory; leave --cache out, or take smaller pictures with --image-size "
+                  "or --crop-from");
+}
+
+void KeptSamples::put(std::int64_t index, std::span<const std::uint8_t> kept) {
+  const auto at = static_cast<std::size_t>(index);
+  if (apart_.empty()) {
+    if (kept.size() != samples_[at].size()) {
+      throw DataError(name_ + ": sample " + std::to_string(index) + " has " +
+                      std::to_string(kept.size()) + " bytes, not " +
+                      std::to_string(samples_[at].size()));
+    }
+    std::ranges::copy(kept, images_.begin() + index * std::ssize(kept));
+    return;
+  }
+  require_memory(bytes_ += kept.size());
+  apart_[at].assign(kept.begin(), kept.end());
+  samples_[at] = apart_[at];
+}
+
+std::shared_ptr<const KeptSamples> keep_all(const Dataset& set, int threads) {
+  const auto kept = std::make_shared<KeptSamples>(set);
+  std::atomic<std::int64_t> next{0};
+  FirstError first;
+  const auto work = [&] {
+    std::vector<std::uint8_t> sample;
+    for (std::int64_t i = next++; i < set.size(); i = next++) {
+      try {
+        set.keep(i, sample);
+        kept->put(i, sample);
+      } catch (...) {
+        first.note(i);
+        next = set.size();  // samples before it are under way already
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+  }
+  if (first.error) std::rethrow_exception(first.error);
+  return kept;
+}
+
+}  // namespace ringlet::data
