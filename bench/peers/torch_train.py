@@ -2,8 +2,8 @@
 """Trains PyTorch on a folder of photographs with the recipe of `ringlet train`, and says what it learns: for the
 accuracy beside Ringlet's. A line of JSON a seed.
 
-The same: model and initialisation, batches, crop-flip (zeros of four pixels around, a random cut, half of them
-mirrored), normalisation, SGD with Nesterov's momentum and weight decay, one-cycle schedule, epochs. Other: the draws.
+The same: model and initialisation, batches, crop-flip (black around, an eighth of a side wide, a random cut, half of
+them mirrored), normalisation, SGD with Nesterov's momentum and weight decay, one-cycle schedule, epochs. Other: the draws.
 
   python3 bench/peers/torch_train.py --model resnet20 --data DIR --image-size 32 --epochs 15 --seeds 1 2 3
   build/release/bin/ringlet train --model resnet20 --data DIR --image-size 32 --epochs 15 --augment crop-flip --seed 1
@@ -32,7 +32,7 @@ NORMALS = {
 
 
 def load(folder, side):
-    """Pixels [N, 3, side, side] as bytes, the middle of pictures whose shorter side is `side`; and labels."""
+    """Pixels [N, 3, side, side] as bytes, as Resize(8/7 side) and CenterCrop(side) leave them; and labels."""
     images, labels = [], []
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
     for label, name in enumerate(classes):
@@ -40,10 +40,10 @@ def load(folder, side):
             picture = Image.open(path).convert("RGB")
             width, height = picture.size
             if (width, height) != (side, side):
-                scale = side / min(width, height)
-                width, height = max(side, int(width * scale)), max(side, int(height * scale))
+                shorter = side * 8 // 7
+                width, height = (shorter * edge // min(picture.size) for edge in picture.size)
                 picture = picture.resize((width, height), Image.BILINEAR)
-                left, top = (width - side) // 2, (height - side) // 2
+                left, top = round((width - side) / 2), round((height - side) / 2)
                 picture = picture.crop((left, top, left + side, top + side))
             images.append(numpy.asarray(picture).transpose(2, 0, 1))
             labels.append(label)
@@ -52,8 +52,9 @@ def load(folder, side):
 
 def crop_flip(images, generator):
     count, _, side, _ = images.shape
-    padded = functional.pad(images, (4, 4, 4, 4))
-    down, right = torch.randint(0, 9, (2, count), generator=generator).tolist()
+    edge = (side + 4) // 8
+    padded = functional.pad(images, (edge, edge, edge, edge))
+    down, right = torch.randint(0, 2 * edge + 1, (2, count), generator=generator).tolist()
     mirrored = (torch.rand(count, generator=generator) < 0.5).tolist()
     cuts = [padded[i, :, down[i]:down[i] + side, right[i]:right[i] + side] for i in range(count)]
     return torch.stack([cut.flip(2) if mirrored[i] else cut for i, cut in enumerate(cuts)])
