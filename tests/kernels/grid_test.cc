@@ -537,8 +537,10 @@ TEST_P(Grid, SoftmaxCrossEntropy) {
       const auto labels = random_labels(n, 2, static_cast<int>(classes));
       const float smoothing = n == 17 ? 0.1F : 0;
       const View p = blank(shape), loss = blank({1}), label_view = put({n}, labels);
-      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss,
-                                          smoothing);
+      const View sum = filled({1}, 0.5F);
+      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss, smoothing,
+                                          sum);
+      EXPECT_EQ(read(sum)[0], 0.5F + read(loss)[0]);
       EXPECT_LE(error_of(p, reference::softmax(classes, to_double(logits))), 1e-6);
       const double expected = reference::softmax_cross_entropy_forward(
           classes, to_double(logits), labels, static_cast<double>(smoothing));
