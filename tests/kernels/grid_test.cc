@@ -163,6 +163,22 @@ TEST_P(Grid, Cast) {
   }
 }
 
+TEST_P(Grid, TwoCastsAsOne) {
+  for (const std::int64_t first : {0, 1, 8, 1024}) {
+    for (const std::int64_t second : {0, 5, 12}) {
+      const auto a = random_floats(first, 1), b = random_floats(second, 2);
+      std::vector<BFloat16> narrow_a, narrow_b;
+      for (const float value : a) narrow_a.push_back(to_bfloat16(value));
+      for (const float value : b) narrow_b.push_back(to_bfloat16(value));
+      const View wide_a = blank({first}), wide_b = blank({second});
+      grid::cast_pair(grid_, put({first}, narrow_a), wide_a, put({second}, narrow_b), wide_b);
+      const auto found_a = read(wide_a), found_b = read(wide_b);
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(found_a[i], widen(narrow_a[i]));
+      for (std::size_t i = 0; i < b.size(); ++i) EXPECT_EQ(found_b[i], widen(narrow_b[i]));
+    }
+  }
+}
+
 template <class T>
 std::vector<T> rounded(const std::vector<float>& values) {
   std::vector<T> narrow;
