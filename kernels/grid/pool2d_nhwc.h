@@ -338,26 +338,33 @@ void max_pool2d_forward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spe
 
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU. Of channel_sums
 /// over rows of channels.
-template <class T, class I>
+template <class T, class I, int kOfChannels>
 struct RectifiedAverageGradientNhwc {
+  static constexpr int kChannels = kOfChannels;
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
   const T* dy;
   T* a;
 
-  RINGLET_HOST_DEVICE double operator()(std::int64_t element, std::int32_t) const {
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t element, std::int32_t) const {
     const auto [pixel, channel] = channel_point<I>(channels, element);
     const PlanePoint<I> at = g.pixel(pixel);
     const I row = at.row / 2, column = at.column / 2;
-    float share = 0;
+    const auto activations = load_pack<kChannels>(a + element, 0);
+    Pack<float, kChannels> gradients{};
     if (row < g.h.output_count() && column < g.w.output_count()) {
       const I output = g.plane_outputs(at.plane) + row * g.w.output_count() + column;
-      // The sum with 0 is what pooling writes: it turns -0 into 0.
-      share = 0.0F + 0.25F * load(dy[output * static_cast<I>(channels.divisor()) + channel]);
+      const auto stride = static_cast<I>(channels.divisor());
+      gradients = load_pack<kChannels>(dy + output * stride + channel, 0);
     }
-    const float gradient = element::relu_gradient(load(a[element]), share);
-    store(a[element], gradient);
-    return static_cast<double>(gradient);
+    Pack<double, kChannels> sums{};
+    for (int k = 0; k < kChannels; ++k) {
+      // The sum with 0 is what pooling writes: it turns -0 into 0.
+      gradients[k] = element::relu_gradient(activations[k], 0.0F + 0.25F * gradients[k]);
+      sums[k] = static_cast<double>(gradients[k]);
+    }
+    store_pack(a + element, 0, gradients);
+    return sums;
   }
 };
 

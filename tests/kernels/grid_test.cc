@@ -223,6 +223,74 @@ TEST_P(Grid, NarrowElementsAreRoundedOnce) {
   check(Half{});
 }
 
+// What a thread has several channels or groups of gives what f32 gives, rounded.
+TEST_P(Grid, NarrowPacksOfChannelsAndGroups) {
+  const auto check = [this]<class T>(T) {
+    for (const Shape& shape : {Shape{1, 7}, Shape{17, 10}, Shape{300, 12}, Shape{33, 16}}) {
+      SCOPED_TRACE(shape.to_string());
+      const Shape channels{shape[1]}, moments_shape{2, shape[1]};
+      const auto x = rounded<T>(random_floats(shape.count(), 1));
+      const auto dy = rounded<T>(random_floats(shape.count(), 2));
+      const View narrow_x = put(shape, x), wide_x = put(shape, widened(x));
+      const View narrow_dy = put(shape, dy), wide_dy = put(shape, widened(dy));
+      const auto expect_rounded = [](const View& narrow, const View& wide) {
+        EXPECT_EQ(widened(read<T>(narrow)), widened(rounded<T>(read(wide))));
+      };
+      const View db = blank(channels), wide_db = blank(channels);
+      grid::bias_backward(grid_, narrow_dy, 0, db);
+      grid::bias_backward(grid_, wide_dy, 0, wide_db);
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
+
+      const View moments = blank(moments_shape), wide_moments = blank(moments_shape);
+      grid::batch_norm_moments(grid_, narrow_x, moments);
+      grid::batch_norm_moments(grid_, wide_x, wide_moments);
+      EXPECT_LE(relative_l2(read(moments), read(wide_moments)), 1e-6);
+      BatchNorm norm{.activation = Activation::relu,
+                     .count = static_cast<double>(shape[0]),
+                     .x = narrow_x,
+                     .statistics = wide_moments,
+                     .weight = put(channels, random_floats(shape[1], 3, 0.5F, 2)),
+                     .bias = put(channels, random_floats(shape[1], 4))};
+      const View y = filled<T>(shape, {}), wide_y = blank(shape), dx = filled<T>(shape, {});
+      const View wide_dx = blank(shape), sums = blank(moments_shape);
+      const View wide_sums = blank(moments_shape);
+      grid::batch_norm_forward(grid_, norm, narrow_dy, y);
+      grid::batch_norm_backward_sums(grid_, norm, {}, narrow_dy, {}, sums);
+      norm.x = wide_x;
+      grid::batch_norm_forward(grid_, norm, wide_dy, wide_y);
+      grid::batch_norm_backward_sums(grid_, norm, {}, wide_dy, {}, wide_sums);
+      grid::batch_norm_backward_data(grid_, norm, wide_dy, wide_sums, 0, wide_dx);
+      norm.x = narrow_x;
+      grid::batch_norm_backward_data(grid_, norm, narrow_dy, wide_sums, 0, dx);
+      expect_rounded(y, wide_y);
+      expect_rounded(dx, wide_dx);
+      EXPECT_LE(relative_l2(read(sums), read(wide_sums)), 1e-6);
+
+      const DropoutSpec dropout{0.4F, 0x123456789ABCDEF0U, 1000};
+      grid::dropout_forward(grid_, dropout, narrow_x, y);
+      grid::dropout_forward(grid_, dropout, wide_x, wide_y);
+      expect_rounded(y, wide_y);
+      grid::bias_relu_backward(grid_, narrow_x, narrow_dy, dx, 0, db);
+      grid::bias_relu_backward(grid_, wide_x, wide_dy, wide_dx, 0, wide_db);
+      expect_rounded(dx, wide_dx);
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
+    }
+    for (const std::int64_t channels : {6, 5}) {
+      const Shape shape{17, channels, 5, 4}, half{17, channels, 2, 2}, of_bias{channels};
+      const auto a = rounded<T>(random_floats(shape.count(), 1));
+      const auto dy = rounded<T>(random_floats(half.count(), 2));
+      const View narrow = put(shape, a), wide = put(shape, widened(a));
+      const View db = blank(of_bias), wide_db = blank(of_bias);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(half, dy), narrow, 0, db);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(half, widened(dy)), wide, 0, wide_db);
+      EXPECT_EQ(widened(read<T>(narrow)), widened(rounded<T>(read(wide))));
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
+    }
+  };
+  check(BFloat16{});
+  check(Half{});
+}
+
 TEST_P(Grid, Reduce) {
   for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
     const auto a = random_floats(n, 1), b = random_floats(n, 2), c = random_floats(n, 3);
@@ -293,7 +361,7 @@ TEST_P(Grid, Bias) {
 }
 
 std::vector<Shape> normalized_shapes() {
-  return {{5, 1}, {33, 10}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
+  return {{5, 1}, {33, 10}, {33, 12}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
 }
 
 TEST_P(Grid, BatchNormMoments) {
@@ -364,6 +432,34 @@ TEST_P(Grid, BatchNorm) {
       EXPECT_LE(error_of(dx, constant.dx), 2e-6);
     }
   }
+}
+
+// Of so many rows a thread has several, of a few rows one. No row may see the difference.
+TEST_P(Grid, BatchNormOfManyRowsHasTheBitsOfFew) {
+  constexpr std::int64_t kRows = 65539, kFew = 5, kChannels = 16;
+  const auto x = random_floats(kRows * kChannels, 1), dy = random_floats(kRows * kChannels, 2);
+  BatchNorm norm{.activation = Activation::relu,
+                 .count = kRows,
+                 .statistics = put({2, kChannels}, random_floats(2 * kChannels, 3, 0, 1))};
+  const auto run = [&](std::int64_t first, std::int64_t rows) {
+    const auto part = [&](const std::vector<float>& of) {
+      const auto begin = of.begin() + first * kChannels;
+      return put({rows, kChannels}, std::vector<float>(begin, begin + rows * kChannels));
+    };
+    norm.x = part(x);
+    const View y = blank({rows, kChannels}), dx = blank({rows, kChannels});
+    grid::batch_norm_forward(grid_, norm, {}, y);
+    grid::batch_norm_backward_data(grid_, norm, part(dy), {}, 0, dx);
+    return std::pair{read(y), read(dx)};
+  };
+  const auto [y, dx] = run(0, kRows);
+  for (const std::int64_t first : {std::int64_t{0}, kRows / 2, kRows - kFew}) {
+    const auto [few_y, few_dx] = run(first, kFew);
+    EXPECT_TRUE(std::equal(few_y.begin(), few_y.end(), y.begin() + first * kChannels));
+    EXPECT_TRUE(std::equal(few_dx.begin(), few_dx.end(), dx.begin() + first * kChannels));
+  }
+  EXPECT_TRUE(std::none_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
+  EXPECT_TRUE(std::none_of(dx.begin(), dx.end(), [](float value) { return std::isnan(value); }));
 }
 
 TEST_P(Grid, RunningStatistics) {
