@@ -310,15 +310,22 @@ template <class T, class Grid>
 void bias_relu_avg_pool2d_backward_nhwc(Grid& grid, const ConstView& dy, const View& a, float beta,
                                         const View& db) {
   const Shape rows = channel_shape(a);
-  const auto launch = [&]<class R>(R) {
+  const auto launch = [&]<class R, bool kSideBySide>(R, std::bool_constant<kSideBySide>) {
     with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-      using Source = RectifiedAverageGradientNhwc<T, I, R::kChannels>;
+      using Source = RectifiedAverageGradientNhwc<T, I, R::kChannels, kSideBySide>;
       launch_channel_sums<R::kColumns>(grid, "bias_relu_avg_pool2d_backward", rows, 1,
                                        Source{g, Divisor(rows[1]), dy.as<T>(), a.as<T>()}, beta,
                                        db);
     });
   };
-  with_channels_of(rows[1], launch, dy.as<T>(), static_cast<const T*>(a.as<T>()));
+  const auto with_order_of_dy = [&]<class R>(R reading) {
+    if (dy.layout() == Layout::nhwc) {
+      launch(reading, std::true_type{});
+    } else {
+      launch(reading, std::false_type{});
+    }
+  };
+  with_channels_of(rows[1], with_order_of_dy, dy.as<T>(), static_cast<const T*>(a.as<T>()));
 }
 
 template <class T, int kWidth, class Grid>

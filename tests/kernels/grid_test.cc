@@ -67,6 +67,10 @@ class Grid : public testing::TestWithParam<Way> {
     return put(shape, std::vector<T>(static_cast<std::size_t>(shape.count()), value));
   }
 
+  static View in_nchw(const View& view) {
+    return {view.data(), view.shape(), view.dtype(), Layout::nchw};
+  }
+
   Layout layout() const { return GetParam().layout; }
   /// With other numbers of channels where these lie side by side: whole packs of them.
   std::vector<Shape> with_packs_of_channels(const Shape& shape) const {
@@ -483,6 +487,11 @@ TEST_P(Grid, AveragePool) {
       grid::avg_pool2d_forward(grid_, c.spec, put(x_shape, x), y);
       EXPECT_LE(error_of(y, reference::avg_pool2d_forward(c.spec, x_shape, to_double(x))),
                 c.tolerance);
+      if (layout() == Layout::nhwc && c.spec == Pool2dSpec{}) {
+        const View rows = in_nchw(blank(y_shape));
+        grid::avg_pool2d_forward(grid_, c.spec, put(x_shape, x), rows);
+        EXPECT_EQ(read(rows), read(y));
+      }
       const auto expected = reference::avg_pool2d_backward(c.spec, x_shape, to_double(dy));
       for (const float beta : kBetas) {
         const auto old = old_gradient(x_shape.count(), beta);
@@ -595,6 +604,11 @@ TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
     const View activations = put(shape, a);
     grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, 0, {});
     EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+    if (layout() != Layout::nhwc) continue;
+    const View again = put(shape, a), rows = in_nchw(blank(y_shape));  // dy in the other order
+    write(rows, dy);
+    grid::bias_relu_avg_pool2d_backward(grid_, rows, again, 0, {});
+    EXPECT_EQ(bits_of(read(again)), bits_of(dz));
   }
 }
 
