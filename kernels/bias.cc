@@ -58,7 +58,8 @@ void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float b
   constexpr const char* kName = "bias_relu_avg_pool2d_backward";
   require_activations(kName, dy, a);
   require(a.layout() != Layout::lanes, kName, "there is none in the layout lanes");
-  require_same_layout(kName, a, dy);
+  const bool from_nchw = a.layout() == Layout::nhwc && dy.layout() == Layout::nchw;
+  if (!from_nchw) require_same_layout(kName, a, dy);
   require_shape(kName, dy, pool2d_output_shape({}, a.shape()));
   if (!db.absent()) require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, 3 * static_cast<double>(a.count()), total_bytes(dy, a, a, db)};

@@ -24,7 +24,7 @@ void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, floa
 
 /// For a = relu(x + b), y = avg_pool2d(a) with the default Pool2dSpec (pool2d.h): the memory of a
 /// [N, C, H, W] becomes dz = avg_pool2d_backward(dy) * [a > 0], and db as above, or absent.
-/// dy [N, C, H/2, W/2]; layout nchw or nhwc.
+/// dy [N, C, H/2, W/2]; layout nchw or nhwc. With a in nhwc, dy may be in nchw.
 void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db);
 
 }  // namespace ringlet

@@ -29,7 +29,8 @@ struct Pool2dSpec {
 /// [N, C, OH, OW] for x [N, C, H, W]. Throws ContractError when no window fits.
 Shape pool2d_output_shape(const Pool2dSpec& spec, const Shape& x);
 
-/// x [N, C, H, W], y [N, C, OH, OW]; any layout, the same for both.
+/// x [N, C, H, W], y [N, C, OH, OW]; any layout, the same for both. With x in nhwc and windows of
+/// 2 x 2 side by side, y may be in nchw.
 void avg_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, View y);
 /// dx = beta * dx + (gradient).   dy [N, C, OH, OW], dx [N, C, H, W].
 void avg_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, float beta, View dx);

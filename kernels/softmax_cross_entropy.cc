@@ -25,16 +25,17 @@ void require_classes(const char* operation, const ConstView& logits, const Const
 }  // namespace
 
 void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
-                                   View probabilities, View loss, float smoothing) {
+                                   View probabilities, View loss, float smoothing, View sum) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
   require_classes(kName, logits, probabilities, labels, smoothing);
   require_dense(kName, loss, Shape{1});
+  if (!sum.absent()) require_dense(kName, sum, Shape{1});
   const Work work{kName, 5.0 * static_cast<double>(logits.count()),
                   total_bytes(logits, labels, probabilities, loss)};
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
     impl::softmax_cross_entropy_forward(concrete, in_f32(logits), labels, probabilities, loss,
-                                        smoothing);
+                                        smoothing, sum);
   });
 }
 

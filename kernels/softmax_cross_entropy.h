@@ -20,11 +20,12 @@ namespace ringlet {
 
 /// logits: activations (kernels/tensor.h) [N, K], nchw or lanes; labels i32 [N] in [0, K);
 /// probabilities f32, else like logits (kept for backward, 0 in lanes beyond N); loss f32 [1]
-/// (summed in double, N = 0 gives 0). Labels outside [0, K) throw ContractError on the CPU. A GPU
-/// cannot throw: there the loss becomes NaN. Data sets are checked when they are read. smoothing in
-/// [0, 1).
+/// (summed in double, N = 0 gives 0); sum f32 [1], to which the loss is added, or absent. Labels
+/// outside [0, K) throw ContractError on the CPU. A GPU cannot throw: there the loss becomes NaN.
+/// Data sets are checked when they are read. smoothing in [0, 1).
 void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
-                                   View probabilities, View loss, float smoothing = 0);
+                                   View probabilities, View loss, float smoothing = 0,
+                                   View sum = {});
 /// dloss f32 [1]; dlogits like the logits; lanes beyond N get 0. smoothing: that of forward.
 void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
                                     ConstView dloss, float beta, View dlogits, float smoothing = 0);

@@ -75,7 +75,7 @@ void clear_padding(const LogitRows& rows, float* values) {
 
 void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_view,
                                    const ConstView& labels_view, const View& probabilities_view,
-                                   const View& loss, float smoothing) {
+                                   const View& loss, float smoothing, const View& sum) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
   const LogitRows rows = rows_of(logits_view);
   const auto* labels = labels_view.as<std::int32_t>();
@@ -91,6 +91,7 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
   double total = 0;
   for (std::int64_t n = 0; n < rows.samples; ++n) total += losses[n];
   *loss.f32() = static_cast<float>(total);
+  if (!sum.absent()) *sum.f32() += *loss.f32();
 }
 
 void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabilities_view,

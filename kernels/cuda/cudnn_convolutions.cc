@@ -195,13 +195,12 @@ void CudnnConvolutions::execute(Entry& entry, const Key& key, const Addresses& a
   const Key plain = asked(key);
   const Scratch scratch = scratch_for(plain, entry.plan->workspace);
   const Addresses used = with_copies(addresses, scratch.copies);
-  const auto widen = [&](std::size_t i, const Shape& shape) {
-    if (scratch.copies[i] == nullptr) return;
-    impl::cast(stream_, ConstView(addresses[i], shape, key.dtype, key.layout),
-               View(used[i], shape, plain.dtype, key.layout));
-  };
-  widen(0, key.x);
-  widen(2, key.y);
+  if (plain.widened) {
+    const ConstView x(addresses[0], key.x, key.dtype, key.layout);
+    const ConstView y(addresses[2], key.y, key.dtype, key.layout);
+    impl::cast_pair(stream_, x, View(used[0], key.x, plain.dtype, key.layout), y,
+                    View(used[2], key.y, plain.dtype, key.layout));
+  }
   const View filter(addresses[1], key.w, plain.dtype, key.filter);
   const View copy(used[1], key.w, plain.dtype, key.layout);
   const bool is_copied = scratch.copies[1] != nullptr;

@@ -101,6 +101,11 @@ void cast(CudaStream& stream, const ConstView& x, const View& y) {
   grid::cast(CudaGrid(stream), x, y);
 }
 
+void cast_pair(CudaStream& stream, const ConstView& x, const View& y, const ConstView& second_x,
+               const View& second_y) {
+  grid::cast_pair(CudaGrid(stream), x, y, second_x, second_y);
+}
+
 void dropout_forward(CudaStream& stream, const DropoutSpec& spec, const ConstView& x,
                      const View& y) {
   require_gpu_layout("dropout_forward", x);

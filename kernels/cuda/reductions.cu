@@ -60,10 +60,10 @@ void batch_norm_backward(CudaStream& stream, const BatchNorm& norm, const ConstV
 
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
                                    const ConstView& labels, const View& probabilities,
-                                   const View& loss, float smoothing) {
+                                   const View& loss, float smoothing, const View& sum) {
   require_nchw("softmax_cross_entropy_forward", logits);
   grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss,
-                                      smoothing);
+                                      smoothing, sum);
 }
 
 void softmax_cross_entropy_backward(CudaStream& stream, const ConstView& probabilities,

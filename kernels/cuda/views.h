@@ -43,6 +43,10 @@ void blend_nothing(CudaStream& stream, float beta, const View& y);
 /// [O, C/groups, KH, KW] count as [N, C, H, W].
 void change_channels(CudaStream& stream, const ConstView& x, float beta, const View& y);
 
+/// y = x and second_y = second_x in one launch, as cast() has it; both of the same types.
+void cast_pair(CudaStream& stream, const ConstView& x, const View& y, const ConstView& second_x,
+               const View& second_y);
+
 }  // namespace impl
 
 }  // namespace ringlet

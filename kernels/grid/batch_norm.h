@@ -25,36 +25,42 @@ struct SumPair {
   RINGLET_HOST_DEVICE SumPair& operator+=(const SumPair& other) { return *this = *this + other; }
 };
 
-/// finish(c, sum of source(channel, plane, unit)) for every channel; else as ChannelSums.
+/// finish(c, sum of source(channels, plane, unit)) for every channel; else as ChannelSums.
 template <int kColumns, class Source>
-struct ChannelPairs : TeamSum<ChannelPairs<kColumns, Source>, SumPair, kColumns> {
-  using Base = TeamSum<ChannelPairs, SumPair, kColumns>;
+struct ChannelPairs
+    : TeamSum<ChannelPairs<kColumns, Source>, Pack<SumPair, Source::kChannels>, kColumns> {
+  static constexpr int kChannels = Source::kChannels;
+  using Sums = Pack<SumPair, kChannels>;
+  using Base = TeamSum<ChannelPairs, Sums, kColumns>;
 
   ChannelSumPlan plan;
   std::int64_t channels = 0;
   Divisor units;
   Source source;
 
-  RINGLET_HOST_DEVICE SumPair share(const Place& place) const {
+  RINGLET_HOST_DEVICE Sums share(const Place& place) const {
     const std::int64_t team = this->team_size.quotient(place.block);
     const std::int64_t first =
         (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
-    const std::int64_t channel = team * kColumns + place.thread % kColumns;
-    SumPair total{};
+    const std::int64_t channel = (team * kColumns + place.thread % kColumns) * kChannels;
+    Sums total{};
     if (channel >= channels) return total;
     const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
     const auto end = static_cast<std::int32_t>(samples * units.divisor());
-    const auto of_channel = source.channel(channel);
+    decltype(source.channel(channel)) of_channels[kChannels];
+    for (int k = 0; k < kChannels; ++k) of_channels[k] = source.channel(channel + k);
     RINGLET_ROLLED
     for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
       const std::int32_t n = units.quotient(i);
-      source.add(of_channel, (first + n) * channels + channel,
+      source.add(of_channels, (first + n) * channels + channel,
                  i - n * static_cast<std::int32_t>(units.divisor()), total);
     }
     return total;
   }
-  RINGLET_HOST_DEVICE void finish(std::int64_t channel, const SumPair& sum) const {
-    if (channel < channels) source.finish(channel, sum);
+  RINGLET_HOST_DEVICE void finish(std::int64_t column, const Sums& sums) const {
+    const std::int64_t first = column * kChannels;
+    if (first >= channels) return;
+    for (int k = 0; k < kChannels; ++k) source.finish(first + k, sums[k]);
   }
 };
 
@@ -62,36 +68,32 @@ template <int kColumns, class Grid, class Source>
 void launch_channel_pairs(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
                           const Source& source) {
   using Pairs = ChannelPairs<kColumns, Source>;
-  const std::int64_t channels = shape[1], teams = (channels + kColumns - 1) / kColumns;
+  constexpr std::int64_t kOfTeam = kColumns * Source::kChannels;
+  const std::int64_t channels = shape[1], teams = (channels + kOfTeam - 1) / kOfTeam;
   if (teams == 0) return;
   const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
   const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Pairs::kRows);
-  auto* partial = grid.template workspace_of<SumPair>(teams * plan.team_size * kColumns);
+  auto* partial =
+      grid.template workspace_of<typename Pairs::Sums>(teams * plan.team_size * kColumns);
   grid.run_teams(
       name, teams,
       Pairs{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
 }
 
-/// The sums of make(width), a source that reads `data`, in the columns and packs that the shape and
-/// these addresses take.
-template <class Grid, class Make, class T, class... Others>
+/// The sums of make(reading), a source that reads `data`.
+template <class Grid, class Make, class... T>
 void launch_pairs_over(Grid& grid, const char* name, const Shape& shape, const Make& make,
-                       const T* data, const Others*... others) {
-  const std::int64_t pixels = pixels_per_channel(shape);
-  if (pixels == 1) {
-    launch_channel_pairs<kColumnsOf<T>>(grid, name, shape, 1,
-                                        make(std::integral_constant<int, 1>{}));
-    return;
-  }
-  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth> width) {
-    launch_channel_pairs<1>(grid, name, shape, pixels / kWidth, make(width));
+                       const T*... data) {
+  const auto launch = [&]<class R>(R reading) {
+    launch_channel_pairs<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading));
   };
-  with_width_of_planes(pixels, launch, data, others...);
+  with_reading_of(shape, launch, data...);
 }
 
 /// Sums of d and d d, d being the distance from the channel's first value.
-template <class T, int kWidth>
+template <class T, int kWidth, int kOfChannels>
 struct MomentSource {
+  static constexpr int kChannels = kOfChannels;
   const T* x;
   float* moments;
   std::int64_t pixels, channels;
@@ -100,12 +102,12 @@ struct MomentSource {
   RINGLET_HOST_DEVICE double channel(std::int64_t c) const {
     return static_cast<double>(load(x[c * pixels]));
   }
-  RINGLET_HOST_DEVICE void add(double origin, std::int64_t plane, std::int32_t unit,
-                               SumPair& total) const {
+  RINGLET_HOST_DEVICE void add(const double* origins, std::int64_t plane, std::int32_t unit,
+                               Pack<SumPair, kChannels>& totals) const {
     const auto values = load_pack<kWidth>(x + plane * pixels, unit);
     for (int i = 0; i < kWidth; ++i) {
-      const double d = static_cast<double>(values[i]) - origin;
-      total += {d, d * d};
+      const double d = static_cast<double>(values[i]) - origins[i % kChannels];
+      totals[i % kChannels] += {d, d * d};
     }
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t c, const SumPair& sum) const {
@@ -147,8 +149,53 @@ struct NormParameters {
   }
 };
 
+/// Rows [N, C] in which channels lie side by side. A thread has kWidth neighbouring channels of
+/// several rows, so that it asks only once what Body has to know of a channel.
+template <class Body, int kWidth>
+struct OverChannelRows {
+  std::int64_t each;  // rows of a thread
+  Divisor columns;    // packs of a row
+  std::int64_t rows;
+  Body body;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t group = columns.quotient(i), column = i - group * columns.divisor();
+    typename Body::OfChannel of_channels[kWidth];
+    for (int k = 0; k < kWidth; ++k) of_channels[k] = body.channel(column * kWidth + k);
+    const std::int64_t end = rows < (group + 1) * each ? rows : (group + 1) * each;
+    RINGLET_ROLLED
+    for (std::int64_t row = group * each; row < end; ++row) {
+      body.template write<kWidth, kWidth>(row * columns.divisor() + column, of_channels);
+    }
+  }
+};
+
+template <int kWidth, class Body, class Grid>
+void launch_over_rows(Grid& grid, const char* name, const Shape& shape, const Body& body) {
+  constexpr std::int64_t kEnoughThreads = std::int64_t{1} << 17, kMostRows = 16;
+  const std::int64_t columns = shape[1] / kWidth;
+  const std::int64_t each =
+      std::clamp<std::int64_t>(shape[0] * columns / kEnoughThreads, 1, kMostRows);
+  grid.for_each(name, (shape[0] + each - 1) / each * columns,
+                OverChannelRows<Body, kWidth>{each, Divisor(columns), shape[0], body});
+}
+
+/// The rows as above or, of planes, packs of pixels.
+template <class Body, class Grid, class... T>
+void launch_normed(Grid& grid, const char* name, const Shape& shape, const Body& body,
+                   const T*... data) {
+  if (pixels_per_channel(shape) > 1) {
+    grid.for_each_pack(name, shape.count(), body);
+  } else if (shape[1] % kPack == 0 && takes_packs<kPack>(data...)) {
+    launch_over_rows<kPack>(grid, name, shape, body);
+  } else {
+    launch_over_rows<1>(grid, name, shape, body);
+  }
+}
+
 template <class T, class I>
 struct NormForward {
+  using OfChannel = NormOfChannel;
   Divisor pixels, channels;
   NormParameters norm;
   const T* x;
@@ -162,9 +209,18 @@ struct NormForward {
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
-    const NormOfChannel c = norm.channel(channels.remainder(plane));
+    const NormOfChannel c = channel(channels.remainder(plane));
+    write<kWidth, 1>(pack, &c);
+  }
+  RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
+  /// The pack's elements are of kChannels neighbouring channels.
+  template <int kWidth, int kChannels>
+  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormOfChannel* of_channels) const {
     auto values = load_pack<kWidth>(x, pack);
-    for (int i = 0; i < kWidth; ++i) values[i] = (values[i] - c.mean) * c.gain + c.bias;
+    for (int i = 0; i < kWidth; ++i) {
+      const NormOfChannel& c = of_channels[i % kChannels];
+      values[i] = (values[i] - c.mean) * c.gain + c.bias;
+    }
     if (residual != nullptr) {
       const auto added = load_pack<kWidth>(residual, pack);
       for (int i = 0; i < kWidth; ++i) values[i] += added[i];
@@ -175,8 +231,9 @@ struct NormForward {
 };
 
 /// Sums of dz and dz h; writes dz where it is wanted.
-template <class T, int kWidth>
+template <class T, int kWidth, int kOfChannels>
 struct NormSumSource {
+  static constexpr int kChannels = kOfChannels;
   NormParameters norm;
   const T* x;
   const T* y;  // may be null
@@ -186,18 +243,19 @@ struct NormSumSource {
   std::int64_t pixels;
 
   RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
-  RINGLET_HOST_DEVICE void add(const NormOfChannel& c, std::int64_t plane, std::int32_t unit,
-                               SumPair& total) const {
+  RINGLET_HOST_DEVICE void add(const NormOfChannel* of_channels, std::int64_t plane,
+                               std::int32_t unit, Pack<SumPair, kChannels>& totals) const {
     const auto values = load_pack<kWidth>(x + plane * pixels, unit);
     auto gradient = load_pack<kWidth>(dy + plane * pixels, unit);
     Pack<float, kWidth> outputs{};
     if (y != nullptr) outputs = load_pack<kWidth>(y + plane * pixels, unit);
     for (int i = 0; i < kWidth; ++i) {
+      const NormOfChannel& c = of_channels[i % kChannels];
       const float deviation = values[i] - c.mean;
       const float output = y != nullptr ? outputs[i] : deviation * c.gain + c.bias;
       if (norm.relu) gradient[i] = element::relu_gradient(output, gradient[i]);
       const auto d = static_cast<double>(gradient[i]);
-      total += {d, d * static_cast<double>(deviation)};
+      totals[i % kChannels] += {d, d * static_cast<double>(deviation)};
     }
     if (dz != nullptr) store_pack(dz + plane * pixels, unit, gradient);
   }
@@ -208,8 +266,14 @@ struct NormSumSource {
   }
 };
 
+/// What the data gradient asks of a channel.
+struct NormSlope : NormOfChannel {
+  float shift, slope;
+};
+
 template <class T, class I>
 struct NormData {
+  using OfChannel = NormSlope;
   Divisor pixels, channels;
   NormParameters norm;
   const T* x;
@@ -225,21 +289,26 @@ struct NormData {
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const I plane = pixels.quotient(static_cast<I>(kWidth * pack));
-    const auto channel = channels.remainder(plane);
-    const NormOfChannel c = norm.channel(channel);
-    float shift = 0, slope = 0;
-    if (sums != nullptr) {
-      shift = sums[channel] * norm.per_value;
-      slope = sums[norm.channels + channel] * norm.per_value * c.factor;
-    }
+    const NormSlope c = channel(channels.remainder(plane));
+    write<kWidth, 1>(pack, &c);
+  }
+  RINGLET_HOST_DEVICE NormSlope channel(std::int64_t i) const {
+    const NormOfChannel c = norm.channel(i);
+    if (sums == nullptr) return {c, 0, 0};
+    return {c, sums[i] * norm.per_value, sums[norm.channels + i] * norm.per_value * c.factor};
+  }
+  /// The pack's elements are of kChannels neighbouring channels.
+  template <int kWidth, int kChannels>
+  RINGLET_HOST_DEVICE void write(std::int64_t pack, const NormSlope* of_channels) const {
     const auto values = load_pack<kWidth>(x, pack);
     auto gradient = load_pack<kWidth>(dy, pack);
     for (int i = 0; i < kWidth; ++i) {
+      const NormSlope& c = of_channels[i % kChannels];
       const float deviation = values[i] - c.mean;
       if (norm.relu) {
         gradient[i] = element::relu_gradient(deviation * c.gain + c.bias, gradient[i]);
       }
-      gradient[i] = c.gain * (gradient[i] - (shift + deviation * slope));
+      gradient[i] = c.gain * (gradient[i] - (c.shift + deviation * c.slope));
     }
     if (beta != 0.0F) {
       const auto old_values = load_pack<kWidth>(static_cast<const T*>(dx), pack);
@@ -268,8 +337,9 @@ void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
   reduction::visit_activations(x.dtype(), [&]<class T>(T) {
     launch_pairs_over(
         grid, "batch_norm_moments", shape,
-        [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-          return MomentSource<T, kWidth>{x.as<T>(), moments.f32(), pixels, channels, count};
+        [&]<class R>(R) {
+          return MomentSource<T, R::kWidth, R::kChannels>{x.as<T>(), moments.f32(), pixels,
+                                                          channels, count};
         },
         x.as<T>());
   });
@@ -283,10 +353,14 @@ void batch_norm_forward(Grid&& grid, const BatchNorm& norm, const ConstView& res
   if (shape.count() == 0) return;
   reduction::visit_activations(y.dtype(), [&]<class T>(T) {
     with_index_of(shape, [&]<class I>(I) {
-      grid.for_each_pack("batch_norm_forward", shape.count(),
-                         NormForward<T, I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
-                                           NormParameters(norm), norm.x.as<T>(),
-                                           elements_of<T>(residual), y.as<T>()});
+      const NormForward<T, I> body{Divisor(pixels_per_channel(shape)),
+                                   Divisor(shape[1]),
+                                   NormParameters(norm),
+                                   norm.x.as<T>(),
+                                   elements_of<T>(residual),
+                                   y.as<T>()};
+      launch_normed(grid, "batch_norm_forward", shape, body, body.x, body.residual,
+                    static_cast<const T*>(body.y));
     });
   });
 }
@@ -301,8 +375,8 @@ void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstVie
     T* const through = elements_of<T>(dz);
     launch_pairs_over(
         grid, "batch_norm_backward_sums", shape,
-        [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-          return NormSumSource<T, kWidth>{
+        [&]<class R>(R) {
+          return NormSumSource<T, R::kWidth, R::kChannels>{
               NormParameters(norm), norm.x.as<T>(),           outputs, dy.as<T>(), through,
               sums.f32(),           pixels_per_channel(shape)};
         },
@@ -318,10 +392,16 @@ void batch_norm_backward_data(Grid&& grid, const BatchNorm& norm, const ConstVie
   if (shape.count() == 0) return;
   reduction::visit_activations(dx.dtype(), [&]<class T>(T) {
     with_index_of(shape, [&]<class I>(I) {
-      grid.for_each_pack("batch_norm_backward_data", shape.count(),
-                         NormData<T, I>{Divisor(pixels_per_channel(shape)), Divisor(shape[1]),
-                                        NormParameters(norm), norm.x.as<T>(), dy.as<T>(),
-                                        elements_of<float>(sums), beta, dx.as<T>()});
+      const NormData<T, I> body{Divisor(pixels_per_channel(shape)),
+                                Divisor(shape[1]),
+                                NormParameters(norm),
+                                norm.x.as<T>(),
+                                dy.as<T>(),
+                                elements_of<float>(sums),
+                                beta,
+                                dx.as<T>()};
+      launch_normed(grid, "batch_norm_backward_data", shape, body, body.x, body.dy,
+                    static_cast<const T*>(body.dx));
     });
   });
 }

@@ -79,16 +79,25 @@ struct ChannelSumPlan {
   }
 };
 
-/// Columns of channels that lie side by side in memory: a sector of 32 bytes of them.
+/// Channels that lie side by side in memory and are one thread's, where they are whole packs: a
+/// narrow one alone is too few bytes for what it takes to find it.
 template <class T>
-inline constexpr int kColumnsOf = 32 / static_cast<int>(sizeof(T));
+inline constexpr int kNeighbours = 4 / static_cast<int>(sizeof(T));
+
+/// Threads whose channels lie side by side in memory: a sector of 32 bytes of them.
+template <class T, int kChannels>
+inline constexpr int kColumnsOf = 32 / (kChannels * static_cast<int>(sizeof(T)));
 
 /// db[c] = beta * db[c] + sum of source(n * channels + c, unit) over samples n and units. Each is
-/// called once, and may write. A team has kColumns channels, whose threads are neighbours:
-/// kColumnsOf<> where the channels lie side by side in memory, and 1 where a plane of pixels does.
+/// called once, and may write. A thread has Source::kChannels neighbouring channels, whose numbers
+/// come as a pack. A team has kColumns threads beside each other in a sample: kColumnsOf<> where
+/// the channels lie side by side in memory, and 1 where a plane of pixels does.
 template <int kColumns, class Source>
-struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>, double, kColumns> {
-  using Base = TeamSum<ChannelSums, double, kColumns>;
+struct ChannelSums
+    : TeamSum<ChannelSums<kColumns, Source>, Pack<double, Source::kChannels>, kColumns> {
+  static constexpr int kChannels = Source::kChannels;
+  using Sums = Pack<double, kChannels>;
+  using Base = TeamSum<ChannelSums, Sums, kColumns>;
 
   ChannelSumPlan plan;
   std::int64_t channels = 0;
@@ -97,26 +106,29 @@ struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>, double, kColumns> {
   float beta = 0;
   float* db = nullptr;  // may be null
 
-  RINGLET_HOST_DEVICE double share(const Place& place) const {
+  RINGLET_HOST_DEVICE Sums share(const Place& place) const {
     const std::int64_t team = this->team_size.quotient(place.block);
     const std::int64_t first =
         (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
-    const std::int64_t channel = team * kColumns + place.thread % kColumns;
-    if (channel >= channels) return 0;
+    const std::int64_t channel = (team * kColumns + place.thread % kColumns) * kChannels;
+    Sums total{};
+    if (channel >= channels) return total;
     const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
     const auto end = static_cast<std::int32_t>(samples * units.divisor());
-    double total = 0;
     RINGLET_ROLLED
     for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
       const std::int32_t n = units.quotient(i);
-      total += source((first + n) * channels + channel,
-                      i - n * static_cast<std::int32_t>(units.divisor()));
+      total = total + source((first + n) * channels + channel,
+                             i - n * static_cast<std::int32_t>(units.divisor()));
     }
     return total;
   }
-  RINGLET_HOST_DEVICE void finish(std::int64_t channel, double sum) const {
-    if (db == nullptr || channel >= channels) return;
-    db[channel] = element::blend(beta, db[channel], static_cast<float>(sum));
+  RINGLET_HOST_DEVICE void finish(std::int64_t column, const Sums& sums) const {
+    const std::int64_t first = column * kChannels;
+    if (db == nullptr || first >= channels) return;
+    for (int k = 0; k < kChannels; ++k) {
+      db[first + k] = element::blend(beta, db[first + k], static_cast<float>(sums[k]));
+    }
   }
 };
 
@@ -124,12 +136,14 @@ template <int kColumns, class Grid, class Source>
 void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
                          const Source& source, float beta, const View& db) {
   using Sums = ChannelSums<kColumns, Source>;
-  const std::int64_t channels = shape[1], teams = (channels + kColumns - 1) / kColumns;
+  constexpr std::int64_t kOfTeam = kColumns * Source::kChannels;
+  const std::int64_t channels = shape[1], teams = (channels + kOfTeam - 1) / kOfTeam;
   if (teams == 0) return;
   const bool nothing = shape.count() == 0;
   const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
   const ChannelSumPlan plan(nothing ? 0 : shape[0], at_least_one, teams, Sums::kRows);
-  auto* partial = grid.template workspace_of<double>(teams * plan.team_size * kColumns);
+  auto* partial =
+      grid.template workspace_of<typename Sums::Sums>(teams * plan.team_size * kColumns);
   grid.run_teams(name, teams,
                  Sums{{Divisor(plan.team_size), partial},
                       plan,
@@ -140,44 +154,52 @@ void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::
                       db.absent() ? nullptr : db.f32()});
 }
 
+// The sources below read packs of kWidth elements: pixels of a channel, or a pixel's neighbouring
+// channels (kChannels = kWidth).
+
 /// dy as it is.
-template <class T, int kWidth>
+template <class T, int kWidth, int kOfChannels = 1>
 struct Gradient {
+  static constexpr int kChannels = kOfChannels;
   const T* dy;
   std::int64_t pixels;
 
-  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t plane,
+                                                         std::int32_t unit) const {
     const auto values = load_pack<kWidth>(dy + plane * pixels, unit);
-    double sum = 0;
-    for (int i = 0; i < kWidth; ++i) sum += static_cast<double>(values[i]);
-    return sum;
+    Pack<double, kChannels> sums{};
+    for (int i = 0; i < kWidth; ++i) sums[i % kChannels] += static_cast<double>(values[i]);
+    return sums;
   }
 };
 
 /// dz = dy * [a > 0], on the way.
-template <class T, int kWidth>
+template <class T, int kWidth, int kOfChannels = 1>
 struct RectifiedGradient {
+  static constexpr int kChannels = kOfChannels;
   const T* a;
   const T* dy;
   T* dz;
   std::int64_t pixels;
 
-  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t plane,
+                                                         std::int32_t unit) const {
     const auto activations = load_pack<kWidth>(a + plane * pixels, unit);
     auto values = load_pack<kWidth>(dy + plane * pixels, unit);
-    double sum = 0;
+    Pack<double, kChannels> sums{};
     for (int i = 0; i < kWidth; ++i) {
       values[i] = element::relu_gradient(activations[i], values[i]);
-      sum += static_cast<double>(values[i]);
+      sums[i % kChannels] += static_cast<double>(values[i]);
     }
     store_pack(dz + plane * pixels, unit, values);
-    return sum;
+    return sums;
   }
 };
 
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU.
 template <class T, int kWidth>
 struct RectifiedAverageGradient {
+  static constexpr int kChannels = 1;
   PoolGeometry<std::int32_t> g;  // of one plane
   const T* dy;
   T* a;
@@ -192,41 +214,69 @@ struct RectifiedAverageGradient {
     RINGLET_HOST_DEVICE float outside(float) const { return 0; }
   };
 
-  RINGLET_HOST_DEVICE double operator()(std::int64_t plane, std::int32_t unit) const {
+  RINGLET_HOST_DEVICE Pack<double, 1> operator()(std::int64_t plane, std::int32_t unit) const {
     const std::int32_t row = g.w.outputs.quotient(unit);
     const PlanePoint<std::int32_t> at{0, row, unit - row * g.w.output_count()};
-    return for_window<kWidth>(g, at, a + plane * pixels,
-                              // The sum with 0 is what pooling writes: it turns -0 into 0.
-                              Spread{0.0F + 0.25F * load(dy[plane * outputs + unit])});
+    return {for_window<kWidth>(g, at, a + plane * pixels,
+                               // The sum with 0 is what pooling writes: it turns -0 into 0.
+                               Spread{0.0F + 0.25F * load(dy[plane * outputs + unit])})};
   }
 };
 
-/// launch(width) with the width of packs, as a type, in which all planes of this many pixels can be
-/// read.
-template <class Launch, class... T>
-void with_width_of_planes(std::int64_t pixels, const Launch& launch, const T*... data) {
-  constexpr int kPack = kPackOf<T...>;
-  if (pixels % kPack == 0 && takes_packs<kPack>(data...)) {
-    launch(std::integral_constant<int, kPack>{});
+/// How a thread reads a tensor: packs of kWidth elements, of kChannels neighbouring channels, in a
+/// team of kColumns such threads beside each other.
+template <int kPackWidth, int kOfChannels, int kOfTeam>
+struct Reading {
+  static constexpr int kWidth = kPackWidth, kChannels = kOfChannels, kColumns = kOfTeam;
+};
+
+/// launch(reading) for rows [N, C] of `data`, in which channels lie side by side.
+template <class Launch, class T, class... Others>
+void with_channels_of(std::int64_t channels, const Launch& launch, const T* data,
+                      const Others*... others) {
+  constexpr int kPack = kNeighbours<T>;
+  if (channels % kPack == 0 && takes_packs<kPack>(data, others...)) {
+    launch(Reading<kPack, kPack, kColumnsOf<T, kPack>>{});
   } else {
-    launch(std::integral_constant<int, 1>{});
+    launch(Reading<1, 1, kColumnsOf<T, 1>>{});
   }
 }
 
-/// Sums over the channels of `shape` of make(width), a source that reads `data`.
-template <class Grid, class Make, class T, class... Others>
-void sum_channels(Grid& grid, const char* name, const Shape& shape, float beta, const View& db,
-                  const Make& make, const T* data, const Others*... others) {
-  const std::int64_t pixels = pixels_per_channel(shape);
-  if (pixels == 1) {
-    launch_channel_sums<kColumnsOf<T>>(grid, name, shape, 1, make(std::integral_constant<int, 1>{}),
-                                       beta, db);
-    return;
+/// launch(reading) for planes of so many pixels of `data`.
+template <class Launch, class T, class... Others>
+void with_pixels_of(std::int64_t pixels, const Launch& launch, const T* data,
+                    const Others*... others) {
+  constexpr int kPack = kPackOf<T>;
+  if (pixels % kPack == 0 && takes_packs<kPack>(data, others...)) {
+    launch(Reading<kPack, 1, 1>{});
+  } else {
+    launch(Reading<1, 1, 1>{});
   }
-  const auto launch = [&]<int kWidth>(std::integral_constant<int, kWidth> width) {
-    launch_channel_sums<1>(grid, name, shape, pixels / kWidth, make(width), beta, db);
+}
+
+/// launch(reading) for `data` of this shape.
+template <class Launch, class... T>
+void with_reading_of(const Shape& shape, const Launch& launch, const T*... data) {
+  const std::int64_t pixels = pixels_per_channel(shape);
+  if (pixels == 1) return with_channels_of(shape[1], launch, data...);
+  with_pixels_of(pixels, launch, data...);
+}
+
+/// Packs of a channel that a sample has.
+template <class R>
+std::int64_t units_of(const Shape& shape) {
+  return pixels_per_channel(shape) * R::kChannels / R::kWidth;
+}
+
+/// Sums over the channels of `shape` of make(reading), a source that reads `data`.
+template <class Grid, class Make, class... T>
+void sum_channels(Grid& grid, const char* name, const Shape& shape, float beta, const View& db,
+                  const Make& make, const T*... data) {
+  const auto launch = [&]<class R>(R reading) {
+    launch_channel_sums<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading), beta,
+                                     db);
   };
-  with_width_of_planes(pixels, launch, data, others...);
+  with_reading_of(shape, launch, data...);
 }
 
 /// Floor: reads 4 N bytes. Without samples, db = beta * db.
@@ -234,8 +284,8 @@ template <class Grid>
 void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db) {
   const Shape shape = channel_shape(dy);
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
-    const auto make = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-      return Gradient<T, kWidth>{dy.as<T>(), pixels_per_channel(shape)};
+    const auto make = [&]<class R>(R) {
+      return Gradient<T, R::kWidth, R::kChannels>{dy.as<T>(), pixels_per_channel(shape)};
     };
     sum_channels(grid, "bias_backward", shape, beta, db, make, dy.as<T>());
   });
@@ -247,9 +297,9 @@ void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, co
                         float beta, const View& db) {
   const Shape shape = channel_shape(dy);
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
-    const auto make = [&]<int kWidth>(std::integral_constant<int, kWidth>) {
-      return RectifiedGradient<T, kWidth>{a.as<T>(), dy.as<T>(), dz.as<T>(),
-                                          pixels_per_channel(shape)};
+    const auto make = [&]<class R>(R) {
+      return RectifiedGradient<T, R::kWidth, R::kChannels>{a.as<T>(), dy.as<T>(), dz.as<T>(),
+                                                           pixels_per_channel(shape)};
     };
     sum_channels(grid, "bias_relu_backward", shape, beta, db, make, a.as<T>(), dy.as<T>(),
                  static_cast<const T*>(dz.as<T>()));
@@ -259,12 +309,23 @@ void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, co
 template <class T, class Grid>
 void bias_relu_avg_pool2d_backward_nhwc(Grid& grid, const ConstView& dy, const View& a, float beta,
                                         const View& db) {
-  with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-    launch_channel_sums<kColumnsOf<T>>(
-        grid, "bias_relu_avg_pool2d_backward", channel_shape(a), 1,
-        RectifiedAverageGradientNhwc<T, I>{g, Divisor(a.shape()[1]), dy.as<T>(), a.as<T>()}, beta,
-        db);
-  });
+  const Shape rows = channel_shape(a);
+  const auto launch = [&]<class R, bool kSideBySide>(R, std::bool_constant<kSideBySide>) {
+    with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
+      using Source = RectifiedAverageGradientNhwc<T, I, R::kChannels, kSideBySide>;
+      launch_channel_sums<R::kColumns>(grid, "bias_relu_avg_pool2d_backward", rows, 1,
+                                       Source{g, Divisor(rows[1]), dy.as<T>(), a.as<T>()}, beta,
+                                       db);
+    });
+  };
+  const auto with_order_of_dy = [&]<class R>(R reading) {
+    if (dy.layout() == Layout::nhwc) {
+      launch(reading, std::true_type{});
+    } else {
+      launch(reading, std::false_type{});
+    }
+  };
+  with_channels_of(rows[1], with_order_of_dy, dy.as<T>(), static_cast<const T*>(a.as<T>()));
 }
 
 template <class T, int kWidth, class Grid>

@@ -1,6 +1,9 @@
-// The kernels of kernels/dropout.h, for nchw and nhwc. One thread has four features of a sample:
-// those that one block of random words is for.
+// The kernels of kernels/dropout.h, for nchw and nhwc. A block of random words is for four
+// neighbouring features of a sample. A thread has those, or a pack of such groups.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "kernels/dropout.h"
 #include "kernels/elements.h"
@@ -11,44 +14,48 @@
 
 namespace ringlet::grid {
 
-/// out = beta * out + in * mask. kWidth is kPack where rows of features are whole packs, and 1
-/// where they are not.
+/// out = beta * out + in * mask. kWidth is the width of packs where a sample's features are whole
+/// packs. Else it is 1, and the last group of a sample may be smaller.
 template <class T, int kWidth>
 struct Dropout {
+  static constexpr int kGroup = 4;
+  static constexpr int kFeatures = std::max(kWidth, kGroup);  // that a thread has
   float probability = 0;
   float kept_factor = 0;
   std::uint64_t key = 0;
   std::int64_t first_sample = 0;
   const BatchPosition* position = nullptr;  // null where first_sample says it all
-  Divisor groups;  // of four features in a sample, the last one may be smaller
+  Divisor threads;                          // of a sample
   std::int64_t features = 0;
   const T* in = nullptr;
   float beta = 0;
   T* out = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t n = groups.quotient(i), group = i - n * groups.divisor();
+    const std::int64_t n = threads.quotient(i), first = (i - n * threads.divisor()) * kFeatures;
     const std::int64_t sample =
         first_sample + n + (position == nullptr ? 0 : sample_number(*position));
-    const PhiloxBlock words =
-        philox(key, static_cast<std::uint64_t>(group), static_cast<std::uint64_t>(sample));
-    const std::int64_t first = n * features + 4 * group;
-    for (int part = 0; part < 4 / kWidth; ++part) {
-      if (4 * group + part * kWidth < features) apply(first / kWidth + part, part, words);
+    std::uint32_t words[kFeatures];
+    for (int k = 0; k < kFeatures; k += kGroup) {
+      const PhiloxBlock block = philox(key, static_cast<std::uint64_t>((first + k) / kGroup),
+                                       static_cast<std::uint64_t>(sample));
+      for (std::size_t w = 0; w < block.size(); ++w)
+        words[static_cast<std::size_t>(k) + w] = block[w];
     }
+    const std::int64_t at = n * features + first;
+    for (int k = 0; k < kFeatures && first + k < features; k += kWidth) apply(at + k, words + k);
   }
 
  private:
-  RINGLET_HOST_DEVICE void apply(std::int64_t pack, int part, const PhiloxBlock& words) const {
-    auto values = load_pack<kWidth>(in, pack);
+  RINGLET_HOST_DEVICE void apply(std::int64_t at, const std::uint32_t* words) const {
+    auto values = load_pack<kWidth>(in + at, 0);
     Pack<float, kWidth> old{};
-    if (beta != 0) old = load_pack<kWidth>(static_cast<const T*>(out), pack);
+    if (beta != 0) old = load_pack<kWidth>(static_cast<const T*>(out) + at, 0);
     for (int k = 0; k < kWidth; ++k) {
-      const float factor = element::dropout_factor(
-          uniform01(words[static_cast<std::size_t>(part * kWidth + k)]), probability, kept_factor);
+      const float factor = element::dropout_factor(uniform01(words[k]), probability, kept_factor);
       values[k] = element::blend(beta, old[k], values[k] * factor);
     }
-    store_pack(out, pack, values);
+    store_pack(out + at, 0, values);
   }
 };
 
@@ -99,12 +106,14 @@ void launch_dropout_nhwc(Grid& grid, const char* name, const DropoutSpec& spec, 
 template <class T, int kWidth, class Grid>
 void launch_dropout(Grid& grid, const char* name, const DropoutSpec& spec, const ConstView& in,
                     float beta, const View& out) {
-  const std::int64_t features = in.shape().count_per_sample(), groups = (features + 3) / 4;
-  grid.for_each(name, in.shape()[0] * groups,
+  constexpr std::int64_t kFeatures = Dropout<T, kWidth>::kFeatures;
+  const std::int64_t features = in.shape().count_per_sample();
+  const std::int64_t threads = (features + kFeatures - 1) / kFeatures;
+  grid.for_each(name, in.shape()[0] * threads,
                 Dropout<T, kWidth>{spec.probability, 1.0F / (1.0F - spec.probability), spec.key,
                                    spec.first_sample,
                                    spec.position.absent() ? nullptr : position_of(spec.position),
-                                   Divisor(groups), features, in.as<T>(), beta, out.as<T>()});
+                                   Divisor(threads), features, in.as<T>(), beta, out.as<T>()});
 }
 
 template <class Grid>
@@ -112,6 +121,7 @@ void run_dropout(Grid&& grid, const char* name, const DropoutSpec& spec, const C
                  float beta, const View& out) {
   if (in.count() == 0) return;
   reduction::visit_activations(in.dtype(), [&]<class T>(T) {
+    constexpr int kPack = kPackOf<T>;
     if (in.layout() == Layout::nhwc) {
       launch_dropout_nhwc<T>(grid, name, spec, in, beta, out);
     } else if (in.shape().count_per_sample() % kPack == 0 &&

@@ -115,6 +115,39 @@ void cast(Grid&& grid, const ConstView& x, const View& y) {
   });
 }
 
+/// Two casts as one: elements [0, first) of the launch are of the first.
+template <class To, class From>
+struct CastPair {
+  const From *x, *second_x;
+  To *y, *second_y;
+  std::int64_t first;
+  static constexpr int kPack = kPackOf<To, From>;
+
+  bool takes_packs() const {
+    return first % kPack == 0 && grid::takes_packs<kPack>(x, second_x, y, second_y);
+  }
+  template <int kWidth>
+  RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
+    const std::int64_t at = kWidth * pack;
+    if (at < first) {
+      store_pack(y + at, 0, load_pack<kWidth>(x + at, 0));
+    } else {
+      store_pack(second_y + (at - first), 0, load_pack<kWidth>(second_x + (at - first), 0));
+    }
+  }
+};
+
+/// Both have the same types. Floor: that of both casts.
+template <class Grid>
+void cast_pair(Grid&& grid, const ConstView& x, const View& y, const ConstView& second_x,
+               const View& second_y) {
+  reduction::visit_cast(x.dtype(), y.dtype(), [&]<class From, class To>(From, To) {
+    grid.for_each_pack("cast", y.storage() + second_y.storage(),
+                       CastPair<To, From>{x.as<From>(), second_x.as<From>(), y.as<To>(),
+                                          second_y.as<To>(), y.storage()});
+  });
+}
+
 /// y in nhwc.
 struct NormalizeNhwc {
   Normalize normalize;

@@ -105,7 +105,7 @@ struct TeamSum {
       T sum{};
       RINGLET_ROLLED
       for (std::int64_t i = place.thread; i < team_size.divisor() * kColumns; i += kThreads) {
-        sum += of_team[i];
+        sum = sum + of_team[i];
       }
       shared.sums[place.thread] = sum;
     } else if (k <= kSteps) {

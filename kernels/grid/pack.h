@@ -18,6 +18,12 @@ struct alignas(kWidth * sizeof(T)) Pack {
   RINGLET_HOST_DEVICE constexpr const T& operator[](int i) const { return values[i]; }
 };
 
+template <class T, int kWidth>
+RINGLET_HOST_DEVICE Pack<T, kWidth> operator+(Pack<T, kWidth> a, const Pack<T, kWidth>& b) {
+  for (int i = 0; i < kWidth; ++i) a[i] = a[i] + b[i];
+  return a;
+}
+
 /// Elements in one pack of a kernel that packs: sixteen bytes of its widest type, which is what one
 /// thread can move at once. 4 of f32, 8 of bf16 and f16.
 template <class... T>

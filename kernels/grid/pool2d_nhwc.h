@@ -64,6 +64,24 @@ struct AveragePoolNhwc {
   }
 };
 
+/// The averages of kWidth channels of x [N, H, W, C], from `channel` on, over an output's window.
+template <int kWidth, class T, class I>
+RINGLET_HOST_DEVICE Pack<float, kWidth> average_of_halves(const PoolGeometry<I>& g,
+                                                          const PlanePoint<I>& at, I stride,
+                                                          const T* x, I channel) {
+  const I first = g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
+  const T* const above = x + first * stride + channel;
+  const T* const below = above + g.width() * stride;
+  const Pack<float, kWidth> values[4] = {
+      load_pack<kWidth>(above, 0), load_pack<kWidth>(above + stride, 0),
+      load_pack<kWidth>(below, 0), load_pack<kWidth>(below + stride, 0)};
+  Pack<float, kWidth> result{};
+  for (int i = 0; i < kWidth; ++i) {
+    result[i] = 0.25F * (values[0][i] + values[1][i] + values[2][i] + values[3][i]);
+  }
+  return result;
+}
+
 template <class T, class I>
 struct AverageHalvesNhwc {
   PoolGeometry<I> g;  // its planes are samples
@@ -76,19 +94,35 @@ struct AverageHalvesNhwc {
   template <int kWidth>
   RINGLET_HOST_DEVICE void apply(std::int64_t pack) const {
     const auto [output, channel] = channel_point<I>(channels, kWidth * pack);
-    const PlanePoint<I> at = g.output(output);
     const auto stride = static_cast<I>(channels.divisor());
-    const I first = g.plane_pixels(at.plane) + 2 * at.row * g.width() + 2 * at.column;
-    const T* const above = x + first * stride + channel;
-    const T* const below = above + g.width() * stride;
-    const Pack<float, kWidth> values[4] = {
-        load_pack<kWidth>(above, 0), load_pack<kWidth>(above + stride, 0),
-        load_pack<kWidth>(below, 0), load_pack<kWidth>(below + stride, 0)};
-    Pack<float, kWidth> result{};
-    for (int i = 0; i < kWidth; ++i) {
-      result[i] = 0.25F * (values[0][i] + values[1][i] + values[2][i] + values[3][i]);
-    }
-    store_pack(y, pack, result);
+    store_pack(y, pack, average_of_halves<kWidth>(g, g.output(output), stride, x, channel));
+  }
+};
+
+/// Where the channels of an output lie: side by side, or a plane of outputs apart.
+template <class I>
+RINGLET_HOST_DEVICE I place_of_output(const PoolGeometry<I>& g, const PlanePoint<I>& at, I channels,
+                                      I channel, bool side_by_side) {
+  const I output = at.row * g.w.output_count() + at.column;
+  const I outputs = g.plane_outputs(I{1});
+  if (side_by_side) return (at.plane * outputs + output) * channels + channel;
+  return (at.plane * channels + channel) * outputs + output;
+}
+
+/// The same into nchw, the order in which a linear layer takes the outputs.
+template <class T, class I>
+struct AverageHalvesToNchw {
+  PoolGeometry<I> g;  // its planes are samples
+  Divisor channels;
+  const T* x = nullptr;
+  T* y = nullptr;
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const auto [output, channel] = channel_point<I>(channels, i);
+    const auto stride = static_cast<I>(channels.divisor());
+    const PlanePoint<I> at = g.output(output);
+    store(y[place_of_output(g, at, stride, channel, false)],
+          average_of_halves<1>(g, at, stride, x, channel)[0]);
   }
 };
 
@@ -307,7 +341,10 @@ void avg_pool2d_forward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spe
   const bool halves = are_halves(spec, x.shape(), y.shape());
   reduction::visit_activations(x.dtype(), [&]<class T>(T) {
     with_geometry(spec, x.shape(), y.shape(), [&]<class I>(const PoolGeometry<I>& g) {
-      if (halves) {
+      if (halves && y.layout() == Layout::nchw) {
+        grid.for_each(name, y.count(),
+                      AverageHalvesToNchw<T, I>{g, channels, x.as<T>(), y.as<T>()});
+      } else if (halves) {
         grid.for_each_pack(name, y.count(),
                            AverageHalvesNhwc<T, I>{g, channels, x.as<T>(), y.as<T>()});
       } else {
@@ -338,26 +375,39 @@ void max_pool2d_forward_nhwc(Grid& grid, const char* name, const Pool2dSpec& spe
 
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU. Of channel_sums
 /// over rows of channels.
-template <class T, class I>
+/// kSideBySide: dy is in nhwc as well, else in nchw.
+template <class T, class I, int kOfChannels, bool kSideBySide>
 struct RectifiedAverageGradientNhwc {
+  static constexpr int kChannels = kOfChannels;
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
   const T* dy;
   T* a;
 
-  RINGLET_HOST_DEVICE double operator()(std::int64_t element, std::int32_t) const {
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t element, std::int32_t) const {
     const auto [pixel, channel] = channel_point<I>(channels, element);
     const PlanePoint<I> at = g.pixel(pixel);
     const I row = at.row / 2, column = at.column / 2;
-    float share = 0;
+    const auto activations = load_pack<kChannels>(a + element, 0);
+    Pack<float, kChannels> gradients{};
     if (row < g.h.output_count() && column < g.w.output_count()) {
-      const I output = g.plane_outputs(at.plane) + row * g.w.output_count() + column;
-      // The sum with 0 is what pooling writes: it turns -0 into 0.
-      share = 0.0F + 0.25F * load(dy[output * static_cast<I>(channels.divisor()) + channel]);
+      const T* const first =
+          dy + place_of_output(g, {at.plane, row, column}, static_cast<I>(channels.divisor()),
+                               channel, kSideBySide);
+      if constexpr (kSideBySide) {
+        gradients = load_pack<kChannels>(first, 0);
+      } else {
+        for (int k = 0; k < kChannels; ++k) gradients[k] = load(first[k * g.plane_outputs(I{1})]);
+      }
     }
-    const float gradient = element::relu_gradient(load(a[element]), share);
-    store(a[element], gradient);
-    return static_cast<double>(gradient);
+    Pack<double, kChannels> sums{};
+    for (int k = 0; k < kChannels; ++k) {
+      // The sum with 0 is what pooling writes: it turns -0 into 0.
+      gradients[k] = element::relu_gradient(activations[k], 0.0F + 0.25F * gradients[k]);
+      sums[k] = static_cast<double>(gradients[k]);
+    }
+    store_pack(a + element, 0, gradients);
+    return sums;
   }
 };
 

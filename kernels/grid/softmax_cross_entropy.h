@@ -19,7 +19,7 @@ struct Larger {
   RINGLET_HOST_DEVICE float operator()(float a, float b) const { return a < b ? b : a; }
 };
 
-/// probabilities = softmax(logits), and the sum of the rows' losses.
+/// probabilities = softmax(logits), and the sum of the rows' losses, which is added to `all` too.
 template <class T>
 struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   using Total = TeamSum<SoftmaxRows, double>;
@@ -42,6 +42,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   float* probabilities = nullptr;
   float* loss = nullptr;
   float smoothing = 0;
+  float* all = nullptr;  // may be null
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == kRowPhases) {
@@ -54,6 +55,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
     *loss = static_cast<float>(sum);
+    if (all != nullptr) *all += static_cast<float>(sum);
   }
 
  private:
@@ -137,8 +139,8 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
 /// Floor: reads 4 N K bytes, writes 4 N K.
 template <class Grid>
 void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
-                                   const View& probabilities, const View& loss,
-                                   float smoothing = 0) {
+                                   const View& probabilities, const View& loss, float smoothing = 0,
+                                   const View& sum = {}) {
   reduction::visit_activations(logits.dtype(), [&]<class T>(T) {
     using Rows = SoftmaxRows<T>;
     const std::int64_t rows = logits.shape()[0];
@@ -153,7 +155,8 @@ void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const C
                         labels.as<std::int32_t>(),
                         probabilities.f32(),
                         loss.f32(),
-                        smoothing});
+                        smoothing,
+                        sum.absent() ? nullptr : sum.f32()});
   });
 }
 

@@ -22,6 +22,13 @@ Variable pooled_convolution(Tape& tape, const Variable& x, Conv2d& conv, ReLU&, 
   return conv2d_relu_avg_pool2d(x, conv.weight(tape), conv.bias(tape), conv.spec());
 }
 
+Variable flat_pooled_convolution(Tape& tape, const Variable& x, Conv2d& conv, ReLU&,
+                                 AvgPool2d& pool, Flatten&) {
+  const bool is_copied = x.layout() == Layout::nhwc;  // else the rows are there already
+  if (!is_copied || !fuses_conv2d_relu_avg_pool2d(x, conv.spec(), pool.spec())) return {};
+  return flat_conv2d_relu_avg_pool2d(x, conv.weight(tape), conv.bias(tape), conv.spec());
+}
+
 Variable rectified_convolution(Tape& tape, const Variable& x, Conv2d& conv, ReLU&) {
   return conv2d(x, conv.weight(tape), conv.bias(tape), conv.spec(), Activation::relu);
 }
@@ -60,10 +67,8 @@ Fused run(Tape& tape, const Variable& x, std::span<const Child> layers) {
 
 /// The longer ones first.
 constexpr Fused (*kPatterns[])(Tape&, const Variable&, std::span<const Child>) = {
-    run<pooled_convolution>,
-    run<rectified_convolution>,
-    run<rectified_linear>,
-    run<rectified_norm>,
+    run<flat_pooled_convolution>, run<pooled_convolution>, run<rectified_convolution>,
+    run<rectified_linear>,        run<rectified_norm>,
 };
 
 }  // namespace

@@ -12,17 +12,21 @@ namespace {
 ConstView value_of(const Variable& bias) { return bias.absent() ? ConstView() : bias.value(); }
 
 Variable by_pixels(const Variable& x, const Variable& weight, const Variable& bias,
-                   const Conv2dSpec& spec) {
+                   const Conv2dSpec& spec, bool as_rows) {
   Tape& tape = x.tape();
   const Shape full = conv2d_output_shape(spec, x.shape(), weight.shape());
-  const Variable y = tape.make(pool2d_output_shape({}, full), x.layout(), x.dtype());
+  const Shape pooled = pool2d_output_shape({}, full);
+  const Variable y =
+      as_rows ? tape.make({pooled[0], pooled.count_per_sample()}, Layout::nchw, x.dtype())
+              : tape.make(pooled, x.layout(), x.dtype());
   const View a = tape.keep(full, x.layout(), x.dtype());
   conv2d_forward(tape.stream(), spec, x.value(), tape.factor(weight, x.dtype()), value_of(bias),
                  Activation::relu, a);
-  avg_pool2d_forward(tape.stream(), {}, a, y.value());
+  avg_pool2d_forward(tape.stream(), {}, a, y.value().reshaped(pooled));
   tape.record("conv2d_relu_avg_pool2d", {x, weight, bias}, y, spec, [=](Backward& backward) {
     const auto db = backward.wants(bias) ? backward.target(bias) : Backward::Target{};
-    bias_relu_avg_pool2d_backward(backward.stream(), backward.gradient(y), a, db.beta, db.view);
+    bias_relu_avg_pool2d_backward(backward.stream(), backward.gradient(y).reshaped(pooled), a,
+                                  db.beta, db.view);
     conv2d_gradients(backward, spec, x, weight, a);
   });
   return y;
@@ -41,7 +45,7 @@ bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
 
 Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const Variable& bias,
                                 const Conv2dSpec& spec) {
-  if (x.layout() != Layout::lanes) return by_pixels(x, weight, bias, spec);
+  if (x.layout() != Layout::lanes) return by_pixels(x, weight, bias, spec, false);
   Tape& tape = x.tape();
   const Variable y = tape.make(conv2d_relu_avg_pool2d_output_shape(spec, x.shape(), weight.shape()),
                                x.layout(), x.dtype());
@@ -64,6 +68,12 @@ Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const
     }
   });
   return y;
+}
+
+Variable flat_conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight,
+                                     const Variable& bias, const Conv2dSpec& spec) {
+  require(x.layout() == Layout::nhwc, "flat_conv2d_relu_avg_pool2d", "x should be in nhwc");
+  return by_pixels(x, weight, bias, spec, true);
 }
 
 }  // namespace ringlet::nn

@@ -19,4 +19,9 @@ bool fuses_conv2d_relu_avg_pool2d(const Variable& x, const Conv2dSpec& spec,
 Variable conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight, const Variable& bias,
                                 const Conv2dSpec& spec);
 
+/// The same as rows (flatten.h), for x in nhwc: pooling writes, and reads, what is flattened in the
+/// order of the rows.
+Variable flat_conv2d_relu_avg_pool2d(const Variable& x, const Variable& weight,
+                                     const Variable& bias, const Conv2dSpec& spec);
+
 }  // namespace ringlet::nn

@@ -5,12 +5,13 @@
 
 namespace ringlet::nn {
 
-Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing) {
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing,
+                                const View& sum) {
   Tape& tape = logits.tape();
   const Variable loss = tape.make({1}, Layout::nchw);
   const View probabilities = tape.keep(logits.shape(), logits.layout());
   softmax_cross_entropy_forward(tape.stream(), logits.value(), labels.value(), probabilities,
-                                loss.value(), smoothing);
+                                loss.value(), smoothing, sum);
   tape.record("softmax_cross_entropy", {logits}, loss, [=](Backward& backward) {
     const auto [dlogits, beta] = backward.target(logits);
     softmax_cross_entropy_backward(backward.stream(), probabilities, labels.value(),

@@ -9,7 +9,8 @@ namespace ringlet::nn {
 /// the number of samples of the whole world: the seed of backward does that.
 Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
 
-/// The same with label smoothing, in [0, 1).
-Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing);
+/// The same with label smoothing, in [0, 1). `sum`: f32 [1], to which the loss is added, or absent.
+Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing,
+                                const View& sum = {});
 
 }  // namespace ringlet::nn

@@ -81,6 +81,20 @@ TEST_F(SassCounts, AddsTheTurnsOfTheMainLoop) {
       << outcome.out << outcome.err;
 }
 
+TEST_F(SassCounts, LeavesOutWhatTheLastBlockOfATeamDoes) {
+  const Outcome outcome = count(Sass(kWithBias)
+                                    .add("LDG.E R1, desc[UR6][R4.64]", 7)  // the loop
+                                    .add("@P0 BRA 0x0")
+                                    .add("MOV R1, R2", 5)
+                                    .add("ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR6][R2.64], R5")
+                                    .add("@P0 EXIT")  // of all others
+                                    .add("MOV R1, R2", 1000)
+                                    .add("EXIT"));
+  // 15 once and 3 x 8, shared by four units
+  EXPECT_NE(outcome.out.find("| output | 36 | 10 |"), std::string::npos)
+      << outcome.out << outcome.err;
+}
+
 TEST_F(SassCounts, SeesAKernelFallBehindItsFloor) {
   const auto complaints = [&](const std::string& code, int instructions) {
     const Outcome outcome = count(Sass(kAveragePool).add(code, instructions - 1).add("EXIT"));

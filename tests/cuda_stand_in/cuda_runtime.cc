@@ -71,6 +71,7 @@ std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
 std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
 std::map<const void*, std::size_t> pinned;  // address -> bytes
 std::set<void*> allocated;
+std::vector<std::string> notes;
 std::int64_t work_done = 0;
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -210,6 +211,16 @@ void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) 
   });
 }
 
+void note(std::string call) {
+  const Lock lock(mutex);
+  notes.push_back(std::move(call));
+}
+
+std::vector<std::string> take_notes() {
+  const Lock lock(mutex);
+  return std::exchange(notes, {});
+}
+
 float relu(float x) {
   const bool loses_nan = std::getenv("RINGLET_STAND_IN_RELU") != nullptr;
   return loses_nan ? (x > 0 ? x : 0) : (x < 0 ? 0 : x);
@@ -307,6 +318,8 @@ cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
   static std::set<std::pair<int, int>> enabled;
   const Lock lock(mutex);
   if (!is_device(other) || other == current_device) return failed(cudaErrorInvalidDevice);
+  ringlet::stand_in::note("peer access " + std::to_string(current_device) + " " +
+                          std::to_string(other));
   const bool is_new = enabled.emplace(current_device, other).second;
   return is_new ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
 }

@@ -1,7 +1,8 @@
 // cuDNN's graph API as far as Ringlet calls it: a convolution of f32, bf16 or f16, forwards or
 // backwards, with a bias and ReLU behind it. Sums are f32, and rounded once. Two engines are
 // proposed for each graph: the second one says of itself that it is not deterministic, wants
-// scratch memory, and adds in another order.
+// scratch memory, and adds in another order. As with the real one, what computes a ReLU without a
+// bias says that it uses tensor cores.
 #include <cudnn_graph.h>
 
 #include <algorithm>
@@ -70,6 +71,16 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
 }
 
 constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
+
+/// Whether the engine's graph is a convolution with a ReLU and no bias.
+bool is_relu_alone(const Part& engine) {
+  const Parts& operations =
+      engine.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operations.size() == 2 &&
+         operations[1]
+                 ->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                 ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD;
+}
 
 /// A dense tensor in memory, of any order; a null address is a value inside the graph.
 struct Tensor {
@@ -434,7 +445,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
       *count = kEngines;
-      if (values == nullptr) return CUDNN_STATUS_SUCCESS;
+      if (values == nullptr) {
+        ringlet::stand_in::note("search");
+        return CUDNN_STATUS_SUCCESS;
+      }
       *count = std::min(wanted, kEngines);
       for (std::int64_t i = 0; i < *count; ++i) {
         Descriptor& config = **(static_cast<Descriptor**>(values) + i);
@@ -446,15 +460,18 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
     case CUDNN_ATTR_ENGINECFG_ENGINE: {
       Descriptor& engine = **static_cast<Descriptor**>(values);
       engine.part->engine = descriptor.part->engine;
+      engine.part->parts = descriptor.part->parts;  // the graph
       engine.finalized = true;
       *count = 1;
       return CUDNN_STATUS_SUCCESS;
     }
-    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
-      *count = descriptor.part->engine;  // of the second engine one note
-      if (*count == 1)
-        *static_cast<cudnnBackendNumericalNote_t*>(values) = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
+      auto* const notes = static_cast<cudnnBackendNumericalNote_t*>(values);
+      *count = 0;
+      if (descriptor.part->engine == 1) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+      if (is_relu_alone(*descriptor.part)) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
       return CUDNN_STATUS_SUCCESS;
+    }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *count = 1;
       *static_cast<std::int64_t*>(values) =

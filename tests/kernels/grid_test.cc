@@ -67,6 +67,10 @@ class Grid : public testing::TestWithParam<Way> {
     return put(shape, std::vector<T>(static_cast<std::size_t>(shape.count()), value));
   }
 
+  static View in_nchw(const View& view) {
+    return {view.data(), view.shape(), view.dtype(), Layout::nchw};
+  }
+
   Layout layout() const { return GetParam().layout; }
   /// With other numbers of channels where these lie side by side: whole packs of them.
   std::vector<Shape> with_packs_of_channels(const Shape& shape) const {
@@ -163,6 +167,22 @@ TEST_P(Grid, Cast) {
   }
 }
 
+TEST_P(Grid, TwoCastsAsOne) {
+  for (const std::int64_t first : {0, 1, 8, 1024}) {
+    for (const std::int64_t second : {0, 5, 12}) {
+      const auto a = random_floats(first, 1), b = random_floats(second, 2);
+      std::vector<BFloat16> narrow_a, narrow_b;
+      for (const float value : a) narrow_a.push_back(to_bfloat16(value));
+      for (const float value : b) narrow_b.push_back(to_bfloat16(value));
+      const View wide_a = blank({first}), wide_b = blank({second});
+      grid::cast_pair(grid_, put({first}, narrow_a), wide_a, put({second}, narrow_b), wide_b);
+      const auto found_a = read(wide_a), found_b = read(wide_b);
+      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(found_a[i], widen(narrow_a[i]));
+      for (std::size_t i = 0; i < b.size(); ++i) EXPECT_EQ(found_b[i], widen(narrow_b[i]));
+    }
+  }
+}
+
 template <class T>
 std::vector<T> rounded(const std::vector<float>& values) {
   std::vector<T> narrow;
@@ -201,6 +221,74 @@ TEST_P(Grid, NarrowElementsAreRoundedOnce) {
       const auto exact = reference::avg_pool2d_forward({}, shape, to_double(widened(x)));
       const std::vector<float> expected(exact.begin(), exact.end());
       EXPECT_EQ(widened(read<T>(y)), widened(rounded<T>(expected)));
+    }
+  };
+  check(BFloat16{});
+  check(Half{});
+}
+
+// What a thread has several channels or groups of gives what f32 gives, rounded.
+TEST_P(Grid, NarrowPacksOfChannelsAndGroups) {
+  const auto check = [this]<class T>(T) {
+    for (const Shape& shape : {Shape{1, 7}, Shape{17, 10}, Shape{300, 12}, Shape{33, 16}}) {
+      SCOPED_TRACE(shape.to_string());
+      const Shape channels{shape[1]}, moments_shape{2, shape[1]};
+      const auto x = rounded<T>(random_floats(shape.count(), 1));
+      const auto dy = rounded<T>(random_floats(shape.count(), 2));
+      const View narrow_x = put(shape, x), wide_x = put(shape, widened(x));
+      const View narrow_dy = put(shape, dy), wide_dy = put(shape, widened(dy));
+      const auto expect_rounded = [](const View& narrow, const View& wide) {
+        EXPECT_EQ(widened(read<T>(narrow)), widened(rounded<T>(read(wide))));
+      };
+      const View db = blank(channels), wide_db = blank(channels);
+      grid::bias_backward(grid_, narrow_dy, 0, db);
+      grid::bias_backward(grid_, wide_dy, 0, wide_db);
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
+
+      const View moments = blank(moments_shape), wide_moments = blank(moments_shape);
+      grid::batch_norm_moments(grid_, narrow_x, moments);
+      grid::batch_norm_moments(grid_, wide_x, wide_moments);
+      EXPECT_LE(relative_l2(read(moments), read(wide_moments)), 1e-6);
+      BatchNorm norm{.activation = Activation::relu,
+                     .count = static_cast<double>(shape[0]),
+                     .x = narrow_x,
+                     .statistics = wide_moments,
+                     .weight = put(channels, random_floats(shape[1], 3, 0.5F, 2)),
+                     .bias = put(channels, random_floats(shape[1], 4))};
+      const View y = filled<T>(shape, {}), wide_y = blank(shape), dx = filled<T>(shape, {});
+      const View wide_dx = blank(shape), sums = blank(moments_shape);
+      const View wide_sums = blank(moments_shape);
+      grid::batch_norm_forward(grid_, norm, narrow_dy, y);
+      grid::batch_norm_backward_sums(grid_, norm, {}, narrow_dy, {}, sums);
+      norm.x = wide_x;
+      grid::batch_norm_forward(grid_, norm, wide_dy, wide_y);
+      grid::batch_norm_backward_sums(grid_, norm, {}, wide_dy, {}, wide_sums);
+      grid::batch_norm_backward_data(grid_, norm, wide_dy, wide_sums, 0, wide_dx);
+      norm.x = narrow_x;
+      grid::batch_norm_backward_data(grid_, norm, narrow_dy, wide_sums, 0, dx);
+      expect_rounded(y, wide_y);
+      expect_rounded(dx, wide_dx);
+      EXPECT_LE(relative_l2(read(sums), read(wide_sums)), 1e-6);
+
+      const DropoutSpec dropout{0.4F, 0x123456789ABCDEF0U, 1000};
+      grid::dropout_forward(grid_, dropout, narrow_x, y);
+      grid::dropout_forward(grid_, dropout, wide_x, wide_y);
+      expect_rounded(y, wide_y);
+      grid::bias_relu_backward(grid_, narrow_x, narrow_dy, dx, 0, db);
+      grid::bias_relu_backward(grid_, wide_x, wide_dy, wide_dx, 0, wide_db);
+      expect_rounded(dx, wide_dx);
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
+    }
+    for (const std::int64_t channels : {6, 5}) {
+      const Shape shape{17, channels, 5, 4}, half{17, channels, 2, 2}, of_bias{channels};
+      const auto a = rounded<T>(random_floats(shape.count(), 1));
+      const auto dy = rounded<T>(random_floats(half.count(), 2));
+      const View narrow = put(shape, a), wide = put(shape, widened(a));
+      const View db = blank(of_bias), wide_db = blank(of_bias);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(half, dy), narrow, 0, db);
+      grid::bias_relu_avg_pool2d_backward(grid_, put(half, widened(dy)), wide, 0, wide_db);
+      EXPECT_EQ(widened(read<T>(narrow)), widened(rounded<T>(read(wide))));
+      EXPECT_LE(relative_l2(read(db), read(wide_db)), 1e-6);
     }
   };
   check(BFloat16{});
@@ -277,7 +365,7 @@ TEST_P(Grid, Bias) {
 }
 
 std::vector<Shape> normalized_shapes() {
-  return {{5, 1}, {33, 10}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
+  return {{5, 1}, {33, 10}, {33, 12}, {20, 7, 1, 1}, {17, 3, 5, 7}, {96, 2, 4, 4}, {1, 2, 40, 40}};
 }
 
 TEST_P(Grid, BatchNormMoments) {
@@ -350,6 +438,34 @@ TEST_P(Grid, BatchNorm) {
   }
 }
 
+// Of so many rows a thread has several, of a few rows one. No row may see the difference.
+TEST_P(Grid, BatchNormOfManyRowsHasTheBitsOfFew) {
+  constexpr std::int64_t kRows = 65539, kFew = 5, kChannels = 16;
+  const auto x = random_floats(kRows * kChannels, 1), dy = random_floats(kRows * kChannels, 2);
+  BatchNorm norm{.activation = Activation::relu,
+                 .count = kRows,
+                 .statistics = put({2, kChannels}, random_floats(2 * kChannels, 3, 0, 1))};
+  const auto run = [&](std::int64_t first, std::int64_t rows) {
+    const auto part = [&](const std::vector<float>& of) {
+      const auto begin = of.begin() + first * kChannels;
+      return put({rows, kChannels}, std::vector<float>(begin, begin + rows * kChannels));
+    };
+    norm.x = part(x);
+    const View y = blank({rows, kChannels}), dx = blank({rows, kChannels});
+    grid::batch_norm_forward(grid_, norm, {}, y);
+    grid::batch_norm_backward_data(grid_, norm, part(dy), {}, 0, dx);
+    return std::pair{read(y), read(dx)};
+  };
+  const auto [y, dx] = run(0, kRows);
+  for (const std::int64_t first : {std::int64_t{0}, kRows / 2, kRows - kFew}) {
+    const auto [few_y, few_dx] = run(first, kFew);
+    EXPECT_TRUE(std::equal(few_y.begin(), few_y.end(), y.begin() + first * kChannels));
+    EXPECT_TRUE(std::equal(few_dx.begin(), few_dx.end(), dx.begin() + first * kChannels));
+  }
+  EXPECT_TRUE(std::none_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
+  EXPECT_TRUE(std::none_of(dx.begin(), dx.end(), [](float value) { return std::isnan(value); }));
+}
+
 TEST_P(Grid, RunningStatistics) {
   const View update = filled<float>({7}, 0), running = filled<float>({4}, 1);
   const View counter = filled<std::int32_t>({1}, 3);
@@ -371,6 +487,11 @@ TEST_P(Grid, AveragePool) {
       grid::avg_pool2d_forward(grid_, c.spec, put(x_shape, x), y);
       EXPECT_LE(error_of(y, reference::avg_pool2d_forward(c.spec, x_shape, to_double(x))),
                 c.tolerance);
+      if (layout() == Layout::nhwc && c.spec == Pool2dSpec{}) {
+        const View rows = in_nchw(blank(y_shape));
+        grid::avg_pool2d_forward(grid_, c.spec, put(x_shape, x), rows);
+        EXPECT_EQ(read(rows), read(y));
+      }
       const auto expected = reference::avg_pool2d_backward(c.spec, x_shape, to_double(dy));
       for (const float beta : kBetas) {
         const auto old = old_gradient(x_shape.count(), beta);
@@ -483,6 +604,11 @@ TEST_P(Grid, BiasReluAndPoolingAsOneBackward) {
     const View activations = put(shape, a);
     grid::bias_relu_avg_pool2d_backward(grid_, put(y_shape, dy), activations, 0, {});
     EXPECT_EQ(bits_of(read(activations)), bits_of(dz));
+    if (layout() != Layout::nhwc) continue;
+    const View again = put(shape, a), rows = in_nchw(blank(y_shape));  // dy in the other order
+    write(rows, dy);
+    grid::bias_relu_avg_pool2d_backward(grid_, rows, again, 0, {});
+    EXPECT_EQ(bits_of(read(again)), bits_of(dz));
   }
 }
 
@@ -537,8 +663,10 @@ TEST_P(Grid, SoftmaxCrossEntropy) {
       const auto labels = random_labels(n, 2, static_cast<int>(classes));
       const float smoothing = n == 17 ? 0.1F : 0;
       const View p = blank(shape), loss = blank({1}), label_view = put({n}, labels);
-      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss,
-                                          smoothing);
+      const View sum = filled({1}, 0.5F);
+      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss, smoothing,
+                                          sum);
+      EXPECT_EQ(read(sum)[0], 0.5F + read(loss)[0]);
       EXPECT_LE(error_of(p, reference::softmax(classes, to_double(logits))), 1e-6);
       const double expected = reference::softmax_cross_entropy_forward(
           classes, to_double(logits), labels, static_cast<double>(smoothing));

@@ -17,14 +17,16 @@ class SoftmaxCrossEntropy : public OperationTest {
   struct Result {
     Tensor probabilities;
     Tensor loss;
+    Tensor sum;  // of an earlier loss, 2, and this one
   };
 
   Result forward(Device& device, const Shape& shape, const std::vector<float>& logits,
                  const std::vector<std::int32_t>& labels, float smoothing = 0) const {
-    Result result{output(device, shape), upload<float>(device, {1}, {kNaN})};
+    Result result{output(device, shape), upload<float>(device, {1}, {kNaN}),
+                  upload<float>(device, {1}, {2})};
     softmax_cross_entropy_forward(device.compute(), input(device, shape, logits),
                                   upload(device, {shape[0]}, labels), result.probabilities,
-                                  result.loss, smoothing);
+                                  result.loss, smoothing, result.sum);
     return result;
   }
 
@@ -53,6 +55,9 @@ class SoftmaxCrossEntropy : public OperationTest {
     const double expected = reference::softmax_cross_entropy_forward(
         classes, z, labels, static_cast<double>(smoothing));
     EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
+    const Tensor sum =
+        run([&](Device& device) { return forward(device, shape, logits, labels, smoothing).sum; });
+    EXPECT_EQ(read(sum)[0], 2 + read(loss)[0]);
     const auto expected_gradient = reference::softmax_cross_entropy_backward(
         classes, z, labels, static_cast<double>(kLossGradient), static_cast<double>(smoothing));
     for (const float beta : kBetas) {

@@ -12,7 +12,7 @@
 namespace ringlet::train {
 namespace {
 
-constexpr std::size_t kMost = 22;
+constexpr std::size_t kMost = 21;
 
 TEST(StepNodes, OfLenetAreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
@@ -31,7 +31,7 @@ TEST(StepNodes, OfLenetAreFew) {
   }
 }
 
-// Two more than in nchw: of what lies between convolutions and linear layers.
+// As many as in nchw: pooling writes what is flattened in the order of the linear layer's weights.
 TEST(StepNodes, OfLenetInNhwcAreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
   TrainOptions options = plain_options(1);
@@ -44,19 +44,19 @@ TEST(StepNodes, OfLenetInNhwcAreFew) {
   for (const std::vector<std::string>& nodes : graphs) {
     std::string names;
     for (const std::string& node : nodes) names += node + " ";
-    EXPECT_LE(nodes.size(), kMost + 2) << names;
+    EXPECT_LE(nodes.size(), kMost) << names;
     const auto copies = std::count_if(nodes.begin(), nodes.end(), [](const std::string& node) {
       return node.ends_with("change_channels");
     });
-    EXPECT_EQ(copies, 2) << names;
+    EXPECT_EQ(copies, 0) << names;
   }
 }
 
-// Casts: of the weights, the images, both results of linear layers with a bias, and both factors of
+// Casts: of the weights, the images, both results of linear layers with a bias, and the factors of
 // each gradient of filters.
 TEST(StepNodes, OfLenetInBf16AreFew) {
   if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
-  constexpr std::size_t kCasts = 8;
+  constexpr std::size_t kCasts = 6;
   TrainOptions options = plain_options(1);
   options.recipe.model = "lenet-d2l";
   options.recipe.precision = Precision::bf16;
@@ -67,7 +67,7 @@ TEST(StepNodes, OfLenetInBf16AreFew) {
   for (const std::vector<std::string>& nodes : graphs) {
     std::string names;
     for (const std::string& node : nodes) names += node + " ";
-    EXPECT_LE(nodes.size(), kMost + 2 + kCasts) << names;
+    EXPECT_LE(nodes.size(), kMost + kCasts) << names;
     const auto casts = std::count_if(
         nodes.begin(), nodes.end(), [](const std::string& node) { return node.ends_with("cast"); });
     EXPECT_EQ(casts, kCasts) << names;

@@ -90,7 +90,7 @@ void Replica::share_statistics(nn::CrossReplica* world) {
 bool Replica::stands_in() const { return world_ != nullptr && world_->samples() > 0; }
 
 void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
-                          const nn::BatchShare& share) {
+                          const nn::BatchShare& share, const View& losses) {
   tape_->begin({.training = training,
                 .seed = spec_.recipe.seed,
                 .epoch = batch.request.epoch,
@@ -107,20 +107,17 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
   logits_ = model_->forward(*tape_, x);
   const nn::Tape::Scope scope(*tape_, kLossLayer);
   const auto smoothing = static_cast<float>(training ? spec_.recipe.label_smoothing : 0);
-  loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing);
+  loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing, losses);
 }
 
-void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share) {
+void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share,
+                      View losses) {
   samples_ = batch.n;
   if (batch.n > 0) {
-    run_forward(batch, true, position, share);
+    run_forward(batch, true, position, share, losses);
   } else if (stands_in()) {
     run_forward(stand_in_->batch, true, position, {});
   }
-}
-
-void Replica::add_loss_to(View sum) {
-  if (samples_ > 0) accumulate(device_.compute(), loss_.value(), sum);
 }
 
 void Replica::backward(const View& seed, const nn::BackwardOptions& options,
@@ -136,8 +133,7 @@ void Replica::rehearse_training(std::int64_t samples, ConstView position, bool a
   const BlankBatch blank(device_, input_of(spec_, samples), samples);
   const Tensor numbers(device_, {2});  // the sum of losses, and the seed
   fill(device_.compute(), 0, numbers);
-  forward(blank.batch, position);
-  add_loss_to(numbers.view().slice(0, 1));
+  forward(blank.batch, position, {}, numbers.view().slice(0, 1));
   backward(numbers.view().slice(1, 2), {.accumulate = accumulate}, nullptr);
   device_.compute().synchronize();  // then the batch may go
 }

@@ -63,10 +63,10 @@ class Replica {
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape. It
   /// has the recipe's label smoothing, which that of evaluate() has not.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
-  /// where it stands, as BatchSource::position() has it. `share`: for running statistics.
-  void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {});
-  /// sum (f32 [1]) += the last forward's loss.
-  void add_loss_to(View sum);
+  /// where it stands, as BatchSource::position() has it. `share`: for running statistics. `losses`
+  /// (f32 [1], may be absent) += the loss.
+  void forward(const data::Batch& batch, ConstView position = {}, const nn::BatchShare& share = {},
+               View losses = {});
   /// Gradient of the last forward times `seed` (f32 [1] on the device: 1 / samples of the whole
   /// world), into the current gradient arena.
   void backward(const View& seed, const nn::BackwardOptions& options, nn::ReadyListener* listener);
@@ -87,7 +87,7 @@ class Replica {
 
   bool stands_in() const;
   void run_forward(const data::Batch& batch, bool training, ConstView position,
-                   const nn::BatchShare& share = {});
+                   const nn::BatchShare& share = {}, const View& losses = {});
 
   Device& device_;
   ReplicaSpec spec_;

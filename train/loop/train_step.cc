@@ -168,8 +168,7 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
   if (world_) world_->begin(micro.world_samples, batch.n);
   {
     const PhaseTimer timer(phases_.forward);
-    replica_.forward(batch, position, share_);
-    replica_.add_loss_to(statistic(parameters, kLossSum, arena));
+    replica_.forward(batch, position, share_, statistic(parameters, kLossSum, arena));
   }
   if (micro.last && !micro.first_of_shard) {
     copy(compute, inputs_.counts(), parameters.statistics(arena).slice(kSamples, kStopWishes + 1));
