@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "bench/all_reduce/measure.h"
 #include "comm/transport/local/local_transport.h"
 #include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
 #include "train/files/json_text.h"
 #include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
@@ -310,8 +310,7 @@ class RowsFile {
   void add_to(Outcome& outcome) const {
     const auto rows = bench::read_measurements(name_);
     outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
-    std::ifstream file(name_);
-    const auto content = nlohmann::json::parse(file);
+    const auto content = train::parse_json(train::read_text(name_, bench::kMostRowsBytes));
     for (const double ns : content.at("distances")) {
       outcome.distances.push_back({ns});
     }

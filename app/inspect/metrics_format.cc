@@ -89,7 +89,7 @@ class MetricsFormat final : public Format {
     if (subject.is_folder || subject.gzipped || !subject.head.starts_with('{')) return false;
     const std::string line = subject.head.substr(0, subject.head.find('\n'));
     if (train::json_depth(line) > 8) return false;
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = train::json_or_discarded(line);
     return json.is_object() && json.contains("kind");
   }
 

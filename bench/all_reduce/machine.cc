@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "train/files/input_file.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
 
@@ -87,8 +88,7 @@ bool is_list(const nlohmann::json& machine, const char* name,
 }  // namespace
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
-  nlohmann::json json =
-      nlohmann::json::parse(train::read_text(file, kMostRowsBytes), nullptr, false);
+  nlohmann::json json = train::json_or_discarded(train::read_text(file, kMostRowsBytes));
   if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
   nlohmann::json machine = json.at("machine");
   const bool copies = machine.contains("copy") && machine.at("copy").is_object() &&

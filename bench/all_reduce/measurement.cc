@@ -8,6 +8,7 @@
 
 #include "train/files/atomic_file.h"
 #include "train/files/input_file.h"
+#include "train/files/json_text.h"
 #include "train/files/one_line.h"
 
 namespace ringlet::bench {
@@ -131,7 +132,7 @@ Measurement checked_row(const json& row, const std::filesystem::path& file, std:
 
 /// The rows of the file's one object, or of its lines.
 json rows_in(const std::string& text, const std::filesystem::path& file) {
-  const json whole = json::parse(text, nullptr, false);
+  const json whole = train::json_or_discarded(text);
   if (whole.is_object() && whole.contains("rows") && whole.at("rows").is_array()) {
     return whole.at("rows");
   }
@@ -141,7 +142,7 @@ json rows_in(const std::string& text, const std::filesystem::path& file) {
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    rows.push_back(json::parse(line, nullptr, false));
+    rows.push_back(train::json_or_discarded(line));
     if (!rows.back().is_object()) refuse(file, fmt::format("row {} is no object", rows.size()));
   }
   return rows;

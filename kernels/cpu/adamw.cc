@@ -19,12 +19,15 @@ void adamw_update(CpuStream& stream, const AdamWSpec& spec, const ConstView& rat
   const float* gradient = gradient_view.f32();
   float* mean = mean_view.f32();
   float* square = square_view.f32();
-  for_each_decay(stream, value_view.count(), decays, [=](auto begin, auto end, bool decay) {
-    element::AdamWRates own = rates;
-    if (!decay) own.decay = 0;
+  const std::int64_t n = value_view.count();
+  stream.parallel_for(chunks_of(n), [=](std::int64_t first, std::int64_t last, int) {
+    for (DecayRun run(decays, n, first, last); run.next();) {
+      element::AdamWRates own = rates;
+      if (!run.decays) own.decay = 0;
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
-      element::adamw_step(own, scale * gradient[i], mean[i], square[i], value[i]);
+      for (std::int64_t i = run.begin; i < run.end; ++i) {
+        element::adamw_step(own, scale * gradient[i], mean[i], square[i], value[i]);
+      }
     }
   });
 }

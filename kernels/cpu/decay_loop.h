@@ -1,4 +1,4 @@
-// Splits an update's loop over threads, and where weight decay begins and ends.
+// Splits an update's loop where weight decay begins and ends.
 #pragma once
 
 #include <algorithm>
@@ -9,24 +9,36 @@
 
 namespace ringlet::impl {
 
-/// Calls f(begin, end, decay) on ranges that cover [0, n), in any order and on several threads. All
-/// elements of a range decay, or none does; without a table (decay_table.h) all do.
-template <class F>
-void for_each_decay(CpuStream& stream, std::int64_t n, const ConstView& table, F f) {
-  const std::uint8_t* decays = table.absent() ? nullptr : table.as<std::uint8_t>();
-  stream.parallel_for((n + kChunk - 1) / kChunk, [=](std::int64_t first, std::int64_t last, int) {
-    const std::int64_t end = std::min(n, last * kChunk);
-    for (std::int64_t begin = first * kChunk, stop = end; begin < end; begin = stop, stop = end) {
-      bool decay = true;
-      if (decays != nullptr) {
-        std::int64_t block = begin / kDecayBlock;
-        decay = decays[block] != 0;
-        while (block * kDecayBlock < end && (decays[block] != 0) == decay) ++block;
-        stop = std::min(end, block * kDecayBlock);
-      }
-      f(begin, stop, decay);  // the only call: of two, one would not become a vector loop
-    }
-  });
-}
+/// One after another, the stretches of a thread's chunks [first, last) of n elements. All elements
+/// of a stretch decay, or none does; without a table (decay_table.h) all do.
+///
+///   for (DecayRun run(table, n, first, last); run.next();) {
+///     for (std::int64_t i = run.begin; i < run.end; ++i) ...
+class DecayRun {
+ public:
+  DecayRun(const ConstView& table, std::int64_t n, std::int64_t first, std::int64_t last)
+      : end(first * kChunk),
+        last_(std::min(n, last * kChunk)),
+        table_(table.absent() ? nullptr : table.as<std::uint8_t>()) {}
+
+  bool next() {
+    begin = end;
+    end = last_;
+    if (begin >= last_ || table_ == nullptr) return begin < last_;
+    std::int64_t block = begin / kDecayBlock;
+    decays = table_[block] != 0;
+    while (block * kDecayBlock < last_ && (table_[block] != 0) == decays) ++block;
+    end = std::min(last_, block * kDecayBlock);
+    return true;
+  }
+
+  std::int64_t begin = 0;
+  std::int64_t end;
+  bool decays = true;
+
+ private:
+  std::int64_t last_;
+  const std::uint8_t* table_;
+};
 
 }  // namespace ringlet::impl

@@ -84,20 +84,23 @@ void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_v
   const bool keeps = !velocity_view.absent();
   require(keeps || rates.momentum == 0, "sgd_update", "a momentum above 0 needs velocities");
   float* velocity = keeps ? velocity_view.f32() : nullptr;
-  for_each_decay(stream, value_view.count(), decays, [=](auto begin, auto end, bool decay) {
-    element::SgdRates own = rates;
-    if (!decay) own.weight_decay = 0;
-    if (velocity == nullptr) {
+  const std::int64_t n = value_view.count();
+  stream.parallel_for(chunks_of(n), [=](std::int64_t first, std::int64_t last, int) {
+    for (DecayRun run(decays, n, first, last); run.next();) {
+      element::SgdRates own = rates;
+      if (!run.decays) own.weight_decay = 0;
+      if (velocity == nullptr) {
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        float none = 0;
-        element::sgd_step(own, scale * gradient[i], none, value[i]);
+        for (std::int64_t i = run.begin; i < run.end; ++i) {
+          float none = 0;
+          element::sgd_step(own, scale * gradient[i], none, value[i]);
+        }
+        continue;
       }
-      return;
-    }
 #pragma omp simd
-    for (std::int64_t i = begin; i < end; ++i) {
-      element::sgd_step(own, scale * gradient[i], velocity[i], value[i]);
+      for (std::int64_t i = run.begin; i < run.end; ++i) {
+        element::sgd_step(own, scale * gradient[i], velocity[i], value[i]);
+      }
     }
   });
 }

@@ -11,17 +11,17 @@ namespace ringlet::impl {
 
 /// Elements that are worth another thread's wake-up.
 inline constexpr std::int64_t kChunk = 4096;
+constexpr std::int64_t chunks_of(std::int64_t elements) { return (elements + kChunk - 1) / kChunk; }
 
 /// Calls f(i) for every i in [0, n), in any order and on several threads: each i must be
 /// independent of the others (reading and writing element i of the same memory is fine).
 template <class F>
 void for_each_element(CpuStream& stream, std::int64_t n, F f) {
-  stream.parallel_for((n + kChunk - 1) / kChunk,
-                      [n, f](std::int64_t first, std::int64_t last, int) {
-                        const std::int64_t end = std::min(n, last * kChunk);
+  stream.parallel_for(chunks_of(n), [n, f](std::int64_t first, std::int64_t last, int) {
+    const std::int64_t end = std::min(n, last * kChunk);
 #pragma omp simd
-                        for (std::int64_t i = first * kChunk; i < end; ++i) f(i);
-                      });
+    for (std::int64_t i = first * kChunk; i < end; ++i) f(i);
+  });
 }
 
 /// y[i] = f(x[i]...) for every stored element. y may be the memory of an input.

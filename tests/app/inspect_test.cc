@@ -16,6 +16,7 @@
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/files/state_json.h"
 
@@ -105,7 +106,7 @@ TEST(Statistics, LeaveOutWhatIsNoNumber) {
 class Inspect : public ::testing::Test {
  protected:
   nlohmann::json found(const std::string& name, const Wishes& wishes = {}) {
-    return nlohmann::json::parse(to_json(inspect(folder_ / name, wishes)).dump());
+    return train::parse_json(to_json(inspect(folder_ / name, wishes)).dump());
   }
   std::string error(const std::string& name, const std::string& bytes) {
     testing::write_file(folder_ / name, bytes);

@@ -10,6 +10,7 @@
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -47,7 +48,7 @@ std::set<std::string> strategies_in(const nlohmann::json& rows) {
 
 /// The file's JSON, or null and a failure.
 nlohmann::json json_of(const fs::path& file) {
-  auto json = nlohmann::json::parse(read_file(file), nullptr, false);
+  auto json = train::json_or_discarded(read_file(file));
   EXPECT_FALSE(json.is_discarded()) << file;
   return json;
 }

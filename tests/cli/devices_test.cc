@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -20,7 +21,7 @@ TEST(DevicesCommand, ListsTheProcessorAndEitherGpusOrAReason) {
 TEST(DevicesCommand, AreReadByPrograms) {
   const Outcome outcome = ringlet({"devices", "--json"});
   EXPECT_TRUE(succeeds(outcome));
-  const auto json = nlohmann::json::parse(outcome.out);
+  const auto json = train::parse_json(outcome.out);
   EXPECT_EQ(json["cpu"]["device"], "cpu:0");
   EXPECT_NE(json["cuda"]["devices"].empty(), json["cuda"]["why_none"].is_null());
 }

@@ -14,6 +14,7 @@
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -58,7 +59,7 @@ std::vector<double> losses_in(const std::filesystem::path& metrics) {
   std::istringstream text(read_file(metrics));
   std::vector<double> losses;
   for (std::string line; std::getline(text, line);) {
-    const auto json = nlohmann::json::parse(line);
+    const auto json = train::parse_json(line);
     if (json.contains("loss")) losses.push_back(json.at("loss"));
   }
   return losses;

@@ -12,6 +12,7 @@
 #include "kernels/processors.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -21,7 +22,7 @@ using nlohmann::json;
 std::vector<json> lines_of(const std::filesystem::path& file) {
   std::istringstream text(read_file(file));
   std::vector<json> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  for (std::string line; std::getline(text, line);) lines.push_back(train::parse_json(line));
   return lines;
 }
 
@@ -175,7 +176,7 @@ TEST(Trace, IsAChromeTraceOfEveryRank) {
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"\nwrote " + (folder / "trace.json").string() +
                                   "; https://ui.perfetto.dev opens it, 'ringlet inspect "}));
-  const json trace = json::parse(read_file(folder / "trace.json"));
+  const json trace = train::parse_json(read_file(folder / "trace.json"));
   std::set<int> ranks;
   std::set<std::string> names;
   for (const json& event : trace.at("traceEvents")) {

@@ -7,6 +7,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -27,7 +28,7 @@ struct Parts {
   static Parts of(const std::string& bytes) {
     std::uint64_t size = 0;
     std::memcpy(&size, bytes.data(), sizeof size);
-    return {json::parse(bytes.substr(8, size)), bytes.substr(8 + size)};
+    return {train::parse_json(bytes.substr(8, size)), bytes.substr(8 + size)};
   }
   std::string bytes() const {
     std::string text = header.dump();

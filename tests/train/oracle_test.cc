@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,10 +11,12 @@
 #include "data/open_dataset.h"
 #include "nn/row_major.h"
 #include "tests/oracle/formula_data.h"
+#include "tests/support/files.h"
 #include "tests/support/gpu.h"
 #include "tests/support/tensors.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
+#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 
@@ -81,8 +82,7 @@ std::vector<Case> cuda_cases() {
 }
 
 nlohmann::json reference(const std::string& data) {
-  std::ifstream file(kFolder + "reference.json");
-  return nlohmann::json::parse(file).at(data);
+  return parse_json(testing::read_file(kFolder + "reference.json")).at(data);
 }
 
 TrainOptions oracle_options(const Case& c, double lr) {
@@ -165,8 +165,7 @@ INSTANTIATE_TEST_SUITE_P(Cuda, Oracle, ::testing::ValuesIn(cuda_cases()),
                          ::testing::PrintToStringParamName());
 
 TEST(OracleData, IsTheFormula) {
-  std::ifstream file(kFolder + "reference.json");
-  const nlohmann::json check = nlohmann::json::parse(file).at("formula_check");
+  const nlohmann::json check = reference("formula_check");
   const auto data = formula_dataset(kSteps * kBatch);
   std::int64_t sum = 0;
   for (const std::uint8_t pixel : data->images()) sum += pixel;

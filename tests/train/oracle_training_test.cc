@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/failure.h"
+#include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
 #include "train/models.h"
 #include "train/optimizers/optimizer.h"
@@ -31,7 +31,7 @@ constexpr double kLossTolerance = 1e-5, kMovedTolerance = 5e-4, kRateTolerance =
 
 const nlohmann::json& oracle_runs() {
   static const auto runs =
-      nlohmann::json::parse(std::ifstream(testing::testdata("oracle/training.json"))).at("runs");
+      parse_json(testing::read_file(testing::testdata("oracle/training.json"))).at("runs");
   return runs;
 }
 

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda_devices.h"
+#include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
+#include "train/files/json_text.h"
 #include "train/loop/replica.h"
 #include "train/precision_support.h"
 
@@ -92,8 +93,7 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
   }
   double effect(const char* part) const { return expected_.at("effect").at(part); }
 
-  nlohmann::json all_ =
-      nlohmann::json::parse(std::ifstream(testing::testdata("oracle/precision.json")));
+  nlohmann::json all_ = parse_json(testing::read_file(testing::testdata("oracle/precision.json")));
   nlohmann::json expected_ = all_.at(GetParam().model).at(name_of(GetParam().precision));
 };
 

@@ -11,6 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/trace_writer.h"
 
@@ -22,7 +23,7 @@ using nlohmann::json;
 std::vector<json> lines_of(const std::filesystem::path& path) {
   std::vector<json> lines;
   std::istringstream text(testing::read_file(path));
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
+  for (std::string line; std::getline(text, line);) lines.push_back(parse_json(line));
   return lines;
 }
 
@@ -150,7 +151,7 @@ TEST(Trace, ShowsWhatEveryRankDid) {
   TraceWriter trace;
   train(make_run_setup(options, formula_splits(kSteps * 64), 2), {}, &trace);
   trace.write(folder / "trace.json");
-  const json document = json::parse(testing::read_file(folder / "trace.json"));
+  const json document = parse_json(testing::read_file(folder / "trace.json"));
   for (const int rank : {0, 1}) {
     auto spans = spans_of(document, rank);
     for (const char* name :
@@ -190,7 +191,7 @@ TEST(Trace, EscapesNames) {
   }
   EXPECT_EQ(device->compute().tracer(), nullptr);
   trace.write(folder / "trace.json");
-  const json document = json::parse(testing::read_file(folder / "trace.json"));
+  const json document = parse_json(testing::read_file(folder / "trace.json"));
   const auto spans = spans_of(document, 3);
   ASSERT_TRUE(spans.contains("a \"quoted\" \\ name "));
   EXPECT_EQ(spans.at("a \"quoted\" \\ name ")[0].at("dur"), 1.5);

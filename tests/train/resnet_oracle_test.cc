@@ -4,14 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "tests/train/runs.h"
+#include "train/files/json_text.h"
 #include "train/loop/replica.h"
 
 namespace ringlet::train {
@@ -62,8 +63,8 @@ class ResNetOracle : public ::testing::TestWithParam<Case> {
   }
 
   nlohmann::json expected_ = [] {
-    std::ifstream file(testing::testdata("oracle/resnet.json"));
-    return nlohmann::json::parse(file).at(GetParam().model);
+    return parse_json(testing::read_file(testing::testdata("oracle/resnet.json")))
+        .at(GetParam().model);
   }();
 };
 

@@ -12,6 +12,7 @@
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/metrics.h"
 
 namespace ringlet::train {
@@ -59,7 +60,7 @@ Learnt read_metrics(const std::filesystem::path& out) {
   Learnt learnt;
   std::istringstream lines(testing::read_file(out / "metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
+    const auto json = parse_json(line);
     if (json.at("kind") == "step") {
       learnt.step_losses.emplace_back(json.at("step"), json.at("loss"));
     } else {

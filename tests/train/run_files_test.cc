@@ -10,6 +10,7 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/epoch_table.h"
 
 namespace ringlet::train {
@@ -101,7 +102,7 @@ TEST(RunFiles, SayOnWhatARunRan) {
   TrainOptions options = options_into(folder.path());
   options.files.data_dir = "somewhere";
   run_with_files(make_run_setup(options, formula_splits(100), 2));
-  const auto record = nlohmann::json::parse(testing::read_file(folder / "run.json"));
+  const auto record = parse_json(testing::read_file(folder / "run.json"));
   EXPECT_EQ(record.at("data").at("name"), "formula");
   EXPECT_EQ(record.at("data").at("directory"),
             (std::filesystem::current_path() / "somewhere").string());

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "kernels/error.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
+#include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
 #include "train/options.h"
 
@@ -19,8 +19,7 @@ namespace {
 constexpr double kTolerance = 1e-9;  // relative
 
 nlohmann::json tables() {
-  std::ifstream file(testing::testdata("oracle/one_cycle.json"));
-  return nlohmann::json::parse(file);
+  return parse_json(testing::read_file(testing::testdata("oracle/one_cycle.json")));
 }
 
 TEST(Schedule, OneCycleEqualsPyTorchs) {
@@ -73,8 +72,7 @@ TEST(Schedule, NamesGoThereAndBack) {
 
 /// What PyTorch's schedulers give when they are stepped, warm-up by SequentialLR.
 TEST(Schedule, ClosedFormsEqualPyTorchsSteps) {
-  const auto runs =
-      nlohmann::json::parse(std::ifstream(testing::testdata("oracle/schedules.json")));
+  const auto runs = parse_json(testing::read_file(testing::testdata("oracle/schedules.json")));
   int compared = 0;
   for (const auto& run : runs) {
     SCOPED_TRACE(run.at("recipe").dump());

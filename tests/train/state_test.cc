@@ -18,6 +18,7 @@
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
+#include "train/files/json_text.h"
 #include "train/files/last_state.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
@@ -143,7 +144,7 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
     EXPECT_TRUE(says(message(), {json.string(), "does not hold a state"})) << foreign;
   }
   const auto changed = [&](auto change) {
-    auto document = nlohmann::json::parse(whole);
+    auto document = parse_json(whole);
     change(document);
     testing::write_file(json, document.dump());
     return message();

@@ -11,6 +11,7 @@
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_record.h"
 
@@ -100,7 +101,7 @@ Told tell(const TrainOptions& options) {
     console.finish();
   }
   std::fclose(file);
-  return {read_file(folder / "console"), nlohmann::json::parse(read_file(folder / "run.json"))};
+  return {read_file(folder / "console"), parse_json(read_file(folder / "run.json"))};
 }
 
 TEST(SyncPlan, IsToldAtTheStartAndWhatItTookAtTheEnd) {

@@ -28,6 +28,14 @@ int json_depth(std::string_view text) {
   return deepest;
 }
 
+nlohmann::json parse_json(std::string_view text) {
+  return nlohmann::json::parse(text.begin(), text.end());
+}
+
+nlohmann::json json_or_discarded(std::string_view text) {
+  return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+}
+
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth) {
   const auto fail = [&](const std::string& why) {
     throw FileError(fmt::format("{} is not valid JSON ({}); the file is damaged", source, why));
@@ -35,7 +43,7 @@ nlohmann::json parse_json_text(const std::string& source, std::string_view text,
   if (text.find('\0') != std::string_view::npos) fail("a zero byte");
   if (json_depth(text) > max_depth) fail(fmt::format("nested deeper than {}", max_depth));
   try {
-    return nlohmann::json::parse(text.begin(), text.end());
+    return parse_json(text);
   } catch (const nlohmann::json::exception& error) {
     constexpr std::size_t kShown = 400;  // it quotes what it read
     fail(on_one_line(error.what(), kShown));

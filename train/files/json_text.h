@@ -16,6 +16,13 @@ namespace ringlet::train {
 /// How deep objects and lists are nested in `text`: 2 for {"a":[1]}. Does not check the syntax.
 int json_depth(std::string_view text);
 
+/// Parses text of our own. Throws nlohmann::json::exception. The library's parser is a template,
+/// which takes the compiler longer than most files that parse something: here it is made once.
+nlohmann::json parse_json(std::string_view text);
+
+/// The same of any text; nlohmann::json::value_t::discarded where it is not valid JSON.
+nlohmann::json json_or_discarded(std::string_view text);
+
 /// Parses `text`, which `source` (a file, "m.jsonl: line 3") holds. Throws FileError
 /// "SOURCE is not valid JSON (...)"; also where it nests deeper than `max_depth`.
 nlohmann::json parse_json_text(const std::string& source, std::string_view text, int max_depth);

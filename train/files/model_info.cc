@@ -123,9 +123,7 @@ std::string as_json(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string utf8(const std::string& text) {
-  return nlohmann::json::parse(as_json(text)).get<std::string>();
-}
+std::string utf8(const std::string& text) { return parse_json(as_json(text)).get<std::string>(); }
 
 void check_model(const MetadataReader& reader, const std::string& model) {
   const std::vector<std::string> known = model_names();

@@ -11,6 +11,7 @@
 #include "comm/all_reduce/auto.h"
 #include "train/files/atomic_file.h"
 #include "train/files/input_file.h"
+#include "train/files/json_text.h"
 
 namespace ringlet::train {
 
@@ -42,7 +43,7 @@ const char* kind_name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda
 /// An object with the arrays "ranges" and "times".
 json read_content(const fs::path& file) {
   constexpr std::uintmax_t kMostBytes = 1 << 24;  // ours have some KiB
-  json content = json::parse(read_text(file, kMostBytes), nullptr, false);
+  json content = json_or_discarded(read_text(file, kMostBytes));
   if (!content.is_object()) throw_foreign(file);
   if (!content.contains("times")) content["times"] = json::array();
   for (const char* key : {"ranges", "times"}) {
@@ -177,7 +178,7 @@ comm::StrategyTable table_of_world(comm::Group& group, const Execution& executio
   }
   comm::StrategyTable table;
   for (const json& range :
-       json::parse(group.agree("the table of ringlet tune", mine, execution.comm_timeout))) {
+       parse_json(group.agree("the table of ringlet tune", mine, execution.comm_timeout))) {
     table.push_back({range.at(0), range.at(1), range.at(2)});
   }
   return table;

@@ -11,13 +11,15 @@
 #include <string_view>
 #include <utility>
 
+#include "train/files/json_text.h"
+
 namespace ringlet::train {
 
 namespace {
 
 /// The step after which a line was written; none for a line that is not ours.
 std::optional<std::int64_t> step_of(const std::string& line, std::int64_t steps_per_epoch) {
-  const auto json = nlohmann::json::parse(line, nullptr, false);
+  const auto json = json_or_discarded(line);
   const auto number = [&json](const char* key) -> std::optional<std::int64_t> {
     if (!json.contains(key) || !json[key].is_number_integer()) return {};
     return json[key].get<std::int64_t>();

@@ -15,6 +15,7 @@
 
 #include "data/byte_source.h"
 #include "train/files/atomic_file.h"
+#include "train/files/json_text.h"
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
 
@@ -119,7 +120,7 @@ void RunRecord::started(const StartReport& report) {
 }
 
 void RunRecord::synchronised(const SyncReport& report) {
-  json record = json::parse(record_);
+  json record = parse_json(record_);
   json& sync = record["sync"];
   sync["steps"] = report.steps;
   sync["waited_seconds"] = report.waited_seconds;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
+#include <string>
 
 #include "train/files/atomic_file.h"
 #include "train/files/input_file.h"
@@ -180,20 +183,23 @@ class Handler final : public nlohmann::json_sax<json> {
   bool in_events_ = false, in_args_ = false, found_events_ = false;
 };
 
-}  // namespace
-
-TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit) {
-  const std::string source = file.string();
-  std::ifstream stream = open_input(file);
+/// Only of streams: for another kind of input the compiler would make the library's parser again.
+TraceNames parse(std::istream& stream, const std::string& source, const TraceVisit& visit) {
   Handler handler(source, visit);
   json::sax_parse(stream, &handler);
   return handler.finish();
 }
 
+}  // namespace
+
+TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit) {
+  std::ifstream stream = open_input(file);
+  return parse(stream, file.string(), visit);
+}
+
 TraceNames parse_trace(std::string_view text, const std::string& source, const TraceVisit& visit) {
-  Handler handler(source, visit);
-  json::sax_parse(text.begin(), text.end(), &handler);
-  return handler.finish();
+  std::istringstream stream{std::string(text)};
+  return parse(stream, source, visit);
 }
 
 }  // namespace ringlet::train

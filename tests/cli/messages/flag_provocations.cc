@@ -1,0 +1,190 @@
+// Flags, configurations, variables, devices and other processes that bring a message.
+#include "tests/cli/failing_processes.h"
+#include "tests/cli/messages/provocations.h"
+
+namespace ringlet::testing {
+namespace {
+
+Outcome in_place(const Environment& environment) {
+  return quick({"--processes", "--comm-timeout", "1"}, environment);
+}
+
+/// The variables of the first of two processes.
+const Environment kPlace = first_of_two();
+
+/// The first of two processes, with one variable more.
+Environment placed_with(const std::string& name, const std::string& value) {
+  Environment variables = kPlace;
+  variables[name] = value;
+  return variables;
+}
+
+Provocation misplaced(const Environment& environment) {
+  return {2, [=](const Stage&) { return in_place(environment); }};
+}
+Provocation bench(const Arguments& flags) {
+  return {2, [=](const Stage&) { return ringlet(Arguments{"bench", "all-reduce"} + flags); }};
+}
+Provocation config(const std::string& toml) {
+  return {2, [=](const Stage& stage) { return stage.configured(toml); }};
+}
+
+}  // namespace
+
+std::vector<Provocation> provocations_by_flags() {
+  return {
+      // The command line.
+      usage({}),
+      usage({"trian"}),
+      usage({"train", "--xyzzy-plugh"}),
+      usage({"train", "--sync", "rign"}),
+      usage({"train", "--epochs", "1.5"}),
+      usage({"train", "--lr", "nan"}),
+      usage({"train", "--momentum", "2"}),
+      usage({"train", "--epochs"}),
+      usage({"train", "--epochs", "1", "--epochs", "2"}),
+      usage({"train", "--exact=5"}),
+      usage({"train", "--devices", "fpga"}),
+      usage({"train", "--devices", "gpu"}),
+      usage({"train", "--device", "meta"}),
+      usage({"train", "--resume", "a", "--init", "b"}),
+      usage({"train", "--data", "/no/such"}),
+      usage({"inspect"}),
+      usage({"--json", "devices"}),
+      usage({"train", "--out", ""}),
+      usage({"train", "--devices", "cpu:0,,cpu:0"}),
+      usage({"train", "--data", "fashion-mnist", "--synthetic-train", "9"}),
+      usage_of_train({"--accumulate", "2147483647"}),
+      usage_of_train({"--image-size", "32"}),
+      usage_of_train({"--normalize", "imagenet"}),
+      usage_of_train({"--metrics", "both", "--trace", "both"}),
+      usage_of_train({"--exact", "--replicas", "3"}),
+      usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
+      usage_of_train({"--sync", "two-shot", "--replicas", "2", "--transport", "nccl"}),
+      usage_of_train({"--exact", "--grad-dtype", "bf16"}),
+      usage_of_train({"--precision", "bf16"}),
+      usage_of_train({"--cycle-momentum", "--schedule", "cosine"}),
+      usage_of_train({"--grad-dtype", "bf16-between", "--sync", "ring", "--replicas", "2"}),
+      usage_of_train({"--tf32", "--precision", "f16"}),
+      usage_of_train({"--exact", "--batch-norm", "world"}),
+      usage_of_train({"--replicas", "4", "--shards", "2"}),
+      usage_of_train({"--transport", "nccl"}),
+      usage_of_train({"--transport", "shm"}),
+      usage_of_train({"--transport", "local", "--processes", "2"}),
+      usage_of_train({"--transport", "local", "--sync", "nccl"}),
+      usage({"train", "--devices", "cpu,cuda:0"}),
+      {2,
+       [](const Stage& stage) {
+         return quick({"--out", stage.run()});
+       }},
+      {2,
+       [](const Stage& stage) {
+         stage.run();
+         return stage.resume({"--lr", "7"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / ".", "--out", stage.file("page", "")});
+       }},
+      {2, [](const Stage&) { return ringlet(Arguments{"report"} + Arguments(9, "run")); }},
+      {2,
+       [](const Stage& stage) {
+         stage.file("epochs.csv", "mine");
+         return quick({"--out", stage / "."});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = stage.run() + "/model.safetensors";
+         return ringlet({"export", "--checkpoint", model, "--onnx", model, "--force"});
+       }},
+      // Configurations and variables.
+      usage_of_train({"--config", "/no/such"}),
+      config("batch-size = [[1]]\n"),
+      config("batch-size = \n"),
+      config("[table]\na = 1\n"),
+      config("lr = \u01ab\n"),
+      config("model = '''lenet'''\n"),
+      config("bach-size = 7\n"),
+      config("xyzzyplugh = 7\n"),
+      usage_of_train({}, {{"RINGLET_INIT", "a"}, {"RINGLET_RESUME", "b"}}),
+      config("exact = 5\n"),
+      config("momentum = [1, 2]\n"),
+      config("lr = 'x'\n"),
+      config("schedule = \"a\\u0000b\"\n"),
+      config(std::string(70'000, '#')),
+      config(std::string(5'000, '.')),
+      usage_of_train({}, {{"RINGLET_EXACT", "perhaps"}}),
+      // Places of processes.
+      usage_of_train({"--processes"}),
+      usage_of_train({"--processes", "2"}, kPlace),
+      misplaced({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+      misplaced({{"RANK", "0"}}),
+      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+      misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+      misplaced(
+          {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
+      misplaced(placed_with("RINGLET_HUB", "node1")),
+      misplaced(placed_with("LOCAL_WORLD_SIZE", "3")),
+      misplaced(placed_with("LOCAL_RANK", "1")),
+      // Devices and runs.
+      {1,
+       [](const Stage&) {
+         return quick({"--devices", "cuda:99"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({}, {{"RINGLET_ISA", "mmx"}});
+       }},
+      usage_of_train({"--devices", "cuda:0,cuda:0", "--transport", "nccl"}),
+      {1,
+       [](const Stage&) {
+         return quick({"--devices", "cpu:7"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--lr", "1e30", "--epochs", "3"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick(
+             {"--lr", "1000", "--schedule", "constant", "--replicas", "2", "--grad-dtype", "f16"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
+                       "f16", "--emulate-precision"});
+       }},
+      {1, [](const Stage&) { return in_place(kPlace); }},
+      {1, [](const Stage&) { return outlive_the_other(); }},
+      {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
+      {1, [](const Stage&) { return lose_both(); }},
+      {1, [](const Stage&) { return come_twice_as_first(); }},
+      {1, [](const Stage&) { return come_twice_as_second(); }},
+      {1,
+       [](const Stage&) {
+         return disagree({"--lr", "0.1"}, {"--lr", "0.2"});
+       }},
+      {1,
+       [](const Stage&) {
+         return disagree({"--replicas", "1"}, {"--replicas", "2"});
+       }},
+      {1, [](const Stage&) { return in_place(placed_with("RANK", "1")); }},
+      // ringlet bench all-reduce.
+      bench({"--begin", "8K", "--end", "4K"}),
+      bench({"--begin", "1"}),
+      bench({"--devices", "cpu,cpu", "--ranks", "3"}),
+      bench({"--strategies", "one-shot", "--processes", "--transport", "gloo"}),
+      bench({"--type", "bf16", "--op", "mean", "--ranks", "17"}),
+      bench({"--ranks", "2,3", "--processes", "--trace", "t.json"}),
+      bench({"--no-measure", "--report", "page.html"}),
+      bench({"--no-measure", "--with", "rows.json", "--json", "figures.json"}),
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"bench", "all-reduce", "--no-measure", "--with", stage.file("rows", "{}"),
+                         "--report", stage / "page"});
+       }},
+  };
+}
+
+}  // namespace ringlet::testing

@@ -1,0 +1,214 @@
+// Data sets, weights and states that bring a message.
+#include <algorithm>
+
+#include "tests/cli/messages/provocations.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrainImages = "train-images-idx3-ubyte";
+constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
+constexpr const char* kTestImages = "t10k-images-idx3-ubyte";
+constexpr const char* kTestLabels = "t10k-labels-idx1-ubyte";
+
+std::string safetensors(const std::string& header, const std::string& data = "") {
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  length[1] = static_cast<char>(header.size() >> 8);
+  return length + header + data;
+}
+
+std::string tensor(const std::string& fields) {
+  return safetensors(R"({"a":{)" + fields + "}}", "1234");
+}
+
+Provocation data(const char* file, const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return stage.train_on(file, bytes); }};
+}
+Provocation weights(const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return stage.init_from(bytes); }};
+}
+Provocation state(const std::string& what, const std::string& by) {
+  return {1, [=](const Stage& stage) { return stage.resume_with(what, by); }};
+}
+
+/// 32 members of 4 MiB of zeros, each packed into 4 KiB.
+std::string bomb() {
+  const std::string member = gzip(std::string(1 << 22, '\0'));
+  std::string bytes = gzip(idx_header(8, {1 << 13, 1 << 10, 1 << 10}));
+  for (int i = 0; i < 32; ++i) bytes += member;
+  return bytes;
+}
+
+/// Trains on a folder with such files, none of them a picture.
+Provocation folder_with(const std::vector<std::string>& files) {
+  return {
+      1, [=](const Stage& stage) {
+        for (const std::string& name : files) {
+          fs::create_directories(fs::path(stage / name).parent_path());
+          stage.file(name, "hello");
+        }
+        return ringlet({"train", "--data", stage / ".", "--cache", stage / "pixels", "--no-out"});
+      }};
+}
+/// Trains on a folder of two photographs, which nothing decodes.
+Provocation photographs_with(const Arguments& flags) {
+  return {2, [=](const Stage& stage) {
+            for (const char* part : {"train/a", "val/a"}) {
+              fs::create_directories(stage / part);
+              stage.file(std::string(part) + "/x.png", "hello");
+            }
+            return ringlet(Arguments{"train", "--data", stage / ".", "--no-out"} + flags);
+          }};
+}
+
+/// Trains on files of CIFAR-10's names and this size, whose first label is 11.
+Outcome cifar_of(const Stage& stage, std::uintmax_t bytes) {
+  for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+                           "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"}) {
+    fs::resize_file(stage.file(name, "\x0b"), bytes);
+  }
+  return ringlet({"train", "--data", "cifar-10", "--data-dir", stage / "."});
+}
+
+}  // namespace
+
+std::vector<Provocation> provocations_by_inputs() {
+  const std::string images = idx({20, 4, 5}), labels = idx({20}, 10);
+  const std::string scalar = R"("dtype":"F32","shape":[],"data_offsets":)";
+  return {
+      // Data.
+      {2,
+       [](const Stage& stage) {
+         const std::string folder = stage / "d\xff";
+         fs::create_directory(folder);
+         return ringlet({"train", "--data", folder});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"train", "--data", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "fashion-mnist", "--data-dir", "/no/such"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         write_small_set(stage / ".");
+         return ringlet({"train", "--data", "fashion-mnist", "--data-dir", stage / "."});
+       }},
+      data(kTrainImages, images.substr(0, 40)),
+      data(kTrainImages, images + "x"),
+      data(kTrainImages, gzip(images + "x")),
+      data(kTrainImages, "hello, this is no IDX file"),
+      data(kTrainImages, idx_header(13, {20, 4, 5}) + std::string(1600, '\0')),
+      data(kTrainImages, labels),
+      data(kTrainImages, idx_header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})),
+      data(kTrainImages, gzip(images).substr(0, 20)),
+      data(kTrainImages, gzip(images).replace(gzip(images).size() - 8, 4, "????")),
+      data(kTrainImages, gzip(images) + "x"),
+      data(kTrainImages, bomb()),
+      data(kTrainLabels, idx({19}, 10)),
+      data(kTrainLabels, idx_header(8, {20}) + std::string(20, '\x0b')),
+      data(kTestImages, idx({10, 5, 5})),
+      data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
+      photographs_with({"--crop-from", "40"}),
+      photographs_with({"--cache", "memory", "--augment", "random-resized-crop"}),
+      folder_with({"train/a/x.png"}),
+      folder_with({"train/note.txt", "val/a/x.png"}),
+      folder_with({"train/a/x.txt", "val/a/x.png"}),
+      folder_with({"train/a/x.png", "val/b/x.png"}),
+      folder_with({"train/a/x.png", "val/a/x.png", "pixels.train"}),
+      {1,
+       [](const Stage&) {
+         return ringlet({"train", "--data", "cifar-10"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"train", "--data", "cifar-10", "--data-dir", stage / "."});
+       }},
+      {1, [](const Stage& stage) { return cifar_of(stage, 5000); }},
+      {1, [](const Stage& stage) { return cifar_of(stage, 30'730'000); }},
+      // Weights.
+      {1,
+       [](const Stage&) {
+         return quick({"--init", "/no/such"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--init", "/dev/null"});
+       }},
+      weights("short"),
+      {1,
+       [](const Stage& stage) {
+         return ringlet(quick_train({"--init", stage.file("w.pth", "")}));
+       }},
+      weights(std::string(16, '\xff')),
+      weights(std::string(1, '\x7f') + std::string(7, '\0') + "{}"),
+      weights(safetensors("[]")),
+      weights(safetensors("{\"a\":")),
+      weights(safetensors(R"({"a":1,"a":2})")),
+      weights(safetensors("{\"a\":" + std::string(100, '['))),
+      weights(safetensors(R"({"__metadata__":7})")),
+      weights(safetensors(R"({"__metadata__":{"k":7}})")),
+      weights(safetensors(R"({"a":3})")),
+      weights(tensor(R"("dtype":"F32","shape":[])")),
+      weights(tensor(scalar + R"([0,4],"more":1)")),
+      weights(tensor(R"("dtype":"F3","shape":[],"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":3,"shape":[],"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":"F32","shape":3,"data_offsets":[0,4])")),
+      weights(tensor(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])")),
+      weights(tensor(scalar + "[4,0]")),
+      weights(tensor(scalar + "[0,3]")),
+      weights(tensor(R"("dtype":"F32","shape":[4611686018427387904,2],"data_offsets":[0,4])")),
+      weights(tensor(scalar + "[1,5]")),
+      weights(tensor(scalar + R"([0,4]},"b":{)" + scalar + "[2,6]")),
+      weights(tensor(scalar + "[0,4]") + "5"),
+      weights(safetensors(R"({"a":{)" + scalar + "[0,4]}}", "123")),
+      weights(tensor(scalar + "[0,4]")),
+      {1,
+       [](const Stage& stage) {
+         const std::string header = R"({"__metadata__":{"ringlet.model":"lenet"}})";
+         return ringlet({"eval", "--checkpoint", stage.file("w", safetensors(header))});
+       }},
+      // States.
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"train", "--resume", stage / "."});
+       }},
+      {2,
+       [](const Stage&) {
+         return quick({"--resume", "auto"}, {{"RINGLET_NO_OUT", "0"}});
+       }},
+      {1,
+       [](const Stage& stage) {
+         write_file(stage.run() + "/state/state.json", "{{");
+         return quick({"--out", stage / "out", "--resume", "auto"});
+       }},
+      state("{", "{{"),
+      state("\"format\": 1", "\"format\": 99"),
+      state("\"format\"", "\"former\""),
+      state("\"step\": 4", "\"step\": -4"),
+      state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
+      state("\"step\": 4", "\"step\": 999999999"),
+      state(
+          "\"recipe\"",
+          R"("loss_scale": {"scale": 3, "good_steps": 0, "skips": 0, "skips_in_row": 0}, "recipe")"),
+      state(
+          "\"recipe\"",
+          R"("loss_scale": {"scale": 2, "good_steps": 0, "skips": -1, "skips_in_row": 0}, "recipe")"),
+      state("\"lr\"", "\"rate\""),
+      state("\"lr\"", "\"more\": 1, \"lr\""),
+      {1,
+       [](const Stage& stage) {
+         const std::string folder = stage / "images";
+         const std::string out = trained_on_a_folder(stage, folder);
+         write_file(folder + "/" + kTrainImages, idx({20, 4, 5}, 200));
+         return ringlet({"train", "--resume", out});
+       }},
+  };
+}
+
+}  // namespace ringlet::testing

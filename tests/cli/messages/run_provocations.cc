@@ -1,0 +1,193 @@
+// Runs that cannot write, or whose models and files bring a message where they are read.
+#include <algorithm>
+#include <cstddef>
+
+#include "tests/cli/messages/provocations.h"
+
+namespace ringlet::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The head of a process's timeline.
+std::string of_process(const std::string& number) {
+  return R"({"displayTimeUnit":"ms","otherData":{"process":)" + number +
+         R"(,"host":"a","origin_ns":1,"clock":[[1,0,0]]},"traceEvents":[)" + "\n";
+}
+
+/// A picture that is shown to a model.
+Provocation shown(const std::string& picture) {
+  return {1, [=](const Stage& stage) {
+            return ringlet({"predict", "--checkpoint", stage.run(), stage.file("p", picture)});
+          }};
+}
+/// Runs `command` with the checkpoint of a run on drawn garments.
+Outcome with_model(const Stage& stage, const char* command, const Arguments& more) {
+  return ringlet(Arguments{command, "--checkpoint", stage.run()} + more);
+}
+/// The run's model in a file of its own, with each of its numbers NaN.
+std::string broken_model(const Stage& stage) {
+  std::string bytes = read_file(stage.run() + "/model.safetensors");
+  const std::size_t header = 8 + static_cast<unsigned char>(bytes[0]) +
+                             (std::size_t{static_cast<unsigned char>(bytes[1])} << 8);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), '\xff');
+  return stage.file("nan", bytes);
+}
+
+Provocation inspected(const std::string& bytes) {
+  return {1, [=](const Stage& stage) { return ringlet({"inspect", stage.file("f", bytes)}); }};
+}
+
+/// A timeline merged with process 0's.
+Provocation merged(const std::string& bytes) {
+  return {1, [=](const Stage& stage) {
+            const std::string own = stage.file("t.json", of_process("0") + "]}\n");
+            return ringlet({"trace", "merge", own, stage.file("f", bytes), "--out", stage / "all"});
+          }};
+}
+
+const std::string kStep = R"({"kind":"step","epoch":1,"step":1,"loss":2,"lr":1,"samples":8})";
+
+}  // namespace
+
+std::vector<Provocation> provocations_by_runs() {
+  return {
+      // What is written.
+      {1,
+       [](const Stage& stage) {
+         return ringlet(quick_train({"--out", stage / "o"}), {.file_size_limit = 1000});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--out", stage.file("f", "") + "/o"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--metrics", stage / "none/m"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return quick({"--metrics", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--metrics", "/dev/full"});
+       }},
+      {1,
+       [](const Stage&) {
+         return quick({"--trace", "/dev/null"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         Program live(quick_train({"--epochs", "100000", "--lr", "0.001", "--out", stage / "o"}));
+         EXPECT_TRUE(live.wait_for("epoch   train loss"));
+         return quick({"--out", stage / "o", "--force"});
+       }},
+      {3,
+       [](const Stage&) {
+         return Program(ShellLine{RINGLET_PROGRAM " --version > /dev/full"}).wait();
+       }},
+      // Models that are asked.
+      usage({"predict", "--checkpoint", "a"}),
+      usage({"predict", "--checkpoint", "a", "b", "--data", "synthetic"}),
+      {2,
+       [](const Stage& stage) {
+         return with_model(stage, "eval", {"--model", "lenet"});
+       }},
+      {2, [](const Stage& stage) { return with_model(stage, "eval", {"--no-normalize"}); }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = trained_on_a_folder(stage, stage / "images");
+         return ringlet({"eval", "--checkpoint", model, "--data", "synthetic"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         const std::string model = trained_on_a_folder(stage, stage / "images");
+         fs::remove_all(stage / "images");
+         return ringlet({"eval", "--checkpoint", model});
+       }},
+      {1,
+       [](const Stage& stage) {
+         std::string bytes = read_file(stage.run() + "/model.safetensors");
+         const std::string mean = R"("ringlet.mean":")";
+         bytes[bytes.find(mean) + mean.size()] = '?';
+         return ringlet({"eval", "--checkpoint", stage.file("w", bytes)});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"predict", "--checkpoint", broken_model(stage),
+                         stage.file("p.pgm", "P5 1 1 255\n7")});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"predict", "--checkpoint", broken_model(stage), "--data", "synthetic",
+                         "--synthetic-test", "8"});
+       }},
+      // Pictures.
+      {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
+      shown(""),
+      shown("hello"),
+      shown("P5 4 4 255\nab"),
+      shown("P5 99999 99999 255\nab"),
+      {1,
+       [](const Stage& stage) {
+         const std::string large = stage.file("large.png", "");
+         fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);
+         return with_model(stage, "predict", {large});
+       }},
+      {1,
+       [](const Stage& stage) {
+         Outcome outcome =
+             with_model(stage, "predict", {stage.file("a.png", "a"), stage.file("b.png", "b")});
+         outcome.err.erase(0, outcome.err.find("ringlet: error: "));  // behind the warnings
+         outcome.out.clear();
+         return outcome;
+       }},
+      // Reports.
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / "none", "--out", stage / "page"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"report", stage / ".", "--out", stage / "page"});
+       }},
+      {1,
+       [](const Stage& stage) {
+         fs::create_directory(stage / "metrics.jsonl");
+         return ringlet({"report", stage / ".", "--out", stage / "page"});
+       }},
+      // ringlet inspect.
+      {1,
+       [](const Stage& stage) {
+         const std::string run = stage.run();
+         fs::resize_file(run + "/state/state.json", 2 << 20);
+         return ringlet({"inspect", run});
+       }},
+      inspected("\x89PNG"),
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"inspect", stage / "."});
+       }},
+      {1,
+       [](const Stage&) {
+         return ringlet({"inspect", "/dev/null"});
+       }},
+      inspected(kStep + "\n{\"kind\"\n\n"),
+      inspected(kStep + "\n[1]\n"),
+      inspected("{\"kind\":\"step\"}\n"),
+      inspected("{\"kind\":\"epoch\",\"epoch\":\"1\"}\n"),
+      inspected(kStep + "\n" + std::string(70'000, ' ') + "\n"),
+      inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1}]})"),
+      inspected(R"({"traceEvents":[{"ph":"X","name":"n","ts":1,"dur":-1}]})"),
+      inspected(R"({"traceEvents":[{"ph")"),
+      merged(R"({"traceEvents":[)"),
+      merged(of_process("0") + "\n"),
+      merged(of_process("1") + "{]\n"),
+      merged(of_process("1") + R"({"name":"process_name","ph":"M","args":{}})" + "\n]}\n"),
+      inspected(R"({"a":"traceEvents","traceEvents":7})"),
+      inspected(R"({"traceEvents":)" + std::string(100, '[')),
+  };
+}
+
+}  // namespace ringlet::testing
