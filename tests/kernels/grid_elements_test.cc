@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/grid/batch_norm.h"
+#include "kernels/grid/bias.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/pool2d.h"
