@@ -88,6 +88,22 @@ TEST_P(GradDType, LearnsNearlyWhatF32DoesAndTheSameOnEveryRank) {
 INSTANTIATE_TEST_SUITE_P(Cases, GradDType, ::testing::ValuesIn(cases()),
                          ::testing::PrintToStringParamName());
 
+/// What one step of `sync` makes of the gradients value(i), those of the statistics with them.
+std::vector<float> synced(Device& device, nn::Parameters& parameters, GradientSync& sync,
+                          const std::function<float(std::int64_t)>& value) {
+  const std::int64_t count = parameters.gradients().count();
+  std::vector<float> gradients;
+  for (std::int64_t i = 0; i < count; ++i) gradients.push_back(value(i));
+  copy_from_host(device.compute(), gradients.data(), parameters.gradients());
+  sync.begin_step();
+  for (const nn::Parameter* parameter : parameters.registry().parameters) {
+    sync.gradient_ready(*parameter);
+  }
+  sync.finish();
+  copy_to_host(device.compute(), parameters.gradients(), gradients.data());
+  return gradients;
+}
+
 TEST(NarrowSync, SumsAreOfNarrowedGradientsAndTheStatisticsExact) {
   constexpr int kRanks = 2;
   Execution execution;
@@ -112,15 +128,8 @@ TEST(NarrowSync, SumsAreOfNarrowedGradientsAndTheStatisticsExact) {
       return (1.0F + static_cast<float>(rank)) * (1.0F + static_cast<float>(i % 997) / 1024);
     };
     const std::int64_t count = parameters.gradients().count();
-    std::vector<float> mine, sums(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) mine.push_back(value(communicator.rank(), i));
-    copy_from_host(device.compute(), mine.data(), parameters.gradients());
-    sync.begin_step();
-    for (const nn::Parameter* parameter : parameters.registry().parameters) {
-      sync.gradient_ready(*parameter);
-    }
-    sync.finish();
-    copy_to_host(device.compute(), parameters.gradients(), sums.data());
+    const auto sums = synced(device, parameters, sync,
+                             [&](std::int64_t i) { return value(communicator.rank(), i); });
     const auto narrow = [](float x) { return widen(to_bfloat16(x)); };
     for (std::int64_t i = 0; i < count; ++i) {
       const float actual = sums[static_cast<std::size_t>(i)];
@@ -170,15 +179,8 @@ std::vector<float> sums_narrowed_between(const std::vector<int>& machine_of,
                       {.bucket_kb = 64, .grad_dtype = DType::bf16, .narrow_between = true});
     sync.rehearse();
     const std::int64_t count = parameters.gradients().count();
-    std::vector<float> mine;
-    for (std::int64_t i = 0; i < count; ++i) mine.push_back(value(communicator.rank(), i));
-    copy_from_host(device.compute(), mine.data(), parameters.gradients());
-    sync.begin_step();
-    for (const nn::Parameter* parameter : parameters.registry().parameters) {
-      sync.gradient_ready(*parameter);
-    }
-    sync.finish();
-    copy_to_host(device.compute(), parameters.gradients(), mine.data());
+    std::vector<float> mine = synced(device, parameters, sync,
+                                     [&](std::int64_t i) { return value(communicator.rank(), i); });
     const std::int64_t rest = count - parameters.plan().elements;
     for (std::int64_t i = count - rest; i < count; ++i) {
       float exact = 0;
