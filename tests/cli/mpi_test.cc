@@ -1,6 +1,8 @@
 // --transport mpi: what mpirun starts trains and measures over MPI; what it has not started is told
-// so; a process that dies is named. Over MPI and over Gloo, buckets are summed beside backward.
+// so, as is what is wrong with MPI; a process that dies is named. Over MPI and over Gloo,
+// buckets are summed beside backward.
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +20,11 @@ constexpr const char* kMpirun =
     R"(exec env TERM=dumb ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" OMPI_MCA_btl=self,tcp )"
     "OMPI_MCA_btl_tcp_if_include=lo mpirun --allow-run-as-root "
     "--oversubscribe --bind-to none -n 2 ";
+
+/// broken_mpi.cc
+std::string broken_mpi() {
+  return fs::read_symlink("/proc/self/exe").parent_path() / "libringlet_broken_mpi.so";
+}
 
 class Mpi : public ::testing::Test {
  protected:
@@ -132,6 +139,52 @@ TEST_F(Mpi, IsRefusedWhereMpirunHasNotStartedTheProcesses) {
   EXPECT_TRUE(holds(outcome.err, {"--transport mpi is for processes that mpirun or srun has "
                                   "started, and these were started by --processes N; start them "
                                   "so, or use --transport gloo"}));
+  const Outcome by_hand = ringlet(quick_train({"--processes", "--transport", "mpi"}),
+                                  {.environment = {{"RANK", "0"},
+                                                   {"WORLD_SIZE", "1"},
+                                                   {"MASTER_ADDR", "127.0.0.1"},
+                                                   {"MASTER_PORT", "29511"}}});
+  EXPECT_EQ(by_hand.code, 1) << by_hand.err;
+  EXPECT_TRUE(holds(by_hand.err, {"these were started by torchrun, or by hand; start them so"}));
+}
+
+/// What two processes say that have `before` in front of their command, such as variables.
+std::string refusal(const std::string& before, const std::string& program = RINGLET_PROGRAM) {
+  std::string line = kMpirun + before + " " + program;
+  for (const std::string& argument : quick_train({"--processes", "--transport", "mpi"})) {
+    line += " '" + argument + "'";
+  }
+  const Outcome outcome = Program(ShellLine{line}).wait(60);
+  EXPECT_NE(outcome.code, 0);
+  return outcome.out + outcome.err;
+}
+
+TEST_F(Mpi, SaysWhatMpiLacks) {
+  EXPECT_TRUE(holds(refusal("env LD_PRELOAD=" + broken_mpi() +
+                            " BROKEN_MPI_THREADS=0 "
+                            "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"),
+                    {"MPI cannot begin in process ",
+                     "it has no MPI_THREAD_MULTIPLE; use "
+                     "--transport gloo"}));
+}
+
+TEST_F(Mpi, SaysThatItNumbersTheProcessesOtherwise) {
+  const std::string swap =
+      "sh -c 'other=$((1 - OMPI_COMM_WORLD_RANK)); "
+      "exec env OMPI_COMM_WORLD_RANK=$other OMPI_COMM_WORLD_LOCAL_RANK=$other \"$@\"' .";
+  EXPECT_TRUE(holds(refusal(swap), {" of 2, and Open MPI says number ",
+                                    "; start all by one mpirun, or by srun --mpi=pmix"}));
+}
+
+TEST_F(Mpi, SaysWhatIsWrongWithItsModule) {
+  const fs::path program = folder_ / "ringlet", module = folder_ / "libringlet_mpi.so";
+  fs::copy_file(RINGLET_PROGRAM, program);
+  EXPECT_TRUE(holds(refusal("", program), {"--transport mpi cannot open MPI: libringlet_mpi.so: ",
+                                           "; install libopenmpi-dev and build anew"}));
+  fs::copy_file(broken_mpi(), module);
+  EXPECT_TRUE(
+      holds(refusal("", program),
+            {module.string() + " is of another version of Ringlet; install libopenmpi-dev "}));
 }
 
 TEST_F(Mpi, NamesTheProcessThatDies) {

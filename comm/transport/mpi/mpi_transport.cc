@@ -40,7 +40,7 @@ std::vector<std::string> places_of_module() {
 
 /// Opened once, and kept: MPI has threads and exit handlers. It looks for parts
 /// of itself among the symbols of the whole program. Null where there is none;
-/// `why` then says so.
+/// `why` then says what was wrong with the first place that has one.
 const MpiModule* open_module(std::string& why) {
   for (const std::string& place : places_of_module()) {
     std::error_code error;
@@ -48,13 +48,13 @@ const MpiModule* open_module(std::string& why) {
     void* const module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (module == nullptr) {
       const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
-      why = text == nullptr ? place : text;
+      if (why.empty()) why = text == nullptr ? place : text;
       continue;
     }
     auto* const get = reinterpret_cast<GetMpiModule*>(::dlsym(module, kMpiModuleSymbol));
     const MpiModule* const found = get == nullptr ? nullptr : get();
     if (found != nullptr && found->version == MpiModule::kVersion) return found;
-    why = place + " is of another version of Ringlet";
+    if (why.empty()) why = place + " is of another version of Ringlet";
   }
   return nullptr;
 }
