@@ -1,3 +1,5 @@
+#include "comm/transport/mpi/mpi_transport.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -12,13 +14,13 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "comm/collectives.h"
 #include "comm/processes/process_group.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/mpi/mpi_module.h"
-#include "comm/transport/mpi/mpi_transport.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -29,8 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFile = "libringlet_mpi.so";
 
-/// Beside the program, as built; in ../lib, as installed; or where the system
-/// looks.
+/// Beside the program, as built; in ../lib, as installed; or where the system looks.
 std::vector<std::string> places_of_module() {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
@@ -38,9 +39,9 @@ std::vector<std::string> places_of_module() {
   return {folder / kFile, folder / "../lib" / kFile, kFile};
 }
 
-/// Opened once, and kept: MPI has threads and exit handlers. It looks for parts
-/// of itself among the symbols of the whole program. Null where there is none;
-/// `why` then says what was wrong with the first place that has one.
+/// Opened once, and kept: MPI has threads and exit handlers. It looks for parts of itself among the
+/// symbols of the whole program. Null where there is none; `why` then says what was wrong with the
+/// first place that has one.
 const MpiModule* open_module(std::string& why) {
   for (const std::string& place : places_of_module()) {
     std::error_code error;
@@ -64,8 +65,7 @@ const MpiModule& module() {
   static const MpiModule* const opened = open_module(why);
   if (opened != nullptr) return *opened;
   throw CommError(
-      fmt::format("--transport mpi cannot open MPI: {}; install "
-                  "libopenmpi-dev and build anew, or "
+      fmt::format("--transport mpi cannot open MPI: {}; install libopenmpi-dev and build anew, or "
                   "use --transport gloo",
                   why));
 }
@@ -74,8 +74,7 @@ void require(const char* error) {
   if (error != nullptr) throw std::runtime_error(error);
 }
 
-/// While it lives, the thread's sleeps end when they shall. Otherwise the
-/// kernel takes 50 us more.
+/// While it lives, the thread's sleeps end when they shall. Otherwise the kernel takes 50 us more.
 class PunctualSleeps {
  public:
   PunctualSleeps() : usual_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1); }
@@ -89,12 +88,11 @@ class PunctualSleeps {
   int usual_;  // ns
 };
 
-/// Calls is_done() until it holds: first without a pause, for about as long as
-/// falling asleep and being woken takes, then with sleeps in between. They last
-/// a share of the wait so far, so that none becomes much longer by them, and
-/// leave the processor to the rank's computation. It never yields instead:
-/// where somebody else wants the processor, that gives it away for the rest of
-/// a tick, in which half a MiB could have come.
+/// Calls is_done() until it holds: first without a pause, for about as long as falling asleep and
+/// being woken takes, then with sleeps in between. They last a share of the wait so far, so that
+/// none becomes much longer by them, and leave the processor to the rank's computation. It never
+/// yields instead: where somebody else wants the processor, that gives it away for the rest of a
+/// tick, in which half a MiB could have come.
 template <class IsDone>
 void poll(std::chrono::milliseconds timeout, IsDone is_done) {
   using std::chrono::microseconds;
@@ -111,12 +109,35 @@ void poll(std::chrono::milliseconds timeout, IsDone is_done) {
   }
 }
 
+/// MPI, as the threads of this process call it. All calls return at once, until a process dies:
+/// then some never do.
+class Mpi {
+ public:
+  explicit Mpi(const MpiModule& module) : module_(module) {}
+  const MpiModule* operator->() const { return &module_; }
+
+  /// Calls function(arguments...), one of the module's. What is wrong, or null.
+  template <class... Arguments>
+  const char* call(const char* (*function)(Arguments...),
+                   std::type_identity_t<Arguments>... arguments) {
+    inside_.fetch_add(1);
+    const char* const error = function(arguments...);
+    inside_.fetch_sub(1);
+    return error;
+  }
+  bool is_inside() const { return inside_.load() > 0; }
+
+ private:
+  const MpiModule& module_;
+  std::atomic<int> inside_{0};  // threads
+};
+
 class MpiBuffer final : public MessageBuffer {
  public:
-  explicit MpiBuffer(const MpiModule& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
+  explicit MpiBuffer(Mpi& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
   ~MpiBuffer() override {
     if (requests_.empty()) return;
-    for (MpiRequest* request : requests_) mpi_.abandon(request);
+    for (MpiRequest* request : requests_) mpi_->abandon(request);
     static_cast<void>(memory_.release());  // MPI may still write there
   }
   MpiBuffer(const MpiBuffer&) = delete;
@@ -128,15 +149,15 @@ class MpiBuffer final : public MessageBuffer {
   }
   void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
     MpiRequest* request = nullptr;
-    require(mpi_.send(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
-                      &request));
+    require(mpi_.call(mpi_->send, data() + begin, static_cast<std::int64_t>(bytes), process,
+                      tag_of(slot), &request));
     requests_.push_back(request);
   }
   void receive(int process, const MessageSlot& slot, std::size_t begin,
                std::size_t bytes) override {
     MpiRequest* request = nullptr;
-    require(mpi_.receive(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
-                         &request));
+    require(mpi_.call(mpi_->receive, data() + begin, static_cast<std::int64_t>(bytes), process,
+                      tag_of(slot), &request));
     requests_.push_back(request);
   }
   void wait_sent(std::chrono::milliseconds timeout) override { wait(timeout); }
@@ -154,14 +175,14 @@ class MpiBuffer final : public MessageBuffer {
       if (woken_.load()) return true;
       int done = 0;
       MpiRequest* const request = requests_.front();
-      const char* const error = mpi_.test(request, &done);
+      const char* const error = mpi_.call(mpi_->test, request, &done);
       if (error != nullptr || done != 0) requests_.pop_front();
       require(error);
       return done != 0;
     });
   }
 
-  const MpiModule& mpi_;
+  Mpi& mpi_;
   std::unique_ptr<Memory> memory_;
   std::deque<MpiRequest*> requests_;  // the oldest first
   std::atomic<bool> woken_{false};
@@ -179,7 +200,7 @@ class MpiEngine final : public MessageEngine {
  public:
   MpiEngine(const MpiModule& mpi, int processes) : mpi_(mpi), processes_(processes) {}
   ~MpiEngine() override {
-    if (!broken_off_.load()) mpi_.close();
+    if (!broken_off_.load()) mpi_->close();
   }
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
@@ -190,17 +211,18 @@ class MpiEngine final : public MessageEngine {
     return std::make_unique<MpiBuffer>(mpi_);
   }
   void all_reduce(const EngineCall& call) override {
-    reduce_by(mpi_.all_reduce, call);
+    reduce_by(mpi_->all_reduce, call);
     finish_reduction(call.stream, call.data, call.op, processes_);
   }
   void reduce_and_broadcast(const EngineCall& call) override {
-    reduce_by(mpi_.reduce, call);
+    reduce_by(mpi_->reduce, call);
     MpiRequest* request = nullptr;
-    require(mpi_.broadcast(call.data.data(), call.data.bytes(), &request));
+    require(mpi_.call(mpi_->broadcast, call.data.data(), call.data.bytes(), &request));
     wait(request, call.timeout);
     finish_reduction(call.stream, call.data, call.op, processes_);
   }
   void break_off() override { broken_off_.store(true); }
+  bool is_inside() const override { return mpi_.is_inside(); }
 
  private:
   using Reduce = decltype(MpiModule::all_reduce);
@@ -211,8 +233,8 @@ class MpiEngine final : public MessageEngine {
     const char number = dtype == DType::f32 ? 'f' : dtype == DType::i32 ? 'i' : '\0';
     const char operation = op == ReduceOp::min ? '<' : op == ReduceOp::max ? '>' : '+';
     MpiRequest* request = nullptr;
-    require(reduce(call.data.data(), call.data.count(), static_cast<int>(dtype),
-                   static_cast<int>(op), number, operation, &request));
+    require(mpi_.call(reduce, call.data.data(), call.data.count(), static_cast<int>(dtype),
+                      static_cast<int>(op), number, operation, &request));
     wait(request, call.timeout);
   }
   void wait(MpiRequest* request, std::chrono::milliseconds timeout) {
@@ -220,18 +242,18 @@ class MpiEngine final : public MessageEngine {
       poll(timeout, [&] {
         if (broken_off_.load()) throw std::runtime_error("broken off");
         int done = 0;
-        const char* const error = mpi_.test(request, &done);
+        const char* const error = mpi_.call(mpi_->test, request, &done);
         if (error != nullptr || done != 0) request = nullptr;
         require(error);
         return done != 0;
       });
     } catch (...) {
-      if (request != nullptr) mpi_.abandon(request);
+      if (request != nullptr) mpi_->abandon(request);
       throw;
     }
   }
 
-  const MpiModule& mpi_;
+  Mpi mpi_;
   int processes_;
   std::atomic<bool> broken_off_{false};
 };
@@ -243,8 +265,7 @@ std::vector<std::unique_ptr<Transport>> connect_mpi(
   const std::string& launcher = group.rendezvous().place().launcher;
   if (launcher == "ringlet" || launcher == "torchrun") {
     throw CommError(
-        fmt::format("--transport mpi is for processes that mpirun or srun has "
-                    "started, and these "
+        fmt::format("--transport mpi is for processes that mpirun or srun has started, and these "
                     "were started {}; start them so, or use --transport gloo",
                     launcher == "ringlet" ? "by --processes N" : "by torchrun, or by hand"));
   }
@@ -256,8 +277,7 @@ std::vector<std::unique_ptr<Transport>> connect_mpi(
   }
   if (rank != group.process() || size != group.processes()) {
     throw CommError(
-        fmt::format("MPI has process {} as its number {} of {}, "
-                    "and {} says number {} of {}; start "
+        fmt::format("MPI has process {} as its number {} of {}, and {} says number {} of {}; start "
                     "all by one mpirun, or by srun --mpi=pmix",
                     group.process(), rank, size, launcher, group.process(), group.processes()));
   }
