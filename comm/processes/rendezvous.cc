@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/processes/hash.h"
+#include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/report/rank_text.h"
 #include "kernels/trace.h"
