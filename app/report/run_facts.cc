@@ -14,6 +14,15 @@ using nlohmann::json;
 
 constexpr int kMaxDepth = 16;  // ours has four levels
 
+std::string text_in(const json& object, const char* key) {
+  return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>()
+                                                            : "";
+}
+double number_in(const json& object, const char* key) {
+  return object.contains(key) && object.at(key).is_number() ? object.at(key).get<double>()
+                                                            : RunFacts::kNone;
+}
+
 /// run.json, read field by field; any field may be missing.
 class Record {
  public:
@@ -75,6 +84,19 @@ void read_run_part(const Record& record, RunFacts& facts) {
   });
 }
 
+void read_sync_part(const Record& record, RunFacts& facts) {
+  facts.predicted_from = record.text("/sync/predicted_from");
+  facts.waited_seconds = record.number("/sync/waited_seconds");
+  record.for_each("/sync/buckets", [&](const std::string&, const json& bucket) {
+    if (!bucket.is_object()) return;
+    facts.sums.push_back({.name = text_in(bucket, "name"),
+                          .strategy = text_in(bucket, "strategy"),
+                          .bytes = number_in(bucket, "bytes"),
+                          .predicted_seconds = number_in(bucket, "predicted_seconds"),
+                          .taken_seconds = number_in(bucket, "taken_seconds")});
+  });
+}
+
 void read_machine_part(const Record& record, RunFacts& facts) {
   facts.system = record.text("/machine/system");
   facts.processor = record.text("/machine/cpu/name");
@@ -106,6 +128,7 @@ RunFacts parse_run_facts(std::string_view text, const std::string& source) {
   facts.model = record.text("/model/name");
   facts.parameters = record.number("/model/parameters");
   read_run_part(record, facts);
+  read_sync_part(record, facts);
   read_machine_part(record, facts);
   return facts;
 }

@@ -33,6 +33,10 @@ std::string time_section(const std::vector<RunFolder>& runs);
 /// (config.toml as it is, else the recipe of its state). The machine of run.json.
 std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config);
 
+/// What joins the replicas: of each all-reduce of a step its bytes, its time as predicted and as
+/// taken, and the bandwidth that this is. A table with the id ID; "" where run.json has none.
+std::string sync_table(const RunFolder& run, const std::string& id);
+
 /// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
 /// wrong. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
 std::string test_section(const TestResults& results, const std::string& suffix);

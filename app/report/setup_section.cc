@@ -151,7 +151,8 @@ std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfi
   std::string html = "<h2>Configuration and machine</h2>\n" + differences_of(runs, default_config);
   for (const RunFolder& run : runs) {
     html += fmt::format("<h3>{}</h3>\n", runs.size() > 1 ? escaped(run.name) : "The machine");
-    html += machine_of(run) + configuration_of(run);
+    const std::string suffix = runs.size() > 1 ? fmt::format("-{}", &run - runs.data() + 1) : "";
+    html += machine_of(run) + sync_table(run, "sync" + suffix) + configuration_of(run);
   }
   return html;
 }

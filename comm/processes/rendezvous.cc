@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "comm/processes/hash.h"
+#include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/report/rank_text.h"
 #include "kernels/trace.h"
@@ -20,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kVerdictSeconds = 2;       // that the server may take to decide who tells the user
-constexpr double kLastWordsSeconds = 1;     // after which all have noticed that process 0 is gone
+constexpr double kLastWordsSeconds = 0.6;   // after which all have noticed that process 0 is gone
 constexpr double kFirstWordsSeconds = 0.5;  // that process 0 may take to say why it cannot begin
 constexpr double kServerSlack = 1;          // seconds more, so that the server explains a time-out
 

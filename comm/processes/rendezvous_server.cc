@@ -8,6 +8,8 @@
 #include <exception>
 #include <utility>
 
+#include "comm/processes/admission.h"
+#include "comm/processes/obituary.h"
 #include "comm/processes/plan_check.h"
 #include "comm/report/rank_text.h"
 #include "kernels/trace.h"
@@ -18,53 +20,7 @@ namespace {
 
 constexpr int kHub = 0;  // the process that the server runs in, which speaks for it
 
-/// "process 1", over several machines "process 1 on b".
-std::string name_of_process(const Hello& hello, bool with_host) {
-  return fmt::format("process {}{}", hello.process, with_host ? " on " + hello.host : "");
-}
-
-/// The first entry in which `other` differs from process 0, in words; empty if none does.
-std::string difference(const Hello& first, const Hello& other, bool with_hosts) {
-  for (std::size_t i = 0; i < std::min(first.agreed.size(), other.agreed.size()); ++i) {
-    if (first.agreed[i] == other.agreed[i]) continue;
-    return fmt::format(
-        "the processes do not agree on {}: {} has {}, {} has {}; start all with the same flags",
-        first.agreed[i].first, name_of_process(first, with_hosts), first.agreed[i].second,
-        name_of_process(other, with_hosts), other.agreed[i].second);
-  }
-  return "";
-}
-
-/// Takes as long for any `theirs` of the same length, so that no stranger learns by the clock how
-/// much of it is right.
-bool is_token(const std::string& ours, const std::string& theirs) {
-  unsigned differs = ours.size() == theirs.size() ? 0 : 1;
-  for (std::size_t i = 0; i < theirs.size() && i < ours.size(); ++i) {
-    differs |= static_cast<unsigned>(ours[i] ^ theirs[i]);
-  }
-  return differs == 0;
-}
-
 }  // namespace
-
-std::string obituary(const Deceased& deceased) {
-  std::vector<int> ranks;
-  for (int i = 0; i < deceased.replicas; ++i) {
-    ranks.push_back(deceased.process * deceased.replicas + i);
-  }
-  const std::string pid = deceased.pid == 0 ? "" : fmt::format("pid {}, ", deceased.pid);
-  const std::string who =
-      fmt::format("process {}{} ({}{}", deceased.process,
-                  deceased.host.empty() ? "" : " on " + deceased.host, pid, text_of(ranks));
-  if (deceased.silent_seconds > 0) {
-    return fmt::format(
-        "{}) has not been heard of for {:g} s; it is stopped, or its machine or the link to it is "
-        "down",
-        who, deceased.silent_seconds);
-  }
-  if (deceased.host.empty()) return who + ") died; the system's log may say why (dmesg)";
-  return who + ") died; the system's log there may say why (dmesg)";
-}
 
 RendezvousServer::RendezvousServer(MessageSocket own, MessageSocket listener,
                                    const HubOptions& options)
@@ -230,40 +186,16 @@ void RendezvousServer::greet(Guest& guest, const Message& message) {
 /// Whether a comer is none of this run's. It is told so; nobody else hears of it.
 bool RendezvousServer::is_refused(Guest& guest, const Hello& hello) {
   if (!guest.socket.is_stream()) return false;
-  std::string why;
-  if (!is_token(options_.token, hello.token)) {
-    why = fmt::format(
-        "{} has another RINGLET_TOKEN than process 0 at {}; give all processes of a run the same "
-        "one",
-        name_of_process(hello, true), options_.address);
-  } else if (hello.run != options_.run) {
-    why = fmt::format(
-        "{} is of another run ({}) than process 0 at {} ({}); give each run a port of its own",
-        name_of_process(hello, true), hello.run, options_.address, options_.run);
-  } else {
-    return false;
-  }
+  const std::string why = why_refused(hello, options_);
+  if (why.empty()) return false;
   guest.outbox.push(abort_message({0, why}, hello.process));
   guest.told_all = Clock::now();
   return true;
 }
 
 void RendezvousServer::compare(const Guest& known, const Guest& comer) {
-  if (known.process() == comer.process()) {
-    const auto pid_of = [this](const Guest& guest) {
-      return fmt::format("{}{}", guest.hello.pid, over_tcp() ? " on " + guest.hello.host : "");
-    };
-    const std::string twice = fmt::format(
-        "two processes say that they are process {} (pids {} and {}); each needs a "
-        "RANK of its own",
-        comer.process(), pid_of(known), pid_of(comer));
-    return abort_all({0, twice}, kHub);
-  }
-  const Guest& hub = known.process() == kHub ? known : comer;
-  const Guest& other = known.process() == kHub ? comer : known;
-  if (hub.process() != kHub) return;  // the two are compared with process 0 instead
-  const std::string differs = difference(hub.hello, other.hello, over_tcp());
-  if (!differs.empty()) abort_all({0, differs}, kHub);
+  const std::string why = why_not_one_run(known.hello, comer.hello, over_tcp());
+  if (!why.empty()) abort_all({0, why}, kHub);
 }
 
 void RendezvousServer::welcome_all() {

@@ -22,31 +22,12 @@
 
 #include "comm/errors.h"
 #include "comm/processes/hello.h"
+#include "comm/processes/hub_options.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/outbox.h"
 #include "comm/processes/pulse.h"
 
 namespace ringlet::comm {
-
-/// A process that has gone, or is taken for gone.
-struct Deceased {
-  int process = 0;
-  pid_t pid = 0;
-  int replicas = 1;
-  std::string host{};         ///< of a run over several machines; else empty
-  double silent_seconds = 0;  ///< for which nothing was heard of it; 0: its connection has ended
-};
-
-/// "process 1 on b (pid 4711, ranks 2 and 3) died", and what to look for.
-std::string obituary(const Deceased& deceased);
-
-struct HubOptions {
-  int processes = 1;                    ///< in all
-  std::chrono::nanoseconds patience{};  ///< for those that have to come; then they are named
-  Pulse::Clock::duration beat = Pulse::kBeat;
-  std::string run{}, token{};  ///< what a comer over TCP has to bring
-  std::string address{};       ///< where it serves, for messages; empty for an abstract name
-};
 
 class RendezvousServer {
  public:

@@ -1,6 +1,10 @@
 // --transport mpi: what mpirun starts trains and measures over MPI; what it has not started is told
-// so; a process that dies is named. Over MPI and over Gloo, buckets are summed beside backward.
+// so, as is what is wrong with MPI; a process that dies is named, soon. Over MPI and over Gloo,
+// buckets are summed beside backward.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +23,11 @@ constexpr const char* kMpirun =
     R"(exec env TERM=dumb ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" OMPI_MCA_btl=self,tcp )"
     "OMPI_MCA_btl_tcp_if_include=lo mpirun --allow-run-as-root "
     "--oversubscribe --bind-to none -n 2 ";
+
+/// broken_mpi.cc
+std::string broken_mpi() {
+  return fs::read_symlink("/proc/self/exe").parent_path() / "libringlet_broken_mpi.so";
+}
 
 class Mpi : public ::testing::Test {
  protected:
@@ -133,26 +142,111 @@ TEST_F(Mpi, IsRefusedWhereMpirunHasNotStartedTheProcesses) {
   EXPECT_TRUE(holds(outcome.err, {"--transport mpi is for processes that mpirun or srun has "
                                   "started, and these were started by --processes N; start them "
                                   "so, or use --transport gloo"}));
+  const Outcome by_hand = ringlet(quick_train({"--processes", "--transport", "mpi"}),
+                                  {.environment = {{"RANK", "0"},
+                                                   {"WORLD_SIZE", "1"},
+                                                   {"MASTER_ADDR", "127.0.0.1"},
+                                                   {"MASTER_PORT", "29511"}}});
+  EXPECT_EQ(by_hand.code, 1) << by_hand.err;
+  EXPECT_TRUE(holds(by_hand.err, {"these were started by torchrun, or by hand; start them so"}));
 }
 
-TEST_F(Mpi, NamesTheProcessThatDies) {
-  // The second process is killed once the first epoch is over.
-  const fs::path script = folder_ / "start", out = folder_ / "out";
+/// What two processes say that have `before` in front of their command, such as variables.
+std::string refusal(const std::string& before, const std::string& program = RINGLET_PROGRAM) {
+  std::string line = kMpirun + before + " " + program;
+  for (const std::string& argument : quick_train({"--processes", "--transport", "mpi"})) {
+    line += " '" + argument + "'";
+  }
+  const Outcome outcome = Program(ShellLine{line}).wait(60);
+  EXPECT_NE(outcome.code, 0);
+  return outcome.out + outcome.err;
+}
+
+TEST_F(Mpi, SaysWhatMpiLacks) {
+  EXPECT_TRUE(holds(refusal("env LD_PRELOAD=" + broken_mpi() +
+                            " BROKEN_MPI_THREADS=0 "
+                            "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"),
+                    {"MPI cannot begin in process ",
+                     "it has no MPI_THREAD_MULTIPLE; use "
+                     "--transport gloo"}));
+}
+
+TEST_F(Mpi, SaysThatItNumbersTheProcessesOtherwise) {
+  const std::string swap =
+      "sh -c 'other=$((1 - OMPI_COMM_WORLD_RANK)); "
+      "exec env OMPI_COMM_WORLD_RANK=$other OMPI_COMM_WORLD_LOCAL_RANK=$other \"$@\"' .";
+  EXPECT_TRUE(holds(refusal(swap), {" of 2, and Open MPI says number ",
+                                    "; start all by one mpirun, or by srun --mpi=pmix"}));
+}
+
+TEST_F(Mpi, SaysWhatIsWrongWithItsModule) {
+  const fs::path program = folder_ / "ringlet", module = folder_ / "libringlet_mpi.so";
+  fs::copy_file(RINGLET_PROGRAM, program);
+  EXPECT_TRUE(holds(refusal("", program), {"--transport mpi cannot open MPI: libringlet_mpi.so: ",
+                                           "; install libopenmpi-dev and build anew"}));
+  fs::copy_file(broken_mpi(), module);
+  EXPECT_TRUE(
+      holds(refusal("", program),
+            {module.string() + " is of another version of Ringlet; install libopenmpi-dev "}));
+}
+
+/// What the survivor says of a process that is killed once the first epoch is over, and how many
+/// seconds later it ends. `before` stands in front of its command.
+struct Death {
+  std::string words;
+  double seconds = 0;
+};
+Death kill_one(int victim, const fs::path& folder, const std::string& before = "") {
+  const fs::path script = folder / "start", out = folder / "out";
+  fs::create_directory(folder);
   write_file(out, "");
-  write_file(script, "out='" + out.string() + R"('
-if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then
-  (until grep -q '^ *1 ' "$out"; do sleep 0.05; done; kill -9 $$) &
+  write_file(script, fmt::format(R"(
+out='{}'
+if [ "$OMPI_COMM_WORLD_RANK" = {} ]; then
+  (until grep -q '^ *1 ' "$out"; do sleep 0.05; done
+   touch "$out.stuck"; sleep 0.3; date +%s.%N >"$out.begin"; kill -9 $$) &
+  exec "$@" >>"$out" 2>>"$out.err"
 fi
-exec "$@" >>"$out" 2>>"$out.err"  # mpirun may drop what is said while it ends the others
-)");
+{} "$@" >>"$out" 2>>"$out.err"  # mpirun may drop what is said while it ends the others
+date +%s.%N >"$out.end"
+)",
+                                 out.string(), victim, before));
   const std::string line =
       std::string(kMpirun) + "--enable-recovery sh '" + script.string() +
       "' " RINGLET_PROGRAM
       " train --data synthetic --synthetic-train 640 --model mlp --batch-size 64 --epochs 100000 "
       "--lr 0.001 --no-out --processes --transport mpi";
-  const Outcome outcome = Program(ShellLine{line}).wait(60);
   // mpirun would end the others itself, often before they can speak; and then it ends with 0.
-  EXPECT_TRUE(holds(read_file(out.string() + ".err"), {"process 1 (pid "})) << outcome.err;
+  const Outcome outcome = Program(ShellLine{line}).wait(60);
+  const auto time = [&](const char* end) {
+    return fs::exists(out.string() + end) ? std::stod(read_file(out.string() + end)) : 0.0;
+  };
+  return {read_file(out.string() + ".err") + outcome.err, time(".end") - time(".begin")};
+}
+
+/// A process that has died is named at once, and a call of MPI that holds a thread is not waited
+/// for: that took ten seconds. The rest is for a busy machine.
+constexpr double kSoon = 5;
+
+TEST_F(Mpi, NamesTheProcessThatDies) {
+  for (const int victim : {0, 1}) {
+    const Death death = kill_one(victim, folder_ / std::to_string(victim));
+    EXPECT_TRUE(holds(death.words, {fmt::format("process {} (pid ", victim)}));
+    EXPECT_LT(death.seconds, kSoon);
+    EXPECT_GT(death.seconds, 0);
+  }
+}
+
+TEST_F(Mpi, DoesNotWaitForACallThatNeverReturns) {
+  const fs::path file = folder_ / "stuck" / "out.stuck";
+  const Death death =
+      kill_one(1, folder_ / "stuck",
+               "LD_PRELOAD=" + broken_mpi() + " BROKEN_MPI_STUCK='" + file.string() +
+                   "' ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0");
+  EXPECT_TRUE(holds(death.words,
+                    {"process 1 (pid ", " died; ", " s later still not ended: replica 0 (cpu:0)"}));
+  EXPECT_LT(death.seconds, kSoon);
+  EXPECT_GT(death.seconds, 0);
 }
 
 }  // namespace

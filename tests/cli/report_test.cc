@@ -1,6 +1,7 @@
 // `ringlet report`: the page stands alone, holds every plot, works in a browser, and says what it
 // could not have.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 #include <vector>
@@ -163,6 +164,36 @@ TEST_F(Report, OfSeveralRunsTheBestAndTheFirstStandOut) {
     EXPECT_TRUE(
         holds(html, {"class=\"series c" + std::string(color) + "\" data-name=\"" + name + "\""}));
   }
+}
+
+TEST_F(Report, ShowsWhatTheSumsTookBesideWhatWasPredicted) {
+  EXPECT_TRUE(holds(page_of({run()}), {" id=\"sync\"", "Predicted by the cost model."}));
+
+  const fs::path copy = copy_of_run();
+  nlohmann::json record = nlohmann::json::parse(read_file(copy / "run.json"));
+  record["run"]["machines"] = "rank 0 is on a, rank 1 is on b";
+  const auto bucket = [](const char* name, int kib, double predicted, double taken) {
+    return nlohmann::json{{"name", name},
+                          {"strategy", "ring"},
+                          {"bytes", 1024 * kib},
+                          {"predicted_seconds", predicted},
+                          {"taken_seconds", taken}};
+  };
+  record["sync"] = {
+      {"predicted_from", "tune"},
+      {"waited_seconds", 0.0125},
+      {"buckets", {bucket("first", 1024, 0.008, 0.01), bucket("last", 512, 0.004, 0.005)}}};
+  write_file(copy / "run.json", record.dump());
+  EXPECT_TRUE(holds(
+      page_of({copy}),
+      {"2 replicas: rank 0 is on a, rank 1 is on b. Taken: ", "by what ringlet tune measured.",
+       "waited 12.500 ms a step",
+       "<tr><td>first</td><td>ring</td><td>1024.0</td><td>8.000</td><td>10.000</td><td>104.9</td>",
+       "<tr><td>a step</td><td></td><td>1536.0</td><td>12.000</td><td>15.000</td><td>104.9</td>"}));
+
+  record.erase("sync");  // as of one replica
+  write_file(copy / "run.json", record.dump());
+  EXPECT_FALSE(has_id(page_of({copy}), "sync"));
 }
 
 TEST_F(Report, ShowsWhatDiffersFromTheDefaultsAndFoldsTheRest) {

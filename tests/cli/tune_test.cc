@@ -34,6 +34,14 @@ TEST(Tune, KeepsATableThatAutoPicksFrom) {
                     {"auto (tree) all-reduce"}));
 }
 
+TEST(Tune, WithoutALauncherSaysWhatToDo) {
+  EXPECT_TRUE(
+      fails_with(2, ringlet({"tune", "--processes"}),
+                 {"tune --processes takes its place from torchrun, mpirun or srun, or from "
+                  "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and none of these is set; "
+                  "without it, threads are measured"}));
+}
+
 TEST(Tune, ABrokenTableIsNamed) {
   const TemporaryDirectory cache;
   const ProgramOptions options{.environment = {{"XDG_CACHE_HOME", cache.path().string()}}};

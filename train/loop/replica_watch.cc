@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "comm/errors.h"
+#include "comm/library_calls.h"
 #include "train/failure.h"
+#include "train/stopwatch.h"
 
 namespace ringlet::train {
 
 namespace {
+
+constexpr std::chrono::milliseconds kLook(100);  // for an abort, of which nobody tells
 
 bool is_secondary(const std::exception_ptr& error) {
   try {
@@ -45,22 +50,39 @@ void ReplicaWatch::failed(int rank, std::exception_ptr error) {
 }
 
 void ReplicaWatch::wait() {
-  constexpr double kLongest = 1e9;  // seconds: what a clock can hold
-  const std::chrono::duration<double> grace(std::min(execution_.hang_grace, kLongest));
   const auto all_ended = [this] { return running_.empty(); };
   std::unique_lock lock(mutex_);
   if (execution_.on_hang) {
-    constexpr std::chrono::milliseconds kLook(100);  // for an abort, of which nobody tells
     while (!changed_.wait_for(lock, kLook, [&] { return all_ended() || shown().error; }) &&
            !root_cause()) {
     }
-    if (changed_.wait_for(lock, grace, all_ended)) return;
-    const std::string message = explain_hang();
+    const double waited = wait_for_end(lock);
+    if (all_ended()) return;
+    const std::string message = explain_hang(waited);
     lock.unlock();
     execution_.on_hang(message);
     return;
   }
   changed_.wait(lock, all_ended);
+}
+
+/// Returns when all have ended, or are not to be waited for any more: the seconds that this took.
+double ReplicaWatch::wait_for_end(std::unique_lock<std::mutex>& lock) {
+  constexpr double kForHeld = 0.5;  // seconds, in which a call that returns at once has returned
+  const auto* const calls =
+      dynamic_cast<const comm::LibraryCalls*>(&group_.transport(group_.first_rank()));
+  const Stopwatch watch;
+  const auto all_ended = [this] { return running_.empty(); };
+  while (watch.seconds() < execution_.hang_grace) {
+    const std::chrono::duration<double> left(execution_.hang_grace - watch.seconds());
+    if (changed_.wait_for(lock, std::min<std::chrono::duration<double>>(left, kLook), all_ended)) {
+      return watch.seconds();
+    }
+    if (watch.seconds() >= kForHeld && calls != nullptr && calls->is_held()) {
+      return std::round(10 * watch.seconds()) / 10;
+    }
+  }
+  return execution_.hang_grace;
 }
 
 void ReplicaWatch::rethrow() const {
@@ -90,11 +112,11 @@ std::optional<comm::RootCause> ReplicaWatch::root_cause() const {
   return group_.transport(group_.first_rank()).root_cause();
 }
 
-std::string ReplicaWatch::explain_hang() const {
+std::string ReplicaWatch::explain_hang(double seconds) const {
   std::vector<std::string> names;
   for (const int rank : running_) names.push_back(name_of(rank));
-  std::string hanging = fmt::format("{:g} s later still not ended: {}", execution_.hang_grace,
-                                    fmt::join(names, ", "));
+  std::string hanging =
+      fmt::format("{:g} s later still not ended: {}", seconds, fmt::join(names, ", "));
   try {
     rethrow();
   } catch (...) {

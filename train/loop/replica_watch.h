@@ -3,8 +3,9 @@
 //
 // A thread that hangs for ever (in a driver call, say) can be neither ended nor joined. So that the
 // user still reads what went wrong, wait() gives up some time after the first failure, if
-// Execution::on_hang is set. A failure is what a replica has thrown, and also an abort of the group
-// by a thread that watches for a replica: that may hang without ever throwing.
+// Execution::on_hang is set; sooner where a library holds a thread (comm/library_calls.h). A
+// failure is what a replica has thrown, and also an abort of the group by a thread that watches for
+// a replica: that may hang without ever throwing.
 #pragma once
 
 #include <condition_variable>
@@ -46,7 +47,8 @@ class ReplicaWatch {
   std::optional<comm::RootCause> root_cause() const;
   const Failure& shown() const { return root_.error ? root_ : secondary_; }
   std::string name_of(int rank) const;
-  std::string explain_hang() const;
+  double wait_for_end(std::unique_lock<std::mutex>& lock);
+  std::string explain_hang(double seconds) const;
 
   const Execution& execution_;
   comm::Group& group_;

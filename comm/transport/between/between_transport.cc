@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "comm/library_calls.h"
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
 #include "kernels/exception_message.h"
@@ -38,7 +39,7 @@ struct Near {
   bool is_whole_machine = false;       ///< it reaches all ranks of the machine, not of the process
 };
 
-class BetweenTransport final : public Transport, public CollectiveEngine {
+class BetweenTransport final : public Transport, public CollectiveEngine, public LibraryCalls {
  public:
   BetweenTransport(ProcessGroup& group, std::shared_ptr<MessageEngine> engine, Near near)
       : Transport(near.transport.world()),
@@ -56,6 +57,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
 
   void abort(const std::string& reason) noexcept override { group_.abort(rank(), reason); }
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
+  bool is_held() const override { return engine_->is_inside(); }
   FlightRecorder& recorder() override { return local_.recorder(); }
   std::optional<RankStatus> look_at(int other) const override { return local_.look_at(other); }
   CollectiveEngine* engine() override { return group_.replicas() == 1 ? this : nullptr; }

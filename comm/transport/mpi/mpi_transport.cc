@@ -2,15 +2,19 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "comm/collectives.h"
@@ -36,7 +40,8 @@ std::vector<std::string> places_of_module() {
 }
 
 /// Opened once, and kept: MPI has threads and exit handlers. It looks for parts of itself among the
-/// symbols of the whole program. Null where there is none; `why` then says so.
+/// symbols of the whole program. Null where there is none; `why` then says what was wrong with the
+/// first place that has one.
 const MpiModule* open_module(std::string& why) {
   for (const std::string& place : places_of_module()) {
     std::error_code error;
@@ -44,13 +49,13 @@ const MpiModule* open_module(std::string& why) {
     void* const module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (module == nullptr) {
       const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
-      why = text == nullptr ? place : text;
+      if (why.empty()) why = text == nullptr ? place : text;
       continue;
     }
     auto* const get = reinterpret_cast<GetMpiModule*>(::dlsym(module, kMpiModuleSymbol));
     const MpiModule* const found = get == nullptr ? nullptr : get();
     if (found != nullptr && found->version == MpiModule::kVersion) return found;
-    why = place + " is of another version of Ringlet";
+    if (why.empty()) why = place + " is of another version of Ringlet";
   }
   return nullptr;
 }
@@ -69,30 +74,70 @@ void require(const char* error) {
   if (error != nullptr) throw std::runtime_error(error);
 }
 
-/// Calls is_done() until it holds. Between the first looks it only lets other threads run: each
-/// look moves data on, and a sleep takes as long as a hundred KiB.
+/// While it lives, the thread's sleeps end when they shall. Otherwise the kernel takes 50 us more.
+class PunctualSleeps {
+ public:
+  PunctualSleeps() : usual_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1); }
+  ~PunctualSleeps() {
+    if (usual_ > 0) ::prctl(PR_SET_TIMERSLACK, usual_);
+  }
+  PunctualSleeps(const PunctualSleeps&) = delete;
+  PunctualSleeps& operator=(const PunctualSleeps&) = delete;
+
+ private:
+  int usual_;  // ns
+};
+
+/// Calls is_done() until it holds: first without a pause, for about as long as falling asleep and
+/// being woken takes, then with sleeps in between. They last a share of the wait so far, so that
+/// none becomes much longer by them, and leave the processor to the rank's computation. It never
+/// yields instead: where somebody else wants the processor, that gives it away for the rest of a
+/// tick, in which half a MiB could have come.
 template <class IsDone>
 void poll(std::chrono::milliseconds timeout, IsDone is_done) {
-  constexpr std::chrono::milliseconds kOften(5);
-  constexpr std::chrono::microseconds kNap(20);
+  using std::chrono::microseconds;
+  constexpr microseconds kAwake(50), kShortest(10), kLongest(100);
+  constexpr int kShare = 16;
   const Clock::time_point begin = Clock::now();
+  std::optional<PunctualSleeps> sleeps;
   while (!is_done()) {
     const auto waited = Clock::now() - begin;
     if (waited > timeout) throw std::runtime_error("Timed out");
-    if (waited < kOften) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(kNap);
-    }
+    if (waited < kAwake) continue;
+    if (!sleeps) sleeps.emplace();
+    std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / kShare, kShortest, kLongest));
   }
 }
 
+/// MPI, as the threads of this process call it. All calls return at once, until a process dies:
+/// then some never do.
+class Mpi {
+ public:
+  explicit Mpi(const MpiModule& module) : module_(module) {}
+  const MpiModule* operator->() const { return &module_; }
+
+  /// Calls function(arguments...), one of the module's. What is wrong, or null.
+  template <class... Arguments>
+  const char* call(const char* (*function)(Arguments...),
+                   std::type_identity_t<Arguments>... arguments) {
+    inside_.fetch_add(1);
+    const char* const error = function(arguments...);
+    inside_.fetch_sub(1);
+    return error;
+  }
+  bool is_inside() const { return inside_.load() > 0; }
+
+ private:
+  const MpiModule& module_;
+  std::atomic<int> inside_{0};  // threads
+};
+
 class MpiBuffer final : public MessageBuffer {
  public:
-  explicit MpiBuffer(const MpiModule& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
+  explicit MpiBuffer(Mpi& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
   ~MpiBuffer() override {
     if (requests_.empty()) return;
-    for (MpiRequest* request : requests_) mpi_.abandon(request);
+    for (MpiRequest* request : requests_) mpi_->abandon(request);
     static_cast<void>(memory_.release());  // MPI may still write there
   }
   MpiBuffer(const MpiBuffer&) = delete;
@@ -104,15 +149,15 @@ class MpiBuffer final : public MessageBuffer {
   }
   void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
     MpiRequest* request = nullptr;
-    require(mpi_.send(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
-                      &request));
+    require(mpi_.call(mpi_->send, data() + begin, static_cast<std::int64_t>(bytes), process,
+                      tag_of(slot), &request));
     requests_.push_back(request);
   }
   void receive(int process, const MessageSlot& slot, std::size_t begin,
                std::size_t bytes) override {
     MpiRequest* request = nullptr;
-    require(mpi_.receive(data() + begin, static_cast<std::int64_t>(bytes), process, tag_of(slot),
-                         &request));
+    require(mpi_.call(mpi_->receive, data() + begin, static_cast<std::int64_t>(bytes), process,
+                      tag_of(slot), &request));
     requests_.push_back(request);
   }
   void wait_sent(std::chrono::milliseconds timeout) override { wait(timeout); }
@@ -130,14 +175,14 @@ class MpiBuffer final : public MessageBuffer {
       if (woken_.load()) return true;
       int done = 0;
       MpiRequest* const request = requests_.front();
-      const char* const error = mpi_.test(request, &done);
+      const char* const error = mpi_.call(mpi_->test, request, &done);
       if (error != nullptr || done != 0) requests_.pop_front();
       require(error);
       return done != 0;
     });
   }
 
-  const MpiModule& mpi_;
+  Mpi& mpi_;
   std::unique_ptr<Memory> memory_;
   std::deque<MpiRequest*> requests_;  // the oldest first
   std::atomic<bool> woken_{false};
@@ -155,7 +200,7 @@ class MpiEngine final : public MessageEngine {
  public:
   MpiEngine(const MpiModule& mpi, int processes) : mpi_(mpi), processes_(processes) {}
   ~MpiEngine() override {
-    if (!broken_off_.load()) mpi_.close();
+    if (!broken_off_.load()) mpi_->close();
   }
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
@@ -166,17 +211,18 @@ class MpiEngine final : public MessageEngine {
     return std::make_unique<MpiBuffer>(mpi_);
   }
   void all_reduce(const EngineCall& call) override {
-    reduce_by(mpi_.all_reduce, call);
+    reduce_by(mpi_->all_reduce, call);
     finish_reduction(call.stream, call.data, call.op, processes_);
   }
   void reduce_and_broadcast(const EngineCall& call) override {
-    reduce_by(mpi_.reduce, call);
+    reduce_by(mpi_->reduce, call);
     MpiRequest* request = nullptr;
-    require(mpi_.broadcast(call.data.data(), call.data.bytes(), &request));
+    require(mpi_.call(mpi_->broadcast, call.data.data(), call.data.bytes(), &request));
     wait(request, call.timeout);
     finish_reduction(call.stream, call.data, call.op, processes_);
   }
   void break_off() override { broken_off_.store(true); }
+  bool is_inside() const override { return mpi_.is_inside(); }
 
  private:
   using Reduce = decltype(MpiModule::all_reduce);
@@ -187,8 +233,8 @@ class MpiEngine final : public MessageEngine {
     const char number = dtype == DType::f32 ? 'f' : dtype == DType::i32 ? 'i' : '\0';
     const char operation = op == ReduceOp::min ? '<' : op == ReduceOp::max ? '>' : '+';
     MpiRequest* request = nullptr;
-    require(reduce(call.data.data(), call.data.count(), static_cast<int>(dtype),
-                   static_cast<int>(op), number, operation, &request));
+    require(mpi_.call(reduce, call.data.data(), call.data.count(), static_cast<int>(dtype),
+                      static_cast<int>(op), number, operation, &request));
     wait(request, call.timeout);
   }
   void wait(MpiRequest* request, std::chrono::milliseconds timeout) {
@@ -196,18 +242,18 @@ class MpiEngine final : public MessageEngine {
       poll(timeout, [&] {
         if (broken_off_.load()) throw std::runtime_error("broken off");
         int done = 0;
-        const char* const error = mpi_.test(request, &done);
+        const char* const error = mpi_.call(mpi_->test, request, &done);
         if (error != nullptr || done != 0) request = nullptr;
         require(error);
         return done != 0;
       });
     } catch (...) {
-      if (request != nullptr) mpi_.abandon(request);
+      if (request != nullptr) mpi_->abandon(request);
       throw;
     }
   }
 
-  const MpiModule& mpi_;
+  Mpi mpi_;
   int processes_;
   std::atomic<bool> broken_off_{false};
 };

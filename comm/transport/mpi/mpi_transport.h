@@ -3,8 +3,8 @@
 // which gives process n rank n of MPI_COMM_WORLD.
 //
 // A process waits for messages by MPI_Test, since nobody could leave a blocking call. MPI moves
-// data only in its own calls. So a rank that waits looks every few microseconds at first, and then
-// less often, to leave the processor to the rank's computation.
+// data only in its own calls. So a rank that waits looks without a pause at first, and then sleeps
+// between looks, to leave the processor to the rank's computation.
 //
 // MPI's own all-reduce (MPI_Iallreduce), where every process has one rank, is the transport's
 // engine.
