@@ -118,6 +118,9 @@ class Transport {
   /// first call in the world is the root cause, later ones change nothing.
   virtual void abort(const std::string& reason) noexcept = 0;
   virtual std::optional<RootCause> root_cause() const = 0;
+  /// Some time after an abort: whether a thread of this process is in a call of a library that
+  /// should have returned at once. It never will. Any thread.
+  virtual bool is_held() const { return false; }
 
   /// The collectives of the transport's own library; null where there are none.
   virtual CollectiveEngine* engine() { return nullptr; }

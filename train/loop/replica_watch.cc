@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "comm/errors.h"
-#include "comm/library_calls.h"
 #include "train/failure.h"
 #include "train/stopwatch.h"
 
@@ -69,8 +68,7 @@ void ReplicaWatch::wait() {
 /// Returns when all have ended, or are not to be waited for any more: the seconds that this took.
 double ReplicaWatch::wait_for_end(std::unique_lock<std::mutex>& lock) {
   constexpr double kForHeld = 0.5;  // seconds, in which a call that returns at once has returned
-  const auto* const calls =
-      dynamic_cast<const comm::LibraryCalls*>(&group_.transport(group_.first_rank()));
+  const comm::Transport& transport = group_.transport(group_.first_rank());
   const Stopwatch watch;
   const auto all_ended = [this] { return running_.empty(); };
   while (watch.seconds() < execution_.hang_grace) {
@@ -78,7 +76,7 @@ double ReplicaWatch::wait_for_end(std::unique_lock<std::mutex>& lock) {
     if (changed_.wait_for(lock, std::min<std::chrono::duration<double>>(left, kLook), all_ended)) {
       return watch.seconds();
     }
-    if (watch.seconds() >= kForHeld && calls != nullptr && calls->is_held()) {
+    if (watch.seconds() >= kForHeld && transport.is_held()) {
       return std::round(10 * watch.seconds()) / 10;
     }
   }

@@ -3,7 +3,7 @@
 //
 // A thread that hangs for ever (in a driver call, say) can be neither ended nor joined. So that the
 // user still reads what went wrong, wait() gives up some time after the first failure, if
-// Execution::on_hang is set; sooner where a library holds a thread (comm/library_calls.h). A
+// Execution::on_hang is set; sooner where a library holds a thread (Transport::is_held). A
 // failure is what a replica has thrown, and also an abort of the group by a thread that watches for
 // a replica: that may hang without ever throwing.
 #pragma once

@@ -12,7 +12,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/library_calls.h"
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
 #include "kernels/exception_message.h"
@@ -39,7 +38,7 @@ struct Near {
   bool is_whole_machine = false;       ///< it reaches all ranks of the machine, not of the process
 };
 
-class BetweenTransport final : public Transport, public CollectiveEngine, public LibraryCalls {
+class BetweenTransport final : public Transport, public CollectiveEngine {
  public:
   BetweenTransport(ProcessGroup& group, std::shared_ptr<MessageEngine> engine, Near near)
       : Transport(near.transport.world()),
