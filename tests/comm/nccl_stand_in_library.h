@@ -77,6 +77,7 @@ struct Group {
   ncclComm* comm = nullptr;
   StandInStream* stream = nullptr;
   std::vector<Operation> operations;
+  bool failed = false;  // a call in it: none of it is enqueued
 };
 inline thread_local Group group;
 
@@ -223,7 +224,9 @@ class Library final : public NcclStandIn {
     group.stream = stream;
     group.operations.push_back(operation);
     const NcclFault* const fault = find(name, comm->rank);
-    return fault != nullptr && fault->kind == NcclFault::fails ? ncclInternalError : ncclSuccess;
+    if (fault == nullptr || fault->kind != NcclFault::fails) return ncclSuccess;
+    group.failed = true;
+    return ncclInternalError;
   }
 
   static ncclResult_t begin_group() {
@@ -240,6 +243,7 @@ class Library final : public NcclStandIn {
     ncclComm* const comm = made.comm;
     ++groups_[comm->rank];
     const Inside inside(*this, *comm, "ncclGroupEnd");
+    if (made.failed) return ncclInternalError;
     const bool captured = made.stream->is_captured();
     if (const NcclFault* const fault = find("ncclGroupEnd", comm->rank, captured)) {
       if (fault->kind == NcclFault::endless) comm->is_up = false;
