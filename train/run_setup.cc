@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "kernels/processors.h"
 #include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
+#include "train/files/recipe_json.h"
 #include "train/loop/pass_size.h"
 #include "train/optimizers/no_decay.h"
 #include "train/optimizers/optimizer.h"
@@ -251,6 +253,10 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     }
     require_within(*resumed, setup);
     setup.resumed = std::move(resumed);
+  }
+  const nlohmann::json fields = all_fields(setup.options.recipe);
+  for (const auto& [name, value] : fields.items()) {
+    setup.recipe_entries.emplace_back("--" + name, value.dump());
   }
   return setup;
 }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/gemm_memory.h"
+
 namespace ringlet::impl {
 
 /// A matrix in memory: consecutive rows are `stride` elements apart. `transposed` says that the
@@ -22,11 +24,13 @@ inline void use_calling_thread_only() {
   (void)told;
 }
 
+/// Throws std::bad_alloc where OpenBLAS would have no memory.
 /// c = beta * c + a b   with a (as taken) [m, k], b [k, n], c [m, n]. With beta = 0, c is not read.
 inline void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                  float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;
   use_calling_thread_only();
+  const GemmMemory memory;
   const auto order = [](const Matrix& matrix) {
     return matrix.transposed ? CblasTrans : CblasNoTrans;
   };

@@ -68,6 +68,16 @@ TEST(Evaluate, TheLossIsTheMeanOverTheSamples) {
   EXPECT_NEAR(outcome.epochs[0].test.loss, outcome.steps[0].loss, 1e-5);
 }
 
+TEST(Evaluate, PassesAreLargeOnAGpu) {
+  const auto pass = [](DeviceKind kind) {
+    TrainOptions options = plain_options(1);
+    options.execution.devices = {{kind, 0}};
+    return make_run_setup(options, formula_splits(3000), 1).evaluation_batch;
+  };
+  EXPECT_EQ(pass(DeviceKind::cpu), 250);
+  EXPECT_EQ(pass(DeviceKind::cuda), 2000);
+}
+
 TEST(Evaluate, AMissingFileIsNamed) {
   const TrainOptions options = plain_options(2);
   const RunSetup setup = make_run_setup(options, formula_splits(64), 2);

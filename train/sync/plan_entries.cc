@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
-#include "train/files/recipe_json.h"
 #include "train/version.h"
 
 namespace ringlet::train {
@@ -16,10 +13,7 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   std::vector<std::pair<std::string, std::string>> entries;
   entries.emplace_back("version", kVersion);
   entries.emplace_back("data", setup.data.train->description());
-  const nlohmann::json recipe = all_fields(setup.options.recipe);
-  for (const auto& [name, value] : recipe.items()) {
-    entries.emplace_back("--" + name, value.dump());
-  }
+  entries.insert(entries.end(), setup.recipe_entries.begin(), setup.recipe_entries.end());
   entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
                                             setup.planned_steps));
   entries.emplace_back(
