@@ -92,8 +92,11 @@ constexpr const char* kProbe = R"js(
     const svg = figure.querySelector('svg'), area = svg.getBoundingClientRect();
     figure.dataset.probe = Math.round(area.width) + ' by ' + Math.round(area.height);
     if (!svg.dataset.box) continue;
+    // The middle of the axes. How far they reach depends on the runs' names, which stand beside them.
+    const [left, right] = svg.dataset.box.split(',').map(Number);
+    const middle = (left + right) / 2 / svg.viewBox.baseVal.width;
     svg.dispatchEvent(new PointerEvent('pointermove',
-        {clientX: area.left + area.width * 0.6, clientY: area.top + 40, bubbles: true}));
+        {clientX: area.left + area.width * middle, clientY: area.top + 40, bubbles: true}));
     figure.dataset.readout = document.getElementById('readout').textContent;
   }
   const root = document.documentElement;
