@@ -92,7 +92,7 @@ constexpr const char* kProbe = R"js(
     const svg = figure.querySelector('svg'), area = svg.getBoundingClientRect();
     figure.dataset.probe = Math.round(area.width) + ' by ' + Math.round(area.height);
     if (!svg.dataset.box) continue;
-    // The middle of the axes. How far they reach depends on the runs' names, which stand beside them.
+    // The middle of the axes. Their length depends on the runs' names, which stand beside them.
     const [left, right] = svg.dataset.box.split(',').map(Number);
     const middle = (left + right) / 2 / svg.viewBox.baseVal.width;
     svg.dispatchEvent(new PointerEvent('pointermove',
