@@ -171,8 +171,10 @@ TEST(Failure, AReplicaThatHangsIsNamed) {
 }
 
 TEST(Failure, PlansThatDifferAreComparedBeforeTheFirstStep) {
+  TrainOptions other = small_options(3);
+  other.recipe.lr = 0.06;
   std::vector<RunSetup> setups(3, small_setup(small_options(3)));
-  setups[2].options.recipe.lr = 0.06;
+  setups[2] = small_setup(other);
   const std::string message = quick_message_of<comm::MismatchError>([&] {
     run_replicas(
         setups[0].options.execution,
