@@ -125,7 +125,8 @@ void resize_cut(const Planes& image, const Cut& cut, int height, int width,
   pixels.resize(std::size_t(row_bytes) * std::size_t(box.height));
   std::uint8_t* to = pixels.data();
   for (std::ptrdiff_t y = 0; y < box.height; ++y) {
-    std::array<const std::uint8_t*, kRgbxBytes> from;  // a channel that is not there means nothing
+    std::array<const std::uint8_t*, kRgbxBytes>
+        from{};  // a channel that is not there means nothing
     for (int c = 0; c < kRgbxBytes; ++c) {
       const std::ptrdiff_t plane = c < image.channels ? c : 0;
       from[std::size_t(c)] =

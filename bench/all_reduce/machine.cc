@@ -8,6 +8,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "bench/all_reduce/measurement.h"
 #include "train/files/input_file.h"
 #include "train/files/json_text.h"
 #include "train/telemetry/device_report.h"

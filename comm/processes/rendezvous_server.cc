@@ -160,10 +160,9 @@ void RendezvousServer::hear(Guest& guest, const Message& message) {
           {.kind = Message::Kind::clock, .key = message.key, .value = std::to_string(now_ns())});
       break;
     case Message::Kind::welcome:
-    case Message::Kind::farewell:
-      break;  // only the server says these
-    case Message::Kind::beat:
-      break;  // read_from() has noted it
+    case Message::Kind::farewell:  // only the server says these
+    case Message::Kind::beat:      // read_from() has noted it
+      break;
   }
 }
 
