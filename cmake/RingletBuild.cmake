@@ -88,10 +88,8 @@ function(ringlet_precompiled target)
   endif()
 endfunction()
 ringlet_precompiled(ringlet_pch ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
-# Nearly every group of files there reads or writes JSON, whose header takes a second to parse.
-ringlet_precompiled(ringlet_pch_light ${CMAKE_SOURCE_DIR}/cmake/precompiled.h <nlohmann/json.hpp>)
+ringlet_precompiled(ringlet_pch_light ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
 if(RINGLET_PCH)
-  target_link_libraries(ringlet_pch_light PRIVATE nlohmann_json::nlohmann_json)
   target_compile_options(ringlet_pch_light PRIVATE ${RINGLET_LIGHT_OPTIONS})
 endif()
 
