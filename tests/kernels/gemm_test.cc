@@ -1,8 +1,13 @@
 #include "kernels/cpu/gemm.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
+#include <fstream>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -33,6 +38,36 @@ TEST(Gemm, GivesTheSameBytesFromManyThreadsAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+/// Lets this process have 64 MiB of addresses more: half of what OpenBLAS takes for a product.
+void limit_addresses() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (std::int64_t{64} << 20));
+  ::setrlimit(RLIMIT_AS, &limit);
+}
+
+/// Ends the process with 7 where a product has no memory, and with a signal after 10 s.
+[[noreturn]] void multiply_without_memory() {
+  constexpr std::int64_t kSide = 200;
+  const std::vector<float> a(kSide * kSide, 1);
+  std::vector<float> c(kSide * kSide);
+  limit_addresses();
+  ::alarm(10);
+  try {
+    impl::gemm(kSide, kSide, kSide, {a.data(), kSide}, {a.data(), kSide}, 0, c.data(), kSide);
+  } catch (const std::bad_alloc&) {
+    ::_exit(7);
+  }
+  ::_exit(0);
+}
+
+TEST(GemmDeathTest, IsAnErrorWhereThereAreNoAddresses) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(multiply_without_memory(), ::testing::ExitedWithCode(7), "");
 }
 
 }  // namespace
