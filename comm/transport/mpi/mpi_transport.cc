@@ -132,12 +132,19 @@ class Mpi {
   std::atomic<int> inside_{0};  // threads
 };
 
+/// A message up to kLongestCut goes in pieces of kPiece. Open MPI sends what is longer than 64 KiB
+/// over TCP only after a word of the receiver. Where both sides send, that word of the one who came
+/// later waits in the socket behind its own data, and the two messages go one after the other. A
+/// piece needs no such word, but is copied; and of a longer message more is on its way than a
+/// socket takes, so that the word gets through.
+constexpr std::size_t kPiece = 60 << 10, kLongestCut = 4 << 20;
+
 class MpiBuffer final : public MessageBuffer {
  public:
   explicit MpiBuffer(Mpi& mpi) : mpi_(mpi), memory_(std::make_unique<Memory>()) {}
   ~MpiBuffer() override {
-    if (requests_.empty()) return;
-    for (MpiRequest* request : requests_) mpi_->abandon(request);
+    if (pieces_.empty()) return;
+    for (const Piece& piece : pieces_) mpi_->abandon(piece.request);
     static_cast<void>(memory_.release());  // MPI may still write there
   }
   MpiBuffer(const MpiBuffer&) = delete;
@@ -148,17 +155,11 @@ class MpiBuffer final : public MessageBuffer {
     if (memory_->size() < bytes) memory_->resize(bytes);
   }
   void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
-    MpiRequest* request = nullptr;
-    require(mpi_.call(mpi_->send, data() + begin, static_cast<std::int64_t>(bytes), process,
-                      tag_of(slot), &request));
-    requests_.push_back(request);
+    begin_message(mpi_->send, process, slot, begin, bytes);
   }
   void receive(int process, const MessageSlot& slot, std::size_t begin,
                std::size_t bytes) override {
-    MpiRequest* request = nullptr;
-    require(mpi_.call(mpi_->receive, data() + begin, static_cast<std::int64_t>(bytes), process,
-                      tag_of(slot), &request));
-    requests_.push_back(request);
+    begin_message(mpi_->receive, process, slot, begin, bytes);
   }
   void wait_sent(std::chrono::milliseconds timeout) override { wait(timeout); }
   void wait_received(std::chrono::milliseconds timeout) override { wait(timeout); }
@@ -166,25 +167,47 @@ class MpiBuffer final : public MessageBuffer {
 
  private:
   using Memory = std::vector<std::byte>;
+  struct Piece {
+    MpiRequest* request;
+    bool is_last;  // of its message
+  };
 
   static int tag_of(const MessageSlot& slot) {
     return static_cast<int>(2 * slot.pair + (slot.bytes == 0 ? 0 : 1));
   }
+  template <class Function>
+  void begin_message(Function* function, int process, const MessageSlot& slot, std::size_t begin,
+                     std::size_t bytes) {
+    const std::size_t piece = bytes <= kLongestCut ? kPiece : bytes;
+    const std::size_t end = begin + bytes;
+    do {
+      const std::size_t size = std::min(piece, end - begin);
+      MpiRequest* request = nullptr;
+      require(mpi_.call(function, data() + begin, static_cast<std::int64_t>(size), process,
+                        tag_of(slot), &request));
+      begin += size;
+      pieces_.push_back({.request = request, .is_last = begin == end});
+    } while (begin < end);
+  }
+  /// Until the oldest message is done.
   void wait(std::chrono::milliseconds timeout) {
     poll(timeout, [this] {
-      if (woken_.load()) return true;
-      int done = 0;
-      MpiRequest* const request = requests_.front();
-      const char* const error = mpi_.call(mpi_->test, request, &done);
-      if (error != nullptr || done != 0) requests_.pop_front();
-      require(error);
-      return done != 0;
+      while (!woken_.load()) {
+        const Piece piece = pieces_.front();
+        int done = 0;
+        const char* const error = mpi_.call(mpi_->test, piece.request, &done);
+        if (error != nullptr || done != 0) pieces_.pop_front();
+        require(error);
+        if (done == 0) return false;
+        if (piece.is_last) return true;
+      }
+      return true;
     });
   }
 
   Mpi& mpi_;
   std::unique_ptr<Memory> memory_;
-  std::deque<MpiRequest*> requests_;  // the oldest first
+  std::deque<Piece> pieces_;  // the oldest first
   std::atomic<bool> woken_{false};
 };
 
