@@ -48,12 +48,11 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
   return spec;
 }
 
-TrainStepOptions step_options(DeviceKind device, const LearnerOptions& options) {
-  const BucketSizes sizes = bucket_sizes(device, {options.bucket_kb, options.first_bucket_kb});
-  return {.sync = {.bucket_kb = sizes.bucket_kb,
+TrainStepOptions step_options(const LearnerOptions& options) {
+  return {.sync = {.bucket_kb = options.bucket_kb,
                    .overlap = options.overlap,
                    .grad_dtype = options.grad_dtype,
-                   .first_bucket_kb = sizes.first_bucket_kb},
+                   .first_bucket_kb = options.first_bucket_kb},
           .make_optimizer = options.make_optimizer};
 }
 
@@ -94,7 +93,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
       communicator_(communicator),
       options_(options),
       step_(device, communicator, spec_of(device.id().kind, make_model, options),
-            step_options(device.id().kind, options)),
+            step_options(options)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
       labels_(device, {options.max_batch}, DType::i32),

@@ -41,8 +41,8 @@ struct LearnerOptions {
   std::string no_decay = "none";                  ///< see parse_no_decay()
   double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
   double label_smoothing = 0;
-  std::int64_t bucket_kb = -1;           ///< see bucket_sizes()
-  std::int64_t first_bucket_kb = -1;     ///< see bucket_sizes()
+  std::int64_t bucket_kb = -1;           ///< see with_bucket_sizes()
+  std::int64_t first_bucket_kb = -1;     ///< see with_bucket_sizes()
   bool overlap = true;                   ///< see GradientSync
   DType grad_dtype = DType::f32;         ///< see GradientSync
   Precision precision = Precision::f32;  ///< of activations and products; tf32: see DeviceOptions

@@ -108,8 +108,8 @@ struct Execution {
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
   bool any_transport = false;         ///< nobody named one: between machines it may be another
-  std::int64_t bucket_kb = -1;        ///< KiB; negative: see bucket_sizes()
-  std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: see bucket_sizes()
+  std::int64_t bucket_kb = -1;        ///< KiB; negative: see with_bucket_sizes()
+  std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: see with_bucket_sizes()
   bool overlap = true;
   LayoutChoice layout = LayoutChoice::automatic;
   /// Compare the replicas, by a hash of each, every so many steps as well; 0: never. Without it, or

@@ -121,8 +121,8 @@ void add_sync_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
   app.add_option(
          "--bucket-kb", execution.bucket_kb,
-         "KiB of gradients that are summed at once; 0: each parameter by itself [1024; on GPUs "
-         "25600]")
+         "KiB of gradients that are summed at once; 0: each parameter by itself [1024; between "
+         "machines an eighth of all, 64 to 1024; on GPUs 25600]")
       ->check(whole_number(0))
       ->group(group);
   app.add_option(

@@ -125,7 +125,8 @@ TEST(Buckets, TheFirstMayBeCutAnotherWay) {
 
 TEST(Buckets, AreOfTheSizesThatTheDeviceWants) {
   const auto sizes = [](DeviceKind device, std::int64_t all, std::int64_t first) {
-    const BucketSizes found = bucket_sizes(device, {all, first});
+    const SyncOptions found =
+        with_bucket_sizes({.bucket_kb = all, .first_bucket_kb = first}, {.device = device});
     return std::pair(found.bucket_kb, found.first_bucket_kb);
   };
   EXPECT_EQ(sizes(DeviceKind::cpu, -1, -1), std::pair(1024L, -1L));
@@ -136,6 +137,22 @@ TEST(Buckets, AreOfTheSizesThatTheDeviceWants) {
     EXPECT_EQ(sizes(device, 0, -1), std::pair(0L, -1L));
     EXPECT_EQ(sizes(device, 64, 1), std::pair(64L, 1L));
   }
+}
+
+TEST(Buckets, AreSmallBetweenMachinesSoThatTheyTravelDuringBackward) {
+  const auto size = [](std::int64_t gradient_kb, SyncOptions options = {},
+                       DeviceKind device = DeviceKind::cpu) {
+    return with_bucket_sizes(options, {.device = device,
+                                       .is_between_machines = true,
+                                       .gradient_bytes = gradient_kb * 1024})
+        .bucket_kb;
+  };
+  EXPECT_EQ(size(504), 64);  // lenet-d2l
+  EXPECT_EQ(size(1600), 200);
+  EXPECT_EQ(size(44 * 1024), 1024);  // resnet18
+  EXPECT_EQ(size(504, {.overlap = false}), 1024);
+  EXPECT_EQ(size(504, {.bucket_kb = 512}), 512);
+  EXPECT_EQ(size(504, {}, DeviceKind::cuda), 25600);
 }
 
 TEST(GradientSync, BucketsStartInIndexOrderWhateverTheOrderOfReadiness) {

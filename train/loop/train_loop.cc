@@ -25,13 +25,12 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
   };
 }
 
-TrainStepOptions step_options(const RunSetup& setup, DeviceKind device, int rank, bool grad_norm) {
+TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
   const Execution& execution = setup.options.execution;
-  const BucketSizes sizes = bucket_sizes(device, {execution.bucket_kb, execution.first_bucket_kb});
-  return {.sync = {.bucket_kb = sizes.bucket_kb,
+  return {.sync = {.bucket_kb = execution.bucket_kb,
                    .overlap = execution.overlap,
                    .grad_dtype = setup.options.recipe.grad_dtype,
-                   .first_bucket_kb = sizes.first_bucket_kb,
+                   .first_bucket_kb = execution.first_bucket_kb,
                    .narrow_between = setup.options.recipe.narrow_between},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
@@ -76,9 +75,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       device_(device),
       communicator_(communicator),
       reporter_(setup, listeners),
-      step_(
-          device, communicator, setup.replica,
-          step_options(setup, device.id().kind, communicator.rank(), reporter_.wants_grad_norm())),
+      step_(device, communicator, setup.replica,
+            step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
                  setup.evaluation_batch),
       saver_(setup, device, communicator),

@@ -18,12 +18,31 @@ std::string bucket_name(int index, const std::string& first, const std::string& 
   return "bucket " + std::to_string(index) + " (" + content + ")";
 }
 
+/// `options` as they are for these ranks: on one machine nothing is narrow between machines.
+SyncOptions resolved(const SyncOptions& options, DeviceKind device,
+                     const comm::Communicator& communicator, const nn::Plan& plan) {
+  const bool between = communicator.world().machines > 1;
+  SyncOptions resolved =
+      with_bucket_sizes(options, {device, between, plan.elements * size_of(DType::f32)});
+  if (options.narrow_between && !between) {
+    resolved.grad_dtype = DType::f32;
+    resolved.narrow_between = false;
+  }
+  return resolved;
+}
+
 }  // namespace
 
-BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted) {
-  if (wanted.bucket_kb >= 0) return wanted;
-  if (device != DeviceKind::cuda) return {1024, wanted.first_bucket_kb};
-  return {25 * 1024, wanted.first_bucket_kb < 0 ? 1024 : wanted.first_bucket_kb};
+SyncOptions with_bucket_sizes(SyncOptions options, const SyncPlace& place) {
+  if (options.bucket_kb >= 0) return options;
+  options.bucket_kb = 1024;
+  if (place.device == DeviceKind::cuda) {
+    options.bucket_kb = 25 * 1024;
+    if (options.first_bucket_kb < 0) options.first_bucket_kb = 1024;
+  } else if (place.is_between_machines && options.overlap) {
+    options.bucket_kb = std::clamp<std::int64_t>(place.gradient_bytes / 8 / 1024, 64, 1024);
+  }
+  return options;
 }
 
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options) {
@@ -80,15 +99,6 @@ std::string strategies_in_words(const comm::Communicator& communicator,
   return fmt::format("{} ({})", name, fmt::join(picked, ", "));
 }
 
-SyncOptions resolved(const SyncOptions& options, const comm::Communicator& communicator) {
-  SyncOptions resolved = options;
-  if (options.narrow_between && communicator.world().machines == 1) {
-    resolved.grad_dtype = DType::f32;
-    resolved.narrow_between = false;
-  }
-  return resolved;
-}
-
 GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
                            const nn::Parameters& parameters, const ShardTree& tree,
                            const SyncOptions& options)
@@ -96,7 +106,7 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
       communicator_(communicator),
       parameters_(parameters),
       tree_(tree),
-      options_(resolved(options, communicator)),
+      options_(resolved(options, device.id().kind, communicator, parameters.plan())),
       buckets_(plan_buckets(parameters.plan(), options_)),
       bucket_of_parameter_(parameters.plan().parameters.size()),
       pending_(buckets_.size()),

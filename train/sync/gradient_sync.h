@@ -38,7 +38,7 @@
 namespace ringlet::train {
 
 struct SyncOptions {
-  std::int64_t bucket_kb = 1024;
+  std::int64_t bucket_kb = -1;        ///< negative: see with_bucket_sizes()
   bool overlap = true;                ///< start buckets during backward; else all at its end
   DType grad_dtype = DType::f32;      ///< the type in which gradients travel: f32, f16 or bf16
   std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
@@ -46,18 +46,19 @@ struct SyncOptions {
   bool narrow_between = false;
 };
 
-/// Sizes of buckets as SyncOptions has them, of which negative ones are chosen for the device. On
-/// processors buckets are of 1 MiB. On GPUs they are of 25 MiB, the first of 1 MiB, as PyTorch's
-/// DistributedDataParallel has them: a collective costs more to start there, and moves far more in
-/// that time. The first is sooner full.
-struct BucketSizes {
-  std::int64_t bucket_kb = -1;
-  std::int64_t first_bucket_kb = -1;  ///< stays negative, "as the others", where bucket_kb is given
+/// Where buckets are summed.
+struct SyncPlace {
+  DeviceKind device = DeviceKind::cpu;
+  bool is_between_machines = false;
+  std::int64_t gradient_bytes = 0;  ///< of all parameters, as f32
 };
-BucketSizes bucket_sizes(DeviceKind device, const BucketSizes& wanted);
 
-/// `options` as they are for the communicator's ranks: on one machine nothing is narrow between.
-SyncOptions resolved(const SyncOptions& options, const comm::Communicator& communicator);
+/// Puts sizes of buckets for the place where `options` leave them open. On processors of one
+/// machine buckets are of 1 MiB. Between machines, where gradients take long, there are about
+/// eight of 64 KiB to 1 MiB, so that most of them travel while backward goes on. On GPUs they are
+/// of 25 MiB, the first of 1 MiB, as PyTorch's DistributedDataParallel has them: a collective costs
+/// more to start there, and moves far more in that time. The first is sooner full.
+SyncOptions with_bucket_sizes(SyncOptions options, const SyncPlace& place);
 
 /// A range of the gradient arena that is summed by one collective.
 struct Bucket {
@@ -70,8 +71,8 @@ struct Bucket {
 };
 
 /// Cuts the plan into buckets of at least `bucket_kb` KiB of f32 (the last may be smaller; 0: one
-/// bucket a parameter), the first of at least `first_bucket_kb`. The last bucket takes in the
-/// statistics; where gradients are narrow, a bucket before all others has them.
+/// bucket a parameter; not negative), the first of at least `first_bucket_kb`. The last bucket
+/// takes in the statistics; where gradients are narrow, a bucket before all others has them.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
 /// Bytes of all buckets as they travel: the data of a step's all-reduces.
