@@ -69,7 +69,8 @@ TEST_P(NarrowModel, HasTheSameBitsForAnyThreads) {
 }
 
 TEST_P(NarrowModel, TakesLittleMoreThanHalfTheMemory) {
-  const auto [dtype, layout] = GetParam();
+  const DType dtype = GetParam().dtype;
+  const Layout layout = GetParam().layout;
   for (const Net& net : test_nets()) {
     const auto model = make_sequential(net);
     const Registry registry = register_model(*model);

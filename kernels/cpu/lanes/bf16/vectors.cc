@@ -11,7 +11,11 @@ namespace {
 __m512bh pair(const Bits* a) {
   std::int32_t both;
   __builtin_memcpy(&both, a, sizeof both);
-  return reinterpret_cast<__m512bh>(_mm512_set1_epi32(both));
+  __m512i pairs = _mm512_set1_epi32(both);
+#ifdef __clang__
+  asm("" : "+v"(pairs));  // clang 16 crashes where it knows that all pairs are one
+#endif
+  return reinterpret_cast<__m512bh>(pairs);
 }
 
 /// sums [16][16] of one tile of A after the other.
