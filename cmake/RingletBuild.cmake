@@ -53,7 +53,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
                          "$<BUILD_INTERFACE:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/source_location.h>")
 endif()
 
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # the pragmas and warnings of g++ mean nothing to it
+  target_compile_options(ringlet_build INTERFACE
+                         $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 endif()
 # `#pragma omp simd` marks loops that may be vectorised. The option brings no OpenMP run time.

@@ -4,13 +4,32 @@
 # and so without the packages that only they need; one that has them keeps them.
 build_program() { ONLY_PROGRAM=ON build "$1" ringlet; }
 
+# find_clang SANITIZERS: the newest clang++, 16 or later, that has them.
+find_clang() {
+  local compiler
+  for compiler in clang++-{25..16} clang++; do
+    command -v "$compiler" >/dev/null || continue
+    (($("$compiler" -dumpversion | cut -d. -f1) >= 16)) || continue
+    # libFuzzer brings a main() of its own, and calls that function.
+    echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }
+          [[gnu::weak]] int main() {}' |
+      "$compiler" -x c++ "-fsanitize=$1" - -o /dev/null 2>/dev/null && echo "$compiler" && return
+  done
+  return 1
+}
+
 # configure PRESET: where that was not done yet, or holds no longer.
 configure() {
-  local preset=$1 folder=$ROOT/build/$1 options=()
+  local preset=$1 folder=$ROOT/build/$1 options=() clang
   local cache=$folder/CMakeCache.txt stamp=$folder/configured log=$LOGS/configure-$1.log
   if [[ ! -f $folder/build.ninja ]]; then
+    # clang compiles what the sanitizers add in half of g++'s time.
+    if [[ $preset == asan ]] && clang=$(find_clang address,undefined) ||
+       [[ $preset == tsan ]] && clang=$(find_clang thread); then
+      options+=("-DCMAKE_CXX_COMPILER=$clang")
+    fi
     quietly "$log" "configuring $preset" \
-      cmake -S "$ROOT" --preset "$preset" "-DRINGLET_ONLY_PROGRAM=${ONLY_PROGRAM:-OFF}" || return 1
+      cmake -S "$ROOT" --preset "$preset" "-DRINGLET_ONLY_PROGRAM=${ONLY_PROGRAM:-OFF}" "${options[@]}" || return 1
   else
     # CMake takes LDFLAGS when it first configures; those of .deps/environment may be others by now.
     if [[ -f $DEPS/environment && $(grep '^CMAKE_EXE_LINKER_FLAGS:' "$cache") != *"$LDFLAGS"* ]]; then
