@@ -11,11 +11,11 @@
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/transpose.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/gather_cases.h"
 #include "tests/kernels/grid_fixture.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {

@@ -13,7 +13,7 @@
 #include "kernels/philox.h"
 #include "kernels/sgd.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 template <class T>
 std::vector<T> relu_forward(std::vector<T> x) {
@@ -90,4 +90,4 @@ T l2_norm(const std::vector<T>& x) {
   return std::sqrt(total);
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference
