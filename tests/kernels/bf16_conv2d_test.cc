@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "kernels/cast.h"
 #include "kernels/conv2d.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/lanes/bf16/bf16.h"
+#include "kernels/elementwise.h"
 #include "kernels/narrow_floats.h"
 #include "tests/kernels/harness.h"
 #include "tests/reference/bias.h"

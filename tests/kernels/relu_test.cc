@@ -1,7 +1,6 @@
-#include "kernels/relu.h"
-
 #include <gtest/gtest.h>
 
+#include "kernels/elementwise.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 #include "tests/reference/elements.h"

@@ -1,5 +1,5 @@
-// The operations that go over elements, said as plainly as possible: those of kernels/relu.h,
-// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h. T is float or double.
+// The operations that go over elements, said as plainly as possible: those of elementwise.h,
+// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h in kernels/. T is float or double.
 #pragma once
 
 #include <cmath>
