@@ -23,7 +23,7 @@
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "app/commands.h"
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 
 namespace ringlet::app {
 

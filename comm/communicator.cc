@@ -13,7 +13,6 @@
 #include "comm/report/answer_watch.h"
 #include "comm/report/rank_text.h"
 #include "kernels/error.h"
-#include "kernels/exception_message.h"
 #include "kernels/host_copy.h"
 
 namespace ringlet::comm {

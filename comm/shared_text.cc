@@ -57,4 +57,13 @@ std::string share_text(Group& group, const std::string& key, const std::optional
       key));
 }
 
+std::string from_first(Group& group, const std::string& what, double comm_timeout,
+                       const std::function<std::string()>& work) {
+  constexpr double kSlowestDisk = 600;  // seconds
+  const bool is_first = group.process() == 0;
+  group.agree(what + " begins", is_first ? std::optional("") : std::nullopt, comm_timeout);
+  return share_text(group, what, is_first ? std::optional(work()) : std::nullopt,
+                    std::max(kSlowestDisk, comm_timeout));
+}
+
 }  // namespace ringlet::comm

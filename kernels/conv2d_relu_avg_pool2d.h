@@ -9,7 +9,7 @@
 // result has an odd height or width, its last row or column is not pooled, so it is not computed at
 // all.
 //
-// Results are those of conv2d.h, relu.h and pool2d.h (floor) one after another, up to rounding.
+// Results are those of convolution, ReLU and pooling (floor) one after another, up to rounding.
 // x, y and their gradients are activations (kernels/tensor.h) in the layout `lanes`; w is of their
 // type, the bias, dw and db are f32. The mask is of what is not rounded yet.
 #pragma once

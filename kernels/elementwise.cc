@@ -30,6 +30,17 @@ void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y) {
   dispatch(stream, work, [&](auto& concrete) { impl::copy_from_device(concrete, from, x, y); });
 }
 
+void cast(Stream& stream, ConstView x, View y) {
+  constexpr const char* kName = "cast";
+  const bool one_each = (x.dtype() == DType::f32 && is_narrow(y.dtype())) ||
+                        (is_narrow(x.dtype()) && y.dtype() == DType::f32);
+  require(one_each, kName, "goes from f32 to f16 or bf16, or back");
+  require_same_shape(kName, x, y);
+  require_same_layout(kName, x, y);
+  const Work work{kName, 0, total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) { impl::cast(concrete, x, y); });
+}
+
 void accumulate(Stream& stream, ConstView x, View y) {
   constexpr const char* kName = "accumulate";
   require_f32(kName, x);
@@ -58,6 +69,29 @@ void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
     impl::scale(concrete, alpha, in_f32(x), beta, in_f32(y));
+  });
+}
+
+void relu_forward(Stream& stream, ConstView x, View y) {
+  constexpr const char* kName = "relu_forward";
+  require_activations(kName, x);
+  require_same_kind(kName, x, y);
+  const Work work{kName, static_cast<double>(x.count()), total_bytes(x, y)};
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::relu_forward(concrete, in_f32(x), in_f32(y));
+  });
+}
+
+void relu_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
+  constexpr const char* kName = "relu_backward";
+  require_activations(kName, y);
+  require_same_kind(kName, y, dy);
+  require_same_kind(kName, y, dx);
+  const Work work{kName, static_cast<double>(y.count()), total_bytes(y, dy, dx)};
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete);
+    impl::relu_backward(concrete, in_f32(y), in_f32(dy), beta, in_f32(dx));
   });
 }
 

@@ -49,4 +49,9 @@ inline void require(bool holds, const char* operation, const char* message, At a
   if (!holds) throw ContractError(std::string(operation) + ": " + message, at);
 }
 
+/// What to tell the user: what() of the exception that is being handled. For memory, threads and
+/// paths, of which the standard library says little, a message with a remedy. Call inside a catch
+/// block.
+std::string message_of_current_exception();
+
 }  // namespace ringlet

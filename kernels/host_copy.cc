@@ -1,5 +1,7 @@
 #include "kernels/host_copy.h"
 
+#include <cstring>
+
 #include "kernels/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -20,6 +22,65 @@ float read_scalar(Stream& stream, ConstView x) {
   float value = 0;
   copy_to_host(stream, x, &value);
   return value;
+}
+
+void enqueue_copy_from_host(Stream& stream, const void* host, View y) {
+  dispatch(stream, {"copy_from_host", 0, static_cast<double>(y.bytes())},
+           [&](auto& concrete) { impl::enqueue_copy_from_host(concrete, host, y); });
+}
+
+void enqueue_copy_to_host(Stream& stream, ConstView x, void* host) {
+  dispatch(stream, {"copy_to_host", 0, static_cast<double>(x.bytes())},
+           [&](auto& concrete) { impl::enqueue_copy_to_host(concrete, x, host); });
+}
+
+namespace detail {
+
+HostRing::HostRing(Device& device, std::int64_t bytes, int slots)
+    : device_(device),
+      bytes_((bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment) {
+  require(bytes >= 1 && slots >= 1, "HostRing", "there is at least one slot of one byte");
+  for (int i = 0; i < slots; ++i) events_.push_back(device.make_event());
+  memory_ = static_cast<std::byte*>(device.allocate_host(bytes_ * slots));
+}
+
+HostRing::~HostRing() { device_.deallocate_host(memory_); }
+
+std::size_t HostRing::index(std::int64_t turn) const {
+  return static_cast<std::size_t>(turn) % events_.size();
+}
+
+void* HostRing::slot(std::int64_t turn) const {
+  return memory_ + index(turn) * static_cast<std::size_t>(bytes_);
+}
+
+Event& HostRing::event(std::int64_t turn) const { return *events_[index(turn)]; }
+
+}  // namespace detail
+
+void Uploader::upload(Stream& stream, const void* host, View y) {
+  require(y.bytes() <= ring_.bytes(), "Uploader::upload", "the copy is larger than was announced");
+  Event& event = ring_.event(next_);
+  event.synchronize();
+  void* slot = ring_.slot(next_);
+  std::memcpy(slot, host, static_cast<std::size_t>(y.bytes()));
+  enqueue_copy_from_host(stream, slot, y);
+  stream.record(event);
+  ++next_;
+}
+
+void Readback::start(Stream& stream, ConstView x) {
+  require(x.bytes() <= ring_.bytes(), "Readback::start", "the copy is larger than was announced");
+  require(started_ - finished_ < ring_.slots(), "Readback::start", "every slot is in use");
+  enqueue_copy_to_host(stream, x, ring_.slot(started_));
+  stream.record(ring_.event(started_));
+  ++started_;
+}
+
+const void* Readback::finish() {
+  require(finished_ < started_, "Readback::finish", "nothing was started");
+  ring_.event(finished_).synchronize();
+  return ring_.slot(finished_++);
 }
 
 }  // namespace ringlet

@@ -2,9 +2,9 @@
 // device. Its type is that of the public function, with the device's stream in place of any stream
 // and with views by reference:
 //
-//   kernels/relu.h       void relu_forward(Stream& stream, ConstView x, View y);
-//   kernels/cpu/         void relu_forward(CpuStream& stream, const ConstView& x, const View& y);
-//   kernels/cuda/        void relu_forward(CudaStream& stream, const ConstView& x, const View& y);
+//   kernels/elementwise.h   relu_forward(Stream& stream, ConstView x, View y)
+//   kernels/cpu/            relu_forward(CpuStream& stream, const ConstView& x, const View& y)
+//   kernels/cuda/           relu_forward(CudaStream& stream, const ConstView& x, const View& y)
 //
 // The public function has checked the contract before it calls them, except what lies in the
 // device's memory (labels, positions, rates) and layouts that a device lacks: the implementation
@@ -15,10 +15,8 @@
 #include <type_traits>
 
 #include "kernels/adamw.h"
-#include "kernels/async_copy.h"
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
-#include "kernels/cast.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
 #include "kernels/dropout.h"
@@ -31,7 +29,6 @@
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
-#include "kernels/relu.h"
 #include "kernels/running_statistics.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"

@@ -23,4 +23,12 @@ inline constexpr int kNoQuota = 1 << 30;
 /// The lesser of the two, as of now. What spins, or runs beside something else, asks this.
 int usable_processors();
 
+/// What a thread says to its processor while it spins: saves power, and lets the core's other
+/// thread run.
+#if defined(__x86_64__)
+inline void relax_processor() { __builtin_ia32_pause(); }
+#else
+inline void relax_processor() {}
+#endif
+
 }  // namespace ringlet

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "kernels/cast.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/running_statistics.h"

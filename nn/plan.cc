@@ -2,7 +2,7 @@
 
 #include "kernels/running_statistics.h"
 #include "nn/dry_run.h"
-#include "nn/ops/cast.h"
+#include "nn/ops/elementwise.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {

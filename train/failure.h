@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/error.h"
-#include "kernels/exception_message.h"
 #include "kernels/stream.h"
 
 namespace ringlet::train {
@@ -16,6 +15,11 @@ class RunError : public Error {
 
 /// Waits until the stream is idle and ignores what its tasks threw: another error is already on its
 /// way to the user.
-void drain(Stream& stream) noexcept;
+inline void drain(Stream& stream) noexcept {
+  try {
+    stream.synchronize();
+  } catch (...) {  // a second error: the caller has the first one in hand
+  }
+}
 
 }  // namespace ringlet::train

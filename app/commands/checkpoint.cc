@@ -5,8 +5,8 @@
 #include <string>
 
 #include "app/cli/usage.h"
-#include "app/commands/from_first.h"
 #include "app/report/run_folder.h"
+#include "comm/shared_text.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
 #include "train/files/json_text.h"
@@ -106,7 +106,8 @@ Checkpoint open_checkpoint(const fs::path& named) {
 
 Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double comm_timeout) {
   const auto read = [&named] { return comm::to_text(to_plan(open_checkpoint(named))); };
-  return checkpoint_of(comm::plan_of(from_first(group, "the model's file", comm_timeout, read)));
+  return checkpoint_of(
+      comm::plan_of(comm::from_first(group, "the model's file", comm_timeout, read)));
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {

@@ -11,7 +11,7 @@
 #include "app/cli/error_exit.h"
 #include "app/commands.h"
 #include "app/inspect/format.h"
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 
 namespace ringlet::app {
 

@@ -28,11 +28,11 @@
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/former_run.h"
-#include "app/commands/from_first.h"
 #include "app/commands/repeat.h"
 #include "app/commands/run_claim.h"
 #include "app/commands/run_folder.h"
 #include "comm/processes/machine.h"
+#include "comm/shared_text.h"
 #include "train/files/atomic_file.h"
 #include "train/files/one_line.h"
 #include "train/models.h"
@@ -263,7 +263,7 @@ std::optional<FormerRun> find_former_run(const train::Files& files, double comm_
     }
     return to_text(former);
   };
-  return former_run_of(from_first(group, "run to go on with", comm_timeout, read));
+  return former_run_of(comm::from_first(group, "run to go on with", comm_timeout, read));
 }
 
 /// Writes the effective configuration into the run's folder.
@@ -282,7 +282,7 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
                                           train::TrainOptions& options, train::RunSetup& setup) {
   fs::path& out = options.files.out;
   std::optional<train::RunFiles> written;
-  out = from_first(group, "run's folder", options.execution.comm_timeout, [&] {
+  out = comm::from_first(group, "run's folder", options.execution.comm_timeout, [&] {
     if (out.empty() && !flags.no_out) {
       out = make_run_folder(kRuns, options.recipe.model);
       claim.made(out);

@@ -1,5 +1,3 @@
-#include "app/report/all_reduce_answer.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <cmath>
 
 #include "app/report/all_reduce_groups.h"
+#include "app/report/all_reduce_page.h"
 #include "bench/all_reduce/sizes.h"
 
 namespace ringlet::app::report {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/report/all_reduce_answer.h"
 #include "app/report/all_reduce_plots.h"
 #include "app/report/html.h"
 #include "app/report/page.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/measurement.h"
 
 namespace ringlet::app::report {
@@ -15,5 +16,10 @@ namespace ringlet::app::report {
 /// time-K, busbw-K and model-K-STRATEGY for the K-th comparison (comparison.h), K from 1 on.
 std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
                             const nlohmann::json& machine);
+
+/// The page's answer in a sentence: which of the first engine's strategies to take. "two-shot from
+/// 8 KiB, 3.1 times as fast as the ring at 32 KiB; doubling up to 4 KiB". One that takes at most a
+/// tenth longer than the fastest counts as fast: measured again, it may be the other way round.
+std::string answer_of(const bench::Comparison& comparison);
 
 }  // namespace ringlet::app::report

@@ -9,7 +9,6 @@
 #include "app/report/svg_plot.h"
 #include "app/report/test_results.h"
 #include "kernels/error.h"
-#include "kernels/exception_message.h"
 #include "train/version.h"
 
 namespace ringlet::app::report {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "bench/all_reduce/wide_read_loops.h"
 #include "kernels/instruction_set.h"
 
 namespace ringlet::bench {

@@ -23,4 +23,10 @@ struct ReadLoop {
 /// last.
 std::vector<ReadLoop> read_loops();
 
+/// Those of them that only some processors run. Exists only where kX86.
+std::vector<ReadLoop> wide_read_loops();
+
+/// The loop that every processor runs, which reads what is left of a vector too.
+std::uint64_t read_portably(const void* data, std::int64_t bytes);
+
 }  // namespace ringlet::bench

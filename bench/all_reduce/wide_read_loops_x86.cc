@@ -4,7 +4,7 @@
 #include <iterator>
 #include <numeric>
 
-#include "bench/all_reduce/wide_read_loops.h"
+#include "bench/all_reduce/read_all.h"
 
 namespace ringlet::bench {
 

@@ -16,8 +16,7 @@
 #include <string>
 
 #include "bench/fma_peak.h"
-#include "bench/kernels/lenet_layers.h"
-#include "bench/kernels/resnet_convolutions.h"
+#include "bench/kernels/model_kernels.h"
 
 namespace ringlet::bench {
 namespace {

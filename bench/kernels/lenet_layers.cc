@@ -1,11 +1,10 @@
-#include "bench/kernels/lenet_layers.h"
-
+#include "bench/kernels/model_kernels.h"
 #include "kernels/bias.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
+#include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "kernels/pool2d.h"
-#include "kernels/relu.h"
 
 namespace ringlet::bench {
 

@@ -13,7 +13,6 @@
 #include "kernels/l2_norm.h"
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
-#include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
 

@@ -1,5 +1,4 @@
-#include "bench/kernels/resnet_convolutions.h"
-
+#include "bench/kernels/model_kernels.h"
 #include "kernels/conv2d.h"
 
 namespace ringlet::bench {

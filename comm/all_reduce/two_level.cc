@@ -7,7 +7,7 @@
 #include "comm/all_reduce/halving_doubling.h"
 #include "comm/all_reduce/parts.h"
 #include "comm/all_reduce/ring.h"
-#include "kernels/cast.h"
+#include "kernels/elementwise.h"
 
 namespace ringlet::comm {
 

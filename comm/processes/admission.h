@@ -4,7 +4,7 @@
 #include <string>
 
 #include "comm/processes/hello.h"
-#include "comm/processes/hub_options.h"
+#include "comm/processes/rendezvous_server.h"
 
 namespace ringlet::comm {
 

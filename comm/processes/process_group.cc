@@ -16,7 +16,7 @@
 #include "comm/transport/mpi/mpi_transport.h"
 #include "comm/transport/sealed_memory.h"
 #include "comm/transport/shm/shm_transport.h"
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 #include "kernels/processors.h"
 
 namespace ringlet::comm {

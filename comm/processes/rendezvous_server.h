@@ -22,12 +22,20 @@
 
 #include "comm/errors.h"
 #include "comm/processes/hello.h"
-#include "comm/processes/hub_options.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/outbox.h"
 #include "comm/processes/pulse.h"
 
 namespace ringlet::comm {
+
+/// How the hub of a run serves.
+struct HubOptions {
+  int processes = 1;                    ///< in all
+  std::chrono::nanoseconds patience{};  ///< for those that have to come; then they are named
+  Pulse::Clock::duration beat = Pulse::kBeat;
+  std::string run{}, token{};  ///< what a comer over TCP has to bring
+  std::string address{};       ///< where it serves, for messages; empty for an abstract name
+};
 
 class RendezvousServer {
  public:

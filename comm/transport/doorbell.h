@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "kernels/relax_processor.h"
+#include "kernels/processors.h"
 
 namespace ringlet::comm {
 

@@ -1,5 +1,5 @@
-// The CPU's implementations of kernels/host_copy.h and async_copy.h, and copy_from_device() of
-// elementwise.h. All are copies in the host's memory, which is cpu:0's, and have run on return.
+// The CPU's implementations of kernels/host_copy.h, and copy_from_device() of elementwise.h.
+// All are copies in the host's memory, which is cpu:0's, and have run on return.
 #include <cstring>
 
 #include "kernels/cpu/cpu_device.h"

@@ -1,4 +1,4 @@
-// The CPU's implementations of kernels/elementwise.h, relu.h and sgd.h.
+// The CPU's implementations of kernels/elementwise.h and sgd.h.
 #include <cstring>
 #include <functional>
 

@@ -6,8 +6,6 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/gemm_memory.h"
-
 namespace ringlet::impl {
 
 /// A matrix in memory: consecutive rows are `stride` elements apart. `transposed` says that the
@@ -16,6 +14,20 @@ struct Matrix {
   const float* data = nullptr;
   std::int64_t stride = 0;
   bool transposed = false;
+};
+
+/// While it lives, OpenBLAS has the memory of one product more.
+///
+/// OpenBLAS takes 128 MiB of addresses for each product that runs at the same time, and keeps them.
+/// Where there are none it asks again for ever (blas_memory_alloc of 0.3.21). So where addresses
+/// are limited (ulimit -v), a product that needs more than were taken before asks the system first.
+class GemmMemory {
+ public:
+  /// Throws std::bad_alloc where the addresses are used up.
+  GemmMemory();
+  ~GemmMemory();
+  GemmMemory(const GemmMemory&) = delete;
+  GemmMemory& operator=(const GemmMemory&) = delete;
 };
 
 /// Keeps OpenBLAS from sharing a product between threads of its own: a replica brings its threads.

@@ -1,5 +1,5 @@
-// The CPU's implementations of kernels/reduce.h and cast.h, by the loops of an instruction set, and
-// of kernels/l2_norm.h and classify.h.
+// The CPU's implementations of kernels/reduce.h and of casts, by the loops of an instruction set,
+// and of kernels/l2_norm.h and classify.h.
 #include "kernels/reduce.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "kernels/processors.h"
-#include "kernels/relax_processor.h"
 
 namespace ringlet {
 

@@ -1,4 +1,4 @@
-// CUDA's implementations of what only moves bytes: of kernels/host_copy.h and async_copy.h, of the
+// CUDA's implementations of what only moves bytes: of kernels/host_copy.h, of the
 // copies in elementwise.h, and of relayout() in normalize.h, which may have to transpose.
 #include <cuda_runtime_api.h>
 

@@ -149,7 +149,7 @@ Descriptor pointwise(cudnnPointwiseMode_t mode) {
   Descriptor pointwise(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
   pointwise.set(CUDNN_ATTR_POINTWISE_MODE, mode);
   pointwise.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT);
-  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // relu.h: a NaN passes through
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {  // elementwise.h: a NaN passes through
     pointwise.set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_PROPAGATE_NAN);
   }
   pointwise.finalize();

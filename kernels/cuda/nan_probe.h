@@ -1,4 +1,4 @@
-// Whether a library's fused ReLU lets NaN through, as kernels/relu.h says. Its documentation leaves
+// Whether a library's fused ReLU lets NaN through, as elementwise.h says. Its documentation leaves
 // that open, and a network whose numbers are broken must not look as if it had learnt nothing.
 #pragma once
 

@@ -25,75 +25,11 @@ struct SumPair {
   RINGLET_HOST_DEVICE SumPair& operator+=(const SumPair& other) { return *this = *this + other; }
 };
 
-/// finish(c, sum of source(channels, plane, unit)) for every channel; else as ChannelSums.
-template <int kColumns, class Source>
-struct ChannelPairs
-    : TeamSum<ChannelPairs<kColumns, Source>, Pack<SumPair, Source::kChannels>, kColumns> {
-  static constexpr int kChannels = Source::kChannels;
-  using Sums = Pack<SumPair, kChannels>;
-  using Base = TeamSum<ChannelPairs, Sums, kColumns>;
-
-  ChannelSumPlan plan;
-  std::int64_t channels = 0;
-  Divisor units;
-  Source source;
-
-  RINGLET_HOST_DEVICE Sums share(const Place& place) const {
-    const std::int64_t team = this->team_size.quotient(place.block);
-    const std::int64_t first =
-        (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
-    const std::int64_t channel = (team * kColumns + place.thread % kColumns) * kChannels;
-    Sums total{};
-    if (channel >= channels) return total;
-    const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
-    const auto end = static_cast<std::int32_t>(samples * units.divisor());
-    decltype(source.channel(channel)) of_channels[kChannels];
-    for (int k = 0; k < kChannels; ++k) of_channels[k] = source.channel(channel + k);
-    RINGLET_ROLLED
-    for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
-      const std::int32_t n = units.quotient(i);
-      source.add(of_channels, (first + n) * channels + channel,
-                 i - n * static_cast<std::int32_t>(units.divisor()), total);
-    }
-    return total;
-  }
-  RINGLET_HOST_DEVICE void finish(std::int64_t column, const Sums& sums) const {
-    const std::int64_t first = column * kChannels;
-    if (first >= channels) return;
-    for (int k = 0; k < kChannels; ++k) source.finish(first + k, sums[k]);
-  }
-};
-
-template <int kColumns, class Grid, class Source>
-void launch_channel_pairs(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
-                          const Source& source) {
-  using Pairs = ChannelPairs<kColumns, Source>;
-  constexpr std::int64_t kOfTeam = kColumns * Source::kChannels;
-  const std::int64_t channels = shape[1], teams = (channels + kOfTeam - 1) / kOfTeam;
-  if (teams == 0) return;
-  const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
-  const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Pairs::kRows);
-  auto* partial =
-      grid.template workspace_of<typename Pairs::Sums>(teams * plan.team_size * kColumns);
-  grid.run_teams(
-      name, teams,
-      Pairs{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
-}
-
-/// The sums of make(reading), a source that reads `data`.
-template <class Grid, class Make, class... T>
-void launch_pairs_over(Grid& grid, const char* name, const Shape& shape, const Make& make,
-                       const T*... data) {
-  const auto launch = [&]<class R>(R reading) {
-    launch_channel_pairs<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading));
-  };
-  with_reading_of(shape, launch, data...);
-}
-
 /// Sums of d and d d, d being the distance from the channel's first value.
 template <class T, int kWidth, int kOfChannels>
 struct MomentSource {
   static constexpr int kChannels = kOfChannels;
+  using Sum = SumPair;
   const T* x;
   float* moments;
   std::int64_t pixels, channels;
@@ -234,6 +170,7 @@ struct NormForward {
 template <class T, int kWidth, int kOfChannels>
 struct NormSumSource {
   static constexpr int kChannels = kOfChannels;
+  using Sum = SumPair;
   NormParameters norm;
   const T* x;
   const T* y;  // may be null
@@ -335,7 +272,7 @@ void batch_norm_moments(Grid&& grid, const ConstView& x, const View& moments) {
     return;
   }
   reduction::visit_activations(x.dtype(), [&]<class T>(T) {
-    launch_pairs_over(
+    sum_channels(
         grid, "batch_norm_moments", shape,
         [&]<class R>(R) {
           return MomentSource<T, R::kWidth, R::kChannels>{x.as<T>(), moments.f32(), pixels,
@@ -373,7 +310,7 @@ void batch_norm_backward_sums(Grid&& grid, const BatchNorm& norm, const ConstVie
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
     const T* const outputs = elements_of<T>(y);
     T* const through = elements_of<T>(dz);
-    launch_pairs_over(
+    sum_channels(
         grid, "batch_norm_backward_sums", shape,
         [&]<class R>(R) {
           return NormSumSource<T, R::kWidth, R::kChannels>{

@@ -8,7 +8,7 @@
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/pack.h"
-#include "kernels/grid/pool2d.h"
+#include "kernels/grid/pool2d_backward.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -25,7 +25,7 @@ inline std::int64_t pixels_per_channel(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
 }
 
-/// I is the type of indices, as in pool2d.h.
+/// I is the type of indices, as in pool_geometry.h.
 template <class T, class I>
 struct BiasForward {
   Divisor pixels;
@@ -88,23 +88,26 @@ inline constexpr int kNeighbours = 4 / static_cast<int>(sizeof(T));
 template <class T, int kChannels>
 inline constexpr int kColumnsOf = 32 / (kChannels * static_cast<int>(sizeof(T)));
 
-/// db[c] = beta * db[c] + sum of source(n * channels + c, unit) over samples n and units. Each is
-/// called once, and may write. A thread has Source::kChannels neighbouring channels, whose numbers
-/// come as a pack. A team has kColumns threads beside each other in a sample: kColumnsOf<> where
-/// the channels lie side by side in memory, and 1 where a plane of pixels does.
+/// Sums over the samples and units of each channel. A source says what is summed, as Source::Sum:
+///
+///   channel(c)                                      what it has to know of channel c, asked once
+///   add(of_channels, n * channels + c, unit, sums)  called once for each; it may write
+///   finish(c, sum)
+///
+/// A thread has Source::kChannels neighbouring channels, whose numbers come as a pack. A team has
+/// kColumns threads beside each other in a sample: kColumnsOf<> where the channels lie side by side
+/// in memory, and 1 where a plane of pixels does.
 template <int kColumns, class Source>
-struct ChannelSums
-    : TeamSum<ChannelSums<kColumns, Source>, Pack<double, Source::kChannels>, kColumns> {
+struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
+                             Pack<typename Source::Sum, Source::kChannels>, kColumns> {
   static constexpr int kChannels = Source::kChannels;
-  using Sums = Pack<double, kChannels>;
+  using Sums = Pack<typename Source::Sum, kChannels>;
   using Base = TeamSum<ChannelSums, Sums, kColumns>;
 
   ChannelSumPlan plan;
   std::int64_t channels = 0;
   Divisor units;
   Source source;
-  float beta = 0;
-  float* db = nullptr;  // may be null
 
   RINGLET_HOST_DEVICE Sums share(const Place& place) const {
     const std::int64_t team = this->team_size.quotient(place.block);
@@ -115,43 +118,62 @@ struct ChannelSums
     if (channel >= channels) return total;
     const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
     const auto end = static_cast<std::int32_t>(samples * units.divisor());
+    decltype(source.channel(channel)) of_channels[kChannels];
+    for (int k = 0; k < kChannels; ++k) of_channels[k] = source.channel(channel + k);
     RINGLET_ROLLED
     for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
       const std::int32_t n = units.quotient(i);
-      total = total + source((first + n) * channels + channel,
-                             i - n * static_cast<std::int32_t>(units.divisor()));
+      source.add(of_channels, (first + n) * channels + channel,
+                 i - n * static_cast<std::int32_t>(units.divisor()), total);
     }
     return total;
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t column, const Sums& sums) const {
     const std::int64_t first = column * kChannels;
-    if (db == nullptr || first >= channels) return;
-    for (int k = 0; k < kChannels; ++k) {
-      db[first + k] = element::blend(beta, db[first + k], static_cast<float>(sums[k]));
-    }
+    if (first >= channels) return;
+    for (int k = 0; k < kChannels; ++k) source.finish(first + k, sums[k]);
   }
 };
 
 template <int kColumns, class Grid, class Source>
 void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::int64_t units,
-                         const Source& source, float beta, const View& db) {
-  using Sums = ChannelSums<kColumns, Source>;
+                         const Source& source) {
+  using Program = ChannelSums<kColumns, Source>;
   constexpr std::int64_t kOfTeam = kColumns * Source::kChannels;
   const std::int64_t channels = shape[1], teams = (channels + kOfTeam - 1) / kOfTeam;
   if (teams == 0) return;
-  const bool nothing = shape.count() == 0;
   const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
-  const ChannelSumPlan plan(nothing ? 0 : shape[0], at_least_one, teams, Sums::kRows);
+  const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Program::kRows);
   auto* partial =
-      grid.template workspace_of<typename Sums::Sums>(teams * plan.team_size * kColumns);
-  grid.run_teams(name, teams,
-                 Sums{{Divisor(plan.team_size), partial},
-                      plan,
-                      channels,
-                      Divisor(at_least_one),
-                      source,
-                      beta,
-                      db.absent() ? nullptr : db.f32()});
+      grid.template workspace_of<typename Program::Sums>(teams * plan.team_size * kColumns);
+  grid.run_teams(
+      name, teams,
+      Program{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
+}
+
+/// db[c] = beta * db[c] + sum of source(n * channels + c, unit).
+template <class Source>
+struct BiasSums {
+  static constexpr int kChannels = Source::kChannels;
+  using Sum = double;
+  struct Nothing {};
+  Source source;
+  float beta = 0;
+  float* db = nullptr;  // may be null
+
+  RINGLET_HOST_DEVICE Nothing channel(std::int64_t) const { return {}; }
+  RINGLET_HOST_DEVICE void add(const Nothing*, std::int64_t plane, std::int32_t unit,
+                               Pack<double, kChannels>& total) const {
+    total = total + source(plane, unit);
+  }
+  RINGLET_HOST_DEVICE void finish(std::int64_t c, double sum) const {
+    if (db != nullptr) db[c] = element::blend(beta, db[c], static_cast<float>(sum));
+  }
+};
+
+template <class Source>
+BiasSums<Source> bias_sums(const Source& source, float beta, const View& db) {
+  return {source, beta, db.absent() ? nullptr : db.f32()};
 }
 
 // The sources below read packs of kWidth elements: pixels of a channel, or a pixel's neighbouring
@@ -270,11 +292,10 @@ std::int64_t units_of(const Shape& shape) {
 
 /// Sums over the channels of `shape` of make(reading), a source that reads `data`.
 template <class Grid, class Make, class... T>
-void sum_channels(Grid& grid, const char* name, const Shape& shape, float beta, const View& db,
-                  const Make& make, const T*... data) {
+void sum_channels(Grid& grid, const char* name, const Shape& shape, const Make& make,
+                  const T*... data) {
   const auto launch = [&]<class R>(R reading) {
-    launch_channel_sums<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading), beta,
-                                     db);
+    launch_channel_sums<R::kColumns>(grid, name, shape, units_of<R>(shape), make(reading));
   };
   with_reading_of(shape, launch, data...);
 }
@@ -285,9 +306,10 @@ void bias_backward(Grid&& grid, const ConstView& dy, float beta, const View& db)
   const Shape shape = channel_shape(dy);
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
     const auto make = [&]<class R>(R) {
-      return Gradient<T, R::kWidth, R::kChannels>{dy.as<T>(), pixels_per_channel(shape)};
+      return bias_sums(Gradient<T, R::kWidth, R::kChannels>{dy.as<T>(), pixels_per_channel(shape)},
+                       beta, db);
     };
-    sum_channels(grid, "bias_backward", shape, beta, db, make, dy.as<T>());
+    sum_channels(grid, "bias_backward", shape, make, dy.as<T>());
   });
 }
 
@@ -298,10 +320,11 @@ void bias_relu_backward(Grid&& grid, const ConstView& a, const ConstView& dy, co
   const Shape shape = channel_shape(dy);
   reduction::visit_activations(dy.dtype(), [&]<class T>(T) {
     const auto make = [&]<class R>(R) {
-      return RectifiedGradient<T, R::kWidth, R::kChannels>{a.as<T>(), dy.as<T>(), dz.as<T>(),
-                                                           pixels_per_channel(shape)};
+      const RectifiedGradient<T, R::kWidth, R::kChannels> source{a.as<T>(), dy.as<T>(), dz.as<T>(),
+                                                                 pixels_per_channel(shape)};
+      return bias_sums(source, beta, db);
     };
-    sum_channels(grid, "bias_relu_backward", shape, beta, db, make, a.as<T>(), dy.as<T>(),
+    sum_channels(grid, "bias_relu_backward", shape, make, a.as<T>(), dy.as<T>(),
                  static_cast<const T*>(dz.as<T>()));
   });
 }
@@ -313,9 +336,9 @@ void bias_relu_avg_pool2d_backward_nhwc(Grid& grid, const ConstView& dy, const V
   const auto launch = [&]<class R, bool kSideBySide>(R, std::bool_constant<kSideBySide>) {
     with_geometry({}, a.shape(), dy.shape(), [&]<class I>(const PoolGeometry<I>& g) {
       using Source = RectifiedAverageGradientNhwc<T, I, R::kChannels, kSideBySide>;
-      launch_channel_sums<R::kColumns>(grid, "bias_relu_avg_pool2d_backward", rows, 1,
-                                       Source{g, Divisor(rows[1]), dy.as<T>(), a.as<T>()}, beta,
-                                       db);
+      launch_channel_sums<R::kColumns>(
+          grid, "bias_relu_avg_pool2d_backward", rows, 1,
+          bias_sums(Source{g, Divisor(rows[1]), dy.as<T>(), a.as<T>()}, beta, db));
     });
   };
   const auto with_order_of_dy = [&]<class R>(R reading) {
@@ -332,11 +355,11 @@ template <class T, int kWidth, class Grid>
 void bias_relu_avg_pool2d_backward_nchw(Grid& grid, const ConstView& dy, const View& a, float beta,
                                         const View& db) {
   const std::int64_t outputs = pixels_per_channel(dy.shape());
+  const RectifiedAverageGradient<T, kWidth> source{
+      PoolGeometry<std::int32_t>({}, a.shape(), dy.shape()), dy.as<T>(), a.as<T>(),
+      pixels_per_channel(a.shape()), outputs};
   launch_channel_sums<1>(grid, "bias_relu_avg_pool2d_backward", dy.shape(), outputs,
-                         RectifiedAverageGradient<T, kWidth>{
-                             PoolGeometry<std::int32_t>({}, a.shape(), dy.shape()), dy.as<T>(),
-                             a.as<T>(), pixels_per_channel(a.shape()), outputs},
-                         beta, db);
+                         bias_sums(source, beta, db));
 }
 
 /// Floor: reads 4 bytes an output and 4 a pixel, writes 4 a pixel.

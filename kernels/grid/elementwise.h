@@ -1,5 +1,4 @@
-// The kernels that go over elements one by one: of kernels/elementwise.h, relu.h and cast.h, and of
-// normalize.h.
+// The kernels that go over elements one by one: of kernels/elementwise.h and normalize.h.
 #pragma once
 
 #include "kernels/elements.h"

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/grid/divisor.h"
+#include "kernels/grid/pack.h"
 #include "kernels/grid/pool_window.h"
 #include "kernels/pool2d.h"
 #include "kernels/tensor.h"
@@ -110,6 +111,68 @@ void with_index_of(const Shape& shape, const Launch& launch) {
 template <class Launch>
 void with_geometry(const Pool2dSpec& spec, const Shape& x, const Shape& y, Launch launch) {
   with_index_of(x, [&]<class I>(I) { launch(PoolGeometry<I>(spec, x, y)); });
+}
+
+/// An element of a tensor in nhwc: its pixel or output, counted over all samples, and its channel.
+template <class I>
+struct ChannelPoint {
+  I pixel;
+  I channel;
+};
+
+template <class I>
+RINGLET_HOST_DEVICE ChannelPoint<I> channel_point(const Divisor& channels, std::int64_t element) {
+  const auto i = static_cast<I>(element);
+  const I pixel = channels.quotient(i);
+  return {pixel, i - pixel * static_cast<I>(channels.divisor())};
+}
+
+/// The order of images in nchw: a plane is one channel's, and a thread has one element.
+template <class I>
+struct InPlanes {
+  using Index = I;
+  PoolGeometry<I> g;
+  template <class T>
+  static constexpr int kPackOf = 1;
+
+  RINGLET_HOST_DEVICE ChannelPoint<I> point(std::int64_t element) const {
+    return {static_cast<I>(element), 0};
+  }
+  /// Between a channel's neighbouring pixels.
+  RINGLET_HOST_DEVICE I stride() const { return 1; }
+};
+
+/// The order of images in nhwc: a plane is a sample's, and a thread has a pack of neighbouring
+/// channels, or one.
+template <class I>
+struct ChannelsLast {
+  using Index = I;
+  PoolGeometry<I> g;
+  Divisor channels;
+  template <class T>
+  static constexpr int kPackOf = grid::kPackOf<T>;
+
+  RINGLET_HOST_DEVICE ChannelPoint<I> point(std::int64_t element) const {
+    return channel_point<I>(channels, element);
+  }
+  RINGLET_HOST_DEVICE I stride() const { return static_cast<I>(channels.divisor()); }
+  /// Whether neighbouring channels lie in whole packs.
+  template <int kWidth, class... T>
+  bool takes_packs(const T*... data) const {
+    return channels.divisor() % kWidth == 0 && grid::takes_packs<kWidth>(data...);
+  }
+};
+
+/// launch(order), with the type of indices that these images need.
+template <class Launch>
+void with_order(const Pool2dSpec& spec, const ConstView& x, const Shape& y, const Launch& launch) {
+  with_geometry(spec, x.shape(), y, [&]<class I>(const PoolGeometry<I>& g) {
+    if (x.layout() == Layout::nhwc) {
+      launch(ChannelsLast<I>{g, Divisor(x.shape()[1])});
+    } else {
+      launch(InPlanes<I>{g});
+    }
+  });
 }
 
 }  // namespace ringlet::grid

@@ -1,6 +1,6 @@
 #include "nn/layers/residual.h"
 
-#include "nn/ops/arithmetic.h"
+#include "nn/ops/elementwise.h"
 
 namespace ringlet::nn {
 

@@ -1,7 +1,6 @@
 #include "nn/layers/residual_block.h"
 
-#include "nn/ops/arithmetic.h"
-#include "nn/ops/relu.h"
+#include "nn/ops/elementwise.h"
 
 namespace ringlet::nn {
 

@@ -2,9 +2,9 @@
 
 #include "nn/initializer.h"
 #include "nn/ops/dropout.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/flatten.h"
 #include "nn/ops/pool2d.h"
-#include "nn/ops/relu.h"
 
 namespace ringlet::nn {
 

@@ -1,7 +1,7 @@
 #include "nn/ops/bias.h"
 
 #include "kernels/bias.h"
-#include "kernels/relu.h"
+#include "kernels/elementwise.h"
 
 namespace ringlet::nn {
 

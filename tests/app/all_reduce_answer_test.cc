@@ -1,6 +1,4 @@
 // The sentence that the benchmark's page begins with, from figures made up for it.
-#include "app/report/all_reduce_answer.h"
-
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "app/report/all_reduce_groups.h"
+#include "app/report/all_reduce_page.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {

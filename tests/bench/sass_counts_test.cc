@@ -12,8 +12,8 @@ const std::string kAveragePool =
     "_ZN7ringlet4impl15for_each_kernelINS_4grid14HalvesBackwardIfLi2ENS2_12AverageShare"
     "IfEEEEEEvlT_";
 const std::string kWithBias =
-    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_24RectifiedAverage"
-    "GradientIfLi2EEEEEEEvPjT_";
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_8BiasSumsINS2_24RectifiedAverage"
+    "GradientIfLi2EEEEEEEEEvPjT_";
 
 /// Machine code as cuobjdump prints it; each instruction has its place.
 class Sass {

@@ -1,8 +1,7 @@
-#include "kernels/async_copy.h"
-
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
+#include "kernels/host_copy.h"
 #include "tests/support/tensors.h"
 
 namespace ringlet::test {

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/reference/batch_norm.h"
-#include "kernels/reference/elements.h"
 #include "kernels/running_statistics.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/batch_norm.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

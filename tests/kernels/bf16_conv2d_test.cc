@@ -4,15 +4,15 @@
 
 #include <cmath>
 
-#include "kernels/cast.h"
 #include "kernels/conv2d.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/lanes/bf16/bf16.h"
+#include "kernels/elementwise.h"
 #include "kernels/narrow_floats.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/conv2d.h"
-#include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "kernels/pool2d.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {

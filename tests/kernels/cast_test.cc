@@ -1,10 +1,9 @@
-#include "kernels/cast.h"
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "kernels/elementwise.h"
 #include "kernels/reduction.h"
 #include "tests/kernels/harness.h"
 #include "tests/support/narrow.h"

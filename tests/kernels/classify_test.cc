@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
-#include "kernels/reference/classify.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/classify.h"
 
 namespace ringlet::test {
 namespace {

@@ -9,7 +9,6 @@
 #include "kernels/adamw.h"
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
-#include "kernels/cast.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/views.h"
@@ -25,7 +24,6 @@
 #include "kernels/normalize.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
-#include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
 

@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "kernels/reference/bias.h"
-#include "kernels/reference/conv2d.h"
-#include "kernels/reference/elements.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <functional>
 
-#include "kernels/reference/batch_norm.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/conv2d.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/linear.h"
-#include "kernels/reference/pool2d.h"
-#include "kernels/reference/softmax_cross_entropy.h"
 #include "tests/kernels/cases.h"
+#include "tests/reference/batch_norm.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/linear.h"
+#include "tests/reference/pool2d.h"
+#include "tests/reference/softmax_cross_entropy.h"
 #include "tests/support/tensors.h"
 
 namespace ringlet::test {

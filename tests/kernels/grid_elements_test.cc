@@ -10,9 +10,9 @@
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/reduce.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/grid_fixture.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {

@@ -11,11 +11,11 @@
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/transpose.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/gather_cases.h"
 #include "tests/kernels/grid_fixture.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {
@@ -104,10 +104,11 @@ TEST_P(Grid, LargeIndicesGiveTheSamePooling) {
   const auto dy = random_floats(y_shape.count(), 2);
   const auto gradient = [&]<class I>(I) {
     const View dx = blank(x_shape);
-    grid_.for_each(
-        "backward", x_shape.count(),
-        grid::PoolBackward<float, I, grid::AverageShare<float>>{
-            grid::PoolGeometry<I>(spec, x_shape, y_shape), {put(y_shape, dy).f32()}, 0, dx.f32()});
+    const grid::InPlanes<I> order{grid::PoolGeometry<I>(spec, x_shape, y_shape)};
+    const grid::AverageShare<float> share{put(y_shape, dy).f32()};
+    grid::launch_pool(grid_, "backward", x_shape.count(),
+                      grid::PoolBackward<float, grid::InPlanes<I>, grid::AverageShare<float>>{
+                          order, share, 0, dx.f32()});
     return read(dx);
   };
   EXPECT_EQ(gradient(std::int32_t{}), gradient(std::int64_t{}));

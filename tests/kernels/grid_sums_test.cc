@@ -12,11 +12,11 @@
 #include "kernels/grid/l2_norm.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/softmax_cross_entropy.h"
-#include "kernels/reference/batch_norm.h"
-#include "kernels/reference/classify.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/softmax_cross_entropy.h"
 #include "tests/kernels/grid_fixture.h"
+#include "tests/reference/batch_norm.h"
+#include "tests/reference/classify.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/softmax_cross_entropy.h"
 
 namespace ringlet::test {
 namespace {

@@ -9,8 +9,8 @@
 #include "kernels/grid/loss_scale.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
-#include "kernels/reference/elements.h"
 #include "tests/kernels/grid_fixture.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

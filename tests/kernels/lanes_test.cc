@@ -4,12 +4,12 @@
 
 #include "kernels/conv2d_relu_avg_pool2d.h"
 #include "kernels/error.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/conv2d.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/reference/linear.h"
 #include "tests/kernels/cases.h"
+#include "tests/reference/linear.h"
 #include "tests/support/tensors.h"
 
 namespace ringlet::test {

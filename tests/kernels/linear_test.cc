@@ -4,11 +4,11 @@
 
 #include <cmath>
 
-#include "kernels/reference/bias.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/linear.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/linear.h"
 
 namespace ringlet::test {
 namespace {

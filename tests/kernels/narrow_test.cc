@@ -10,7 +10,6 @@
 
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
-#include "kernels/cast.h"
 #include "kernels/classify.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
@@ -20,7 +19,6 @@
 #include "kernels/linear.h"
 #include "kernels/narrow_floats.h"
 #include "kernels/pool2d.h"
-#include "kernels/relu.h"
 #include "tests/support/tensors.h"
 
 namespace ringlet::test {

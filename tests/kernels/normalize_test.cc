@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/reference/elements.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "kernels/reference/pool2d.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/pool2d.h"
 
 namespace ringlet::test {
 namespace {

@@ -1,10 +1,9 @@
-#include "kernels/relu.h"
-
 #include <gtest/gtest.h>
 
-#include "kernels/reference/elements.h"
+#include "kernels/elementwise.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
-#include "kernels/reference/elements.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/elements.h"
 
 namespace ringlet::test {
 namespace {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/error.h"
-#include "kernels/reference/softmax_cross_entropy.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
+#include "tests/reference/softmax_cross_entropy.h"
 
 namespace ringlet::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/sgd.h"
 #include "nn/models/lenet.h"
-#include "nn/ops/arithmetic.h"
+#include "nn/ops/elementwise.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
 #include "tests/support/counting_new.h"

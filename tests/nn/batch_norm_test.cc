@@ -1,6 +1,6 @@
 // Batch norm as a layer: whose statistics normalise, what becomes of the running ones, and what the
 // models that are built of it count.
-#include "kernels/reference/batch_norm.h"
+#include "tests/reference/batch_norm.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +40,9 @@ class BatchNormLayer : public ::testing::TestWithParam<Layout> {
                                    return weighted_sum(y, coefficients_);
                                  }});
   }
-  reference::Moments<double> moments() const { return reference::moments_of(kShape, doubles(x_)); }
+  test::reference::Moments<double> moments() const {
+    return test::reference::moments_of(kShape, doubles(x_));
+  }
   std::vector<float> running(std::size_t i) const {
     return test::read(rig_->registry.buffers[i]->value);
   }
@@ -76,9 +78,10 @@ TEST_P(BatchNormLayer, KeepsPyTorchsRunningStatistics) {
 TEST_P(BatchNormLayer, NormalisesByTheRunningStatisticsOutsideTraining) {
   rig_->step(image_);
   rig_->parameters.commit_running_statistics(rig_->tape.stream());
-  const reference::Moments<double> kept{doubles(running(0)), doubles(running(1)), 1};
-  EXPECT_LE(test::relative_l2(evaluated(), reference::normalized(kShape, kept, 1e-5, doubles(x_))),
-            1e-6);
+  const test::reference::Moments<double> kept{doubles(running(0)), doubles(running(1)), 1};
+  EXPECT_LE(
+      test::relative_l2(evaluated(), test::reference::normalized(kShape, kept, 1e-5, doubles(x_))),
+      1e-6);
   EXPECT_EQ(batches(), 1) << "evaluation is no batch";
 }
 
@@ -89,9 +92,9 @@ TEST_P(BatchNormLayer, LeavesFrozenStatisticsAlone) {
   EXPECT_EQ(running(0), std::vector<float>(3, 0));
   EXPECT_EQ(running(1), std::vector<float>(3, 1));
   EXPECT_EQ(batches(), 0);
-  const reference::Moments<double> start{{0, 0, 0}, {1, 1, 1}, 1};
-  const auto expected = reference::batch_norm_backward<double>(kShape, start, 1e-5, {1, 1, 1},
-                                                               doubles(x_), doubles(dy_), true);
+  const test::reference::Moments<double> start{{0, 0, 0}, {1, 1, 1}, 1};
+  const auto expected = test::reference::batch_norm_backward<double>(
+      kShape, start, 1e-5, {1, 1, 1}, doubles(x_), doubles(dy_), true);
   EXPECT_LE(test::relative_l2(rig_->gradient("bn.weight"), expected.weight), 1e-6);
   EXPECT_LE(test::relative_l2(rig_->gradient("bn.bias"), expected.bias), 1e-6);
 }
@@ -135,9 +138,9 @@ TEST_P(BatchNormLayer, MayHaveItsInputAsItsResidual) {
   });
   Rig rig(std::move(graph), {kShape, GetParam()}, {.loss = output_is_loss});
   rig.step(image_);
-  auto expected =
-      reference::batch_norm_backward<double>(kShape, moments(), 1e-5, {}, doubles(x_), doubles(dy_))
-          .dx;
+  auto expected = test::reference::batch_norm_backward<double>(kShape, moments(), 1e-5, {},
+                                                               doubles(x_), doubles(dy_))
+                      .dx;
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(dy_[i]);
   EXPECT_LE(test::relative_l2(test::read(gradient), expected), 2e-6);
 }

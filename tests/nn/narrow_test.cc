@@ -2,9 +2,8 @@
 // memory.
 #include <gtest/gtest.h>
 
-#include "kernels/cast.h"
-#include "nn/ops/arithmetic.h"
-#include "nn/ops/cast.h"
+#include "kernels/elementwise.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"

@@ -5,13 +5,6 @@
 #include <limits>
 
 #include "kernels/philox.h"
-#include "kernels/reference/batch_norm.h"
-#include "kernels/reference/bias.h"
-#include "kernels/reference/conv2d.h"
-#include "kernels/reference/elements.h"
-#include "kernels/reference/linear.h"
-#include "kernels/reference/pool2d.h"
-#include "kernels/reference/softmax_cross_entropy.h"
 #include "nn/initializer.h"
 #include "nn/layers/batch_norm2d.h"
 #include "nn/layers/conv2d.h"
@@ -19,10 +12,19 @@
 #include "nn/layers/residual.h"
 #include "nn/layers/residual_block.h"
 #include "nn/layers/stateless.h"
+#include "tests/reference/batch_norm.h"
+#include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
+#include "tests/reference/elements.h"
+#include "tests/reference/linear.h"
+#include "tests/reference/pool2d.h"
+#include "tests/reference/softmax_cross_entropy.h"
 
 namespace ringlet::nn {
 
 namespace {
+
+namespace reference = test::reference;
 
 using Doubles = std::vector<double>;
 

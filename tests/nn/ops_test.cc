@@ -3,11 +3,10 @@
 
 #include <cmath>
 
-#include "nn/ops/arithmetic.h"
 #include "nn/ops/conv2d.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "nn/ops/pool2d.h"
-#include "nn/ops/relu.h"
 #include "tests/nn/support.h"
 
 namespace ringlet::nn {

@@ -7,7 +7,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
 #include "nn/models/lenet.h"
-#include "nn/ops/arithmetic.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"

@@ -6,9 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "nn/ops/arithmetic.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
-#include "nn/ops/relu.h"
 #include "tests/nn/support.h"
 
 namespace ringlet::nn {

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "nn/ops/arithmetic.h"
-#include "nn/ops/relu.h"
+#include "nn/ops/elementwise.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
 

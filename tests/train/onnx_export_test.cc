@@ -16,7 +16,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/stateless.h"
-#include "nn/ops/arithmetic.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/async_copy.h"
 #include "kernels/gather_batch.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"

@@ -8,7 +8,7 @@
 
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
-#include "nn/ops/cast.h"
+#include "nn/ops/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/async_copy.h"
+#include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "nn/parameters.h"
 #include "train/optimizers/optimizer.h"

@@ -21,7 +21,7 @@
 
 #include "comm/communicator.h"
 #include "data/loader.h"
-#include "kernels/async_copy.h"
+#include "kernels/host_copy.h"
 #include "train/files/state.h"
 #include "train/loop/loss_scale.h"
 #include "train/loop/replica.h"

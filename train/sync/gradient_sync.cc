@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "comm/all_reduce/two_level.h"
-#include "kernels/cast.h"
+#include "kernels/elementwise.h"
 #include "kernels/trace.h"
 #include "train/stopwatch.h"
 

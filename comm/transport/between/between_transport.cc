@@ -14,7 +14,7 @@
 
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {

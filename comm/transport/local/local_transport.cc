@@ -13,7 +13,6 @@
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
 #include "kernels/error.h"
-#include "kernels/exception_message.h"
 #include "kernels/processors.h"
 #include "kernels/reduce.h"
 #include "kernels/trace.h"

@@ -23,7 +23,7 @@
 #include "comm/transport/nccl/nccl_communicator.h"
 #include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 #include "kernels/memory.h"
 
 namespace ringlet::comm {

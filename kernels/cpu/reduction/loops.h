@@ -1,4 +1,4 @@
-// The loops of kernels/reduce.h and cast.h, as templates over an instruction set's stores:
+// The loops of kernels/reduce.h and of casts, as templates over an instruction set's stores:
 //
 //   static void line(std::byte* to, const std::byte* from)
 //       to[0, 64) = from[0, 64), past the caches; `to` begins a line

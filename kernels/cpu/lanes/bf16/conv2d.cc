@@ -277,6 +277,14 @@ Product data_product(const Conv2dSpec& spec, const ConstView& w, const ConstView
 
 }  // namespace
 
+const Table* table_for(Bf16Products products) {
+  if constexpr (kX86) {
+    if (products == Bf16Products::vectors) return &kVectors;
+    if (products == Bf16Products::tiles) return &kTiles;
+  }
+  return nullptr;
+}
+
 bool suits(const Shape& w) {
   return w[0] % kTile == 0 && w[2] <= kMostTaps && depth_of(w[3] * ((w[1] + 1) / 2)) >= kLeastDepth;
 }

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/reference/bias.h"
 #include "kernels/shape.h"
+#include "tests/reference/bias.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 template <class T>
 struct Moments {
@@ -81,4 +81,4 @@ BatchNormGradient<T> batch_norm_backward(const Shape& shape, const Moments<T>& m
   return result;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 /// Row by row, with the largest logit subtracted.
 template <class T>
@@ -51,4 +51,4 @@ std::vector<T> softmax_cross_entropy_backward(std::int64_t classes, const std::v
   return dz;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

@@ -1,4 +1,4 @@
-#include "kernels/exception_message.h"
+#include "kernels/error.h"
 
 #include <exception>
 #include <filesystem>

@@ -1,8 +1,8 @@
 // In place of kernels/cuda in a build without CUDA.
-#include "kernels/cuda_devices.h"
-
 #include <string>
 
+#include "kernels/branch.h"
+#include "kernels/cuda_devices.h"
 #include "kernels/error.h"
 
 namespace ringlet {
@@ -32,5 +32,9 @@ CUstream_st* cuda_stream_of(Stream& stream) {
 std::unique_ptr<Device> open_cuda_device(DeviceId id, const DeviceOptions&) {
   throw DeviceError("device " + id.to_string() + " cannot be used: " + kWhy + "; use --device cpu");
 }
+
+Branch::Branch(Stream& /*stream*/, double /*flops*/) : stream_(nullptr) {}
+Branch::~Branch() = default;
+void Branch::join(Stream& /*stream*/) {}
 
 }  // namespace ringlet

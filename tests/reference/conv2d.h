@@ -7,7 +7,7 @@
 
 #include "kernels/conv2d.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 /// Calls f(x_index, w_index, y_index) for every product that the convolution adds to y. Forward,
 /// data gradient and filter gradient are the same list of products, summed to another place.
@@ -61,4 +61,4 @@ std::vector<T> conv2d_backward_filter(const Conv2dSpec& spec, const Shape& x_sha
   return dw;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

@@ -7,7 +7,7 @@
 
 #include "kernels/shape.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 /// The channel of element i.
 inline std::int64_t channel_of(const Shape& shape, std::int64_t i) {
@@ -27,4 +27,4 @@ std::vector<T> bias_backward(const Shape& shape, const std::vector<T>& dy) {
   return db;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

@@ -7,7 +7,7 @@
 
 #include "kernels/pool2d.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 /// One window: the image's pixels in it (indices into x, row by row), and the average's divisor.
 struct Window {
@@ -95,4 +95,4 @@ std::vector<T> max_pool2d_backward(const Pool2dSpec& spec, const Shape& x_shape,
   return dx;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

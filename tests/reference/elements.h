@@ -1,5 +1,5 @@
-// The operations that go over elements, said as plainly as possible: those of kernels/relu.h,
-// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h. T is float or double.
+// The operations that go over elements, said as plainly as possible: those of elementwise.h,
+// normalize.h, dropout.h, sgd.h, adamw.h and l2_norm.h in kernels/. T is float or double.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 #include "kernels/philox.h"
 #include "kernels/sgd.h"
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 template <class T>
 std::vector<T> relu_forward(std::vector<T> x) {
@@ -90,4 +90,4 @@ T l2_norm(const std::vector<T>& x) {
   return std::sqrt(total);
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

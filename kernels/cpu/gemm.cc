@@ -1,4 +1,4 @@
-#include "kernels/cpu/gemm_memory.h"
+#include "kernels/cpu/gemm.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>

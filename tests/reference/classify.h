@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 /// Per class k: [2k] samples with this label, [2k+1] those of them that are answered right.
 template <class T>
@@ -25,4 +25,4 @@ std::vector<std::int32_t> argmax_count(std::int64_t classes, const std::vector<T
   return count;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

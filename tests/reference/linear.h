@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ringlet::reference {
+namespace ringlet::test::reference {
 
 struct LinearSize {
   std::int64_t n = 0, inputs = 0, outputs = 0;
@@ -45,4 +45,4 @@ std::vector<T> linear_backward_weight(const LinearSize& size, const std::vector<
   return dw;
 }
 
-}  // namespace ringlet::reference
+}  // namespace ringlet::test::reference

@@ -1,0 +1,60 @@
+#include "nn/ops/elementwise.h"
+
+#include "kernels/elementwise.h"
+#include "nn/tape.h"
+
+namespace ringlet::nn {
+
+Variable add(const Variable& a, const Variable& b) {
+  Tape& tape = a.tape();
+  const Variable y = tape.make(a.shape(), a.layout(), a.dtype());
+  ringlet::add(tape.stream(), a.value(), b.value(), y.value());
+  tape.record("add", {a, b}, y, [=](Backward& backward) {
+    for (const Variable& x : {a, b}) {
+      if (!backward.wants(x)) continue;
+      const auto [dx, beta] = backward.target(x);
+      ringlet::scale(backward.stream(), 1, backward.gradient(y), beta, dx);
+    }
+  });
+  return y;
+}
+
+Variable scale(const Variable& x, float alpha) {
+  Tape& tape = x.tape();
+  const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
+  ringlet::scale(tape.stream(), alpha, x.value(), 0, y.value());
+  tape.record("scale", {x}, y, alpha, [=](Backward& backward) {
+    const auto [dx, beta] = backward.target(x);
+    ringlet::scale(backward.stream(), alpha, backward.gradient(y), beta, dx);
+  });
+  return y;
+}
+
+Variable relu(const Variable& x) {
+  Tape& tape = x.tape();
+  const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
+  relu_forward(tape.stream(), x.value(), y.value());
+  tape.record("relu", {x}, y, [=](Backward& backward) {
+    const auto [dx, beta] = backward.target(x);
+    relu_backward(backward.stream(), y.value(), backward.gradient(y), beta, dx);
+  });
+  return y;
+}
+
+Variable cast(const Variable& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Tape& tape = x.tape();
+  const Variable y = tape.make(x.shape(), x.layout(), dtype);
+  ringlet::cast(tape.stream(), x.value(), y.value());
+  // For a gradient that is added to another: the cast itself only overwrites.
+  const View mine = tape.wants_gradient(x) ? tape.keep(x.shape(), x.layout(), x.dtype()) : View();
+  tape.record("cast", {x}, y, [=](Backward& backward) {
+    const auto [dx, beta] = backward.target(x);
+    const bool adds = beta != 0;
+    ringlet::cast(backward.stream(), backward.gradient_to_read(y), adds ? mine : dx);
+    if (adds) ringlet::scale(backward.stream(), 1, mine, beta, dx);
+  });
+  return y;
+}
+
+}  // namespace ringlet::nn
