@@ -30,6 +30,7 @@ std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
   if (place && place->launcher == kOurselves) return place;
   if (!flags.processes) {
     if (place) return place;
+    refuse_beside_srun();
     throw UsageError(
         "--processes without a number takes its place from torchrun, mpirun or srun, or from RANK, "
         "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and none of these is set; --processes N starts N "
@@ -70,6 +71,13 @@ comm::Plan agreed_by(const comm::ProcessPlace& place) {
 }
 
 }  // namespace
+
+void refuse_beside_srun() {
+  if (!comm::environment_variable("SLURM_JOB_ID")) return;
+  throw UsageError(
+      "Slurm has a job here but srun did not start this process (SLURM_STEP_ID is not set); write "
+      "srun before the command: it starts one process for each task");
+}
 
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body) {

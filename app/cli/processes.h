@@ -30,6 +30,10 @@ using ProcessBody = std::function<int(comm::Group& group)>;
 /// It throws UsageError where the environment says nothing or nonsense, and ToldElsewhere.
 std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body);
 
+/// Throws UsageError where no launcher has started this process, but Slurm has given it nodes: in
+/// the script of sbatch and salloc's shell, which have to say srun.
+void refuse_beside_srun();
+
 /// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body);

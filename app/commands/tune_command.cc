@@ -131,6 +131,7 @@ int tune(const TuneFlags& flags) {
 int tune_as_process(const TuneFlags& flags) {
   const auto place = checked([] { return comm::place_from_environment(); });
   if (!place) {
+    refuse_beside_srun();
     throw UsageError(
         "tune --processes takes its place from torchrun, mpirun or srun, or from RANK, WORLD_SIZE, "
         "MASTER_ADDR and MASTER_PORT, and none of these is set; without it, threads are measured");

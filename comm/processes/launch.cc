@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
+#include <string_view>
 #include <vector>
 
 #include "kernels/error.h"
@@ -42,7 +45,7 @@ const std::vector<Launcher>& launchers() {
       {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {}, {"PMI_PORT"}},
       {"Slurm",
        "SLURM_PROCID",
-       "SLURM_NTASKS",
+       "SLURM_STEP_NUM_TASKS",
        "",
        "",
        {},
@@ -152,6 +155,36 @@ std::optional<TcpAddress> master_address(const Environment& environment) {
   return TcpAddress{*host, *number + (is_taken ? 1 : 0)};
 }
 
+/// The first host of Slurm's list: "gpu[07-09,12],big1" begins with gpu07. Empty where it is none.
+std::string first_host(std::string_view list) {
+  std::string host;
+  while (!list.empty() && list.front() != ',') {
+    const std::size_t bracket = std::min(list.find_first_of("[,"), list.size());
+    host += list.substr(0, bracket);
+    list.remove_prefix(bracket);
+    if (list.empty() || list.front() == ',') break;
+    const std::size_t close = list.find(']');
+    if (close == std::string_view::npos) return {};
+    const std::string_view numbers = list.substr(1, close - 1);
+    host += numbers.substr(0, numbers.find_first_of("-,"));
+    list.remove_prefix(close + 1);
+  }
+  return host;
+}
+
+/// The address that follows from the names of srun's step alone: its process 0 is on the first of
+/// its nodes. The port is below those that the kernel hands out. Jobs of one time have other ports,
+/// as have steps of a job. Nothing where a name is missing.
+std::optional<TcpAddress> step_address(const Environment& environment) {
+  const std::string host = first_host(environment.text("SLURM_STEP_NODELIST").value_or(""));
+  const std::optional<int> job = environment.number("SLURM_JOB_ID");
+  const std::optional<int> step = environment.number("SLURM_STEP_ID");
+  if (host.empty() || !job || !step) return {};
+  constexpr int kFirstPort = 20000, kPorts = 10000, kBetweenSteps = 1009;
+  const int offset = (*job % kPorts + *step % kPorts * kBetweenSteps) % kPorts;
+  return TcpAddress{host, kFirstPort + offset};
+}
+
 /// Where the processes meet over TCP; nothing where all are on one machine.
 std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher& launcher,
                                  const ProcessPlace& place, const std::string& evidence) {
@@ -164,6 +197,9 @@ std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher&
                        !is_loopback(environment.text("MASTER_ADDR").value_or("localhost"));
   if (evidence.empty() && !by_hand) return {};
   if (const auto address = master_address(environment)) return address;
+  if (launcher.name == "Slurm") {
+    if (const auto address = step_address(environment)) return address;
+  }
   if (by_hand) return {};  // what is missing is said of the run's name
   throw ContractError(
       fmt::format("processes on several machines need an address to meet at ({}); set "
@@ -197,6 +233,22 @@ std::string run_of(const Environment& environment, const Launcher& launcher,
   return run;
 }
 
+/// Whether srun has set PMI's variables. Its own say more then: which machines there are. They are
+/// also there where another launcher has started its helpers with srun, but name other processes.
+bool is_pmi_of_srun(const Environment& environment) {
+  const auto job = environment.text("SLURM_JOB_ID"), step = environment.text("SLURM_STEP_ID");
+  return job && step && environment.text("PMI_JOBID") == *job + "." + *step &&
+         environment.text("PMI_SIZE") == environment.text("SLURM_STEP_NUM_TASKS");
+}
+
+/// Whether the launcher has started this process.
+bool has_started_us(const Environment& environment, const Launcher& launcher) {
+  if (launcher.name == "PMI" && is_pmi_of_srun(environment)) return false;
+  // A script of sbatch and a shell of salloc have some of srun's variables, but are one process.
+  if (launcher.name == "Slurm" && !environment.text("SLURM_STEP_ID")) return false;
+  return environment.text(launcher.rank) || environment.text(launcher.size);
+}
+
 }  // namespace
 
 std::optional<std::string> environment_variable(const std::string& name) {
@@ -208,7 +260,7 @@ std::optional<std::string> environment_variable(const std::string& name) {
 std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& lookup) {
   const Environment environment(lookup);
   for (const Launcher& launcher : launchers()) {
-    if (!environment.text(launcher.rank) && !environment.text(launcher.size)) continue;
+    if (!has_started_us(environment, launcher)) continue;
     ProcessPlace place;
     place.launcher = launcher.name;
     place.process = required_number(environment, launcher.rank, launcher.size);

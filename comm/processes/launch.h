@@ -7,7 +7,10 @@
 //                and the address by hand
 //   Open MPI     OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
 //   PMI          PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (MPICH, Intel MPI)
-//   Slurm        SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES or SLURM_NNODES
+//   Slurm        SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_STEP_NUM_NODES or
+//                SLURM_NNODES; where SLURM_STEP_ID is set, since only srun starts several
+//                processes. They count before those of PMI that srun itself has set
+//                (srun --mpi=pmi2)
 //
 // Processes on one machine meet under the run's name. They meet over TCP where the launcher says
 // that it has spread them, where MASTER_ADDR is no loopback and nothing says that all are on one
@@ -15,6 +18,8 @@
 //   RINGLET_HUB=HOST:PORT
 //   MASTER_ADDR and MASTER_PORT, or the next port where TORCHELASTIC_USE_AGENT_STORE is True:
 //     torchrun's agent listens on the first one itself
+//   under srun, the first host of SLURM_STEP_NODELIST and a port that follows from SLURM_JOB_ID and
+//     SLURM_STEP_ID
 // RINGLET_TOKEN, the same for all, keeps others out. Without it, what the launcher hands all of its
 // processes and nobody else serves: Open MPI's OMPI_MCA_orte_precondition_transports, random digits
 // that mpirun draws for each job. The other launchers hand out names and numbers alone.

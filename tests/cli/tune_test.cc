@@ -40,6 +40,9 @@ TEST(Tune, WithoutALauncherSaysWhatToDo) {
                  {"tune --processes takes its place from torchrun, mpirun or srun, or from "
                   "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and none of these is set; "
                   "without it, threads are measured"}));
+  EXPECT_TRUE(fails_with(2,
+                         ringlet({"tune", "--processes"}, {.environment = {{"SLURM_JOB_ID", "7"}}}),
+                         {"srun did not start this process"}));
 }
 
 TEST(Tune, ABrokenTableIsNamed) {

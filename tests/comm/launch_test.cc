@@ -43,8 +43,9 @@ const Variables kOpenMpi{{"OMPI_COMM_WORLD_RANK", "2"},
                          {"OMPI_COMM_WORLD_LOCAL_RANK", "2"},
                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
                          {"PMIX_NAMESPACE", "12"}};
-const Variables kSlurm{{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "1"},
-                       {"SLURM_NNODES", "1"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", "0"}};
+const Variables kSlurm{{"SLURM_PROCID", "1"},  {"SLURM_STEP_NUM_TASKS", "2"},
+                       {"SLURM_LOCALID", "1"}, {"SLURM_NNODES", "1"},
+                       {"SLURM_JOB_ID", "7"},  {"SLURM_STEP_ID", "0"}};
 
 void expect_place(const Variables& variables, const std::string& launcher, int process,
                   int processes) {
@@ -157,6 +158,38 @@ TEST(Launch, MeetsOverTcpWhereTheProcessesMayBeOnSeveralMachines) {
   }
   const Variables two_nodes{{"SLURM_NNODES", "2"}, {"MASTER_ADDR", "n"}, {"MASTER_PORT", "1"}};
   EXPECT_EQ(place_in(kSlurm + two_nodes)->hub, (TcpAddress{"n", 1}));
+}
+
+TEST(Launch, MeetsAtTheFirstNodeOfSrunsStep) {
+  const auto hub_in = [](const std::string& nodes, const Variables& changes = {}) {
+    const Variables step{{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_STEP_NODELIST", nodes}};
+    return place_in(kSlurm + step + changes)->hub;
+  };
+  EXPECT_EQ(hub_in("m[0-1]"), (TcpAddress{"m0", 20007}));
+  EXPECT_EQ(hub_in("a,b[1-2]"), (TcpAddress{"a", 20007}));
+  EXPECT_EQ(hub_in("gpu[07-09,12],big1"), (TcpAddress{"gpu07", 20007}));
+  EXPECT_EQ(hub_in("rack[2-3]-node[010,012].cluster,x"),
+            (TcpAddress{"rack2-node010.cluster", 20007}));
+  EXPECT_EQ(hub_in("m[0-1]", {{"SLURM_STEP_ID", "1"}}), (TcpAddress{"m0", 21016}));
+  EXPECT_EQ(hub_in("m[0-1]", {{"SLURM_JOB_ID", "67108863"}, {"SLURM_STEP_ID", "2147483647"}}),
+            (TcpAddress{"m0", 28686}));
+  EXPECT_EQ(hub_in("m[0-1]", {{"RINGLET_HUB", "n:7"}}), (TcpAddress{"n", 7}));
+}
+
+TEST(Launch, TakesOnlySrunForSlurmsLauncher) {
+  const Variables script{
+      {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "7"}};
+  EXPECT_FALSE(place_in(script)) << "sbatch's script is one process";
+  const Variables shell{{"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "2"}, {"SLURM_JOB_ID", "7"}};
+  EXPECT_FALSE(place_in(shell)) << "salloc's shell, too";
+}
+
+TEST(Launch, TakesSrunsOwnVariablesBeforeItsPmi) {
+  const Variables pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "7.0"}};
+  expect_place(kSlurm + pmi, "Slurm", 1, 2);
+  const Variables of_hydra{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}};  // whose helpers srun has started
+  expect_place(kSlurm + of_hydra, "PMI", 3, 4);
+  expect_place(kSlurm + pmi + of_hydra, "PMI", 3, 4);
 }
 
 TEST(Launch, MeetsUnderTheRunsNameOnOneMachine) {

@@ -3,7 +3,7 @@
 # ends with 77 where nobody may make namespaces.
 # shellcheck shell=bash
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-PROGRAM=${1:?names the program}
+PROGRAM=$(realpath "${1:?names the program}") || exit
 "$ROOT/scripts/machines" 1 -- true || exit
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
@@ -21,7 +21,7 @@ spaced_once() { tr -s '[:space:]' ' '; }
 holds() {
   local words
   words=$(printf '%s' "$2" | spaced_once)
-  [[ $(spaced_once <"$1") == *"$words"* ]] || bad "'$2' does not stand in ${1##*/}: $(cat "$1")"
+  [[ $(spaced_once <"$1") == *"$words"* ]] || bad "'$2' does not stand in ${1##*/}: $(tail -n 20 "$1")"
 }
 same_bytes() {
   cmp -s "$1/model.safetensors" "$2/model.safetensors" || bad "other bytes $3"

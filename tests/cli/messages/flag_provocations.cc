@@ -116,6 +116,7 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({}, {{"RINGLET_EXACT", "perhaps"}}),
       // Places of processes.
       usage_of_train({"--processes"}),
+      usage_of_train({"--processes"}, {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "2"}}),
       usage_of_train({"--processes", "2"}, kPlace),
       misplaced({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
       misplaced({{"RANK", "0"}}),
