@@ -8,14 +8,9 @@ namespace ringlet::lanes::bf16 {
 
 namespace {
 
+// Not _mm512_set1_epi32: clang 16 crashes where it knows that all pairs are one.
 __m512bh pair(const Bits* a) {
-  std::int32_t both;
-  __builtin_memcpy(&both, a, sizeof both);
-  __m512i pairs = _mm512_set1_epi32(both);
-#ifdef __clang__
-  asm("" : "+v"(pairs));  // clang 16 crashes where it knows that all pairs are one
-#endif
-  return reinterpret_cast<__m512bh>(pairs);
+  return reinterpret_cast<__m512bh>(_mm512_broadcastd_epi32(_mm_loadu_si32(a)));
 }
 
 /// sums [16][16] of one tile of A after the other.
