@@ -21,7 +21,7 @@ struct Launcher {
   std::string rank, size, local_rank, local_size;
   std::vector<std::string> run_required;  // together they name the run
   std::vector<std::string> run_optional;
-  std::string token = "";  // a secret that it shares out
+  std::string token{};  // a secret that it shares out
 };
 
 const std::vector<Launcher>& launchers() {
@@ -196,9 +196,9 @@ std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher&
   const bool by_hand = launcher.name == "torchrun" && !says_local &&
                        !is_loopback(environment.text("MASTER_ADDR").value_or("localhost"));
   if (evidence.empty() && !by_hand) return {};
-  if (const auto address = master_address(environment)) return address;
+  if (auto address = master_address(environment)) return address;
   if (launcher.name == "Slurm") {
-    if (const auto address = step_address(environment)) return address;
+    if (auto address = step_address(environment)) return address;
   }
   if (by_hand) return {};  // what is missing is said of the run's name
   throw ContractError(
