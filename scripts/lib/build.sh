@@ -23,7 +23,7 @@ configure() {
   local preset=$1 folder=$ROOT/build/$1 options=() clang
   local cache=$folder/CMakeCache.txt stamp=$folder/configured log=$LOGS/configure-$1.log
   if [[ ! -f $folder/build.ninja ]]; then
-    # clang compiles what these sanitizers add in half of g++'s time. (Its ThreadSanitizer does not let tests replace
+    # clang compiles what these sanitizers add faster than g++. (Its ThreadSanitizer does not let tests replace
     # operator new.)
     if [[ $preset == asan ]] && clang=$(find_clang address,undefined); then
       options+=("-DCMAKE_CXX_COMPILER=$clang")
