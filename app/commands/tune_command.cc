@@ -68,12 +68,16 @@ void print_table(int ranks, const comm::StrategyTable& table) {
   fmt::print("\n");
 }
 
-/// "between machines, a rank each: latency 113.2 us, 117 MB/s", of the ring's model.
+/// "between machines, a rank each: latency 113.2 us, 117 MB/s", of the ring's model. Where other
+/// work on the machine made small data slower than large, nothing follows.
 std::string link_in_words(const bench::Comparison& between) {
   for (const bench::Series& series : between.series) {
     if (series.rows.front().strategy != comm::RingAllReduce::kName || !series.fit) continue;
     const comm::CostModel& model = series.fit->model;
-    if (!(model.seconds_per_byte > 0)) continue;
+    if (!(model.seconds_per_byte > 0)) {
+      return "between machines, a rank each: large data took no longer than small; "
+             "for latency and rate, tune again on quieter machines\n";
+    }
     return fmt::format("between machines, a rank each: latency {:.1f} us, {:.0f} MB/s\n",
                        1e6 * model.latency_s, 1e-6 / model.seconds_per_byte);
   }
