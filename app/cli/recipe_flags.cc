@@ -17,11 +17,23 @@ namespace ringlet::app {
 
 namespace {
 
+/// All fields of each model's default recipe, by the model's name in the registry's order.
+const std::vector<std::pair<std::string, nlohmann::json>>& recipes_of_models() {
+  static const auto recipes = [] {
+    std::vector<std::pair<std::string, nlohmann::json>> all;
+    for (const std::string& model : train::model_names()) {
+      all.emplace_back(model, all_fields(train::default_recipe(model)));
+    }
+    return all;
+  }();
+  return recipes;
+}
+
 /// "lenet, mlp: 0.1; lenet-d2l: 0.2": a field of the models' default recipes.
 std::string defaults_of(const char* field) {
   std::vector<std::pair<std::string, std::vector<std::string>>> models_by_value;
-  for (const std::string& model : train::model_names()) {
-    const nlohmann::json json = all_fields(train::default_recipe(model))[field];
+  for (const auto& [model, recipe] : recipes_of_models()) {
+    const nlohmann::json& json = recipe.at(field);
     const std::string value = json.is_string()         ? json.get<std::string>()
                               : json.is_number_float() ? fmt::format("{:g}", json.get<double>())
                                                        : json.dump();
@@ -41,8 +53,8 @@ std::string defaults_of(const char* field) {
 /// "lenet, mlp": the models whose default recipe has `value` in `field`.
 std::string models_with(const char* field, bool value) {
   std::vector<std::string> models;
-  for (const std::string& model : train::model_names()) {
-    if (all_fields(train::default_recipe(model))[field] == value) models.push_back(model);
+  for (const auto& [model, recipe] : recipes_of_models()) {
+    if (recipe.at(field) == value) models.push_back(model);
   }
   return fmt::format("{}", fmt::join(models, ", "));
 }
