@@ -97,8 +97,8 @@ if(RINGLET_PCH)
 endif()
 
 # Most of what a small file costs is reading headers and instantiating templates. So the files of one folder are compiled
-# a few at a time, and names in their unnamed namespaces have to differ. Lint, the fuzzers and the preset `debug`, which is
-# for those who edit, compile each file by itself.
+# a few at a time, and names in their unnamed namespaces have to differ. Lint and the preset `debug`, which is for those who
+# edit, compile each file by itself.
 option(RINGLET_UNITY "Compile the files of a folder a few at a time" ON)
 if(RINGLET_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Warnings about names of other files that only stand side by side here. The other builds warn.

@@ -1,6 +1,6 @@
 // Headers that nearly every file reads, parsed once for each set of compiler options and not once a
-// file (RingletBuild.cmake). No file may rely on it: each includes what it uses, since lint and the
-// fuzzers build without (RINGLET_PCH=OFF).
+// file (RingletBuild.cmake). No file may rely on it: each includes what it uses, since lint
+// builds without (RINGLET_PCH=OFF).
 #pragma once
 
 #include <fmt/format.h>
