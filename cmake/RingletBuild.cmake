@@ -55,7 +55,9 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # the pragmas and warnings of g++ mean nothing to it
   target_compile_options(ringlet_build INTERFACE
-                         $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>)
+                         $<BUILD_INTERFACE:-Wno-unknown-pragmas> $<BUILD_INTERFACE:-Wno-unknown-warning-option>
+                         # Without its time, a precompiled header that is made again has the same bytes: ccache knows it.
+                         "$<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>>")
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(ringlet_build INTERFACE $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>>)
 endif()
