@@ -14,15 +14,12 @@ namespace ringlet::nn {
 
 namespace {
 
-enum class Fan : std::uint8_t { in, out };
-
 /// What tells one residual network from another.
 struct ResNetSpec {
   std::vector<int> blocks;  // of each stage
   int width = 64;           // channels of the first stage; each further one has twice as many
   bool bottleneck = false;
   bool small_images = false;  // the stem is a 3x3 convolution, without pooling
-  Fan fan = Fan::out;
 };
 
 class ResNetBuilder {
@@ -48,7 +45,7 @@ class ResNetBuilder {
  private:
   void add_convolution(Sequential& to, const std::string& name, int in, int out, int kernel,
                        int stride) const {
-    const std::int64_t fan = std::int64_t{spec_.fan == Fan::out ? out : in} * kernel * kernel;
+    const std::int64_t fan_out = std::int64_t{out} * kernel * kernel;
     to.add<Conv2d>(
         name,
         Conv2dOptions{.in_channels = in,
@@ -56,7 +53,7 @@ class ResNetBuilder {
                       .kernel = {kernel, kernel},
                       .spec = {.stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}},
                       .bias = false},
-        Initializer::kaiming_normal(fan), Initializer::zeros());
+        Initializer::kaiming_normal(fan_out), Initializer::zeros());
   }
 
   void add_stem(Sequential& net, int in) const {
@@ -121,7 +118,7 @@ std::unique_ptr<Layer> make_resnet18_cifar(const ModelInput& input) {
 }
 
 std::unique_ptr<Layer> make_resnet20(const ModelInput& input) {
-  return make({.blocks = {3, 3, 3}, .width = 16, .small_images = true, .fan = Fan::in}, input);
+  return make({.blocks = {3, 3, 3}, .width = 16, .small_images = true}, input);
 }
 
 }  // namespace ringlet::nn

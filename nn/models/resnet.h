@@ -11,7 +11,7 @@
 //   resnet20          the paper's network for CIFAR-10: 3x3 convolution, three stages of three
 //                     blocks of 16, 32 and 64 channels. Where a stage halves the image, the
 //                     shortcut is a 1x1 convolution with a norm (the paper's option B). 272,474
-//                     parameters. Convolutions start as N(0, 2 / (K K C))
+//                     parameters
 #pragma once
 
 #include <memory>

@@ -10,6 +10,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
 #include "nn/models/lenet.h"
+#include "nn/models/resnet.h"
 #include "nn/ops/elementwise.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
@@ -123,6 +124,22 @@ TEST(Parameters, LeNetStartsWithKaimingsVariance) {
     for (const float value : values) squares += static_cast<double>(value) * value;
     const auto count = static_cast<double>(values.size());
     EXPECT_NEAR(squares / count * inputs / 2, 1, 5 * std::sqrt(2 / count)) << name;
+  }
+}
+
+TEST(Parameters, ResNetsStartWithKaimingsVarianceOfWhatAConvolutionGives) {
+  const Rig rig(make_resnet20({.channels = 3, .height = 32, .width = 32, .classes = 10}),
+                {{1, 3, 32, 32}, Layout::nchw});
+  const std::pair<const char*, double> fan_out[] = {{"conv1.weight", 16 * 9},
+                                                    {"layer2.0.conv1.weight", 32 * 9},
+                                                    {"layer2.0.downsample.0.weight", 32},
+                                                    {"layer3.2.conv2.weight", 64 * 9}};
+  for (const auto& [name, outputs] : fan_out) {
+    double squares = 0;
+    const auto values = test::read(rig.parameter(name).value);
+    for (const float value : values) squares += static_cast<double>(value) * value;
+    const auto count = static_cast<double>(values.size());
+    EXPECT_NEAR(squares / count * outputs / 2, 1, 5 * std::sqrt(2 / count)) << name;
   }
 }
 
