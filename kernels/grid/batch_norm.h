@@ -62,13 +62,14 @@ struct NormOfChannel {
 };
 
 struct NormParameters {
-  const float* statistics;
-  const float* weight;  // null for 1
-  const float* bias;    // null for 0
-  std::int64_t channels;
-  float epsilon, per_value;  // 1 / count
-  bool relu;
+  const float* statistics = nullptr;
+  const float* weight = nullptr;  // null for 1
+  const float* bias = nullptr;    // null for 0
+  std::int64_t channels = 0;
+  float epsilon = 0, per_value = 0;  // 1 / count
+  bool relu = false;
 
+  NormParameters() = default;
   explicit NormParameters(const BatchNorm& norm)
       : statistics(norm.statistics.f32()),
         weight(norm.weight.absent() ? nullptr : norm.weight.f32()),
@@ -89,9 +90,9 @@ struct NormParameters {
 /// several rows, so that it asks only once what Body has to know of a channel.
 template <class Body, int kWidth>
 struct OverChannelRows {
-  std::int64_t each;  // rows of a thread
-  Divisor columns;    // packs of a row
-  std::int64_t rows;
+  std::int64_t each = 0;  // rows of a thread
+  Divisor columns;        // packs of a row
+  std::int64_t rows = 0;
   Body body;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
@@ -176,8 +177,8 @@ struct NormSumSource {
   const T* y;  // may be null
   const T* dy;
   T* dz;  // may be null
-  float* sums;
-  std::int64_t pixels;
+  float* sums = nullptr;
+  std::int64_t pixels = 0;
 
   RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
   RINGLET_HOST_DEVICE void add(const NormOfChannel* of_channels, std::int64_t plane,
@@ -215,8 +216,8 @@ struct NormData {
   NormParameters norm;
   const T* x;
   const T* dy;
-  const float* sums;  // null: the statistics are constants
-  float beta;
+  const float* sums = nullptr;  // null: the statistics are constants
+  float beta = 0;
   T* dx;
   static constexpr int kPack = kPackOf<T>;
 

@@ -223,9 +223,9 @@ template <class T, int kWidth>
 struct RectifiedAverageGradient {
   static constexpr int kChannels = 1;
   PoolGeometry<std::int32_t> g;  // of one plane
-  const T* dy;
-  T* a;
-  std::int64_t pixels, outputs;
+  const T* dy = nullptr;
+  T* a = nullptr;
+  std::int64_t pixels = 0, outputs = 0;
 
   struct Spread {
     float share;

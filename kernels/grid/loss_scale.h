@@ -40,10 +40,10 @@ inline LossScaleBegin loss_scale_beginning(const ConstView& state, const ConstVi
 
 struct LossScaleEnd {
   LossScaleSpec spec;
-  float* norm;
-  float* state;
-  float* factor;
-  float* told;
+  float* norm = nullptr;
+  float* state = nullptr;
+  float* factor = nullptr;
+  float* told = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t) const {
     const float scale = state[kScale];

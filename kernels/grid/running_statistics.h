@@ -56,7 +56,7 @@ struct RunningCommit {
     const float* const scalars = updates + places[2 * i + 1];
     if (target == RunningPlace::kNothing || scalars[1] == 0.0F) return;
     if (target < RunningPlace::kNothing) {
-      counters[-2 - target] += static_cast<std::int32_t>(updates[i] + 0.5F);
+      counters[-2 - target] += static_cast<std::int32_t>(std::lround(updates[i]));
     } else {
       const float decay = scalars[2];
       values[target] = decay * values[target] + (1.0F - decay) * (updates[i] / scalars[1]);

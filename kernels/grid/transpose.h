@@ -22,10 +22,10 @@ struct Transpose {
   };
 
   Divisor row_tiles, column_tiles;
-  std::int64_t rows, columns;
-  const T* x;
-  float beta;
-  T* y;
+  std::int64_t rows = 0, columns = 0;
+  const T* x = nullptr;
+  float beta = 0;
+  T* y = nullptr;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     const std::int64_t line = column_tiles.quotient(place.block);

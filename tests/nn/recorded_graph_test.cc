@@ -79,13 +79,13 @@ TEST(RecordedGraph, SaysWhereAModelBranchesAndInWhichLayer) {
   const auto model = make_sequential(net);
   Log words = in_words(graph_of(*model, net.sample));
   words.resize(7);
+  const std::string shortcut = "block1.shortcut.conv";
   EXPECT_EQ(
       words,
       (Log{"block1.body.conv1 conv2d(x, block1.body.conv1.weight, block1.body.conv1.bias) = 3",
            "block1.body.relu relu(3) = 4", "block1.body.pool avg_pool2d(4) = 5",
            "block1.body.conv2 conv2d(5, block1.body.conv2.weight, -) = 7",
-           "block1.shortcut.conv conv2d(x, block1.shortcut.conv.weight, "
-           "block1.shortcut.conv.bias) = 10",
+           shortcut + " conv2d(x, " + shortcut + ".weight, " + shortcut + ".bias) = 10",
            "block1 add(7, 10) = 11", "relu1 relu(11) = 12"}));
 }
 

@@ -22,7 +22,7 @@ struct Moments {
 template <class T>
 Moments<T> moments_of(const Shape& shape, const std::vector<T>& x) {
   Moments<T> result{std::vector<T>(shape[1]), std::vector<T>(shape[1]),
-                    static_cast<T>(shape.count() / shape[1])};
+                    static_cast<T>(shape.count()) / static_cast<T>(shape[1])};
   for (std::int64_t i = 0; i < shape.count(); ++i) {
     result.mean[channel_of(shape, i)] += x[i] / result.count;
   }

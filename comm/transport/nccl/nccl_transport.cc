@@ -310,7 +310,7 @@ std::string NcclTransport::capture_sum(NcclCommunicator& communicator, void* num
     throw_if_aborted();
     objection = error.what();
   }
-  const std::string agreed = agree(host_, objection);
+  std::string agreed = agree(host_, objection);
   for (int launch = 0; launch < 2 && agreed.empty(); ++launch) stream_.launch(*graph);
   await_stream();
   return agreed;
