@@ -289,6 +289,23 @@ TEST_P(NormNumbers, RunningStatistics) {
   }
 }
 
+// Twelve twelfths are 0.99999988 in f32, yet one micro-batch was seen.
+TEST_P(NormNumbers, CountsWholeMicroBatchesThoughSharesAreRounded) {
+  run([](Device& device) {
+    Stream& stream = device.compute();
+    float seen = 0;
+    for (int shard = 0; shard < 12; ++shard) seen += 1.0F / 12;
+    EXPECT_LT(seen, 1.0F);
+    const Tensor update = upload(device, {3}, std::vector<float>{seen, 0.1F, 0.9F});
+    const Tensor places = upload(device, {3, 2}, std::vector<std::int32_t>{-2, 0, -1, 0, -1, 0});
+    const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
+    Tensor running(device, {1});
+    running_statistics_commit(stream, update, places, running, counter);
+    EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{6});
+    return running;
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Setups, NormNumbers, nchw_setups(), name_of);
 
 }  // namespace
