@@ -3,8 +3,8 @@
 over the world cost. Prints a table; --json writes the figures.
 
 The batches are noise, so that nothing but the step counts. All rows of a part go round by turns, so that a busy
-machine slows all of them alike; ratios are those of medians. torch_steps.py beside it says what PyTorch runs. LeNet's steps
-are short, so 25 times as many are timed.
+machine slows all of them alike; ratios are those of medians, where the table does not say otherwise. torch_steps.py beside
+it says what PyTorch runs. LeNet's steps are short, so 25 times as many are timed.
 
   PYTHON bench/peers/beside_pytorch.py                        all parts, about 40 minutes on two cores
   PYTHON bench/peers/beside_pytorch.py --parts resnet20       one part
@@ -131,13 +131,13 @@ def replicas_part(options, ringlet):
         "2 replicas, world statistics": lambda: ringlet.speed(*work, *steps, "--replicas", 2, "--batch-norm", "world"),
     })
     medians = medians_of(results)
-    world, shard = results["2 replicas, world statistics"], results["2 replicas"]
     return [("resnet18-cifar, batch 64 a replica: 2 replicas x 1 thread / 1 x 1",
              medians["2 replicas, twice the batch"] / medians["1 replica"], ""),
             ("the same, 64 shared by both", medians["2 replicas"] / medians["1 replica"], ""),
             ("the same, 2 replicas: world statistics / shard statistics",
-             statistics.median(world) / statistics.median(shard), ""),
-            ("the same, of the fastest quarter of the turns", quiet(world) / quiet(shard), "")], results
+             medians["2 replicas, world statistics"] / medians["2 replicas"], ""),
+            ("the same, of the fastest quarter of the turns",
+             quiet(results["2 replicas, world statistics"]) / quiet(results["2 replicas"]), "")], results
 
 
 def peak_mebibytes(command):
