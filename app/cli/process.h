@@ -7,7 +7,7 @@ namespace ringlet::app {
 
 /// Wall-clock seconds since the process was started, to 10 ms.
 double seconds_since_process_start();
-/// Largest resident memory so far, in MiB.
+/// This process's largest resident memory so far, in MiB.
 std::int64_t peak_memory_mib();
 
 }  // namespace ringlet::app

@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -66,7 +67,8 @@ class Ringlet:
         done = subprocess.run(self.command(*arguments), capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"beside_pytorch: {done.args} failed:\n{done.stderr}{done.stdout}")
-        return json.loads((self.scratch / "speed.json").read_text())["samples_per_second"]
+        result = json.loads((self.scratch / "speed.json").read_text())
+        return result["batch_size"] / result["median_seconds"]  # as torch_steps.py has it
 
 
 def in_turns(turns, rows):
@@ -145,6 +147,9 @@ def peak_mebibytes(command):
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
         sys.exit(f"beside_pytorch: {command} failed")
+    # It lives on over exec(), and so is never less than what this script took when it started the other.
+    if usage.ru_maxrss <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+        sys.exit(f"beside_pytorch: {command} took less memory than this script, so its peak is not known")
     return usage.ru_maxrss / 1024
 
 

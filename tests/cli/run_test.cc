@@ -114,6 +114,24 @@ TEST(Run, IsFinishedOnlyOnce) {
   EXPECT_EQ(model, read_file(folder / "run/model.safetensors"));
 }
 
+int peak_memory_of_a_run() {
+  const Outcome outcome = ringlet(quick_train({}));
+  EXPECT_TRUE(succeeds(outcome));
+  std::smatch found;
+  const bool told = std::regex_search(outcome.out, found, std::regex("peak memory (\\d+) MiB"));
+  EXPECT_TRUE(told) << outcome.out;
+  return told ? std::stoi(found[1]) : 0;
+}
+
+TEST(PeakMemory, IsNotThatOfWhoStartedTheRun) {
+  constexpr int kMebibytes = 512;
+  const int alone = peak_memory_of_a_run();
+  const std::string ballast(std::size_t{kMebibytes} << 20, 'x');  // of this process
+  EXPECT_GT(alone, 0);
+  EXPECT_LT(peak_memory_of_a_run(), alone + kMebibytes / 2);
+  EXPECT_EQ(ballast.back(), 'x');  // it was there all the time
+}
+
 TEST(Metrics, AreALineAStepAndALineAnEpoch) {
   const TemporaryDirectory folder;
   ASSERT_TRUE(succeeds(
