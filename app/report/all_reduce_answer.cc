@@ -6,6 +6,7 @@
 
 #include "app/report/all_reduce_groups.h"
 #include "app/report/all_reduce_page.h"
+#include "app/report/axis.h"
 #include "bench/all_reduce/sizes.h"
 
 namespace ringlet::app::report {
@@ -89,8 +90,8 @@ std::string alone(const bench::Series& series, const std::string& name) {
   const auto widest =
       std::max_element(series.curve.begin(), series.curve.end(),
                        [](const auto& a, const auto& b) { return a.busbw_gbs() < b.busbw_gbs(); });
-  return fmt::format("{}, up to {:.3g} GB/s of bus bandwidth, at {}", name, widest->busbw_gbs(),
-                     in_words(widest->bytes));
+  return fmt::format("{}, up to {} GB/s of bus bandwidth, at {}", name,
+                     with_digits(widest->busbw_gbs()), in_words(widest->bytes));
 }
 
 }  // namespace

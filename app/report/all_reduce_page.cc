@@ -20,14 +20,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kHow =
+constexpr char kHow[] =
     "<p class=\"note\">Each rank rewrites its input, all ranks meet, and a rank&rsquo;s time runs "
     "until it has read its whole result; a call takes as long as its slowest rank. Shown is the "
     "median of the calls. algbw is bytes / time, busbw algbw &times; 2 (p-1)/p for p ranks, in 1e9 "
     "bytes a second. Results were compared with the exact ones to the last bit: of each call up to "
     "4 MiB, of the first and the last of a size beyond.</p>\n";
 
-constexpr const char* kModel =
+constexpr char kModel[] =
     "<p class=\"note\">time = steps &times; latency + bytes &times; seconds per byte, with the "
     "steps and bytes on each strategy&rsquo;s longest path; the two numbers are fitted to the "
     "points so that small sizes count as much as large ones. They stand above each plot: dots are "
@@ -40,9 +40,8 @@ std::string work_of(const bench::Comparison& comparison) {
                      comparison.in_place ? "in place" : "out of place");
 }
 
-std::string fact(const std::string& name, const std::string& value, const std::string& unit) {
-  return fmt::format("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", escaped(name), value,
-                     escaped(unit));
+Html fact(const std::string& name, const std::string& value, const std::string& unit) {
+  return markup("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", name, value, unit);
 }
 
 /// "25 ns (near)" for each time that it was measured.
@@ -54,13 +53,14 @@ std::vector<std::string> distances_of(const json& machine) {
     if (ns == distance.end() || !ns->is_number() || word == distance.end() || !word->is_string()) {
       continue;
     }
-    distances.push_back(fmt::format("{:.0f} ns ({})", ns->get<double>(), word->get<std::string>()));
+    distances.push_back(
+        fmt::format("{} ns ({})", with_decimals(ns->get<double>(), 0), word->get<std::string>()));
   }
   return distances;
 }
 
 /// The quickest call and the widest one of all rows.
-std::string facts_of(const std::vector<bench::Comparison>& comparisons, const json& machine) {
+Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& machine) {
   const bench::Series* quick = nullptr;
   const bench::Measurement *quickest = nullptr, *widest = nullptr;
   const bench::Series* wide = nullptr;
@@ -82,19 +82,17 @@ std::string facts_of(const std::vector<bench::Comparison>& comparisons, const js
   const auto who = [](const bench::Series& series, const bench::Measurement& m) {
     return fmt::format("{}, {}, {} ranks", series.label, bench::size_text(m.bytes), m.ranks);
   };
-  std::string html = "<dl class=\"facts\">\n";
+  Html html = "<dl class=\"facts\">\n";
   if (quickest != nullptr) {
-    html += fact("Quickest: " + who(*quick, *quickest), fmt::format("{:.3g}", quickest->median_us),
-                 "µs");
-    html += fact("Widest: " + who(*wide, *widest), fmt::format("{:.3g}", widest->busbw_gbs()),
-                 "GB/s busbw");
+    html += fact("Quickest: " + who(*quick, *quickest), with_digits(quickest->median_us), "µs");
+    html += fact("Widest: " + who(*wide, *widest), with_digits(widest->busbw_gbs()), "GB/s busbw");
   }
   if (machine.contains("copy")) {
     const json& copy = machine.at("copy").at("all_threads");
     const double streaming =
         copy.at("streaming_gbs").is_null() ? 0 : copy.at("streaming_gbs").get<double>();
     const double best = std::max(copy.at("memcpy_gbs").get<double>(), streaming);
-    html += fact("Machine copies", fmt::format("{:.3g}", best), "GB/s");
+    html += fact("Machine copies", with_digits(best), "GB/s");
   }
   const std::vector<std::string> distances = distances_of(machine);
   if (!distances.empty()) html += fact("Between the cores", distances.front(), "");
@@ -102,20 +100,20 @@ std::string facts_of(const std::vector<bench::Comparison>& comparisons, const js
 }
 
 /// A sentence for each comparison. What they differ in stands before it.
-std::string answers_of(const std::vector<bench::Comparison>& comparisons, bool several_works) {
-  std::string html;
+Html answers_of(const std::vector<bench::Comparison>& comparisons, bool several_works) {
+  Html html;
   for (const bench::Comparison& comparison : comparisons) {
     std::string what = "Here";
     if (comparisons.size() > 1) what += fmt::format(", {} ranks", comparison.ranks);
     if (several_works) what += ", " + work_of(comparison);
-    html += fmt::format("<h1{}>{}: {}</h1>\n", html.empty() ? "" : " class=\"more\"", what,
-                        escaped(answer_of(comparison)));
+    html += markup("<h1{}>{}: {}</h1>\n", html.empty() ? Html() : Html(" class=\"more\""), what,
+                   answer_of(comparison));
   }
   return html;
 }
 
-std::string heading_of(const std::vector<bench::Measurement>& rows,
-                       const std::vector<bench::Comparison>& comparisons, const json& machine) {
+Html heading_of(const std::vector<bench::Measurement>& rows,
+                const std::vector<bench::Comparison>& comparisons, const json& machine) {
   std::set<std::string> work, engines;
   for (const bench::Comparison& comparison : comparisons) work.insert(work_of(comparison));
   for (const bench::Measurement& row : rows) engines.insert(row.engine);
@@ -129,13 +127,13 @@ std::string heading_of(const std::vector<bench::Measurement>& rows,
     return row.engine != "ringlet" || row.pinned;
   });
   if (pinned && engines.count("ringlet") > 0) lede += ", each of Ringlet's ranks on its own core";
-  std::string html = fmt::format(
+  Html html = markup(
       "<header>\n<p class=\"kicker\">ringlet bench all-reduce</p>\n{}<p class=\"lede\">{}.</p>\n{}",
-      answers_of(comparisons, work.size() > 1), escaped(lede), facts_of(comparisons, machine));
+      answers_of(comparisons, work.size() > 1), lede, facts_of(comparisons, machine));
   const auto wrong = std::count_if(rows.begin(), rows.end(), [](auto& m) { return !m.right(); });
   if (wrong > 0) {
-    html += fmt::format("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong,
-                        rows.size());
+    html +=
+        markup("<p class=\"warning\">{} of {} rows have wrong results.</p>\n", wrong, rows.size());
   }
   return html + "</header>\n";
 }
@@ -148,10 +146,10 @@ std::string sizes_text(const bench::Stretch& stretch) {
 
 /// The table of which strategy is the fastest where: as measured, or by the models, whose sizes are
 /// computed.
-std::string fastest_table(const bench::Comparison& comparison,
-                          const std::vector<bench::Stretch>& stretches, const std::string& id,
-                          const char* title, bool computed) {
-  std::string html = fmt::format(
+Html fastest_table(const bench::Comparison& comparison,
+                   const std::vector<bench::Stretch>& stretches, const std::string& id,
+                   const char* title, bool computed) {
+  Html html = markup(
       "<div class=\"scroll\"><table id=\"{}\"><thead><tr><th>{}</th><th>sizes</th><th>from "
       "about</th></tr></thead><tbody>\n",
       id, title);
@@ -160,34 +158,33 @@ std::string fastest_table(const bench::Comparison& comparison,
                                   ? bench::rough_size(static_cast<double>(stretch.from)) + " to " +
                                         bench::rough_size(static_cast<double>(stretch.to))
                                   : sizes_text(stretch);
-    html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                        escaped(comparison.series[stretch.series].label), sizes,
-                        stretch.begins_at ? bench::rough_size(*stretch.begins_at) : "&ndash;");
+    html += markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                   comparison.series[stretch.series].label, sizes,
+                   stretch.begins_at ? bench::rough_size(*stretch.begins_at) : "\u2013");
   }
   return html + "</tbody></table></div>\n";
 }
 
-std::string model_table(const bench::Comparison& comparison, int number) {
-  std::string html = fmt::format(
+Html model_table(const bench::Comparison& comparison, int number) {
+  Html html = markup(
       "<div class=\"scroll\"><table id=\"models-{}\"><thead><tr><th>model</th><th>latency of a "
       "step, µs</th><th>GB/s</th><th>off by, median</th><th>at worst</th></tr></thead><tbody>\n",
       number);
   for (const bench::Series& series : comparison.series) {
     if (!series.fit) continue;
     const comm::CostModel& model = series.fit->model;
-    html += fmt::format(
-        "<tr><td>{}</td><td>{:.3g}</td><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n",
-        escaped(series.label), 1e6 * model.latency_s,
-        model.seconds_per_byte > 0 ? fmt::format("{:.3g}", 1e-9 / model.seconds_per_byte)
-                                   : "&ndash;",
-        100 * series.fit->median_error, 100 * series.fit->worst_error);
+    html +=
+        markup("<tr><td>{}</td><td>{:.3g}</td><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n",
+               series.label, 1e6 * model.latency_s,
+               model.seconds_per_byte > 0 ? with_digits(1e-9 / model.seconds_per_byte) : "\u2013",
+               100 * series.fit->median_error, 100 * series.fit->worst_error);
   }
   return html + "</tbody></table></div>\n";
 }
 
-std::string section_of(const bench::Comparison& comparison, int number) {
-  const std::string models = model_plots_of(comparison, number);
-  std::string html = fmt::format("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_of(comparison));
+Html section_of(const bench::Comparison& comparison, int number) {
+  const Html models = model_plots_of(comparison, number);
+  Html html = markup("<h2>{} ranks, {}</h2>\n", comparison.ranks, work_of(comparison));
   html += plots_of(comparison, number);
   html += "<h3>Which is the fastest</h3>\n<div class=\"side\">\n<div>";
   html += fastest_table(comparison, comparison.fastest, fmt::format("fastest-{}", number),
@@ -199,36 +196,36 @@ std::string section_of(const bench::Comparison& comparison, int number) {
   }
   html += "</div>\n</div>\n";
   for (const bench::Regret& regret : comparison.regrets) {
-    html += fmt::format("<p class=\"note\">{}.</p>\n", escaped(to_text(regret, comparison)));
+    html += markup("<p class=\"note\">{}.</p>\n", to_text(regret, comparison));
   }
   if (models.empty()) return html;
   return html + "<h3>The models</h3>\n" + kModel + models +
          folded("The models as a table", model_table(comparison, number));
 }
 
-std::string rows_of(const bench::Comparison& comparison) {
+Html rows_of(const bench::Comparison& comparison) {
   std::vector<std::pair<const bench::Series*, const bench::Measurement*>> rows;
   for (const bench::Series& series : comparison.series) {
     for (const bench::Measurement& m : series.rows) rows.emplace_back(&series, &m);
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](auto& a, auto& b) { return a.second->bytes < b.second->bytes; });
-  std::string html;
+  Html html;
   for (const auto& [series, m] : rows) {
     const std::string wrong = !m->checked         ? "n/a"
                               : m->ranks_differ() ? fmt::format("{}, ranks differ", m->wrong)
                                                   : fmt::format("{}", m->wrong);
-    html += fmt::format(
+    html += markup(
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.2f}</td><td>{:.2f}</td>"
         "<td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{}</td><td>{}</td></tr>\n",
-        bench::size_text(m->bytes), escaped(series->label), m->ranks, m->count, m->median_us,
-        m->min_us, m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
+        bench::size_text(m->bytes), series->label, m->ranks, m->count, m->median_us, m->min_us,
+        m->p99_us, m->algbw_gbs(), m->busbw_gbs(), wrong, m->iterations);
   }
   return html;
 }
 
-std::string table_of(const std::vector<bench::Comparison>& comparisons, std::size_t rows) {
-  std::string html =
+Html table_of(const std::vector<bench::Comparison>& comparisons, std::size_t rows) {
+  Html html =
       "<div class=\"scroll\"><table class=\"wide\" id=\"figures\"><thead><tr>"
       "<th>size</th><th>strategy</th><th>ranks</th><th>count</th><th>time, µs</th><th>min</th>"
       "<th>p99</th><th>algbw, GB/s</th><th>busbw</th><th>#wrong</th><th>calls</th></tr></thead>"
@@ -238,9 +235,9 @@ std::string table_of(const std::vector<bench::Comparison>& comparisons, std::siz
          folded(fmt::format("{} rows", rows), html + "</tbody></table></div>\n");
 }
 
-std::string pair_of(const char* name, const std::string& value) {
+Html pair_of(const char* name, const std::string& value) {
   if (value.empty()) return "";
-  return fmt::format("<dt>{}</dt><dd>{}</dd>\n", name, escaped(value));
+  return markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
 }
 
 std::string rates_text(const json& rates) {
@@ -251,12 +248,12 @@ std::string rates_text(const json& rates) {
   return text;
 }
 
-std::string machine_of(const json& machine) {
+Html machine_of(const json& machine) {
   if (!machine.is_object()) {
     return "<p class=\"note\">The files do not say on which machine they were measured.</p>\n";
   }
   const auto text = [&](const char* name) { return machine.value(name, std::string()); };
-  std::string html = "<dl class=\"pairs\">\n";
+  Html html = "<dl class=\"pairs\">\n";
   html += pair_of("Processor", text("processor"));
   if (machine.contains("cores")) html += pair_of("Cores", machine.at("cores").dump());
   html += pair_of("Instructions", text("instruction_set"));
@@ -272,7 +269,7 @@ std::string machine_of(const json& machine) {
   if (machine.contains("load_average")) {
     std::vector<std::string> load;
     for (const json& value : machine.at("load_average")) {
-      load.push_back(fmt::format("{:.2f}", value.get<double>()));
+      load.push_back(with_decimals(value.get<double>(), 2));
     }
     html += pair_of("Load before", fmt::format("{}", fmt::join(load, ", ")));
   }
@@ -286,13 +283,13 @@ std::string machine_of(const json& machine) {
 std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
                             const json& machine) {
   const std::vector<bench::Comparison> comparisons = bench::compare(measurements);
-  std::string body = heading_of(measurements, comparisons, machine);
+  Html body = heading_of(measurements, comparisons, machine);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     body += section_of(comparisons[i], static_cast<int>(i + 1));
   }
   body += table_of(comparisons, measurements.size());
-  body += "<h2>How, and on what</h2>\n" + std::string(kHow) + machine_of(machine);
-  body += fmt::format("<footer>Made by ringlet {} bench all-reduce.</footer>\n", train::kVersion);
+  body += "<h2>How, and on what</h2>\n" + Html(kHow) + machine_of(machine);
+  body += markup("<footer>Made by ringlet {} bench all-reduce.</footer>\n", train::kVersion);
   return page_of("All-reduce (Ringlet)", body);
 }
 

@@ -98,8 +98,8 @@ Plot empty_plot(const PlotKind& kind, const std::string& id, const std::string& 
           .series = {}};
 }
 
-std::string main_plot(const bench::Comparison& comparison, const std::vector<Group>& groups,
-                      int number, const PlotKind& kind) {
+Html main_plot(const bench::Comparison& comparison, const std::vector<Group>& groups, int number,
+               const PlotKind& kind) {
   Plot plot = empty_plot(kind, fmt::format("{}-{}", kind.id, number),
                          fmt::format("median, {} ranks; {}{}", comparison.ranks, kSpread,
                                      groups.size() > 1 ? "; dashed: the best of others" : ""));
@@ -111,8 +111,8 @@ std::string main_plot(const bench::Comparison& comparison, const std::vector<Gro
   return figure_of(plot);
 }
 
-std::string engine_plot(const std::vector<Group>& groups, int number, std::size_t index,
-                        const PlotKind& kind) {
+Html engine_plot(const std::vector<Group>& groups, int number, std::size_t index,
+                 const PlotKind& kind) {
   Plot plot = empty_plot(kind, fmt::format("{}-{}-{}", kind.id, number, index + 1),
                          fmt::format("{}, median; {}", name_of(groups, groups[index]), kSpread));
   add_lines(plot, groups[index], kind.quantity);
@@ -133,17 +133,18 @@ Curve model_curve(const bench::Series& series) {
 
 /// "0.594 µs, 15.4 GB/s"
 std::string model_text(const comm::CostModel& model) {
-  const std::string latency = fmt::format("{:.3g} µs", 1e6 * model.latency_s);
+  const std::string latency = with_digits(1e6 * model.latency_s) + " µs";
   if (!(model.seconds_per_byte > 0)) return latency;
-  return fmt::format("{}, {:.3g} GB/s", latency, 1e-9 / model.seconds_per_byte);
+  return fmt::format("{}, {} GB/s", latency, with_digits(1e-9 / model.seconds_per_byte));
 }
 
 Plot model_plot(const bench::Series& series, int number, int color) {
   const std::string& strategy = series.rows.front().strategy;
   return {.id = fmt::format("model-{}-{}", number, strategy),
           .title = fmt::format("{}: {}", strategy, model_text(series.fit->model)),
-          .note = fmt::format("off by {:.0f} %, at worst {:.0f} %", 100 * series.fit->median_error,
-                              100 * series.fit->worst_error),
+          .note = fmt::format("off by {} %, at worst {} %",
+                              with_decimals(100 * series.fit->median_error, 0),
+                              with_decimals(100 * series.fit->worst_error, 0)),
           .x = sizes_axis(),
           .y = {.title = "µs", .log = true},
           .series = {{.name = "model",
@@ -163,9 +164,11 @@ void share_axis(std::vector<Plot>& plots) {
   AxisSpec shared = plots.front().y;
   for (const Plot& plot : plots) {
     for (const Series& series : plot.series) {
-      const auto [low, high] = std::minmax_element(series.curve.y.begin(), series.curve.y.end());
-      shared.include_low = std::min(shared.include_low, *low);
-      shared.include_high = std::max(shared.include_high, *high);
+      for (const double y : series.curve.y) {
+        if (!std::isfinite(y) || y <= 0) continue;
+        shared.include_low = std::min(shared.include_low, y);
+        shared.include_high = std::max(shared.include_high, y);
+      }
     }
   }
   for (Plot& plot : plots) plot.y = shared;
@@ -173,9 +176,9 @@ void share_axis(std::vector<Plot>& plots) {
 
 }  // namespace
 
-std::string plots_of(const bench::Comparison& comparison, int number) {
+Html plots_of(const bench::Comparison& comparison, int number) {
   const std::vector<Group> groups = groups_of(comparison);
-  std::string html = "<div class=\"grid\">\n";
+  Html html = "<div class=\"grid\">\n";
   for (const PlotKind& kind : {kTime, kBusbw}) html += main_plot(comparison, groups, number, kind);
   for (std::size_t i = 1; i < groups.size(); ++i) {
     for (const PlotKind& kind : {kTime, kBusbw}) {
@@ -185,7 +188,7 @@ std::string plots_of(const bench::Comparison& comparison, int number) {
   return html + "</div>\n";
 }
 
-std::string model_plots_of(const bench::Comparison& comparison, int number) {
+Html model_plots_of(const bench::Comparison& comparison, int number) {
   const Group group = groups_of(comparison).front();
   std::vector<Plot> plots;
   for (const bench::Series* series : group) {
@@ -193,7 +196,7 @@ std::string model_plots_of(const bench::Comparison& comparison, int number) {
   }
   if (plots.empty()) return "";
   share_axis(plots);
-  std::string html = "<div class=\"grid multiples\">\n";
+  Html html = "<div class=\"grid multiples\">\n";
   for (const Plot& plot : plots) html += figure_of(plot);
   return html + "</div>\n";
 }

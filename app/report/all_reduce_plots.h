@@ -11,10 +11,10 @@ namespace ringlet::app::report {
 /// shows the spread of their calls. Where there are several engines (or threads and processes), the
 /// first one's strategies, and the best of each other's at each size; below that, each other engine
 /// by itself.
-std::string plots_of(const bench::Comparison& comparison, int number);
+Html plots_of(const bench::Comparison& comparison, int number);
 
 /// For each of the first engine's strategies its points and the curve of its model, whose latency
 /// and bandwidth stand in the title.
-std::string model_plots_of(const bench::Comparison& comparison, int number);
+Html model_plots_of(const bench::Comparison& comparison, int number);
 
 }  // namespace ringlet::app::report

@@ -53,6 +53,7 @@ void for_each_factor(double low, double high, const std::vector<int>& factors, F
   for (int decade = first; decade <= last; ++decade) {
     for (const int factor : factors) {
       const double value = factor * std::pow(10.0, decade);
+      if (!std::isfinite(value)) continue;
       if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) f(decade, factor, value);
     }
   }
@@ -75,12 +76,20 @@ std::vector<int> named_factors(double low, double high) {
 
 }  // namespace
 
+std::string with_digits(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "\u2013";
+}
+
+std::string with_decimals(double value, int decimals) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, decimals) : "\u2013";
+}
+
 std::string short_number(double value, int digits) {
   const auto scaled = [&](double unit, const char* suffix) {
-    return fmt::format("{:.{}g}{}", value / unit, digits, suffix);
+    return with_digits(value / unit, digits) + suffix;
   };
   const double size = std::abs(value);
-  if (size >= 1e12) return fmt::format("{:.3g}", value);
+  if (!(size < 1e12)) return with_digits(value);
   if (size >= 1e9) return scaled(1e9, "G");
   if (size >= 1e6) return scaled(1e6, "M");
   if (size >= 1e4) return scaled(1e3, "k");
@@ -90,9 +99,7 @@ std::string short_number(double value, int digits) {
   return text;
 }
 
-std::string percent(double value, int digits) {
-  return fmt::format("{:.{}g} %", 100 * value, digits);
-}
+std::string percent(double value, int digits) { return with_digits(100 * value, digits) + " %"; }
 
 Axis::Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks)
     : log_(spec.log), begin_(begin), end_(end) {
@@ -110,7 +117,7 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
   const bool usable = std::isfinite(low) && std::isfinite(high) && low <= high;
   low_ = usable && (!spec.log || low > 0) ? low : (spec.log ? 1 : 0);
   high_ = usable && (!spec.log || low > 0) ? high : (spec.log ? 10 : 1);
-  if (low_ < high_) return;
+  if (has_places()) return;
   if (spec.log) {  // one number alone stands in the middle
     low_ /= 2;
     high_ *= 2;
@@ -122,6 +129,16 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
     low_ -= margin;
     high_ += margin;
   }
+  if (has_places()) return;  // not where numbers are as small or large as a double can be
+  low_ = spec.log ? 1 : 0;
+  high_ = spec.log ? 10 : 1;
+}
+
+bool Axis::has_places() const {
+  constexpr double kLeast = 1e-290,
+                   kMost = 1e290;  // beyond, marks and the steps between are 0 or infinite
+  if (log_) return low_ > kLeast && low_ < high_ && high_ < kMost && high_ / low_ < kMost;
+  return high_ - low_ > kLeast && std::abs(low_) < kMost && std::abs(high_) < kMost;
 }
 
 void Axis::round_to(double step) {
@@ -136,8 +153,10 @@ void Axis::mark_evenly(const AxisSpec& spec, int marks) {
 }
 
 void Axis::mark_every(const AxisSpec& spec, double step) {
-  const auto first = static_cast<std::int64_t>(std::ceil(low_ / step - 1e-9));
-  const auto last = static_cast<std::int64_t>(std::floor(high_ / step + 1e-9));
+  const double low = std::ceil(low_ / step - 1e-9), high = std::floor(high_ / step + 1e-9);
+  constexpr double kMostMarks = 1000, kCountable = 1e17;
+  if (!(high - low < kMostMarks && std::abs(low) < kCountable)) return;  // a double's last digits
+  const auto first = static_cast<std::int64_t>(low), last = static_cast<std::int64_t>(high);
   constexpr int kDigits = 4, kMostDigits = 9;
   for (int digits = kDigits; digits <= kMostDigits; ++digits) {  // until they tell marks apart
     marks_.clear();
@@ -197,6 +216,9 @@ double Axis::fraction(double value) const {
   return (value - low_) / (high_ - low_);
 }
 
-double Axis::at(double value) const { return begin_ + fraction(value) * (end_ - begin_); }
+double Axis::at(double value) const {
+  const double part = fraction(value);
+  return begin_ + (std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0) * (end_ - begin_);
+}
 
 }  // namespace ringlet::app::report

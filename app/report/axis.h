@@ -14,6 +14,9 @@ namespace ringlet::app::report {
 std::string short_number(double value, int digits = 4);
 /// 0.915 as "91.5 %".
 std::string percent(double value, int digits = 4);
+/// So many digits of it, or decimals; a dash for what is not finite.
+std::string with_digits(double value, int digits = 3);
+std::string with_decimals(double value, int decimals);
 
 struct AxisSpec {
   std::string title{};  ///< what is counted, and its unit; may be empty
@@ -47,12 +50,14 @@ class Axis {
 
   /// Whether a number has a place.
   bool shows(double value) const;
+  /// Always a place between the axis' ends: what is beyond them is there.
   double at(double value) const;
   double low() const { return low_; }
   double high() const { return high_; }
   const std::vector<Mark>& marks() const { return marks_; }
 
  private:
+  bool has_places() const;
   void set_range(const AxisSpec& spec, double low, double high);
   void round_to(double step);
   void mark_evenly(const AxisSpec& spec, int marks);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/report/html.h"
 #include "app/report/sections.h"
 #include "app/report/svg_frame.h"
 
@@ -21,7 +20,7 @@ struct Grid {
   double left = kNames, top = 6;
 };
 
-void draw_cell(std::string& svg, const Grid& grid, std::int64_t label, std::int64_t answer,
+void draw_cell(Html& svg, const Grid& grid, std::int64_t label, std::int64_t answer,
                std::int64_t samples) {
   const std::int64_t count = grid.results.count(label, answer);
   if (count == 0) return;
@@ -32,9 +31,9 @@ void draw_cell(std::string& svg, const Grid& grid, std::int64_t label, std::int6
   print(svg,
         "<g><title>{} taken for {}: {} of {}</title><rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" "
         "width=\"{:.1f}\" height=\"{:.1f}\" fill-opacity=\"{:.3f}\"/>",
-        escaped(names[static_cast<std::size_t>(label)]),
-        escaped(names[static_cast<std::size_t>(answer)]), count, samples, x + 0.5, y + 0.5,
-        grid.cell - 1, grid.cell - 1, std::sqrt(share));  // so that a few of a thousand show
+        names[static_cast<std::size_t>(label)], names[static_cast<std::size_t>(answer)], count,
+        samples, x + 0.5, y + 0.5, grid.cell - 1, grid.cell - 1,
+        std::sqrt(share));  // so that a few of a thousand show
   if (grid.results.classes() <= kNumbersUpTo) {
     print(svg, "<text class=\"n{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
           share > 0.3 ? " strong" : "", x + grid.cell / 2, y + grid.cell / 2, count);
@@ -42,28 +41,27 @@ void draw_cell(std::string& svg, const Grid& grid, std::int64_t label, std::int6
   svg += "</g>\n";
 }
 
-void draw_names(std::string& svg, const Grid& grid) {
+void draw_names(Html& svg, const Grid& grid) {
   const auto& names = grid.results.images->class_names();
   for (std::size_t k = 0; k < names.size(); ++k) {
     const double middle = grid.cell * (static_cast<double>(k) + 0.5);
-    const std::string name = escaped(names[k]);
     print(svg, "<text class=\"row\" x=\"{}\" y=\"{:.1f}\">{}</text>", grid.left - 7,
-          grid.top + middle, name);
+          grid.top + middle, names[k]);
     const double x = grid.left + middle, y = grid.top + kSide + 12;
     print(
         svg,
         "<text class=\"row\" x=\"{0:.1f}\" y=\"{1:.1f}\" transform=\"rotate(-40 {0:.1f} {1:.1f})\">"
         "{2}</text>\n",
-        x, y, name);
+        x, y, names[k]);
   }
 }
 
 }  // namespace
 
-std::string confusion_figure(const TestResults& results, const std::string& id) {
+Html confusion_figure(const TestResults& results, const std::string& id) {
   const std::int64_t classes = results.classes();
   const Grid grid{results, kSide / static_cast<double>(classes)};
-  std::string html = head_of(id, "Confusion matrix", "rows: what it is; columns: the answer");
+  Html html = head_of(id, "Confusion matrix", "rows: what it is; columns: the answer");
   print(html,
         "<svg class=\"confusion\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"Confusion "
         "matrix\">\n",

@@ -169,8 +169,8 @@ Plot speed(const Runs& runs) {
 
 }  // namespace
 
-std::string curves_section(const Runs& runs) {
-  std::string html = "<h2>Curves</h2>\n<div class=\"grid\">\n";
+Html curves_section(const Runs& runs) {
+  Html html = "<h2>Curves</h2>\n<div class=\"grid\">\n";
   for (const Plot& plot : {train_loss(runs), epoch_loss(runs), test_accuracy(runs),
                            learning_rate(runs), grad_norm(runs), speed(runs)}) {
     html += figure_of(plot);

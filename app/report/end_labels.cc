@@ -4,7 +4,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "app/report/html.h"
 #include "app/report/svg_frame.h"
 #include "app/report/svg_plot.h"
 
@@ -46,13 +45,13 @@ std::size_t place_of(const std::string& text, std::size_t index) {
   return text.size();
 }
 
-void draw_label(std::string& svg, const EndLabel& label, double right, double y) {
+void draw_label(Html& svg, const EndLabel& label, double right, double y) {
   const char* strong = label.color == kGrey ? "" : " strong";
   print(svg, "<path class=\"leader c{}\" d=\"M{:.1f} {:.1f}H{:.1f}L{:.1f} {:.1f}\"/>", label.color,
         label.x, label.y, right, right + kLeader - 4, y);
   print(svg, "<text class=\"name c{}{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}<title>{}</title></text>\n",
-        label.color, strong, right + kLeader, y, escaped(shortened(label.name, kMostCharacters)),
-        escaped(label.name));
+        label.color, strong, right + kLeader, y, shortened(label.name, kMostCharacters),
+        label.name);
 }
 
 }  // namespace
@@ -101,7 +100,7 @@ double room_for(const std::vector<EndLabel>& labels) {
   return kLeader + widest;
 }
 
-std::size_t draw_end_labels(std::string& svg, std::vector<EndLabel> labels, double right) {
+std::size_t draw_end_labels(Html& svg, std::vector<EndLabel> labels, double right) {
   std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) {
     return (a.color != kGrey) > (b.color != kGrey);
   });

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "app/report/html.h"
+
 namespace ringlet::app::report {
 
 struct EndLabel {
@@ -25,6 +27,6 @@ double room_for(const std::vector<EndLabel>& labels);
 
 /// Draws the names behind `right`, where the plot ends. There is room for some sixteen; of more,
 /// the grey ones that come last have no name. Returns how many those are.
-std::size_t draw_end_labels(std::string& svg, std::vector<EndLabel> labels, double right);
+std::size_t draw_end_labels(Html& svg, std::vector<EndLabel> labels, double right);
 
 }  // namespace ringlet::app::report

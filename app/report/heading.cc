@@ -15,43 +15,51 @@ namespace {
 using train::EpochMetrics;
 using train::with_commas;
 
-/// The number with what follows it in small; a dash where there is none.
-std::string shown(double value, const char* format, double factor = 1) {
-  if (!std::isfinite(value)) return "&ndash;";
-  return fmt::format(fmt::runtime(format), factor * value);
+/// The number's HTML; a dash alone where there is no number.
+Html or_dash(double value, const Html& html) {
+  return std::isfinite(value) ? html : Html("&ndash;");
 }
+
+/// Whether it can be shown as a whole number.
+bool is_countable(double value) { return std::abs(value) < 1e15; }
 
 struct Duration {
   std::string number, unit;
 };
 
 Duration duration_of(double seconds) {
-  if (seconds < 100) return {fmt::format("{:.1f}", seconds), "s"};
+  if (seconds < 100 || !is_countable(seconds)) return {fmt::format("{:.1f}", seconds), "s"};
   const auto whole = std::int64_t{std::llround(seconds)};
   if (whole < 3600) return {fmt::format("{}:{:02}", whole / 60, whole % 60), "min"};
   return {fmt::format("{}:{:02}", whole / 3600, whole / 60 % 60), "h"};
 }
 
-std::string seconds_in_words(double seconds) {
+Html seconds_in_words(double seconds) {
   if (!std::isfinite(seconds)) return "&ndash;";
   const Duration duration = duration_of(seconds);
-  return fmt::format("{} <small>{}</small>", duration.number, duration.unit);
+  return markup("{} <small>{}</small>", duration.number, duration.unit);
 }
 
-std::string fact(const char* name, const std::string& value) {
-  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+/// A speed; a dash where it is not known.
+std::string per_second(double speed) {
+  return is_countable(speed) ? with_commas(std::llround(speed)) : "\u2013";
 }
 
-std::string facts_of(const RunResult& result) {
-  std::string html = "<dl class=\"facts\">\n";
-  html += fact("Test accuracy", shown(result.test_accuracy, "{:.2f} <small>%</small>", 100));
-  html += fact("Test loss", shown(result.test_loss, "{:.4f}"));
-  html += fact("Training loss", shown(result.train_loss, "{:.4f}"));
+Html fact(const char* name, const Html& value) {
+  return markup("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+}
+
+Html facts_of(const RunResult& result) {
+  Html html = "<dl class=\"facts\">\n";
+  html += fact("Test accuracy", or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>",
+                                                                     100 * result.test_accuracy)));
+  html += fact("Test loss", markup("{:.4f}", result.test_loss));
+  html += fact("Training loss", markup("{:.4f}", result.train_loss));
   html += fact("Training time", seconds_in_words(result.seconds));
-  html += fact("Samples a second", std::isfinite(result.speed)
-                                       ? train::with_commas(std::llround(result.speed))
-                                       : "&ndash;");
-  html += fact("In synchronisation", shown(result.sync_share, "{:.1f} <small>%</small>", 100));
+  html += fact("Samples a second", escaped(per_second(result.speed)));
+  html +=
+      fact("In synchronisation",
+           or_dash(result.sync_share, markup("{:.1f} <small>%</small>", 100 * result.sync_share)));
   return html + "</dl>\n";
 }
 
@@ -88,23 +96,24 @@ std::string lede_of(const RunFolder& run, const RunResult& result) {
   return text + ".";
 }
 
-std::string table_of(const std::vector<RunFolder>& runs) {
-  std::string html =
+Html percent_or_dash(double share, int digits) {
+  return or_dash(share, markup("{:.{}f} %", 100 * share, digits));
+}
+
+Html table_of(const std::vector<RunFolder>& runs) {
+  Html html =
       "<div class=\"scroll\"><table class=\"wide\" id=\"runs\"><thead><tr>"
       "<th>run</th><th>test accuracy</th><th>best (epoch)</th><th>test loss</th>"
       "<th>training loss</th><th>time</th><th>samples/s</th><th>in sync</th></tr></thead><tbody>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const RunResult result = result_of(runs[i]);
-    html += fmt::format(
-        "<tr><td><i class=\"swatch c{}\"></i>{}</td><td>{}</td><td>{} "
-        "({})</td><td>{}</td><td>{}</td>"
-        "<td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        color_of(runs, i), escaped(runs[i].name), shown(result.test_accuracy, "{:.2f} %", 100),
-        shown(result.best_accuracy, "{:.2f} %", 100), result.best_epoch,
-        shown(result.test_loss, "{:.4f}"), shown(result.train_loss, "{:.4f}"),
-        seconds_in_words(result.seconds),
-        std::isfinite(result.speed) ? train::with_commas(std::llround(result.speed)) : "&ndash;",
-        shown(result.sync_share, "{:.1f} %", 100));
+    html += markup(
+        "<tr><td><i class=\"swatch c{}\"></i>{}</td><td>{}</td><td>{} ({})</td>"
+        "<td>{:.4f}</td><td>{:.4f}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+        color_of(runs, i), runs[i].name, percent_or_dash(result.test_accuracy, 2),
+        percent_or_dash(result.best_accuracy, 2), result.best_epoch, result.test_loss,
+        result.train_loss, seconds_in_words(result.seconds), per_second(result.speed),
+        percent_or_dash(result.sync_share, 1));
   }
   return html + "</tbody></table></div>\n";
 }
@@ -148,27 +157,26 @@ std::string answer_of(const std::vector<RunFolder>& runs) {
   return text;
 }
 
-std::string heading(const std::vector<RunFolder>& runs) {
-  std::string html = "<header>\n";
+Html heading(const std::vector<RunFolder>& runs) {
+  Html html = "<header>\n";
   if (runs.size() == 1) {
     const RunResult result = result_of(runs.front());
-    html += fmt::format(
-        "<p class=\"kicker\">Training run {}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
-        escaped(runs.front().name), escaped(answer_of(runs)),
-        escaped(lede_of(runs.front(), result)));
+    html +=
+        markup("<p class=\"kicker\">Training run {}</p>\n<h1>{}</h1>\n<p class=\"lede\">{}</p>\n",
+               runs.front().name, answer_of(runs), lede_of(runs.front(), result));
     html += facts_of(result);
   } else {
-    html += fmt::format("<p class=\"kicker\">{} training runs</p>\n<h1>{}</h1>\n", runs.size(),
-                        escaped(answer_of(runs)));
+    html += markup("<p class=\"kicker\">{} training runs</p>\n<h1>{}</h1>\n", runs.size(),
+                   answer_of(runs));
     for (const RunFolder& run : runs) {
-      html += fmt::format("<p class=\"note\"><b>{}</b>: {}</p>\n", escaped(run.name),
-                          escaped(lede_of(run, result_of(run))));
+      html +=
+          markup("<p class=\"note\"><b>{}</b>: {}</p>\n", run.name, lede_of(run, result_of(run)));
     }
     html += table_of(runs);
   }
   for (const RunFolder& run : runs) {
     for (const std::string& note : run.notes) {
-      html += "<p class=\"warning\">" + escaped(note) + "</p>\n";
+      html += markup("<p class=\"warning\">{}</p>\n", note);
     }
   }
   return html + "</header>\n";

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "train/files/one_line.h"
 
@@ -37,16 +38,19 @@ std::string with_entities(std::string_view text) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) { return with_entities(train::on_one_line(text)); }
-
-std::string escaped_lines(std::string_view text) { return with_entities(train::printable(text)); }
-
-std::string folded(std::string_view title, std::string_view html) {
-  std::string text = "<details><summary>" + escaped(title) + "</summary>\n";
-  return text.append(html) + "</details>\n";
+Html escaped(std::string_view text) {
+  return Html::trusted(with_entities(train::on_one_line(text)));
 }
 
-std::string data_uri(std::string_view type, std::string_view bytes) {
+Html escaped_lines(std::string_view text) {
+  return Html::trusted(with_entities(train::printable(text)));
+}
+
+Html folded(std::string_view title, const Html& html) {
+  return markup("<details><summary>{}</summary>\n{}</details>\n", title, html);
+}
+
+Html data_uri(std::string_view type, std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string uri = "data:";
@@ -61,7 +65,7 @@ std::string data_uri(std::string_view type, std::string_view bytes) {
       uri += k <= count ? kDigits[three >> (6 * (3 - k)) & 63] : '=';
     }
   }
-  return uri;
+  return Html::trusted(std::move(uri));
 }
 
 }  // namespace ringlet::app::report

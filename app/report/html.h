@@ -1,22 +1,114 @@
-// Pieces of HTML.
+// HTML, as against text. A name, a number or a word of a file becomes HTML only in markup(), which
+// escapes it. So no field can be forgotten:
+//
+//   markup("<td>{}</td><td>{:.2f}</td>", run.name, seconds)
+//
+//   text         escaped: between tags and in an attribute's quotes it is nothing but text
+//   a number     as its format says; what is not finite is a dash, as text (a drawing has only
+//                places that are finite, see Axis::at())
+//   Html         as it is
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <concepts>
+#include <iterator>
 #include <string>
 #include <string_view>
 
 namespace ringlet::app::report {
 
+class Html {
+ public:
+  Html() = default;
+  /// A literal of the program's own.
+  template <std::size_t N>
+  Html(const char (&literal)[N]) : text_(literal) {}  // NOLINT: a literal is used as what it is
+  /// What is known to be HTML, not text.
+  static Html trusted(std::string html) {
+    Html result;
+    result.text_ = std::move(html);
+    return result;
+  }
+
+  const std::string& str() const { return text_; }
+  operator const std::string&() const { return text_; }  // NOLINT: it is written to files
+  bool empty() const { return text_.empty(); }
+  Html& operator+=(const Html& more) {
+    text_ += more.text_;
+    return *this;
+  }
+  friend Html operator+(Html front, const Html& back) { return std::move(front += back); }
+
+ private:
+  std::string text_;
+};
+
 /// Text as it stands between tags or in an attribute's quotes, escaped as in a message
 /// (train/files/one_line.h).
-std::string escaped(std::string_view text);
+Html escaped(std::string_view text);
 
 /// The same for text of several lines, at any length.
-std::string escaped_lines(std::string_view text);
+Html escaped_lines(std::string_view text);
 
-/// HTML behind a title (text), which opens and closes it.
-std::string folded(std::string_view title, std::string_view html);
+namespace detail {
+
+struct Number {
+  double value;
+};
+
+inline Html piece(std::string_view text) { return escaped(text); }
+template <std::same_as<Html> T>
+std::string_view piece(const T& html) {
+  return html.str();
+}
+inline Number piece(std::floating_point auto value) { return {static_cast<double>(value)}; }
+template <std::integral T>
+T piece(T value) {
+  return value;
+}
+void piece(char) = delete;  // it would not be escaped
+
+template <class T>
+using Piece = std::remove_cvref_t<decltype(piece(std::declval<const T&>()))>;
+
+}  // namespace detail
+
+/// The format, which is HTML, with the values in it.
+template <class... Values>
+Html markup(fmt::format_string<detail::Piece<Values>...> format, const Values&... values) {
+  return Html::trusted(fmt::format(format, detail::piece(values)...));
+}
+
+/// Appends it.
+template <class... Values>
+void print(Html& html, fmt::format_string<detail::Piece<Values>...> format,
+           const Values&... values) {
+  html += markup(format, values...);
+}
+
+/// HTML behind a title, which opens and closes it.
+Html folded(std::string_view title, const Html& html);
 
 /// "data:TYPE;base64,...": the bytes inside the page.
-std::string data_uri(std::string_view type, std::string_view bytes);
+Html data_uri(std::string_view type, std::string_view bytes);
 
 }  // namespace ringlet::app::report
+
+template <>
+struct fmt::formatter<ringlet::app::report::Html> : fmt::formatter<std::string_view> {
+  template <class Context>
+  auto format(const ringlet::app::report::Html& html, Context& context) const {
+    return fmt::formatter<std::string_view>::format(html.str(), context);
+  }
+};
+
+template <>
+struct fmt::formatter<ringlet::app::report::detail::Number> : fmt::formatter<double> {
+  template <class Context>
+  auto format(ringlet::app::report::detail::Number number, Context& context) const {
+    if (std::isfinite(number.value)) return fmt::formatter<double>::format(number.value, context);
+    return fmt::format_to(context.out(), "&ndash;");
+  }
+};

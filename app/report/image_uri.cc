@@ -28,7 +28,7 @@ std::vector<std::uint8_t> interleaved(const std::vector<std::uint8_t>& planes, s
 
 }  // namespace
 
-std::string image_uri(const data::Dataset& images, std::int64_t index) {
+Html image_uri(const data::Dataset& images, std::int64_t index) {
   const auto width = static_cast<int>(images.width()), height = static_cast<int>(images.height());
   const int channels = images.channels() == 3 ? 3 : 1;
   const auto bytes =

@@ -10,6 +10,6 @@ namespace ringlet::app::report {
 
 /// Image `index` as a PNG in a data URI. One channel becomes grey, three colours; of any other
 /// number the first alone is shown, in grey.
-std::string image_uri(const data::Dataset& images, std::int64_t index);
+Html image_uri(const data::Dataset& images, std::int64_t index);
 
 }  // namespace ringlet::app::report

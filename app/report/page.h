@@ -5,10 +5,11 @@
 
 #include <string>
 
+#include "app/report/html.h"
+
 namespace ringlet::app::report {
 
-/// `title` is text, `body` HTML.
-std::string page_of(const std::string& title, const std::string& body);
+std::string page_of(const std::string& title, const Html& body);
 
 extern const char* const kPageStyle;
 extern const char* const kPageScript;

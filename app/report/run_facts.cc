@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "train/files/json_text.h"
@@ -14,13 +15,20 @@ using nlohmann::json;
 
 constexpr int kMaxDepth = 16;  // ours has four levels
 
+/// Beyond it nothing is counted: the number is none of ours.
+constexpr double kMostCounted = 1e15;
+
+double number_of(const json& value) {
+  const double number = value.is_number() ? value.get<double>() : RunFacts::kNone;
+  return std::abs(number) < kMostCounted ? number : RunFacts::kNone;
+}
+
 std::string text_in(const json& object, const char* key) {
   return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>()
                                                             : "";
 }
 double number_in(const json& object, const char* key) {
-  return object.contains(key) && object.at(key).is_number() ? object.at(key).get<double>()
-                                                            : RunFacts::kNone;
+  return object.contains(key) ? number_of(object.at(key)) : RunFacts::kNone;
 }
 
 /// run.json, read field by field; any field may be missing.
@@ -34,7 +42,7 @@ class Record {
   }
   double number(const char* place) const {
     const json* found = at(place);
-    return found != nullptr && found->is_number() ? found->get<double>() : RunFacts::kNone;
+    return found != nullptr ? number_of(*found) : RunFacts::kNone;
   }
   /// Calls f(key, entry) for each entry of a list or an object.
   template <class F>

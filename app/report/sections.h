@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/report/html.h"
 #include "app/report/report.h"
 #include "app/report/run_folder.h"
 #include "app/report/test_results.h"
@@ -19,31 +20,31 @@ std::string title_of(const std::vector<RunFolder>& runs);
 std::string answer_of(const std::vector<RunFolder>& runs);
 
 /// What was trained and what came of it.
-std::string heading(const std::vector<RunFolder>& runs);
+Html heading(const std::vector<RunFolder>& runs);
 
 /// Loss by step and epoch, accuracy, rate, gradient's norm and speed. Plots with the ids
 /// train-loss, epoch-loss, test-accuracy, learning-rate, grad-norm and speed.
-std::string curves_section(const std::vector<RunFolder>& runs);
+Html curves_section(const std::vector<RunFolder>& runs);
 
 /// Where the seconds of training went, by epoch for one run, by run for several: bars with the id
 /// time.
-std::string time_section(const std::vector<RunFolder>& runs);
+Html time_section(const std::vector<RunFolder>& runs);
 
 /// How a run was set up: what differs from `default_config`, and behind a fold the whole
 /// (config.toml as it is, else the recipe of its state). The machine of run.json.
-std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config);
+Html setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config);
 
 /// What joins the replicas: of each all-reduce of a step its bytes, its time as predicted and as
 /// taken, and the bandwidth that this is. A table with the id ID; "" where run.json has none.
-std::string sync_table(const RunFolder& run, const std::string& id);
+Html sync_table(const RunFolder& run, const std::string& id);
 
 /// The test data: a confusion matrix, each class's accuracy, and the images that the model got most
 /// wrong. `suffix` ends the ids of its parts (confusion, mistakes), where a page has several.
-std::string test_section(const TestResults& results, const std::string& suffix);
+Html test_section(const TestResults& results, const std::string& suffix);
 
 /// A confusion matrix as inline SVG, <figure id="ID" class="plot">: a row a true class, a column an
 /// answer, the darker the larger the share of its row. Numbers are written into the cells up to
 /// twenty classes.
-std::string confusion_figure(const TestResults& results, const std::string& id);
+Html confusion_figure(const TestResults& results, const std::string& id);
 
 }  // namespace ringlet::app::report

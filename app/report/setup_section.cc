@@ -8,7 +8,6 @@
 #include <sstream>
 #include <utility>
 
-#include "app/report/html.h"
 #include "app/report/sections.h"
 #include "kernels/error.h"
 #include "train/files/recipe_json.h"
@@ -19,11 +18,11 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-std::string list_of(const Pairs& pairs) {
-  std::string html = "<dl class=\"pairs\">\n";
+Html list_of(const Pairs& pairs) {
+  Html html = "<dl class=\"pairs\">\n";
   for (const auto& [name, value] : pairs) {
     if (value.empty()) continue;
-    html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
+    html += markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
   }
   return html + "</dl>\n";
 }
@@ -63,8 +62,7 @@ struct Setup {
   Settings here, defaults;
 };
 
-std::string differences_table(const std::vector<RunFolder>& runs,
-                              const std::vector<Setup>& setups) {
+Html differences_table(const std::vector<RunFolder>& runs, const std::vector<Setup>& setups) {
   std::set<std::string> names;
   for (const auto& [here, defaults] : setups) {
     for (const auto& [name, value] : here) {
@@ -72,27 +70,25 @@ std::string differences_table(const std::vector<RunFolder>& runs,
     }
   }
   if (names.empty()) return "<p class=\"note\" id=\"settings\">Nothing but defaults.</p>\n";
-  std::string html = "<div class=\"scroll\"><table id=\"settings\"><thead><tr><th>setting</th>";
-  for (const RunFolder& run : runs) html += fmt::format("<th>{}</th>", escaped(run.name));
+  Html html = "<div class=\"scroll\"><table id=\"settings\"><thead><tr><th>setting</th>";
+  for (const RunFolder& run : runs) html += markup("<th>{}</th>", run.name);
   html += "<th>default</th></tr></thead><tbody>\n";
   for (const std::string& name : names) {
-    html += fmt::format("<tr><td>{}</td>", escaped(name));
+    html += markup("<tr><td>{}</td>", name);
     std::set<std::string> usual;
     for (const auto& [here, defaults] : setups) {
       const std::string value = value_in(here, name), of_model = value_in(defaults, name);
-      const char* changed = value == of_model ? "" : " class=\"changed\"";
-      html += fmt::format("<td{}>{}</td>", changed, escaped(value));
+      html +=
+          markup("<td{}>{}</td>", value == of_model ? Html() : Html(" class=\"changed\""), value);
       usual.insert(of_model);
     }
-    html += fmt::format("<td>{}</td></tr>\n",
-                        usual.size() == 1 ? escaped(*usual.begin()) : "the model&rsquo;s");
+    html += markup("<td>{}</td></tr>\n", usual.size() == 1 ? *usual.begin() : "the model\u2019s");
   }
   return html + "</tbody></table></div>\n";
 }
 
 /// What differs from the defaults; "" where that is not known of every run.
-std::string differences_of(const std::vector<RunFolder>& runs,
-                           const DefaultConfig& default_config) {
+Html differences_of(const std::vector<RunFolder>& runs, const DefaultConfig& default_config) {
   std::vector<Setup> setups;
   for (const RunFolder& run : runs) {
     const auto defaults = defaults_of(run, default_config);
@@ -102,9 +98,9 @@ std::string differences_of(const std::vector<RunFolder>& runs,
   return "<h3>What differs from the defaults</h3>\n" + differences_table(runs, setups);
 }
 
-std::string configuration_of(const RunFolder& run) {
+Html configuration_of(const RunFolder& run) {
   if (!run.config.empty()) {
-    return folded("The whole configuration", "<pre>" + escaped_lines(run.config) + "</pre>\n");
+    return folded("The whole configuration", markup("<pre>{}</pre>\n", escaped_lines(run.config)));
   }
   if (!run.recipe)
     return "<p class=\"note\">The run has saved neither config.toml nor a state.</p>\n";
@@ -124,7 +120,7 @@ std::string gib(double bytes) {
   return std::isfinite(bytes) ? fmt::format("{:.1f} GiB", bytes / (1 << 30)) : "";
 }
 
-std::string machine_of(const RunFolder& run) {
+Html machine_of(const RunFolder& run) {
   if (!run.facts) return "<p class=\"note\">There is no run.json.</p>\n";
   const RunFacts& facts = *run.facts;
   return list_of({{"Processor", facts.processor},
@@ -147,10 +143,10 @@ std::string machine_of(const RunFolder& run) {
 
 }  // namespace
 
-std::string setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config) {
-  std::string html = "<h2>Configuration and machine</h2>\n" + differences_of(runs, default_config);
+Html setup_section(const std::vector<RunFolder>& runs, const DefaultConfig& default_config) {
+  Html html = "<h2>Configuration and machine</h2>\n" + differences_of(runs, default_config);
   for (const RunFolder& run : runs) {
-    html += fmt::format("<h3>{}</h3>\n", runs.size() > 1 ? escaped(run.name) : "The machine");
+    html += markup("<h3>{}</h3>\n", runs.size() > 1 ? run.name : "The machine");
     const std::string suffix = runs.size() > 1 ? fmt::format("-{}", &run - runs.data() + 1) : "";
     html += machine_of(run) + sync_table(run, "sync" + suffix) + configuration_of(run);
   }

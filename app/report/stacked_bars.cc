@@ -1,8 +1,8 @@
 #include "app/report/stacked_bars.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "app/report/html.h"
 #include "app/report/svg_frame.h"
 
 namespace ringlet::app::report {
@@ -10,8 +10,8 @@ namespace ringlet::app::report {
 namespace {
 
 /// A bar's parts from the bottom up, each with its number as a title that browsers show.
-void draw_bar(std::string& svg, const StackedBars& bars, std::size_t bar, const Axis& y,
-              double left, double width) {
+void draw_bar(Html& svg, const StackedBars& bars, std::size_t bar, const Axis& y, double left,
+              double width) {
   double below = 0;
   for (const StackedBars::Part& part : bars.parts) {
     const double value = part.values[bar];
@@ -20,8 +20,8 @@ void draw_bar(std::string& svg, const StackedBars& bars, std::size_t bar, const 
     print(svg,
           "<rect class=\"c{}\" x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\">"
           "<title>{}, {}: {}</title></rect>",
-          part.color % kColors, left, top, width, bottom - top, escaped(bars.labels[bar]),
-          escaped(part.name), escaped(bars.y.name_of(value)));
+          part.color % kColors, left, top, width, bottom - top, bars.labels[bar], part.name,
+          bars.y.name_of(value));
     below += value;
   }
 }
@@ -38,15 +38,15 @@ double tallest(const StackedBars& bars) {
 
 }  // namespace
 
-std::string figure_of(const StackedBars& bars) {
+Html figure_of(const StackedBars& bars) {
   const double highest = tallest(bars);
-  if (!(highest > 0)) return empty_figure(bars.id, bars.title);
+  if (!(highest > 0) || !std::isfinite(highest)) return empty_figure(bars.id, bars.title);
   constexpr double kWidest = 64;       // of a bar
   constexpr std::size_t kLabels = 12;  // that have room beside each other
   AxisSpec spec = bars.y;
   spec.round = true;
   const Axis y(spec, 0, highest, kBottom, kTop, kMarksY);
-  std::string html = head_of(bars.id, bars.title, bars.note);
+  Html html = head_of(bars.id, bars.title, bars.note);
   std::vector<LegendEntry> entries;
   for (const StackedBars::Part& part : bars.parts) {
     entries.push_back({part.name, part.color % kColors});
@@ -63,7 +63,7 @@ std::string figure_of(const StackedBars& bars) {
     draw_bar(html, bars, bar, y, middle - width / 2, width);
     if (bar % every != 0) continue;
     print(html, "<text class=\"x\" x=\"{:.1f}\" y=\"{}\">{}</text>", middle, kBottom + 18,
-          escaped(bars.labels[bar]));
+          bars.labels[bar]);
   }
   draw_base_line(html, bars.x_title);
   return html + "</svg></figure>\n";

@@ -24,6 +24,6 @@ struct StackedBars {
   std::vector<Part> parts{};
 };
 
-std::string figure_of(const StackedBars& bars);
+Html figure_of(const StackedBars& bars);
 
 }  // namespace ringlet::app::report

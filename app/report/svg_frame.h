@@ -2,14 +2,11 @@
 // axes.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <iterator>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "app/report/axis.h"
+#include "app/report/html.h"
 
 namespace ringlet::app::report {
 
@@ -19,13 +16,8 @@ inline constexpr double kLeft = 56, kRight = 466, kTop = 16, kBottom = 228;
 inline constexpr double kTitleBelow = 36;  // from the plot's bottom to the title of x
 inline constexpr int kMarksX = 6, kMarksY = 5;
 
-template <class... Values>
-void print(std::string& out, fmt::format_string<Values...> format, Values&&... values) {
-  fmt::format_to(std::back_inserter(out), format, std::forward<Values>(values)...);
-}
-
 /// The figure's begin and its caption.
-std::string head_of(const std::string& id, const std::string& title, const std::string& note);
+Html head_of(const std::string& id, const std::string& title, const std::string& note);
 
 struct LegendEntry {
   std::string name;
@@ -34,18 +26,18 @@ struct LegendEntry {
 };
 
 /// Nothing for a single entry: the caption says what it is.
-std::string legend_of(const std::vector<LegendEntry>& entries);
+Html legend_of(const std::vector<LegendEntry>& entries);
 
 /// The drawing's begin. `label` is read to those who cannot see it; `more` are attributes.
-std::string open_svg(const std::string& label, const std::string& more = "");
+Html open_svg(const std::string& label, const Html& more = {});
 
 // `right` is where the plot ends.
-void draw_y_axis(std::string& svg, const Axis& y, const std::string& title, double right = kRight);
-void draw_x_axis(std::string& svg, const Axis& x, const std::string& title, double right = kRight);
+void draw_y_axis(Html& svg, const Axis& y, const std::string& title, double right = kRight);
+void draw_x_axis(Html& svg, const Axis& x, const std::string& title, double right = kRight);
 /// The line at the bottom, and what it counts.
-void draw_base_line(std::string& svg, const std::string& title, double right = kRight);
+void draw_base_line(Html& svg, const std::string& title, double right = kRight);
 
 /// A whole figure that says that there is nothing to draw.
-std::string empty_figure(const std::string& id, const std::string& title);
+Html empty_figure(const std::string& id, const std::string& title);
 
 }  // namespace ringlet::app::report

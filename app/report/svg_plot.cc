@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "app/report/end_labels.h"
-#include "app/report/html.h"
 #include "app/report/svg_frame.h"
 #include "app/report/svg_series.h"
 
@@ -66,7 +65,7 @@ Range y_range(const Plot& plot) {
 }
 
 /// Bands, then what is faint, then grey lines, then those that stand out.
-void draw_all_series(std::string& svg, const Plot& plot, const Axis& x, const Axis& y) {
+void draw_all_series(Html& svg, const Plot& plot, const Axis& x, const Axis& y) {
   for (const Series& series : plot.series) draw_band(svg, series, x, y);
   const auto depth = [](const Series& series) {
     return series.look == Look::faint ? 0 : series.color % kColors == kGrey ? 1 : 2;
@@ -100,17 +99,17 @@ std::string note_of(const Plot& plot, std::size_t unnamed) {
 }
 
 /// The attributes from which the page's script computes the place of a number.
-std::string scale_attributes(const Plot& plot, const Axis& x, const Axis& y, double right) {
-  return fmt::format(
+Html scale_attributes(const Plot& plot, const Axis& x, const Axis& y, double right) {
+  return markup(
       " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""
       " data-xname=\"{}\"{}",
       kLeft, right, kTop, kBottom, x.low(), x.high(), plot.x.log ? 1 : 0, y.low(), y.high(),
-      plot.y.log ? 1 : 0, escaped(plot.x.title), plot.y.percent ? " data-percent" : "");
+      plot.y.log ? 1 : 0, plot.x.title, plot.y.percent ? " data-percent" : "");
 }
 
 }  // namespace
 
-std::string figure_of(const Plot& plot) {
+Html figure_of(const Plot& plot) {
   Range xs;
   for_each_point(plot, [&](const Series& series, std::size_t i) { xs.add(series.curve.x[i]); });
   if (xs.empty()) return empty_figure(plot.id, plot.title);
@@ -123,7 +122,7 @@ std::string figure_of(const Plot& plot) {
     label.x = x.at(label.x);
     label.y = y.at(label.y);
   }
-  std::string svg = open_svg(plot.title, scale_attributes(plot, x, y, right));
+  Html svg = open_svg(plot.title, scale_attributes(plot, x, y, right));
   draw_y_axis(svg, y, plot.y.title, right);
   draw_x_axis(svg, x, plot.x.title, right);
   draw_all_series(svg, plot, x, y);

@@ -12,6 +12,7 @@
 
 #include "app/report/axis.h"
 #include "app/report/curve.h"
+#include "app/report/html.h"
 
 namespace ringlet::app::report {
 
@@ -45,6 +46,6 @@ struct Plot {
 };
 
 /// <figure id="ID" class="plot">. A plot without a point that can be shown says so.
-std::string figure_of(const Plot& plot);
+Html figure_of(const Plot& plot);
 
 }  // namespace ringlet::app::report

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/report/html.h"
 #include "app/report/svg_frame.h"
 
 namespace ringlet::app::report {
@@ -11,12 +10,12 @@ namespace ringlet::app::report {
 namespace {
 
 /// "M1 2L3 4": a line with its gaps.
-std::string path_of(const Curve& curve, const Axis& x, const Axis& y) {
-  std::string path;
+Html path_of(const Curve& curve, const Axis& x, const Axis& y) {
+  Html path;
   bool open = false;
   for (std::size_t i = 0; i < curve.size(); ++i) {
     const bool shown = x.shows(curve.x[i]) && y.shows(curve.y[i]);
-    if (shown) print(path, "{}{:.1f} {:.1f}", open ? 'L' : 'M', x.at(curve.x[i]), y.at(curve.y[i]));
+    if (shown) print(path, "{}{:.1f} {:.1f}", open ? "L" : "M", x.at(curve.x[i]), y.at(curve.y[i]));
     open = shown;
   }
   return path;
@@ -29,7 +28,7 @@ bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
   return !before && !after;
 }
 
-void draw_points(std::string& svg, const Series& series, const Axis& x, const Axis& y) {
+void draw_points(Html& svg, const Series& series, const Axis& x, const Axis& y) {
   const bool all = series.look == Look::points || series.look == Look::dotted_line;
   const Curve& curve = series.curve;
   for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -40,10 +39,10 @@ void draw_points(std::string& svg, const Series& series, const Axis& x, const Ax
   }
 }
 
-std::string numbers_of(const std::vector<double>& values) {
-  std::string text;
+Html numbers_of(const std::vector<double>& values) {
+  Html text;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) text += ',';
+    if (i > 0) text += ",";
     if (std::isfinite(values[i])) print(text, "{:.5g}", values[i]);
   }
   return text;
@@ -51,16 +50,16 @@ std::string numbers_of(const std::vector<double>& values) {
 
 }  // namespace
 
-void draw_series(std::string& svg, const Series& series, const Axis& x, const Axis& y) {
+void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y) {
   const char* look = series.look == Look::faint    ? " faint"
                      : series.look == Look::dashed ? " dashed"
                                                    : "";
   print(svg, "<g class=\"series c{}{}\"", series.color % kColors, look);
   if (series.look != Look::faint) {
-    print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", escaped(series.name),
+    print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", series.name,
           numbers_of(series.curve.x), numbers_of(series.curve.y));
   }
-  svg += '>';
+  svg += ">";
   if (series.look != Look::points) {
     print(svg, "<path d=\"{}\"/>", path_of(series.curve, x, y));
   }
@@ -68,20 +67,19 @@ void draw_series(std::string& svg, const Series& series, const Axis& x, const Ax
   svg += "</g>\n";
 }
 
-void draw_band(std::string& svg, const Series& series, const Axis& x, const Axis& y) {
+void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y) {
   const auto shown = [&](std::size_t i) {
     return x.shows(series.curve.x[i]) && y.shows(series.low[i]) && y.shows(series.high[i]);
   };
   const auto point = [&](std::size_t i, double value) {
-    return fmt::format("{:.1f} {:.1f}", x.at(series.curve.x[i]),
-                       std::clamp(y.at(value), kTop, kBottom));
+    return markup("{:.1f} {:.1f}", x.at(series.curve.x[i]), std::clamp(y.at(value), kTop, kBottom));
   };
-  std::string path;
+  Html path;
   for (std::size_t begin = 0, end = 0; begin < series.low.size(); begin = end + 1) {
-    std::string back;
+    Html back;
     for (end = begin; end < series.low.size() && shown(end); ++end) {
-      print(path, "{}{}", end == begin ? 'M' : 'L', point(end, series.high[end]));
-      back.insert(0, "L" + point(end, series.low[end]));
+      print(path, "{}{}", end == begin ? "M" : "L", point(end, series.high[end]));
+      back = markup("L{}{}", point(end, series.low[end]), back);
     }
     if (end > begin) path += back + "Z";
   }

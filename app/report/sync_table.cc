@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "app/report/html.h"
 #include "app/report/sections.h"
 
 namespace ringlet::app::report {
@@ -21,13 +20,12 @@ std::string bandwidth(const Sum& sum) {
   return std::isfinite(rate) ? fmt::format("{:.1f}", 1e-6 * rate) : "";
 }
 
-std::string row(const Sum& sum) {
+Html row(const Sum& sum) {
   const std::string kib =
       std::isfinite(sum.bytes) ? fmt::format("{:.1f}", sum.bytes / 1024) : std::string();
-  return fmt::format(
-      "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-      escaped(sum.name), escaped(sum.strategy), kib, milliseconds(sum.predicted_seconds),
-      milliseconds(sum.taken_seconds), bandwidth(sum));
+  return markup("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                sum.name, sum.strategy, kib, milliseconds(sum.predicted_seconds),
+                milliseconds(sum.taken_seconds), bandwidth(sum));
 }
 
 Sum total(const std::vector<Sum>& sums) {
@@ -43,7 +41,7 @@ Sum total(const std::vector<Sum>& sums) {
 /// What the table's columns are.
 std::string note_of(const RunFacts& facts) {
   std::string note = fmt::format("Sums of gradients over {:.0f} replicas", facts.replicas);
-  if (!facts.machines.empty()) note += ": " + escaped(facts.machines);
+  if (!facts.machines.empty()) note += ": " + facts.machines;
   note += ". Taken: the median, with the wait for the last replica.";
   if (facts.predicted_from == "tune") note += " Predicted by what ringlet tune measured.";
   if (facts.predicted_from == "model") note += " Predicted by the cost model.";
@@ -53,9 +51,9 @@ std::string note_of(const RunFacts& facts) {
 
 }  // namespace
 
-std::string sync_table(const RunFolder& run, const std::string& id) {
+Html sync_table(const RunFolder& run, const std::string& id) {
   if (!run.facts || run.facts->sums.empty()) return "";
-  std::string html = fmt::format(
+  Html html = markup(
       "<h4>Synchronisation</h4>\n<p class=\"note\">{}</p>\n"
       "<div class=\"scroll\"><table id=\"{}\"><thead><tr><th>sum</th><th>by</th><th>KiB</th>"
       "<th>predicted, ms</th><th>taken, ms</th><th>MB/s</th></tr></thead><tbody>\n",

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "app/report/html.h"
 #include "app/report/image_uri.h"
 #include "app/report/sections.h"
 #include "train/telemetry/console.h"
@@ -11,7 +10,7 @@ namespace {
 
 /// 0.99873 as "99.9 %"; what rounds to nothing as "< 0.1 %".
 std::string rounded_percent(double share) {
-  return share < 0.0005 ? "&lt;&nbsp;0.1&nbsp;%" : fmt::format("{:.1f}&nbsp;%", 100 * share);
+  return share < 0.0005 ? "<\u00a00.1\u00a0%" : fmt::format("{:.1f}\u00a0%", 100 * share);
 }
 
 const std::string& name_of(const TestResults& results, std::int64_t k) {
@@ -26,11 +25,11 @@ std::string most_often_taken_for(const TestResults& results, std::int64_t label)
     most = answer;
     times = results.count(label, answer);
   }
-  return most < 0 ? "" : fmt::format("{} ({})", escaped(name_of(results, most)), times);
+  return most < 0 ? "" : fmt::format("{} ({})", name_of(results, most), times);
 }
 
-std::string class_table(const TestResults& results) {
-  std::string html =
+Html class_table(const TestResults& results) {
+  Html html =
       "<table class=\"wide\"><thead><tr><th>class</th><th>accuracy</th><th class=\"track\"></th>"
       "<th>most often taken for</th></tr></thead><tbody>\n";
   for (std::int64_t label = 0; label < results.classes(); ++label) {
@@ -38,33 +37,33 @@ std::string class_table(const TestResults& results) {
     const double share = samples == 0 ? 0
                                       : static_cast<double>(results.count(label, label)) /
                                             static_cast<double>(samples);
-    html += fmt::format(
+    html += markup(
         "<tr><td>{}</td><td>{}</td><td class=\"track\"><span class=\"bar\" style=\"width:{:.1f}%\">"
         "</span></td><td>{}</td></tr>\n",
-        escaped(name_of(results, label)), samples == 0 ? "&ndash;" : rounded_percent(share),
-        100 * share, most_often_taken_for(results, label));
+        name_of(results, label), samples == 0 ? "\u2013" : rounded_percent(share), 100 * share,
+        most_often_taken_for(results, label));
   }
   return html + "</tbody></table>\n";
 }
 
-std::string picture_of(const TestResults& results, const Mistake& mistake) {
+Html picture_of(const TestResults& results, const Mistake& mistake) {
   const std::string& label = name_of(results, mistake.label);
   const std::string& answer = name_of(results, mistake.answer);
-  return fmt::format(
+  return markup(
       "<figure><img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}, taken for {}\"><figcaption>"
       "<span class=\"said\">{} {}</span><br><span class=\"is\">is {}, "
       "{}</span></figcaption></figure>\n",
       image_uri(*results.images, mistake.index), results.images->width(), results.images->height(),
-      escaped(label), escaped(answer), escaped(answer), rounded_percent(mistake.answer_probability),
-      escaped(label), rounded_percent(mistake.label_probability));
+      label, answer, answer, rounded_percent(mistake.answer_probability), label,
+      rounded_percent(mistake.label_probability));
 }
 
 }  // namespace
 
-std::string test_section(const TestResults& results, const std::string& suffix) {
-  std::string html =
-      fmt::format("<p class=\"note\">{} of {} test images are answered right.</p>\n",
-                  train::with_commas(results.right()), train::with_commas(results.images->size()));
+Html test_section(const TestResults& results, const std::string& suffix) {
+  Html html =
+      markup("<p class=\"note\">{} of {} test images are answered right.</p>\n",
+             train::with_commas(results.right()), train::with_commas(results.images->size()));
   html += "<div class=\"side\">\n" + confusion_figure(results, "confusion" + suffix);
   html += "<div class=\"scroll\"><figcaption>Accuracy by class</figcaption>" +
           class_table(results) + "</div>\n</div>\n";
@@ -72,7 +71,7 @@ std::string test_section(const TestResults& results, const std::string& suffix) 
   html +=
       "<h3>Most wrong</h3>\n<p class=\"note\">The test images whose true class the model held for "
       "the least likely, with what it said instead.</p>\n";
-  html += fmt::format("<div class=\"mistakes\" id=\"mistakes{}\">\n", suffix);
+  html += markup("<div class=\"mistakes\" id=\"mistakes{}\">\n", suffix);
   for (const Mistake& mistake : results.worst) html += picture_of(results, mistake);
   return html + "</div>\n";
 }

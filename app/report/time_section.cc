@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "app/report/html.h"
 #include "app/report/sections.h"
 #include "app/report/stacked_bars.h"
 
@@ -75,28 +74,27 @@ StackedBars figure_from(const std::vector<Bar>& bars, bool by_epoch) {
 }
 
 /// A row a phase, a column a run.
-std::string time_table_of(const std::vector<RunFolder>& runs) {
+Html time_table_of(const std::vector<RunFolder>& runs) {
   std::vector<Bar> wholes;
   for (const RunFolder& run : runs) {
     Bar& whole = wholes.emplace_back(Bar{run.name, {}, 0});
     for (const train::EpochMetrics& epoch : run.metrics.epochs) add(whole, epoch);
   }
   const auto cell = [](double seconds, double all) {
-    return all > 0 ? fmt::format("<td>{:.2f} s</td><td>{:.1f} %</td>", seconds, 100 * seconds / all)
-                   : std::string("<td></td><td></td>");
+    return all > 0 ? markup("<td>{:.2f} s</td><td>{:.1f} %</td>", seconds, 100 * seconds / all)
+                   : Html("<td></td><td></td>");
   };
-  std::string html = "<div class=\"scroll\"><table><thead><tr><th>phase</th>";
+  Html html = "<div class=\"scroll\"><table><thead><tr><th>phase</th>";
   for (const Bar& whole : wholes) {
-    html += fmt::format("<th colspan=\"2\">{}</th>",
-                        runs.size() > 1 ? escaped(whole.label) : "all epochs");
+    html += markup("<th colspan=\"2\">{}</th>", runs.size() > 1 ? whole.label : "all epochs");
   }
   html += "</tr></thead><tbody>\n";
   for (const Phase& phase : kPhases) {
-    html += fmt::format("<tr><td><i class=\"swatch c{}\"></i>{}</td>", phase.color, phase.name);
+    html += markup("<tr><td><i class=\"swatch c{}\"></i>{}</td>", phase.color, phase.name);
     for (const Bar& whole : wholes) html += cell(whole.phases.*phase.seconds, whole.seconds);
     html += "</tr>\n";
   }
-  html += fmt::format("<tr><td><i class=\"swatch c{}\"></i>other</td>", kOtherColor);
+  html += markup("<tr><td><i class=\"swatch c{}\"></i>other</td>", kOtherColor);
   for (const Bar& whole : wholes)
     html += cell(std::max(0.0, whole.seconds - whole.phases.total()), whole.seconds);
   html += "</tr>\n<tr><td>all</td>";
@@ -108,8 +106,8 @@ bool on_gpu(const RunFolder& run) { return run.facts && !run.facts->gpus.empty()
 
 }  // namespace
 
-std::string time_section(const std::vector<RunFolder>& runs) {
-  std::string html = "<h2>Time</h2>\n";
+Html time_section(const std::vector<RunFolder>& runs) {
+  Html html = "<h2>Time</h2>\n";
   if (std::any_of(runs.begin(), runs.end(), on_gpu)) {
     html +=
         "<p class=\"note\">On a GPU these are the seconds of the thread that launches the work, "

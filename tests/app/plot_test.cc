@@ -316,14 +316,65 @@ TEST(SvgPlot, ShowsASpreadThatDoesNotFlattenTheLine) {
   EXPECT_EQ(count_of(band.substr(0, band.find("/>")), "M"), 2u);  // the gap
   EXPECT_EQ(band.find("nan"), band.npos);
   EXPECT_NE(html.find("data-yrange=\"-0.1,3.3,0\""), html.npos) << html;
-  EXPECT_EQ(figure_of(Plot{.id = "p", .series = {{"s", ramp(4)}}}).find("band"), html.npos);
+  EXPECT_EQ(count_of(figure_of(Plot{.id = "p", .series = {{"s", ramp(4)}}}), "band"), 0u);
 }
 
 TEST(SvgPlot, SaysThatThereIsNothing) {
-  EXPECT_NE(figure_of(Plot{.id = "p"}).find("nothing was recorded"), std::string::npos);
-  EXPECT_NE(figure_of(StackedBars{.id = "b", .labels = {"1"}, .parts = {{"p", 0, {0}}}})
-                .find("nothing was recorded"),
-            std::string::npos);
+  for (const std::string& html :
+       {figure_of(Plot{.id = "p"}).str(),
+        figure_of(StackedBars{.id = "b", .labels = {"1"}, .parts = {{"p", 0, {0}}}}).str()}) {
+    EXPECT_NE(html.find("nothing was recorded"), html.npos);
+  }
+}
+
+/// Whether all numbers of the drawing's attributes are finite.
+bool has_places_only(const std::string& html) {
+  for (const char* odd : {"nan", "inf", "\u2013\"", "&ndash;\""}) {
+    if (html.find(odd) != html.npos) return false;
+  }
+  return true;
+}
+
+TEST(SvgPlot, HasAPlaceForEveryNumberThatADoubleCanBe) {
+  constexpr double kLeast = 5e-324, kMost = 1.7e308;
+  const std::vector<double> odd{NAN,    INFINITY, -INFINITY, 0,     -1,    kLeast,
+                                1e-300, 1,        1e300,     kMost, -kMost};
+  for (const double a : odd) {
+    for (const double b : odd) {
+      Curve curve;
+      curve.add(1, a);
+      curve.add(2, b);
+      curve.add(b, a);
+      for (const bool log : {false, true}) {
+        for (const bool round : {false, true}) {
+          Plot plot{.id = "p", .series = {{"s", curve, 0, Look::dotted_line}}};
+          plot.series.front().low = {a, a, b};
+          plot.series.front().high = {b, b, a};
+          plot.x.log = plot.y.log = log;
+          plot.x.round = plot.y.round = round;
+          EXPECT_TRUE(has_places_only(figure_of(plot)))
+              << a << " and " << b << ", " << log << round;
+        }
+      }
+      EXPECT_TRUE(has_places_only(figure_of(StackedBars{
+          .id = "b", .labels = {"1", "2"}, .parts = {{"p", 0, {a, b}}, {"q", 1, {b, a}}}})))
+          << a << " and " << b;
+    }
+  }
+}
+
+TEST(Markup, EscapesTextAndLeavesHtml) {
+  const std::string name = "<img src=x onerror='a()'>&\"";
+  EXPECT_EQ(markup("<b class=\"{}\">{}</b>", name, Html("<i>x</i>")).str(),
+            "<b class=\"&lt;img src=x onerror=&#39;a()&#39;&gt;&amp;&quot;\"><i>x</i></b>");
+  EXPECT_EQ(markup("{}", std::string_view("a<b")).str(), "a&lt;b");
+  EXPECT_EQ(markup("{}", name.c_str()).str(), escaped(name).str());
+}
+
+TEST(Markup, HasADashForWhatIsNotFinite) {
+  EXPECT_EQ(markup("{:.2f} {} {}", 0.5, 7, 2.5F).str(), "0.50 7 2.5");
+  EXPECT_EQ(markup("{:.2f}|{:>8.3g}|{}", NAN, INFINITY, -INFINITY).str(),
+            "&ndash;|&ndash;|&ndash;");
 }
 
 TEST(StackedBarsOf, AFigureLieOnEachOther) {
@@ -335,22 +386,22 @@ TEST(StackedBarsOf, AFigureLieOnEachOther) {
 }
 
 TEST(Html, EscapesWhatWouldBeMarkupAndMendsWhatIsNoText) {
-  EXPECT_EQ(escaped("a<b>&\"'"), "a&lt;b&gt;&amp;&quot;&#39;");
-  EXPECT_EQ(escaped("caf\xC3\xA9 \xFF\x01"), "caf\xC3\xA9 \\xff\\x01");
-  EXPECT_EQ(escaped("\xE2\x82"), "\\xe2\\x82");  // breaks off
+  EXPECT_EQ(escaped("a<b>&\"'").str(), "a&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(escaped("caf\xC3\xA9 \xFF\x01").str(), "caf\xC3\xA9 \\xff\\x01");
+  EXPECT_EQ(escaped("\xE2\x82").str(), "\\xe2\\x82");  // breaks off
 }
 
 TEST(Html, FoldsWhatFewLookAt) {
-  EXPECT_EQ(folded("a < b", "<p>c</p>"),
+  EXPECT_EQ(folded("a < b", "<p>c</p>").str(),
             "<details><summary>a &lt; b</summary>\n<p>c</p></details>\n");
 }
 
 TEST(Html, PutsBytesIntoAnAddress) {
-  EXPECT_EQ(data_uri("t", ""), "data:t;base64,");
-  EXPECT_EQ(data_uri("t", "M"), "data:t;base64,TQ==");
-  EXPECT_EQ(data_uri("t", "Ma"), "data:t;base64,TWE=");
-  EXPECT_EQ(data_uri("t", "Man"), "data:t;base64,TWFu");
-  EXPECT_EQ(data_uri("t", "\xFB\xFF"), "data:t;base64,+/8=");
+  EXPECT_EQ(data_uri("t", "").str(), "data:t;base64,");
+  EXPECT_EQ(data_uri("t", "M").str(), "data:t;base64,TQ==");
+  EXPECT_EQ(data_uri("t", "Ma").str(), "data:t;base64,TWE=");
+  EXPECT_EQ(data_uri("t", "Man").str(), "data:t;base64,TWFu");
+  EXPECT_EQ(data_uri("t", "\xFB\xFF").str(), "data:t;base64,+/8=");
 }
 
 }  // namespace
