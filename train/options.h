@@ -137,8 +137,8 @@ struct Execution {
 /// Files that a run reads and writes; an empty path means: not.
 struct Files {
   std::string data_dir;
-  std::filesystem::path init;
-  bool replace_head = false;  ///< init may have a last layer of another size, which starts anew
+  std::filesystem::path init;  ///< a file of weights, or the folder of a run (model_file_of())
+  bool replace_head = false;   ///< init may have a last layer of another size, which starts anew
   std::filesystem::path out;
   std::filesystem::path resume;
   std::filesystem::path metrics;      ///< besides out / "metrics.jsonl"

@@ -9,7 +9,7 @@
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/cuda_devices.h"
 #include "train/failure.h"
-#include "train/files/state.h"
+#include "train/files/load_model.h"
 #include "train/loop/broadcast_model.h"
 #include "train/loop/on_rank_0.h"
 #include "train/loop/replica_watch.h"
@@ -134,18 +134,22 @@ RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener
   return result;
 }
 
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model) {
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
+                    NonFinite nonfinite) {
   comm::LocalGroup group = threads_of(setup.options.execution);
-  return evaluate(group, setup, model);
+  return evaluate(group, setup, model, nonfinite);
 }
 
-Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model) {
+Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model,
+                    NonFinite nonfinite) {
   Evaluation result;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
     Replica replica(device, setup.replica);
     nn::Parameters& parameters = replica.parameters();
-    on_rank_0(communicator, device, "weights",
-              [&] { upload(device, load_model(model, parameters.registry()), parameters, {}); });
+    on_rank_0(communicator, device, "weights", [&] {
+      upload(device, load_model(model, parameters.registry(), Head::as_in_file, nonfinite),
+             parameters, {});
+    });
     broadcast_model(device, communicator, parameters);
     Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,
                         setup.evaluation_batch);

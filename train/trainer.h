@@ -11,6 +11,7 @@
 #include "comm/group.h"
 #include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
+#include "train/files/load_model.h"
 #include "train/loop/train_loop.h"
 #include "train/options.h"
 #include "train/run_setup.h"
@@ -44,7 +45,9 @@ RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener
                 TraceWriter* trace = nullptr);
 
 /// Evaluates a model's weights file on the test data.
-Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model);
-Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model);
+Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
+                    NonFinite nonfinite = NonFinite::refused);
+Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model,
+                    NonFinite nonfinite = NonFinite::refused);
 
 }  // namespace ringlet::train

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
 #include "app/report/run_folder.h"
 #include "comm/shared_text.h"
@@ -19,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kFileKey = "file";  // beside the names of a model's metadata
 constexpr const char* kDataDirKey = "data-dir";
 
@@ -28,14 +28,12 @@ std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   constexpr std::int64_t kMost = 1 << 16;
   const auto layers = train::make_model(model, {});
   const nn::Registry registry = nn::register_model(*layers);
-  train::SafetensorsFile weights(file);
-  weights.strip_prefix("module.");
-  for (const train::SafetensorsFile::Entry& entry : weights.entries()) {
-    const train::TensorSpec& spec = entry.spec;
-    if (spec.name != registry.parameters.back()->name || spec.shape.size() != 1) continue;
-    if (spec.shape[0] >= 1 && spec.shape[0] <= kMost) return static_cast<int>(spec.shape[0]);
-  }
-  return {};
+  const train::SafetensorsFile weights(file);
+  const std::string last = prefix_of(weights, registry) + registry.parameters.back()->name;
+  const train::SafetensorsFile::Entry* entry = weights.find(last);
+  if (entry == nullptr || entry->spec.shape.size() != 1) return {};
+  const std::int64_t classes = entry->spec.shape[0];
+  return 1 <= classes && classes <= kMost ? std::optional(static_cast<int>(classes)) : std::nullopt;
 }
 
 /// What --data-dir was.
@@ -93,15 +91,26 @@ void add_no_normalize_flag(CLI::App& app, RawFlags& flags) {
       ->group(kModelGroup);
 }
 
+void add_allow_nonfinite_flag(CLI::App& app, bool& allow) {
+  app.add_flag("--allow-nonfinite", allow,
+               "look at a model whose numbers are NaN or infinite, which is refused else")
+      ->group(kModelGroup);
+}
+
+train::NonFinite nonfinite_of(bool allow) {
+  return allow ? train::NonFinite::taken : train::NonFinite::refused;
+}
+
 Checkpoint open_checkpoint(const fs::path& named) {
-  std::error_code error;
-  fs::path file = named;
-  if (fs::is_directory(named, error)) {
-    file = named / kModelFile;
-    const fs::path unfinished = named / "state" / kModelFile;
-    if (!fs::exists(file, error) && fs::exists(unfinished, error)) file = unfinished;
-  }
-  return read_checkpoint(file);
+  const fs::path file = train::model_file_of(named);
+  Checkpoint checkpoint = read_checkpoint(file);
+  warn_of_rounding(file);
+  return checkpoint;
+}
+
+void warn_of_rounding(const fs::path& weights) {
+  const std::string warning = train::rounding_of(weights);
+  if (!warning.empty()) print_warning(warning);
 }
 
 Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double comm_timeout) {

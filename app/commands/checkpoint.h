@@ -10,6 +10,7 @@
 #include "comm/group.h"
 #include "comm/processes/plan_check.h"
 #include "data/dataset.h"
+#include "train/files/load_model.h"
 #include "train/files/model_info.h"
 
 namespace ringlet::app {
@@ -30,12 +31,18 @@ CLI::Option* add_checkpoint_flag(CLI::App& app, std::filesystem::path& checkpoin
 /// counts first.
 void add_no_normalize_flag(CLI::App& app, RawFlags& flags);
 
-/// Finds and reads the file. A folder stands for the model of the run in it; where that run has not
-/// ended, for the model of its last saved state. Throws FileError.
+/// Adds --allow-nonfinite, and says what it means.
+void add_allow_nonfinite_flag(CLI::App& app, bool& allow);
+train::NonFinite nonfinite_of(bool allow);
+
+/// Finds the file (model_file_of()) and reads what it says of itself. Warns of numbers that will be
+/// rounded. Throws FileError.
 Checkpoint open_checkpoint(const std::filesystem::path& named);
 /// The same in all processes of a group, of which the first alone reads the file.
 Checkpoint open_checkpoint(const std::filesystem::path& named, comm::Group& group,
                            double comm_timeout);
+/// Warns where the numbers of this file will be rounded. Throws FileError.
+void warn_of_rounding(const std::filesystem::path& weights);
 /// What the file says of itself.
 Checkpoint read_checkpoint(const std::filesystem::path& file);
 

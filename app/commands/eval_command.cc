@@ -1,6 +1,7 @@
 // ringlet eval
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -9,6 +10,7 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "train/files/atomic_file.h"
 #include "train/files/one_line.h"
 #include "train/telemetry/console.h"
 #include "train/trainer.h"
@@ -16,6 +18,12 @@
 namespace ringlet::app {
 
 namespace {
+
+struct EvalFlags {
+  RawFlags raw;
+  std::filesystem::path checkpoint;
+  bool allow_nonfinite = false;
+};
 
 /// Normalises as the model was trained, whatever the statistics of the data at hand are.
 void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptions& loader) {
@@ -36,8 +44,19 @@ std::string other_data(const train::ModelInfo& info, const std::string& data,
                      info.test_samples);
 }
 
-int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, comm::Group& group) {
-  const Checkpoint checkpoint = open_checkpoint(named, group, flags.options.execution.comm_timeout);
+/// Finite weights may still compute what is not.
+void require_finite(const Checkpoint& checkpoint, const train::Evaluation& result,
+                    const data::Dataset& dataset) {
+  if (std::isfinite(result.loss)) return;
+  throw train::FileError(fmt::format("{} gives a loss of {} on {}; its weights are broken",
+                                     checkpoint.file.string(), std::abs(result.loss),
+                                     dataset.name()));
+}
+
+int run_evaluation(const EvalFlags& all, comm::Group& group) {
+  const RawFlags& flags = all.raw;
+  const Checkpoint checkpoint =
+      open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
   const data::Splits data = open_data(flags, options);
@@ -48,8 +67,10 @@ int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, co
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size()); });
   normalize_as(checkpoint.info, setup.loader);
-  const train::Evaluation result = train::evaluate(group, setup, checkpoint.file);
+  const train::Evaluation result =
+      train::evaluate(group, setup, checkpoint.file, nonfinite_of(all.allow_nonfinite));
   if (group.process() != 0) return 0;
+  if (!all.allow_nonfinite) require_finite(checkpoint, result, *data.test);
   fmt::print("{} ({}) on {}\n{}\n", train::on_one_line(checkpoint.file.string()),
              options.recipe.model, train::on_one_line(data.test->description()),
              other.empty() ? "" : "other data than the run's: " + train::on_one_line(other) + "\n");
@@ -57,34 +78,33 @@ int run_evaluation(const RawFlags& flags, const std::filesystem::path& named, co
   return 0;
 }
 
-FlagValues config_of(const RawFlags& flags, const std::filesystem::path& named) {
-  const Checkpoint checkpoint = open_checkpoint(named);
-  return values_of(resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint)));
+FlagValues config_of(const EvalFlags& flags) {
+  const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
+  return values_of(resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint)));
 }
 
 }  // namespace
 
 void add_eval_command(CLI::App& app, Action& action) {
-  auto flags = std::make_shared<RawFlags>();
+  auto all = std::make_shared<EvalFlags>();
+  const std::shared_ptr<RawFlags> flags(all, &all->raw);
   flags->options.allow_empty_classes = true;  // the model has its classes already
-  auto checkpoint = std::make_shared<std::filesystem::path>();
   CLI::App* command =
       app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");
-  add_checkpoint_flag(*command, *checkpoint);
+  add_checkpoint_flag(*command, all->checkpoint);
   add_data_flags(*command, *flags);
   command->get_option("--data")->description(
       fmt::format("{} [as the file says, else {}]", data_choices(), train::Recipe().data));
   add_no_normalize_flag(*command, *flags);
+  add_allow_nonfinite_flag(*command, all->allow_nonfinite);
   add_precision_flags(*command, *flags, "Replicas");
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);
   add_gpu_flags(*command, *flags);
-  command->callback([flags, checkpoint, command, &action] {
+  command->callback([all, flags, command, &action] {
     note_data_flags(*command, *flags);
-    action = {
-        in_processes(
-            flags, [=](comm::Group& group) { return run_evaluation(*flags, *checkpoint, group); }),
-        [=] { return config_of(*flags, *checkpoint); }};
+    action = {in_processes(flags, [=](comm::Group& group) { return run_evaluation(*all, group); }),
+              [=] { return config_of(*all); }};
   });
 }
 

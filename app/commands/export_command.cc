@@ -35,6 +35,7 @@ struct ExportFlags {
   RawFlags raw;
   std::filesystem::path checkpoint;
   std::filesystem::path onnx;
+  bool allow_nonfinite = false;
   bool force = false;
 };
 
@@ -46,7 +47,8 @@ int export_model(const ExportFlags& flags, const CLI::App& command) {
   const train::Recipe recipe = resolve(with_model_of(flags.raw, checkpoint)).recipe;
   const train::ModelInfo info =
       checkpoint.info ? *checkpoint.info : assume_info(checkpoint, recipe, nullptr);
-  const std::string bytes = train::to_onnx(checkpoint.file, info);
+  const std::string bytes =
+      train::to_onnx(checkpoint.file, info, {}, nonfinite_of(flags.allow_nonfinite));
   train::write_file_atomically(flags.onnx, bytes);
   fmt::print("{}\n", model_in_words(checkpoint.file, info, !checkpoint.info));
   fmt::print("saved {} ({} KiB, ONNX operator set {})\n", train::on_one_line(flags.onnx.string()),
@@ -73,6 +75,7 @@ void add_export_command(CLI::App& app, Action& action) {
   add_force_flag(*command, flags->force)->group("Files");
   add_model_flag(*command, flags->raw);
   add_no_normalize_flag(*command, flags->raw);
+  add_allow_nonfinite_flag(*command, flags->allow_nonfinite);
   command->callback(
       [flags, command, &action] { action = [=] { return export_model(*flags, *command); }; });
 }

@@ -32,6 +32,7 @@ struct PredictFlags {
   std::string levels = "auto";
   std::string split = "test";
   std::filesystem::path out;
+  bool allow_nonfinite = false;
   bool force = false;
 };
 
@@ -40,16 +41,18 @@ data::Invert invert_of(const std::string& word) {
   return word == "off" ? data::Invert::off : data::Invert::automatic;
 }
 
-train::PredictorOptions how_to_predict(const RawFlags& flags) {
-  const std::string precision = flags.recipe.value("precision", name_of(train::Precision::f32));
+train::PredictorOptions how_to_predict(const PredictFlags& flags) {
+  const std::string precision = flags.raw.recipe.value("precision", name_of(train::Precision::f32));
   return {.precision = train::parse_precision(precision),
-          .emulate_precision = flags.options.execution.emulate_precision};
+          .emulate_precision = flags.raw.options.execution.emulate_precision,
+          .nonfinite = nonfinite_of(flags.allow_nonfinite)};
 }
 
-std::unique_ptr<Device> open_predictors_device(const RawFlags& flags) {
-  return open_device(DeviceId::parse(flags.device),
-                     {.threads = flags.options.execution.threads,
-                      .bf16 = train::bf16_products(flags.options.execution.emulate_precision),
+std::unique_ptr<Device> open_predictors_device(const PredictFlags& flags) {
+  const train::Execution& execution = flags.raw.options.execution;
+  return open_device(DeviceId::parse(flags.raw.device),
+                     {.threads = execution.threads,
+                      .bf16 = train::bf16_products(execution.emulate_precision),
                       .tf32 = how_to_predict(flags).precision == train::Precision::tf32});
 }
 
@@ -62,10 +65,10 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   PredictImages request = flags.images;
   request.invert = invert_of(flags.invert);
   request.stretch = flags.levels == "auto";
-  request.how = how_to_predict(raw);
+  request.how = how_to_predict(flags);
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
-  const auto device = open_predictors_device(raw);
+  const auto device = open_predictors_device(flags);
   predict_images(*device, checkpoint.file, info, assumed, request, outputs);
   return 0;
 }
@@ -85,9 +88,9 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const train::ModelInfo info = checkpoint.info
                                     ? *checkpoint.info
                                     : assume_info(checkpoint, options.recipe, data.train.get());
-  const auto device = open_predictors_device(flags.raw);
-  const train::Evaluation result = predict_dataset(*device, checkpoint.file, info, dataset,
-                                                   how_to_predict(flags.raw), flags.out);
+  const auto device = open_predictors_device(flags);
+  const train::Evaluation result =
+      predict_dataset(*device, checkpoint.file, info, dataset, how_to_predict(flags), flags.out);
   fmt::print("{} ({}) on {}\n\n", train::on_one_line(checkpoint.file.string()), info.model,
              train::on_one_line(dataset->description()));
   train::print_evaluation(stdout, result, dataset->class_names());
@@ -153,6 +156,7 @@ void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
   command.get_option("--data")->description(fmt::format(
       "instead of images: {}, or {}", fmt::join(data::dataset_names(), ", "), data::kDataFolder));
   add_no_normalize_flag(command, flags.raw);
+  add_allow_nonfinite_flag(command, flags.allow_nonfinite);
   const char* group = kModelGroup;
   command.add_option("--split", flags.split, "which part of the data set")
       ->check(one_of({"test", "train"}))

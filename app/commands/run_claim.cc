@@ -6,6 +6,7 @@
 #include "app/commands/checkpoint.h"
 #include "app/commands/former_run.h"
 #include "train/files/atomic_file.h"
+#include "train/files/load_model.h"
 
 namespace ringlet::app {
 
@@ -58,7 +59,7 @@ void RunClaim::resumed(const train::Files& files) {
 void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   const train::Files& files = options.files;
   Outputs outputs(command_, files.force);
-  outputs.reads("--init", files.init);
+  outputs.reads("--init", train::model_file_of(files.init));
   outputs.reads_data(options);
   if (!goes_on(files)) outputs.reads_run("--resume", files.resume);
   for (int process = 0; process < processes && !files.trace.empty(); ++process) {

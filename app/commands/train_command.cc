@@ -79,8 +79,11 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
   train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
   auto* init =
-      app.add_option("--init", files.init, "start from these weights (safetensors, PyTorch's too)")
-          ->type_name("FILE")
+      app.add_option(
+             "--init", files.init,
+             "start from these weights (safetensors, PyTorch's too), or those of the run in "
+             "this folder")
+          ->type_name("FILE|DIR")
           ->group(group);
   app.add_flag("--replace-head", files.replace_head,
                "let the last layer start anew where --init has one for other classes")
@@ -322,6 +325,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::TrainOptions options = options_of(flags, former);
   train::Files& files = options.files;
   if (speaks) claim.outputs(options, group.processes());
+  if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
   std::optional<train::SavedState> saved;

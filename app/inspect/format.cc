@@ -7,6 +7,7 @@
 
 #include "data/byte_source.h"
 #include "train/files/atomic_file.h"
+#include "train/files/foreign_format.h"
 
 namespace ringlet::app::inspect {
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kHeadBytes = 4096;
 
 std::string first_bytes(const Subject& subject) {
+  if (const auto foreign = train::recognise_foreign(subject.head)) return "it is " + foreign->is;
   constexpr std::size_t kShown = 8;
   std::string shown;
   for (const char c : subject.head.substr(0, kShown)) {

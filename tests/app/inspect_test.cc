@@ -238,6 +238,8 @@ TEST_F(Inspect, FollowsACurve) {
 
 TEST_F(Inspect, SaysWhatItDoesNotKnow) {
   EXPECT_TRUE(says(error("a.safetensors", "\x89PNG\r\n\x1a\n"), {"nothing that Ringlet", "89 50"}));
+  EXPECT_TRUE(
+      says(error("a.safetensors", "\x80\x02pickled"), {"nothing that Ringlet", "it is a pickle"}));
   EXPECT_TRUE(says(error("a", ""), {"it is empty"}));
   EXPECT_TRUE(says(error("a", testing::gzip("abc")), {"unpacked", "61 62 63"}));
   std::filesystem::remove(folder_ / "a");

@@ -3,6 +3,8 @@
 
 #include "app/inspect/tensors.h"
 #include "tests/fuzz/fuzz.h"
+#include "train/files/foreign_format.h"
+#include "train/files/load_model.h"
 #include "train/files/safetensors.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
@@ -41,6 +43,7 @@ std::vector<std::string> seeds() {
 namespace {
 
 void read_file(std::string_view bytes) {
+  (void)train::recognise_foreign(bytes);
   const auto stream = [&] {
     return train::SafetensorsStream(std::make_unique<std::istringstream>(std::string(bytes)),
                                     bytes.size(), "fuzz");
@@ -49,13 +52,14 @@ void read_file(std::string_view bytes) {
   for (const auto& entry : file.entries()) {
     promise(file.contains(entry.spec.name), "each entry can be found");
     if (entry.spec.dtype == "F32") (void)file.f32(entry.spec.name);
+    (void)reads<train::FileError>([&] { train::floats_of(file, entry.spec.name); });
     if (entry.spec.dtype != "I64")
       (void)reads<train::FileError>([&] { file.i64(entry.spec.name); });
   }
   train::SafetensorsStream again = stream();
   promise(app::inspect::summarise_tensors(again).size() == file.entries().size(),
           "a summary of each tensor");
-  (void)file.strip_prefix("module.");
+  (void)file.besides({});
   (void)reads<train::FileError>([&] {
     file.match(std::vector<train::TensorSpec>{{"a", "F32", {}}});
   });

@@ -291,23 +291,6 @@ TEST_F(Safetensors, MatchAcceptsWhatFits) {
   EXPECT_NO_THROW(file.match(all));
 }
 
-TEST_F(Safetensors, StripsAPrefixThatAllNamesHave) {
-  const float values[] = {1, 2};
-  std::vector<TensorToWrite> tensors{{{"module.a", "F32", {1}}, values},
-                                     {{"module.b", "F32", {2}}, values}};
-  write_safetensors(path_, tensors);
-  SafetensorsFile wrapped(path_);
-  EXPECT_TRUE(wrapped.strip_prefix("module."));
-  EXPECT_EQ(wrapped.f32("b")[1], 2.0F);
-  EXPECT_FALSE(wrapped.strip_prefix("module."));
-
-  tensors.push_back({{"c", "F32", {2}}, values});
-  write_safetensors(path_, tensors);
-  SafetensorsFile mixed(path_);
-  EXPECT_FALSE(mixed.strip_prefix("module."));
-  EXPECT_TRUE(mixed.contains("module.a"));
-}
-
 TEST_F(Safetensors, RefusesToWriteWhatItCouldNotRead) {
   const float value = 1;
   const auto write_error = [&](std::vector<TensorToWrite> tensors) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -20,6 +21,7 @@
 #include "tests/train/runs.h"
 #include "train/files/json_text.h"
 #include "train/files/last_state.h"
+#include "train/files/load_model.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 
@@ -288,6 +290,18 @@ TEST_F(TwoStates, GiveTheLastThatIsWhole) {
     EXPECT_FALSE(fs::exists(out_ / "state.before"));
     model_.save(out_.path(), 5, FormerState::kept);
   }
+}
+
+// Such a state may come from an earlier version: this one saves none.
+TEST_F(TwoStates, GiveTheLastThatIsFinite) {
+  HostState diverged = model_.filled(7);
+  diverged.optimizer[0].tensors[2][3] = std::numeric_limits<float>::quiet_NaN();
+  save_state(out_.path(), model_.registry(), diverged, Model::info(), Model::recipe(), {.step = 7},
+             Model::kHash, FormerState::kept);
+  const auto found = find_last_state(out_.path());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state.progress.step, 5);
+  EXPECT_TRUE(says(found->warning, {"optimizer.safetensors", "has nan at", "after step 5"}));
 }
 
 TEST_F(TwoStates, GiveNothingWhereNoneIsWhole) {

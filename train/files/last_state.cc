@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "train/files/load_model.h"
 #include "train/files/posix_file.h"
-#include "train/files/safetensors.h"
 
 namespace ringlet::train {
 
@@ -20,11 +20,11 @@ bool is_there(const fs::path& folder) {
   return fs::exists(folder, error);
 }
 
-/// Throws FileError where a file cannot be read to its end.
+/// Throws FileError where a file cannot be read to its end, or holds what no run goes on from.
 SavedState read_whole(const fs::path& folder) {
   SavedState state = read_state(folder);
   for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-    const SafetensorsFile file(state.folder / name);
+    require_finite_numbers(state.folder / name);
   }
   return state;
 }

@@ -113,14 +113,15 @@ std::span<const std::int64_t> SafetensorsFile::i64(std::string_view name) const 
   return {reinterpret_cast<const std::int64_t*>(bytes.data()), bytes.size() / sizeof(std::int64_t)};
 }
 
-bool SafetensorsFile::strip_prefix(std::string_view prefix) {
-  const bool everywhere =
-      !entries_.empty() && std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-        return entry.spec.name.starts_with(prefix);
-      });
-  if (!everywhere) return false;
-  for (Entry& entry : entries_) entry.spec.name.erase(0, prefix.size());
-  return true;
+std::vector<std::string> SafetensorsFile::besides(std::span<const TensorSpec> expected) const {
+  std::vector<std::string> surplus;
+  for (const Entry& entry : entries_) {
+    const bool wanted = std::any_of(expected.begin(), expected.end(), [&](const TensorSpec& spec) {
+      return spec.name == entry.spec.name;
+    });
+    if (!wanted) surplus.push_back(fmt::format("{} {}", entry.spec.name, describe(entry.spec)));
+  }
+  return surplus;
 }
 
 void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_surplus) const {
@@ -134,13 +135,9 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
                                      describe(entry->spec)));
     }
   }
-  for (const Entry& entry : entries_) {
-    const bool wanted = std::any_of(expected.begin(), expected.end(), [&](const TensorSpec& spec) {
-      return spec.name == entry.spec.name;
-    });
-    if (!wanted && !allow_surplus) {
-      problems.push_back(fmt::format("surplus {} {}", entry.spec.name, describe(entry.spec)));
-    }
+  for (const std::string& surplus :
+       allow_surplus ? std::vector<std::string>() : besides(expected)) {
+    problems.push_back("surplus " + surplus);
   }
   if (problems.empty()) return;
   throw FileError(fmt::format("{} does not fit: {}; name weights of the same model", path_.string(),

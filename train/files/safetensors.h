@@ -62,9 +62,8 @@ class SafetensorsFile {
   /// The values of an I64 tensor.
   std::span<const std::int64_t> i64(std::string_view name) const;
 
-  /// Removes `prefix` from every name if all names have it (PyTorch's wrappers put "module." in
-  /// front). True when it did.
-  bool strip_prefix(std::string_view prefix);
+  /// The tensors of other names: "fc1.bias F32 [10]".
+  std::vector<std::string> besides(std::span<const TensorSpec> expected) const;
 
   /// Compares names, dtypes and shapes with what is wanted. Throws one FileError that lists every
   /// missing, surplus, differently shaped and differently typed tensor. Surplus ones are allowed

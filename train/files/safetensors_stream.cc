@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
+
+#include "train/files/foreign_format.h"
 
 namespace ringlet::train {
 
@@ -16,6 +19,7 @@ SafetensorsStream::SafetensorsStream(const fs::path& path) : name_(path.string()
   remaining_ = fs::file_size(path, error);
   stream_ = std::make_unique<std::ifstream>(path, std::ios::binary);
   if (error || !*stream_) fail("cannot be opened; check its permissions");
+  refuse_foreign();
   read_header();
 }
 
@@ -29,6 +33,17 @@ void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
   stream_->read(static_cast<char*>(destination), static_cast<std::streamsize>(bytes));
   if (!*stream_) fail("cannot be read to its end; check the disk");
   remaining_ -= bytes;
+}
+
+/// Tells of another format by its name, and not by what its bytes would mean here.
+void SafetensorsStream::refuse_foreign() {
+  std::string head(std::min<std::uint64_t>(remaining_, kForeignHead), '\0');
+  stream_->read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (const auto foreign = recognise_foreign(head)) {
+    fail(fmt::format("is {}, not safetensors; {}", foreign->is, foreign->remedy));
+  }
+  stream_->clear();
+  stream_->seekg(0);
 }
 
 /// What stands between the length and the tensors.

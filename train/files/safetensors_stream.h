@@ -25,6 +25,7 @@ class SafetensorsStream {
   void read(void* destination, std::uint64_t bytes);
 
  private:
+  void refuse_foreign();
   void read_header();
   [[noreturn]] void fail(const std::string& what) const;
 

@@ -1,12 +1,12 @@
 #include "train/files/state.h"
 
-#include <limits>
 #include <string>
 #include <system_error>
 
 #include "kernels/host_copy.h"
 #include "nn/row_major.h"
 #include "train/files/atomic_file.h"
+#include "train/files/load_model.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::train {
@@ -54,59 +54,6 @@ std::vector<std::string> names_of(const std::vector<HostArena>& arenas) {
   std::vector<std::string> names;
   for (const HostArena& arena : arenas) names.push_back(arena.name);
   return names;
-}
-
-std::vector<float> values_of(const SafetensorsFile& file, const std::string& name) {
-  const auto values = file.f32(name);
-  return {values.begin(), values.end()};
-}
-
-/// Throws FileError for a number that training cannot count on from.
-std::int64_t count_of(const SafetensorsFile& file, const std::string& name) {
-  const std::int64_t count = file.i64(name).front();
-  if (0 <= count && count <= std::numeric_limits<std::int32_t>::max()) return count;
-  throw FileError(file.path().string() + ": '" + name + "' is " + std::to_string(count) +
-                  ", which no count of batches is; write it again without it");
-}
-
-/// PyTorch's own format is a program, which nobody should run to read weights.
-void require_no_pickle(const fs::path& path) {
-  const std::string extension = path.extension().string();
-  for (const char* pickled : {".pth", ".pt", ".ckpt"}) {
-    if (extension != pickled) continue;
-    throw FileError(path.string() +
-                    " is a pickle by its name, which only PyTorch reads; write safetensors there: "
-                    "safetensors.torch.save_file(torch.load(FILE, weights_only=True), NEW)");
-  }
-}
-
-/// "fc.": the last layer's prefix, where all that the file's has other than the model's is the
-/// number of its outputs; else empty.
-std::string head_of_another_size(const SafetensorsFile& file, const nn::Registry& registry) {
-  if (registry.parameters.empty()) return {};
-  const std::string& last = registry.parameters.back()->name;
-  const std::string prefix = last.substr(0, last.rfind('.') + 1);
-  bool differs = false;
-  for (const auto* p : registry.parameters) {
-    if (prefix.empty() || !p->name.starts_with(prefix)) continue;
-    const SafetensorsFile::Entry* entry = file.find(p->name);
-    if (entry == nullptr || entry->spec.dtype != "F32") return {};
-    std::vector<std::int64_t> shape = extents(p->shape);
-    if (entry->spec.shape.size() != shape.size() || shape.empty()) return {};
-    differs = differs || entry->spec.shape[0] != shape[0];
-    shape[0] = entry->spec.shape[0];
-    if (entry->spec.shape != shape) return {};
-  }
-  return differs ? prefix : std::string();
-}
-
-[[noreturn]] void throw_other_head(const SafetensorsFile& file, const nn::Registry& registry,
-                                   const std::string& head) {
-  const nn::Parameter& last = *registry.parameters.back();
-  throw FileError(file.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
-                  ", is for " + std::to_string(file.find(last.name)->spec.shape[0]) +
-                  " classes, and the data has " + std::to_string(last.shape[0]) +
-                  "; to train, --replace-head takes all else and lets it start anew");
 }
 
 }  // namespace
@@ -171,35 +118,6 @@ void save_model(const fs::path& file, const nn::Registry& registry, const HostSt
   write_safetensors(file, tensors, to_metadata(info));
 }
 
-HostState load_model(const fs::path& path, const nn::Registry& registry, Head head) {
-  require_no_pickle(path);
-  SafetensorsFile file(path);
-  while (file.strip_prefix("module.") || file.strip_prefix("_orig_mod.")) {
-  }
-  const std::string other = head_of_another_size(file, registry);
-  const auto starts_anew = [&](const std::string& name) {
-    return !other.empty() && name.starts_with(other);
-  };
-  std::vector<TensorSpec> specs = model_specs(registry);
-  for (TensorSpec& spec : specs) {
-    if (starts_anew(spec.name)) spec = file.find(spec.name)->spec;
-  }
-  try {
-    file.match(specs);
-  } catch (const FileError&) {
-    file.match(model_specs(registry));  // names the head as well
-    throw;
-  }
-  if (!other.empty() && head == Head::as_in_file) throw_other_head(file, registry, other);
-  HostState state;
-  for (const auto* p : registry.parameters) {
-    state.values.push_back(starts_anew(p->name) ? std::vector<float>{} : values_of(file, p->name));
-  }
-  for (const auto* b : registry.buffers) state.buffers.push_back(values_of(file, b->name));
-  for (const auto* c : registry.counters) state.counters.push_back(count_of(file, c->name));
-  return state;
-}
-
 void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,
                 const ModelInfo& info, const Recipe& recipe, const Progress& progress,
                 std::uint64_t data_hash, FormerState former) {
@@ -245,7 +163,7 @@ HostState load_state(const SavedState& saved, const nn::Registry& registry,
   for (const std::string& arena : arenas) state.optimizer.push_back({arena, {}});
   for (std::size_t i = 0; i < specs.size(); ++i) {
     auto& tensors = state.optimizer[i / registry.parameters.size()].tensors;
-    tensors.push_back(values_of(file, specs[i].name));
+    tensors.push_back(floats_of(file, specs[i].name));
   }
   state.loss_scale = saved.loss_scale;
   return state;

@@ -59,17 +59,6 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
 /// Writes weights and buffers, and what the model is. Throws FileError.
 void save_model(const std::filesystem::path& file, const nn::Registry& registry,
                 const HostState& state, const ModelInfo& info);
-/// What is done with a model's last layer where the file has one of another size.
-enum class Head : std::uint8_t {
-  as_in_file,  ///< it must fit; the error names the head and --replace-head
-  replaced     ///< its values are left empty, which upload() passes over
-};
-/// Reads weights and buffers, PyTorch's files too (the prefixes "module." and "_orig_mod." of its
-/// wrappers are dropped), whatever they say of themselves. Throws one FileError that lists
-/// everything that does not fit.
-HostState load_model(const std::filesystem::path& file, const nn::Registry& registry,
-                     Head head = Head::as_in_file);
-
 /// What becomes of the state that a new one replaces.
 enum class FormerState : std::uint8_t {
   removed,  ///< it may be another run's; so is what lies in OUT/state.before
@@ -82,7 +71,8 @@ void save_state(const std::filesystem::path& out, const nn::Registry& registry,
                 FormerState former = FormerState::removed);
 /// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
 SavedState read_state(const std::filesystem::path& out);
-/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError.
+/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError, also
+/// for a number that is not finite: no run goes on from it.
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
                      const std::vector<std::string>& arenas);
 

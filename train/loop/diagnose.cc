@@ -131,7 +131,7 @@ void throw_nonfinite_gradient(double norm, const std::string& finding, const Run
 }
 
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step) {
-  const auto require_all = [&](const std::vector<std::vector<float>>& tensors,
+  const auto require_all = [&](const std::vector<std::vector<float>>& tensors, const auto& owners,
                                const std::string& what) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const auto finite = [](float value) { return std::isfinite(value); };
@@ -139,11 +139,14 @@ void require_finite(const HostState& state, const nn::Registry& registry, std::i
       throw Error(fmt::format(
           "the update of step {} left numbers that are not finite in the {} {}; nothing was "
           "saved over the former state. Try a smaller --lr",
-          step, what, registry.parameters[i]->name));
+          step, what, owners[i]->name));
     }
   };
-  require_all(state.values, "parameter");
-  for (const HostArena& arena : state.optimizer) require_all(arena.tensors, arena.name + " of");
+  require_all(state.values, registry.parameters, "parameter");
+  require_all(state.buffers, registry.buffers, "buffer");
+  for (const HostArena& arena : state.optimizer) {
+    require_all(arena.tensors, registry.parameters, arena.name + " of");
+  }
 }
 
 }  // namespace ringlet::train

@@ -38,8 +38,9 @@ std::string find_nonfinite_gradient(Replica& replica);
 [[noreturn]] void throw_nonfinite_gradient(double norm, const std::string& finding,
                                            const RunSetup& setup, std::int64_t step);
 
-/// Throws Error naming the first parameter of `state`, or part of the optimiser's state, with
-/// numbers that are not finite: such a state must not replace the former one. `step`: steps done.
+/// Throws Error naming the first parameter or buffer of `state`, or part of the optimiser's state,
+/// with numbers that are not finite: such a state must not replace the former one. `step`: steps
+/// done.
 void require_finite(const HostState& state, const nn::Registry& registry, std::int64_t step);
 
 }  // namespace ringlet::train

@@ -30,8 +30,9 @@ std::vector<Guess> likeliest(std::span<const float> logits, std::size_t count) {
   std::vector<std::int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   const auto logit = [&](std::int64_t k) { return logits[static_cast<std::size_t>(k)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return logit(a) > logit(b); });
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return logit(a) > logit(b) || (std::isnan(logit(b)) && !std::isnan(logit(a)));
+  });
   order.resize(std::min(count, order.size()));
   const double all = log_sum(logits);
   std::vector<Guess> guesses;

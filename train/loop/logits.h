@@ -17,7 +17,8 @@ struct Guess {
 };
 
 /// The `count` likeliest classes of one sample by the softmax of `logits` [K], the likeliest first;
-/// of equal ones the first class first. All K when count > K. Logits must be finite.
+/// of equal ones the first class first. All K when count > K. A NaN comes last; where a logit is
+/// not finite, probabilities are NaN.
 std::vector<Guess> likeliest(std::span<const float> logits, std::size_t count);
 
 /// Index of the first sample of logits [N, K] that has a NaN or an infinity, or -1.

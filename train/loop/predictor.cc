@@ -13,7 +13,6 @@
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
-#include "train/files/state.h"
 #include "train/loop/pass_size.h"
 #include "train/loop/replica.h"
 #include "train/models.h"
@@ -42,8 +41,10 @@ data::BatchSchedule in_order(std::int64_t samples, std::int64_t batch) {
 }
 
 /// The stored values of logits [n, K] as rows.
-void append_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
-                 std::int64_t classes, std::vector<float>& rows) {
+std::vector<float> as_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
+                           std::int64_t classes) {
+  std::vector<float> rows;
+  rows.reserve(static_cast<std::size_t>(samples * classes));
   for (std::int64_t n = 0; n < samples; ++n) {
     for (std::int64_t k = 0; k < classes; ++k) {
       const std::int64_t at = layout == Layout::lanes
@@ -52,6 +53,7 @@ void append_rows(const std::vector<float>& stored, Layout layout, std::int64_t s
       rows.push_back(stored[static_cast<std::size_t>(at)]);
     }
   }
+  return rows;
 }
 
 }  // namespace
@@ -71,7 +73,8 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
   const nn::Registry registry = nn::register_model(*model_);
   require_precision(options.precision, device.id().kind, layout_, registry.parameters,
                     options.emulate_precision);
-  const HostState weights = load_model(file, registry);  // before memory for them is asked for
+  const HostState weights =  // before memory for them is asked for
+      load_model(file, registry, Head::as_in_file, options.nonfinite);
   const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_, dtype_};
   const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_, dtype_};
   const nn::Plan plan = nn::plan_training(
@@ -90,6 +93,16 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
 }
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
+  std::vector<float> all;
+  all.reserve(static_cast<std::size_t>(dataset->size()) * info_.classes.size());
+  each_pass(dataset, [&all](std::span<const float> logits) {
+    all.insert(all.end(), logits.begin(), logits.end());
+  });
+  return all;
+}
+
+void Predictor::each_pass(const std::shared_ptr<const data::Dataset>& dataset,
+                          const std::function<void(std::span<const float> logits)>& take) {
   const bool fits = dataset->channels() == info_.channels && dataset->height() == info_.height &&
                     dataset->width() == info_.width;
   if (!fits) {
@@ -104,12 +117,9 @@ std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>&
   if (dataset->size() <= batch) loader.depth = 0;  // one pass needs no thread to prepare the next
   const auto batches = make_batch_source(device_, dataset, in_order(dataset->size(), batch),
                                          {.loader = loader, .shuffle = false});
-  std::vector<float> logits;
-  logits.reserve(static_cast<std::size_t>(dataset->size()) * info_.classes.size());
   while (const data::Batch* pass = batches->next()) {
-    append_logits(*dataset, pass->images, pass->n, logits);
+    take(run_pass(*dataset, pass->images, pass->n));
   }
-  return logits;
 }
 
 std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
@@ -127,15 +137,15 @@ std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
       std::vector<std::uint8_t>(images.begin(), images.end()), no_labels));
 }
 
-void Predictor::append_logits(const data::Dataset& dataset, float* images, std::int64_t samples,
-                              std::vector<float>& logits) {
+std::vector<float> Predictor::run_pass(const data::Dataset& dataset, float* images,
+                                       std::int64_t samples) {
   const Shape shape{samples, dataset.channels(), dataset.height(), dataset.width()};
   tape_->begin({.training = false});
   const nn::Variable x = nn::model_input(*tape_, View(images, shape, DType::f32, layout_), dtype_);
   const ConstView y = nn::cast(model_->forward(*tape_, x), DType::f32).value();
   std::vector<float> stored(static_cast<std::size_t>(y.storage()));
   copy_to_host(device_.compute(), y, stored.data());
-  append_rows(stored, y.layout(), samples, y.shape()[1], logits);
+  return as_rows(stored, y.layout(), samples, y.shape()[1]);
 }
 
 }  // namespace ringlet::train

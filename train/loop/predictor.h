@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "nn/layer.h"
 #include "nn/parameters.h"
 #include "nn/tape.h"
+#include "train/files/load_model.h"
 #include "train/files/model_info.h"
 #include "train/options.h"
 
@@ -29,6 +31,8 @@ struct PredictorOptions {
   LayoutChoice layout = LayoutChoice::automatic;
   Precision precision = Precision::f32;  ///< of activations and products
   bool emulate_precision = false;        ///< see Execution
+  /// Weights that are not finite may be taken, to look at what they compute.
+  NonFinite nonfinite = NonFinite::refused;
 };
 
 class Predictor {
@@ -36,24 +40,27 @@ class Predictor {
   /// Loads a file of Ringlet's. Throws FileError, also for one that does not say what it holds.
   Predictor(Device& device, const std::filesystem::path& file,
             const PredictorOptions& options = {});
-  /// Loads a file, PyTorch's too, that holds what `info` says. Throws one FileError that lists
-  /// everything that does not fit.
+  /// Loads a file, PyTorch's too, that holds what `info` says. Throws FileError as load_model().
   Predictor(Device& device, const std::filesystem::path& file, const ModelInfo& info,
             const PredictorOptions& options = {});
 
   const ModelInfo& info() const { return info_; }
+  /// Samples of a pass, at most.
+  std::int64_t batch() const { return batch_; }
   /// Of images on the device (choose_layout()).
   Layout layout() const { return layout_; }
 
   /// The model's outputs before the softmax, [N, K] row-major. Throws ContractError for images of
   /// another size than the model's.
   std::vector<float> logits(const std::shared_ptr<const data::Dataset>& dataset);
+  /// The same pass by pass, in the set's order: no more than a pass is kept in memory.
+  void each_pass(const std::shared_ptr<const data::Dataset>& dataset,
+                 const std::function<void(std::span<const float> logits)>& take);
   /// The same for images [N, C, H, W] as data/images/prepare_image.h makes them.
   std::vector<float> logits(std::span<const std::uint8_t> images);
 
  private:
-  void append_logits(const data::Dataset& dataset, float* images, std::int64_t samples,
-                     std::vector<float>& logits);
+  std::vector<float> run_pass(const data::Dataset& dataset, float* images, std::int64_t samples);
 
   Device& device_;
   ModelInfo info_;

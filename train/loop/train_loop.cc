@@ -7,6 +7,7 @@
 #include <string>
 
 #include "train/failure.h"
+#include "train/files/load_model.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
 #include "train/stopwatch.h"
@@ -141,8 +142,8 @@ void TrainLoop::load_start() {
       step_.upload_state(
           load_state(*setup_.resumed, registry, names_of(step_.optimizer().state())));
     } else if (!files.init.empty()) {
-      step_.upload_state(
-          load_model(files.init, registry, files.replace_head ? Head::replaced : Head::as_in_file));
+      step_.upload_state(load_model(model_file_of(files.init), registry,
+                                    files.replace_head ? Head::replaced : Head::as_in_file));
     }
   });
   step_.broadcast_state();

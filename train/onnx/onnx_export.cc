@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "nn/recorded_graph.h"
-#include "train/files/state.h"
 #include "train/models.h"
 #include "train/onnx/onnx.pb.h"
 #include "train/onnx/onnx_graph.h"
@@ -67,11 +66,11 @@ std::string in_words(const ModelInfo& info) {
 
 }  // namespace
 
-std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info,
-                    const MakeModel& make) {
+std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info, const MakeModel& make,
+                    NonFinite nonfinite) {
   const auto layers = make ? make(info.input()) : make_model(info.model, info.input());
   const nn::Registry registry = nn::register_model(*layers);
-  const HostState weights = load_model(file, registry);
+  const HostState weights = load_model(file, registry, Head::as_in_file, nonfinite);
   const nn::RecordedGraph recorded =
       nn::record_graph(*layers, registry, {kSamples, info.channels, info.height, info.width});
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <string>
 
+#include "train/files/load_model.h"
 #include "train/files/model_info.h"
 #include "train/options.h"
 
@@ -21,9 +22,9 @@ namespace ringlet::train {
 inline constexpr int kOnnxOpset = 13;
 
 /// The ONNX file's bytes for the model `info` with the weights in `weights`. `make`: makes a model
-/// of one's own, in place of that named info.model. Throws FileError that lists everything that
-/// does not fit, and ContractError for an operation that ONNX has not.
+/// of one's own, in place of that named info.model. Throws FileError as load_model(), and
+/// ContractError for an operation that ONNX has not.
 std::string to_onnx(const std::filesystem::path& weights, const ModelInfo& info,
-                    const MakeModel& make = {});
+                    const MakeModel& make = {}, NonFinite nonfinite = NonFinite::refused);
 
 }  // namespace ringlet::train

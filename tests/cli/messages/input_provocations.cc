@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/cli/messages/provocations.h"
+#include "train/files/safetensors.h"
 
 namespace ringlet::testing {
 namespace {
@@ -32,6 +33,16 @@ Provocation weights(const std::string& bytes) {
 }
 Provocation state(const std::string& what, const std::string& by) {
   return {1, [=](const Stage& stage) { return stage.resume_with(what, by); }};
+}
+
+/// A run's model with a tensor that it has not.
+std::string with_a_tensor_more(const Stage& stage) {
+  const train::SafetensorsFile model(stage.run() + "/model.safetensors");
+  const float value = 1;
+  std::vector<train::TensorToWrite> tensors{{{"optimizer.lr", "F32", {}}, &value}};
+  for (const auto& entry : model.entries()) tensors.push_back({entry.spec, entry.bytes.data()});
+  train::write_safetensors(stage / "more", tensors, model.metadata());
+  return read_file(stage / "more");
 }
 
 /// 32 members of 4 MiB of zeros, each packed into 4 KiB.
@@ -143,8 +154,10 @@ std::vector<Provocation> provocations_by_inputs() {
       weights("short"),
       {1,
        [](const Stage& stage) {
-         return ringlet(quick_train({"--init", stage.file("w.pth", "")}));
+         return quick({"--init", stage.run() + "/state/optimizer.safetensors"});
        }},
+      weights("\x80\x02pickled"),
+      {1, [](const Stage& stage) { return stage.init_from(with_a_tensor_more(stage)); }},
       weights(std::string(16, '\xff')),
       weights(std::string(1, '\x7f') + std::string(7, '\0') + "{}"),
       weights(safetensors("[]")),

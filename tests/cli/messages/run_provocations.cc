@@ -25,13 +25,14 @@ Provocation shown(const std::string& picture) {
 Outcome with_model(const Stage& stage, const char* command, const Arguments& more) {
   return ringlet(Arguments{command, "--checkpoint", stage.run()} + more);
 }
-/// The run's model in a file of its own, with each of its numbers NaN.
-std::string broken_model(const Stage& stage) {
+/// The run's model in a file of its own, all bytes of its numbers being `byte`: NaN for 0xff, too
+/// large to be added up for 0x7e.
+std::string broken_model(const Stage& stage, char byte = '\x7e') {
   std::string bytes = read_file(stage.run() + "/model.safetensors");
   const std::size_t header = 8 + static_cast<unsigned char>(bytes[0]) +
                              (std::size_t{static_cast<unsigned char>(bytes[1])} << 8);
-  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), '\xff');
-  return stage.file("nan", bytes);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), byte);
+  return stage.file("broken", bytes);
 }
 
 Provocation inspected(const std::string& bytes) {
@@ -112,6 +113,14 @@ std::vector<Provocation> provocations_by_runs() {
          const std::string mean = R"("ringlet.mean":")";
          bytes[bytes.find(mean) + mean.size()] = '?';
          return ringlet({"eval", "--checkpoint", stage.file("w", bytes)});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"eval", "--checkpoint", broken_model(stage, '\xff')});
+       }},
+      {1,
+       [](const Stage& stage) {
+         return ringlet({"eval", "--checkpoint", broken_model(stage)});
        }},
       {1,
        [](const Stage& stage) {

@@ -1,0 +1,22 @@
+// Weights that lie in another format than safetensors, by the first bytes of the file: a name says
+// little (".bin" may be anything).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ringlet::train {
+
+/// As many of a file's first bytes are looked at.
+inline constexpr std::size_t kForeignHead = 4096;
+
+struct ForeignFormat {
+  std::string is;      ///< "an ONNX model"
+  std::string remedy;  ///< how its weights become safetensors
+};
+
+/// Nothing for a safetensors file, and for what is not known.
+std::optional<ForeignFormat> recognise_foreign(std::string_view head);
+
+}  // namespace ringlet::train

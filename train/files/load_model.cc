@@ -1,0 +1,262 @@
+#include "train/files/load_model.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "kernels/narrow_floats.h"
+#include "train/files/one_line.h"
+#include "train/files/safetensors_header.h"
+#include "train/files/safetensors_stream.h"
+
+namespace ringlet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using FileEntry = SafetensorsFile::Entry;
+
+constexpr std::array kFloats{"F32", "F16", "BF16", "F64"};
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+
+bool is_float(const std::string& dtype) {
+  return std::find(kFloats.begin(), kFloats.end(), dtype) != kFloats.end();
+}
+
+template <class T, class Convert>
+std::vector<float> converted(std::span<const std::byte> bytes, Convert convert) {
+  std::vector<float> values(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    values[i] = convert(value);
+  }
+  return values;
+}
+
+std::vector<float> as_f32(const FileEntry& entry) {
+  const auto narrow = [](auto value) { return widen(value); };
+  const auto cast = [](auto value) { return static_cast<float>(value); };
+  if (entry.spec.dtype == "F16") return converted<Half>(entry.bytes, narrow);
+  if (entry.spec.dtype == "BF16") return converted<BFloat16>(entry.bytes, narrow);
+  if (entry.spec.dtype == "F64") return converted<double>(entry.bytes, cast);
+  return converted<float>(entry.bytes, cast);
+}
+
+/// "[3, 0, 1]": where the element stands in a tensor of this shape.
+std::string place_in(const std::vector<std::int64_t>& shape, std::int64_t element) {
+  std::vector<std::int64_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0; element /= shape[i]) index[i] = element % shape[i];
+  return describe(index);
+}
+
+void require_all_finite(const SafetensorsFile& file, const TensorSpec& spec,
+                        const std::vector<float>& values) {
+  const auto is_broken = [](float value) { return !std::isfinite(value); };
+  const auto first = std::find_if(values.begin(), values.end(), is_broken);
+  if (first == values.end()) return;
+  throw FileError(fmt::format(
+      "{}: tensor '{}' has {}{} at {} (not finite: {} of its {} numbers); take weights of before "
+      "that, or look at these with --allow-nonfinite (eval, predict, export)",
+      file.path().string(), spec.name, std::isnan(*first) ? std::abs(*first) : *first,
+      spec.dtype == "F64" ? " as f32" : "", place_in(spec.shape, first - values.begin()),
+      std::count_if(first, values.end(), is_broken), values.size()));
+}
+
+/// Throws FileError for a number that training cannot count on from.
+std::int64_t count_of(const SafetensorsFile& file, const std::string& name) {
+  const FileEntry* entry = file.find(name);
+  if (entry == nullptr) return 0;
+  const double count = is_float(entry->spec.dtype) ? static_cast<double>(as_f32(*entry).front())
+                                                   : static_cast<double>(file.i64(name).front());
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  if (0 <= count && count <= kMost && count == std::floor(count)) {
+    return static_cast<std::int64_t>(count);
+  }
+  throw FileError(
+      fmt::format("{}: '{}' is {}, which no count of batches is; write it again without it",
+                  file.path().string(), name, count));
+}
+
+std::vector<std::int64_t> extents_of(const Shape& shape) {
+  std::vector<std::int64_t> list;
+  for (int i = 0; i < shape.rank(); ++i) list.push_back(shape[i]);
+  return list;
+}
+
+/// Reads one model from one file.
+class ModelReader {
+ public:
+  ModelReader(const SafetensorsFile& file, const nn::Registry& registry)
+      : file_(file), registry_(registry), prefix_(prefix_of(file, registry)) {}
+
+  HostState read(Head head, NonFinite nonfinite) const {
+    const std::string other = head_of_another_size();
+    require_fits(other);
+    if (!other.empty() && head == Head::as_in_file) throw_other_head(other);
+    HostState state;
+    for (const auto* p : registry_.parameters) {
+      const bool starts_anew = !other.empty() && p->name.starts_with(other);
+      state.values.push_back(starts_anew ? std::vector<float>{}
+                                         : floats_of(file_, prefix_ + p->name, nonfinite));
+    }
+    for (const auto* b : registry_.buffers) {
+      state.buffers.push_back(floats_of(file_, prefix_ + b->name, nonfinite));
+    }
+    for (const auto* c : registry_.counters) {
+      state.counters.push_back(count_of(file_, prefix_ + c->name));
+    }
+    return state;
+  }
+
+ private:
+  const FileEntry* find(const std::string& name) const { return file_.find(prefix_ + name); }
+
+  /// A tensor of floats under its name in the file, of any width that the file has.
+  TensorSpec floats(const std::string& name, const Shape& shape) const {
+    const FileEntry* entry = find(name);
+    const bool other = entry != nullptr && is_float(entry->spec.dtype);
+    return {prefix_ + name, other ? entry->spec.dtype : "F32", extents_of(shape)};
+  }
+
+  /// What the file should hold. `other`: the prefix of a head that may be of any size.
+  std::vector<TensorSpec> expected(const std::string& other) const {
+    std::vector<TensorSpec> specs;
+    for (const auto* p : registry_.parameters) {
+      specs.push_back(floats(p->name, p->shape));
+      if (!other.empty() && p->name.starts_with(other)) specs.back() = find(p->name)->spec;
+    }
+    for (const auto* b : registry_.buffers) specs.push_back(floats(b->name, b->shape));
+    for (const auto* c : registry_.counters) {
+      const FileEntry* entry = find(c->name);
+      if (entry == nullptr) continue;
+      specs.push_back(
+          {prefix_ + c->name, is_float(entry->spec.dtype) ? entry->spec.dtype : "I64", {}});
+    }
+    return specs;
+  }
+
+  void require_fits(const std::string& other) const {
+    try {
+      file_.match(expected(other), true);
+    } catch (const FileError&) {
+      file_.match(expected({}));  // names the head and what is surplus as well
+      throw;
+    }
+    const std::vector<std::string> surplus = file_.besides(expected(other));
+    if (surplus.empty()) return;
+    throw FileError(fmt::format(
+        "{} has more than the model: {}; write the model's tensors alone, in Python: "
+        "safetensors.torch.save_file(model.state_dict(), NEW)",
+        file_.path().string(), on_one_line(fmt::format("{}", fmt::join(surplus, ", ")))));
+  }
+
+  /// "fc.": the last layer's prefix, where all that the file's has other than the model's is the
+  /// number of its outputs; else empty.
+  std::string head_of_another_size() const {
+    if (registry_.parameters.empty()) return {};
+    const std::string& last = registry_.parameters.back()->name;
+    const std::string prefix = last.substr(0, last.rfind('.') + 1);
+    bool differs = false;
+    for (const auto* p : registry_.parameters) {
+      if (prefix.empty() || !p->name.starts_with(prefix)) continue;
+      const FileEntry* entry = find(p->name);
+      if (entry == nullptr || !is_float(entry->spec.dtype)) return {};
+      std::vector<std::int64_t> shape = extents_of(p->shape);
+      if (entry->spec.shape.size() != shape.size() || shape.empty()) return {};
+      differs = differs || entry->spec.shape[0] != shape[0];
+      shape[0] = entry->spec.shape[0];
+      if (entry->spec.shape != shape) return {};
+    }
+    return differs ? prefix : std::string();
+  }
+
+  [[noreturn]] void throw_other_head(const std::string& head) const {
+    const nn::Parameter& last = *registry_.parameters.back();
+    throw FileError(file_.path().string() + ": its last layer, " + head.substr(0, head.size() - 1) +
+                    ", is for " + std::to_string(find(last.name)->spec.shape[0]) +
+                    " classes, and the data has " + std::to_string(last.shape[0]) +
+                    "; to train, --replace-head takes all else and lets it start anew");
+  }
+
+  const SafetensorsFile& file_;
+  const nn::Registry& registry_;
+  std::string prefix_;
+};
+
+/// SGD's state has the parameters' names and shapes, and would be taken for them.
+void require_no_optimizer(const fs::path& file) {
+  if (file.filename() != kOptimizerFile) return;
+  throw FileError(fmt::format("{} holds an optimiser's state, not a model; name the {} beside it",
+                              file.string(), kModelFile));
+}
+
+}  // namespace
+
+fs::path model_file_of(const fs::path& named) {
+  std::error_code error;
+  if (!fs::is_directory(named, error)) return named;
+  const fs::path finished = named / kModelFile, unfinished = named / "state" / kModelFile;
+  return !fs::exists(finished, error) && fs::exists(unfinished, error) ? unfinished : finished;
+}
+
+std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry) {
+  if (registry.parameters.empty()) return {};
+  const std::string& first = registry.parameters.front()->name;
+  std::string best;
+  std::ptrdiff_t most = 0;
+  for (const FileEntry& entry : file.entries()) {
+    const std::string& name = entry.spec.name;
+    const std::string prefix = name.substr(0, name.size() - std::min(name.size(), first.size()));
+    if (name != prefix + first || !(prefix.empty() || prefix.ends_with('.'))) continue;
+    const auto found =
+        std::count_if(registry.parameters.begin(), registry.parameters.end(),
+                      [&](const auto* p) { return file.contains(prefix + p->name); });
+    if (found > most) best = prefix;
+    most = std::max(most, found);
+  }
+  return best;
+}
+
+std::vector<float> floats_of(const SafetensorsFile& file, const std::string& name,
+                             NonFinite nonfinite) {
+  const FileEntry* entry = file.find(name);
+  if (entry == nullptr || !is_float(entry->spec.dtype)) (void)file.f32(name);  // says what is wrong
+  std::vector<float> values = as_f32(*entry);
+  if (nonfinite == NonFinite::refused) require_all_finite(file, entry->spec, values);
+  return values;
+}
+
+HostState load_model(const fs::path& path, const nn::Registry& registry, Head head,
+                     NonFinite nonfinite) {
+  require_no_optimizer(path);
+  const SafetensorsFile file(path);
+  return ModelReader(file, registry).read(head, nonfinite);
+}
+
+void require_finite_numbers(const fs::path& path) {
+  const SafetensorsFile file(path);
+  for (const FileEntry& entry : file.entries()) {
+    if (is_float(entry.spec.dtype)) require_all_finite(file, entry.spec, as_f32(entry));
+  }
+}
+
+std::string rounding_of(const fs::path& file) {
+  const SafetensorsStream stream(file);
+  const auto& tensors = stream.header().tensors;
+  const bool wide = std::any_of(tensors.begin(), tensors.end(),
+                                [](const PlacedTensor& t) { return t.spec.dtype == "F64"; });
+  return wide ? file.string() + ": its F64 numbers are rounded to f32" : std::string();
+}
+
+}  // namespace ringlet::train

@@ -1,0 +1,52 @@
+// A model's weights out of a file: Ringlet's own, and those of PyTorch's world.
+//
+//   names     what stands before all of a model's names is passed over: "module." of DataParallel,
+//             "_orig_mod." of torch.compile, "model." and the like of a module that holds it
+//   types     F16 and BF16 are widened, which loses nothing; F64 is rounded to f32
+//   counters  num_batches_tracked may be missing, and is then 0, as in PyTorch; or of another type
+//   numbers   are finite, unless somebody wants to look at those that are not
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nn/parameters.h"
+#include "train/files/safetensors.h"
+#include "train/files/state.h"
+
+namespace ringlet::train {
+
+/// What is done with a model's last layer where the file has one of another size.
+enum class Head : std::uint8_t {
+  as_in_file,  ///< it must fit; the error names the head and --replace-head
+  replaced     ///< its values are left empty, which upload() passes over
+};
+
+/// What is done with weights that are NaN or infinite.
+enum class NonFinite : std::uint8_t { refused, taken };
+
+/// The file that `named` stands for. A folder stands for the model of the run in it; where that run
+/// has not ended, for the model of its last saved state.
+std::filesystem::path model_file_of(const std::filesystem::path& named);
+
+/// Reads weights and buffers, whatever the file says of itself. Throws one FileError that lists
+/// everything that does not fit, or that names the first number that is not finite.
+HostState load_model(const std::filesystem::path& file, const nn::Registry& registry,
+                     Head head = Head::as_in_file, NonFinite nonfinite = NonFinite::refused);
+
+/// Throws FileError naming the first number of the file that is not finite.
+void require_finite_numbers(const std::filesystem::path& file);
+
+/// "FILE: its F64 numbers are rounded to f32"; empty where nothing is lost. Throws FileError.
+std::string rounding_of(const std::filesystem::path& file);
+
+/// What stands in the file before the names of a model with these parameters: "module.".
+std::string prefix_of(const SafetensorsFile& file, const nn::Registry& registry);
+
+/// The values of a tensor of floats of any width. Throws FileError as `nonfinite` asks.
+std::vector<float> floats_of(const SafetensorsFile& file, const std::string& name,
+                             NonFinite nonfinite = NonFinite::refused);
+
+}  // namespace ringlet::train
