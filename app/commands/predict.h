@@ -27,8 +27,9 @@ struct PredictImages {
   std::filesystem::path save_input;  ///< folder for the images as the model sees them; empty: none
 };
 
-/// Prints the likeliest classes of each image, and what was done to the image before. `assumed`:
-/// `info` is not from the file itself, which is then said. Of several images, those that cannot be
+/// Prints the likeliest classes of each image, and what was done to the image before, pass by pass:
+/// no more than a pass is kept in memory. `assumed`: `info` is not from the file itself, which is
+/// then said. Of several images, those that cannot be
 /// read are named in warnings and left out, and a DataError is thrown at the end. `outputs` is
 /// asked for the images that are written. Throws FileError.
 void predict_images(Device& device, const std::filesystem::path& model,

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "app/cli/count_line.h"
 #include "app/commands/predict.h"
 #include "train/files/safetensors.h"
 #include "train/loop/logits.h"
@@ -11,18 +15,30 @@ namespace ringlet::app {
 
 namespace {
 
-void write_logits(const std::filesystem::path& out, const std::vector<float>& logits,
-                  const data::Dataset& dataset, const train::ModelInfo& info) {
-  const std::vector<std::int64_t> labels(dataset.labels().begin(), dataset.labels().end());
-  const std::vector<train::TensorToWrite> tensors{
-      {{"logits", "F32", {dataset.size(), dataset.classes()}}, logits.data()},
-      {{"labels", "I64", {dataset.size()}}, labels.data()}};
-  train::write_safetensors(out, tensors,
-                           {{"format", "pt"},
-                            {"data", dataset.name()},
-                            {"model", info.model},
-                            {"classes", train::to_metadata(info).at("ringlet.classes")}});
-}
+/// Has the labels from the start, and gets the logits pass by pass.
+class LogitsFile {
+ public:
+  LogitsFile(const std::filesystem::path& out, const data::Dataset& dataset,
+             const train::ModelInfo& info)
+      : file_(out, tensors_of(dataset),
+              {{"format", "pt"},
+               {"data", dataset.name()},
+               {"model", info.model},
+               {"classes", train::to_metadata(info).at("ringlet.classes")}}) {
+    const std::vector<std::int64_t> labels(dataset.labels().begin(), dataset.labels().end());
+    file_.write(labels.data(), labels.size() * sizeof(std::int64_t));
+  }
+  void write(std::span<const float> logits) { file_.write(logits.data(), logits.size_bytes()); }
+  void commit() { file_.commit(); }
+
+ private:
+  static std::vector<train::TensorSpec> tensors_of(const data::Dataset& dataset) {
+    return {{"labels", "I64", {dataset.size()}},
+            {"logits", "F32", {dataset.size(), dataset.classes()}}};
+  }
+
+  train::SafetensorsWriter file_;
+};
 
 }  // namespace
 
@@ -32,16 +48,28 @@ train::Evaluation predict_dataset(Device& device, const std::filesystem::path& m
                                   const train::PredictorOptions& how,
                                   const std::filesystem::path& out) {
   train::Predictor predictor(device, model, info, how);
-  const std::vector<float> logits = predictor.logits(dataset);
-  const std::int64_t broken = train::first_nonfinite(logits, dataset->classes());
-  if (broken >= 0) {
-    throw train::FileError(
-        fmt::format("{} gives sample {} of {} a number that is not finite; its weights "
-                    "are broken",
-                    model.string(), broken, dataset->name()));
-  }
-  if (!out.empty()) write_logits(out, logits, *dataset, info);
-  return train::judge(logits, dataset->labels(), dataset->classes());
+  std::optional<LogitsFile> file;
+  if (!out.empty()) file.emplace(out, *dataset, info);
+  const std::int64_t classes = dataset->classes();
+  train::Judge judge(classes);
+  CountLine line(dataset->size(), "images");
+  std::int64_t done = 0;
+  predictor.each_pass(dataset, [&](std::span<const float> logits) {
+    const std::int64_t samples = std::ssize(logits) / classes;
+    const std::int64_t broken = train::first_nonfinite(logits, classes);
+    if (broken >= 0 && how.nonfinite == train::NonFinite::refused) {
+      throw train::FileError(
+          fmt::format("{} gives sample {} of {} a number that is not finite; its weights "
+                      "are broken",
+                      model.string(), done + broken, dataset->name()));
+    }
+    if (file) file->write(logits);
+    judge.add(logits, dataset->labels().subspan(static_cast<std::size_t>(done),
+                                                static_cast<std::size_t>(samples)));
+    line.show(done += samples);
+  });
+  if (file) file->commit();
+  return judge.result();
 }
 
 }  // namespace ringlet::app

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
+#include "app/cli/count_line.h"
 #include "app/cli/error_exit.h"
 #include "app/commands/predict.h"
 #include "app/commands/predicted_image.h"
@@ -75,66 +76,107 @@ PredictedImage prepare(const fs::path& file, const train::ModelInfo& info,
           .guesses = {}};
 }
 
-/// Prepares all images. One that cannot be read is left out; if it is the only one, its error is
-/// thrown.
-PredictedImages prepare_all(const train::ModelInfo& info, const PredictImages& request) {
-  PredictedImages images;
-  const std::vector<fs::path> files = expanded(request.files);
-  for (const fs::path& file : files) {
+/// All images, in passes through the model: what is in memory is one pass.
+class Passes {
+ public:
+  Passes(train::Predictor& predictor, const fs::path& model, const std::vector<fs::path>& files,
+         const PredictImages& request)
+      : predictor_(predictor),
+        model_(model),
+        request_(request),
+        files_(files),
+        line_(std::ssize(files_), "images", !can_renew_lines(STDOUT_FILENO)) {}
+
+  /// The images of the next pass and what the model takes them for; none after the last.
+  std::vector<PredictedImage> next() {
+    std::vector<PredictedImage> images;
+    while (next_ < files_.size() && std::ssize(images) < predictor_.batch()) {
+      prepare_next(images);
+      line_.show(static_cast<std::int64_t>(next_));
+    }
+    if (!images.empty()) guess(images);
+    line_.clear();
+    return images;
+  }
+
+  const std::vector<LeftOutImage>& left_out() const { return left_out_; }
+
+ private:
+  /// An image that cannot be read is left out; if it is the only one, its error is thrown.
+  void prepare_next(std::vector<PredictedImage>& images) {
+    const fs::path& file = files_[next_++];
     try {
-      images.read.push_back(prepare(file, info, request));
+      images.push_back(prepare(file, predictor_.info(), request_));
     } catch (const data::DataError& error) {
-      if (files.size() == 1) throw;
+      if (files_.size() == 1) throw;
+      line_.clear();
       print_warning(error.what());
-      images.left_out.push_back({file, error.what()});
+      left_out_.push_back({file, error.what()});
     }
   }
-  return images;
-}
 
-/// Classifies all images, in passes through the model.
-void guess_all(Device& device, const fs::path& model, const train::ModelInfo& info,
-               const PredictImages& request, std::vector<PredictedImage>& images) {
-  constexpr std::int64_t kLargestPass = 250;
-  const std::int64_t count = std::ssize(images);
-  train::PredictorOptions how = request.how;
-  how.batch = std::min(count, kLargestPass);
-  train::Predictor predictor(device, model, info, how);
-  std::vector<std::uint8_t> pixels;
-  for (const PredictedImage& image : images) {
-    pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
+  void guess(std::vector<PredictedImage>& images) {
+    std::vector<std::uint8_t> pixels;
+    for (const PredictedImage& image : images) {
+      pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
+    }
+    const std::vector<float> logits = predictor_.logits(pixels);
+    const std::size_t classes = predictor_.info().classes.size();
+    const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
+    if (broken >= 0 && request_.how.nonfinite == train::NonFinite::refused) {
+      throw train::FileError(
+          fmt::format("{} gives {} a number that is not finite; its weights are broken",
+                      model_.string(), images[static_cast<std::size_t>(broken)].file.string()));
+    }
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      images[i].guesses = train::likeliest(
+          std::span<const float>(logits).subspan(i * classes, classes), request_.top);
+    }
   }
-  const std::vector<float> logits = predictor.logits(pixels);
-  const std::size_t classes = info.classes.size();
-  const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
-  if (broken >= 0) {
-    throw train::FileError(
-        fmt::format("{} gives {} a number that is not finite; its weights are broken",
-                    model.string(), images[static_cast<std::size_t>(broken)].file.string()));
-  }
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    images[i].guesses =
-        train::likeliest(std::span<const float>(logits).subspan(i * classes, classes), request.top);
-  }
+
+  train::Predictor& predictor_;
+  const fs::path& model_;
+  const PredictImages& request_;
+  const std::vector<fs::path>& files_;
+  std::size_t next_ = 0;
+  std::vector<LeftOutImage> left_out_;
+  CountLine line_;
+};
+
+/// Asks for all files that --save-input may write, before the first is written.
+void claim_inputs(const PredictImages& request, const std::vector<fs::path>& images,
+                  const train::ModelInfo& info, Outputs& outputs) {
+  train::require_writable_directory(request.save_input);
+  for (const fs::path& image : images) outputs.reads("IMAGE", image);
+  InputNames names(request.save_input, info);
+  for (const fs::path& image : images) outputs.writes("--save-input", names.next(image));
 }
 
 }  // namespace
 
 void predict_images(Device& device, const fs::path& model, const train::ModelInfo& info,
                     bool assumed, const PredictImages& request, Outputs& outputs) {
-  PredictedImages images = prepare_all(info, request);
-  const std::vector<fs::path> inputs = names_of_inputs(request.save_input, info, images.read);
-  if (!inputs.empty()) train::require_writable_directory(request.save_input);
-  for (const PredictedImage& image : images.read) outputs.reads("IMAGE", image.file);
-  for (const fs::path& file : inputs) outputs.writes("--save-input", file);
-  if (!images.read.empty()) guess_all(device, model, info, request, images.read);
-  if (!inputs.empty()) save_inputs(inputs, info, images.read);
-  (request.json ? print_json : print_text)(model, info, assumed, images);
-  if (images.left_out.empty()) return;
-  std::fflush(stdout);
+  constexpr std::int64_t kLargestPass = 250;
+  const std::vector<fs::path> files = expanded(request.files);
+  const bool saves = !request.save_input.empty();
+  if (saves) claim_inputs(request, files, info, outputs);
+  train::PredictorOptions how = request.how;
+  how.batch = std::min(std::ssize(files), kLargestPass);
+  train::Predictor predictor(device, model, info, how);
+  Passes passes(predictor, model, files, request);
+  ImagePrinter printer(model, info, assumed, request.json);
+  InputNames names(request.save_input, info);
+  for (auto images = passes.next(); !images.empty(); images = passes.next()) {
+    for (const PredictedImage& image : images) {
+      if (saves) save_input(names.next(image.file), info, image);
+    }
+    printer.print(images);
+  }
+  printer.finish(passes.left_out());
+  if (passes.left_out().empty()) return;
   throw data::DataError(
       fmt::format("{} of {} images cannot be read, as the warnings say; mend or remove them",
-                  images.left_out.size(), images.left_out.size() + images.read.size()));
+                  passes.left_out().size(), files.size()));
 }
 
 }  // namespace ringlet::app

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/commands/checkpoint.h"
 #include "train/files/atomic_file.h"
@@ -20,90 +21,111 @@ const std::string& class_of(const train::ModelInfo& info, const train::Guess& gu
   return info.classes[static_cast<std::size_t>(guess.index)];
 }
 
-/// For programs, in ASCII: a terminal may show it too. File names need not be UTF-8.
-std::string to_text(const nlohmann::ordered_json& document) {
-  return document.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+/// For programs, in ASCII: a terminal may show it too. File names need not be UTF-8. `depth`: of
+/// the document around it.
+std::string to_text(const nlohmann::ordered_json& part, int depth) {
+  constexpr int kIndent = 2;
+  const std::string margin = "\n" + std::string(static_cast<std::size_t>(kIndent * depth), ' ');
+  std::string text;
+  for (const char c :
+       part.dump(kIndent, ' ', true, nlohmann::ordered_json::error_handler_t::replace)) {
+    text += c == '\n' ? margin : std::string(1, c);
+  }
+  return text;
+}
+
+nlohmann::ordered_json as_json(const PredictedImage& image, const train::ModelInfo& info) {
+  nlohmann::ordered_json classes = nlohmann::ordered_json::array();
+  for (const train::Guess& guess : image.guesses) {
+    classes.push_back({{"class", class_of(info, guess)},
+                       {"index", guess.index},
+                       {"probability", guess.probability}});
+  }
+  return {{"file", image.file.string()},   {"width", image.width},
+          {"height", image.height},        {"inverted", image.prepared.inverted},
+          {"steps", image.prepared.steps}, {"classes", classes}};
 }
 
 }  // namespace
 
-std::vector<fs::path> names_of_inputs(const fs::path& folder, const train::ModelInfo& info,
-                                      const std::vector<PredictedImage>& images) {
-  std::vector<fs::path> files;
-  std::map<std::string, int> uses;
-  for (const PredictedImage& image : images) {
-    if (folder.empty()) break;
-    const std::string stem = image.file.stem().string();
-    const int use = ++uses[stem];
-    const std::string number = use == 1 ? "" : fmt::format("-{}", use);
-    files.push_back(folder / (stem + number + (info.channels == 1 ? ".pgm" : ".ppm")));
-  }
-  return files;
+InputNames::InputNames(fs::path folder, const train::ModelInfo& info)
+    : folder_(std::move(folder)), extension_(info.channels == 1 ? ".pgm" : ".ppm") {}
+
+fs::path InputNames::next(const fs::path& image) {
+  const std::string stem = image.stem().string();
+  const int use = ++uses_[stem];
+  const std::string number = use == 1 ? "" : fmt::format("-{}", use);
+  return folder_ / (stem + number + extension_);
 }
 
-void save_inputs(const std::vector<fs::path>& files, const train::ModelInfo& info,
-                 const std::vector<PredictedImage>& images) {
-  for (std::size_t n = 0; n < images.size(); ++n) {
-    std::string content =
-        fmt::format("{}\n{} {}\n255\n", info.channels == 1 ? "P5" : "P6", info.width, info.height);
-    const std::size_t plane = std::size_t(info.height) * std::size_t(info.width);
-    for (std::size_t i = 0; i < plane; ++i) {
-      for (int c = 0; c < info.channels; ++c) {
-        content += static_cast<char>(images[n].prepared.pixels[std::size_t(c) * plane + i]);
-      }
+void save_input(const fs::path& file, const train::ModelInfo& info, const PredictedImage& image) {
+  std::string content =
+      fmt::format("{}\n{} {}\n255\n", info.channels == 1 ? "P5" : "P6", info.width, info.height);
+  const std::size_t plane = std::size_t(info.height) * std::size_t(info.width);
+  for (std::size_t i = 0; i < plane; ++i) {
+    for (int c = 0; c < info.channels; ++c) {
+      content += static_cast<char>(image.prepared.pixels[std::size_t(c) * plane + i]);
     }
-    train::write_file_atomically(files[n], content);
   }
+  train::write_file_atomically(file, content);
 }
 
-void print_text(const fs::path& model, const train::ModelInfo& info, bool assumed,
-                const PredictedImages& images) {
-  fmt::print("{}\n", model_in_words(model, info, assumed));
+ImagePrinter::ImagePrinter(const fs::path& model, const train::ModelInfo& info, bool assumed,
+                           bool json)
+    : model_(model), info_(info), assumed_(assumed), json_(json) {}
+
+void ImagePrinter::print(const std::vector<PredictedImage>& images) {
+  begin();
+  json_ ? print_json(images) : print_text(images);
+  std::fflush(stdout);
+}
+
+/// JSON's list of images stays open.
+void ImagePrinter::begin() {
+  if (std::exchange(begun_, true)) return;
+  if (!json_) return fmt::print("{}\n", model_in_words(model_, info_, assumed_));
+  std::string head =
+      to_text({{"checkpoint", model_.string()}, {"model", info_.model}, {"assumed", assumed_}}, 0);
+  head.erase(head.rfind("\n}"));
+  fmt::print("{},\n  \"images\": [", head);
+}
+
+void ImagePrinter::print_text(const std::vector<PredictedImage>& images) const {
   std::size_t width = 0;
-  for (const PredictedImage& image : images.read) {
+  for (const PredictedImage& image : images) {
     for (const train::Guess& guess : image.guesses) {
-      width = std::max(width, train::on_one_line(class_of(info, guess)).size());
+      width = std::max(width, train::on_one_line(class_of(info_, guess)).size());
     }
   }
-  for (const PredictedImage& image : images.read) {
+  for (const PredictedImage& image : images) {
     const std::vector<std::string>& steps = image.prepared.steps;
     fmt::print("\n{} ({} x {})\n  {}\n", train::on_one_line(image.file.string()), image.width,
                image.height,
                steps.empty() ? "taken as it is" : fmt::format("{}", fmt::join(steps, ", ")));
     for (const train::Guess& guess : image.guesses) {
-      fmt::print("    {:<{}}  {:6.2f} %\n", train::on_one_line(class_of(info, guess)), width,
+      fmt::print("    {:<{}}  {:6.2f} %\n", train::on_one_line(class_of(info_, guess)), width,
                  100 * guess.probability);
     }
   }
 }
 
-void print_json(const fs::path& model, const train::ModelInfo& info, bool assumed,
-                const PredictedImages& images) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const PredictedImage& image : images.read) {
-    nlohmann::ordered_json classes = nlohmann::ordered_json::array();
-    for (const train::Guess& guess : image.guesses) {
-      classes.push_back({{"class", class_of(info, guess)},
-                         {"index", guess.index},
-                         {"probability", guess.probability}});
+void ImagePrinter::print_json(const std::vector<PredictedImage>& images) {
+  for (const PredictedImage& image : images) {
+    const char* comma = std::exchange(has_images_, true) ? "," : "";
+    fmt::print("{}\n    {}", comma, to_text(as_json(image, info_), 2));
+  }
+}
+
+void ImagePrinter::finish(const std::vector<LeftOutImage>& left_out) {
+  begin();
+  if (json_) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const LeftOutImage& image : left_out) {
+      list.push_back({{"file", image.file.string()}, {"why", image.why}});
     }
-    list.push_back({{"file", image.file.string()},
-                    {"width", image.width},
-                    {"height", image.height},
-                    {"inverted", image.prepared.inverted},
-                    {"steps", image.prepared.steps},
-                    {"classes", classes}});
+    fmt::print("{}],\n  \"left_out\": {}\n}}\n", has_images_ ? "\n  " : "", to_text(list, 1));
   }
-  nlohmann::ordered_json left_out = nlohmann::ordered_json::array();
-  for (const LeftOutImage& image : images.left_out) {
-    left_out.push_back({{"file", image.file.string()}, {"why", image.why}});
-  }
-  const nlohmann::ordered_json document{{"checkpoint", model.string()},
-                                        {"model", info.model},
-                                        {"assumed", assumed},
-                                        {"images", list},
-                                        {"left_out", left_out}};
-  fmt::print("{}\n", to_text(document));
+  std::fflush(stdout);
 }
 
 }  // namespace ringlet::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,25 +26,44 @@ struct LeftOutImage {
   std::string why;  ///< a line that names it
 };
 
-struct PredictedImages {
-  std::vector<PredictedImage> read;
-  std::vector<LeftOutImage> left_out;
+/// Where to write what the model saw, image by image: of "a/shirt.png" into FOLDER/shirt.pgm, of a
+/// second image of the name into shirt-2.pgm; .ppm for a model of colours.
+class InputNames {
+ public:
+  InputNames(std::filesystem::path folder, const train::ModelInfo& info);
+  std::filesystem::path next(const std::filesystem::path& image);
+
+ private:
+  std::filesystem::path folder_;
+  const char* extension_;
+  std::map<std::string, int> uses_;
 };
+/// Writes what the model saw of an image. Throws FileError.
+void save_input(const std::filesystem::path& file, const train::ModelInfo& info,
+                const PredictedImage& image);
 
-/// Where to write what the model saw: of "a/shirt.png" into FOLDER/shirt.pgm, of a second image of
-/// the name into shirt-2.pgm; .ppm for a model of colours. None without a folder.
-std::vector<std::filesystem::path> names_of_inputs(const std::filesystem::path& folder,
-                                                   const train::ModelInfo& info,
-                                                   const std::vector<PredictedImage>& images);
-/// Writes what the model saw of each image into its file. Throws FileError.
-void save_inputs(const std::vector<std::filesystem::path>& files, const train::ModelInfo& info,
-                 const std::vector<PredictedImage>& images);
+/// Shows images as they come: as text for people, whose columns are those of the images that come
+/// together, or as one JSON document for programs.
+class ImagePrinter {
+ public:
+  /// `assumed`: `info` is not from the model's file itself. Both must outlive the printer.
+  ImagePrinter(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
+               bool json);
 
-/// As text for people, and as one JSON document for programs. `assumed`: `info` is not from the
-/// model's file itself.
-void print_text(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
-                const PredictedImages& images);
-void print_json(const std::filesystem::path& model, const train::ModelInfo& info, bool assumed,
-                const PredictedImages& images);
+  void print(const std::vector<PredictedImage>& images);
+  /// To be called last.
+  void finish(const std::vector<LeftOutImage>& left_out);
+
+ private:
+  void begin();
+  void print_text(const std::vector<PredictedImage>& images) const;
+  void print_json(const std::vector<PredictedImage>& images);
+
+  const std::filesystem::path& model_;
+  const train::ModelInfo& info_;
+  bool assumed_, json_;
+  bool begun_ = false;
+  bool has_images_ = false;
+};
 
 }  // namespace ringlet::app

@@ -15,6 +15,7 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/config.h"
+#include "app/cli/count_line.h"
 #include "app/cli/effective_config.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
@@ -130,12 +131,6 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
                  "stop after N steps of the whole run; the schedule stays as planned")
       ->check(whole_number(0))
       ->group(group);
-}
-
-/// Whether `descriptor` is a terminal that can overwrite its last line.
-bool can_renew_lines(int descriptor) {
-  const char* kind = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe): never written
-  return isatty(descriptor) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
 /// `begins`: under --resume auto, which may also go on with what the folder holds.

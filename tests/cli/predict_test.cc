@@ -155,6 +155,45 @@ TEST_F(Predict, TakesFoldersAndSavesWhatTheModelSaw) {
   EXPECT_TRUE(std::filesystem::exists(path("seen/1000-2.pgm")));
 }
 
+// The pipe holds less than what is printed of the pictures before the last one. So that one is read
+// after somebody has begun to read, and can be taken away before.
+TEST_F(Predict, PrintsWhatItKnowsBeforeItReadsOn) {
+  const std::string last = write("last.pgm", as_pnm(garment(1)));
+  Arguments arguments{"predict", "--checkpoint", path("run"), "--top", "10"};
+  arguments.insert(arguments.end(), 3000, write("many.pgm", as_pnm(garment(0))));
+  Program program(arguments + Arguments{last});
+  ASSERT_TRUE(program.wait_for("many.pgm (28 x 28)"));
+  std::filesystem::remove(last);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(holds(outcome.err, {"last.pgm", "1 of 3001 images cannot be read"}));
+}
+
+TEST_F(Predict, PrintsOneJsonDocumentHoweverManyPassesThereAre) {
+  const std::string good = write("json.pgm", as_pnm(garment(2))), none = path("none.png");
+  const auto is_one_document = [&](const Arguments& images) {
+    const std::string out = predict(images + Arguments{"--json", "--top", "1"}).out;
+    const auto document = nlohmann::ordered_json::parse(out);
+    EXPECT_EQ(out, document.dump(2) + "\n");
+    return document;
+  };
+  EXPECT_EQ(is_one_document(Arguments(600, good)).at("images").size(), 600u);
+  EXPECT_EQ(is_one_document({good}).at("left_out").size(), 0u);
+  EXPECT_EQ(is_one_document({none, none}).at("images").size(), 0u);
+  EXPECT_EQ(is_one_document({none, good, none}).at("left_out").size(), 2u);
+}
+
+TEST_F(Predict, CountsTheImagesOfADataSetOnATerminal) {
+  Program program({"predict", "--checkpoint", path("run"), "--data", "synthetic",
+                   "--synthetic-train", "10", "--synthetic-test", "5000"},
+                  {.terminal = true, .environment = {{"TERM", "xterm"}}});
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 0);
+  const auto line = outcome.out.find("\r\x1b[2K250 of 5,000 images\r\x1b[2K");
+  EXPECT_NE(line, std::string::npos) << outcome.out;
+  EXPECT_LT(line, outcome.out.find("(mlp) on"));
+}
+
 TEST_F(Predict, LeavesOutWhatCannotBeReadAndEndsWithAnError) {
   const Arguments files{write("cut.png", as_png(garment(0)).substr(0, 90)),
                         write("good.png", as_png(garment(1))), write("none.png", "hello")};

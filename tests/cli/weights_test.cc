@@ -143,6 +143,75 @@ TEST(Weights, OfAWrappedModuleLoad) {
   EXPECT_TRUE(succeeds(start_from(file)));
 }
 
+TEST(Weights, OfARunsFolderLoad) {
+  const TemporaryDirectory folder;
+  const std::string run = folder / "run", again = folder / "again";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run}))));
+  const auto start = [&](const std::string& init) {
+    return ringlet(quick_train({"--init", init, "--out", again, "--force"}));
+  };
+  ASSERT_TRUE(succeeds(start(run + "/model.safetensors")));
+  const std::string expected = read_file(again + "/model.safetensors");
+  ASSERT_TRUE(succeeds(start(run)));
+  EXPECT_TRUE(read_file(again + "/model.safetensors") == expected);
+  std::filesystem::remove(run + "/model.safetensors");  // as a run that was stopped leaves it
+  ASSERT_TRUE(succeeds(start(run)));
+  EXPECT_TRUE(read_file(again + "/model.safetensors") == expected);
+  EXPECT_TRUE(fails_with(1, start(folder / "."), {"model.safetensors", "no such file"}));
+}
+
+/// The good file with the first number of a tensor NaN.
+std::string with_a_nan(const std::string& tensor) {
+  return changed([&](Parts& parts) {
+    const auto at = parts.header[tensor]["data_offsets"][0].get<std::size_t>();
+    parts.data.replace(at, 4, std::string("\0\0\xc0\x7f", 4));
+  });
+}
+
+TEST(Weights, ThatAreNotFiniteAreRefusedUnlessSomebodyOnlyLooks) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "w.safetensors", onnx = folder / "w.onnx";
+  write_file(file, with_a_nan("fc2.weight"));
+  const std::string named = "w.safetensors: tensor 'fc2.weight' has nan at [0, 0]";
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--init", file})), {named}));
+  const std::vector<Arguments> looks{{"eval", "--checkpoint", file},
+                                     {"predict", "--checkpoint", file, "--data", "synthetic"},
+                                     {"export", "--checkpoint", file, "--onnx", onnx}};
+  for (const Arguments& look : looks) {
+    EXPECT_TRUE(fails_with(1, ringlet(look), {named})) << look[0];
+    EXPECT_FALSE(std::filesystem::exists(onnx));
+    EXPECT_TRUE(succeeds(ringlet(look + Arguments{"--allow-nonfinite"}))) << look[0];
+  }
+  EXPECT_TRUE(std::filesystem::exists(onnx));
+}
+
+TEST(Weights, OfDoublesAreRoundedAndThatIsSaid) {
+  const std::string file = changed([](Parts& parts) {
+    Parts wide{json::object(), ""};
+    for (const auto& [name, entry] : parts.header.items()) {
+      wide.header[name] = entry;
+      if (name == "__metadata__") continue;
+      const auto begin = entry["data_offsets"][0].get<std::size_t>();
+      const std::size_t count = (entry["data_offsets"][1].get<std::size_t>() - begin) / 4;
+      wide.header[name]["dtype"] = "F64";
+      wide.header[name]["data_offsets"] = {wide.data.size(), wide.data.size() + 8 * count};
+      for (std::size_t i = 0; i < count; ++i) {
+        float value = 0;
+        std::memcpy(&value, parts.data.data() + begin + 4 * i, sizeof value);
+        const double twice = value;
+        wide.data.append(reinterpret_cast<const char*>(&twice), sizeof twice);
+      }
+    }
+    parts = wide;
+  });
+  const Outcome narrowed = start_from(file);
+  EXPECT_EQ(narrowed.code, 0);
+  EXPECT_TRUE(holds(narrowed.err, {"warning: ", "its F64 numbers are rounded to f32"}));
+  const auto epochs = [](const std::string& out) { return out.substr(out.find("\nepoch")); };
+  const auto loss = [&](const Outcome& outcome) { return epochs(outcome.out).substr(0, 130); };
+  EXPECT_EQ(loss(narrowed), loss(start_from(good_file())));
+}
+
 TEST(Weights, ThatPyTorchWroteLoad) {
   const std::string file = testdata("oracle/init.safetensors");
   const Outcome outcome = ringlet({"eval", "--data", "synthetic", "--synthetic-train", "64",

@@ -144,22 +144,28 @@ void SafetensorsFile::match(std::span<const TensorSpec> expected, bool allow_sur
                               on_one_line(fmt::format("{}", fmt::join(problems, "; ")))));
 }
 
-void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const std::vector<const TensorToWrite*> order = in_file_order(path.string(), tensors);
+SafetensorsWriter::SafetensorsWriter(const fs::path& path, std::span<const TensorSpec> tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path) {
   SafetensorsHeader header{metadata, {}};
   std::uint64_t end = 0;
-  for (const TensorToWrite* tensor : order) {
+  for (const TensorSpec& tensor : tensors) {
     const std::uint64_t begin = end;
-    end += static_cast<std::uint64_t>(bytes_of(tensor->spec));
-    header.tensors.push_back({tensor->spec, begin, end});
+    end += static_cast<std::uint64_t>(bytes_of(tensor));
+    header.tensors.push_back({tensor, begin, end});
   }
   const std::string text = format_safetensors_header(path.string(), header);
   const std::uint64_t length = text.size();
+  file_.write(&length, sizeof length);
+  file_.write(text);
+}
 
-  AtomicFile file(path);
-  file.write(&length, sizeof length);
-  file.write(text);
+void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorToWrite*> order = in_file_order(path.string(), tensors);
+  std::vector<TensorSpec> specs;
+  for (const TensorToWrite* tensor : order) specs.push_back(tensor->spec);
+  SafetensorsWriter file(path, specs, metadata);
   for (const TensorToWrite* tensor : order) {
     file.write(tensor->data, static_cast<std::size_t>(bytes_of(tensor->spec)));
   }

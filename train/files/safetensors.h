@@ -79,6 +79,21 @@ class SafetensorsFile {
   std::vector<Entry> entries_;
 };
 
+/// A file whose tensors come piece by piece, for what need not fit into memory. Written atomically
+/// (atomic_file.h). Throws FileError.
+class SafetensorsWriter {
+ public:
+  /// `tensors`: in the file's order, wider dtypes first, then by name.
+  SafetensorsWriter(const std::filesystem::path& path, std::span<const TensorSpec> tensors,
+                    const std::map<std::string, std::string>& metadata);
+  /// The next bytes of the tensors, one behind the other.
+  void write(const void* data, std::size_t bytes) { file_.write(data, bytes); }
+  void commit() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+};
+
 /// A tensor to write; `data` holds product(shape) elements of spec.dtype, row-major.
 struct TensorToWrite {
   TensorSpec spec;

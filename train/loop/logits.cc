@@ -46,24 +46,36 @@ std::int64_t first_nonfinite(std::span<const float> logits, std::int64_t classes
   return broken == logits.end() ? -1 : (broken - logits.begin()) / classes;
 }
 
-Evaluation judge(std::span<const float> logits, std::span<const std::int32_t> labels,
-                 std::int64_t classes) {
-  Evaluation result;
-  result.classes.resize(static_cast<std::size_t>(classes));
-  for (const std::int32_t label : labels) {
+Judge::Judge(std::int64_t classes) { sums_.classes.resize(static_cast<std::size_t>(classes)); }
+
+void Judge::add(std::span<const float> logits, std::span<const std::int32_t> labels) {
+  const std::int64_t classes = std::ssize(sums_.classes);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::int32_t label = labels[i];
     require(label >= 0 && label < classes, "judge", "a label lies outside the classes");
-    const auto mine = sample(logits, result.samples, classes);
+    const auto mine = sample(logits, static_cast<std::int64_t>(i), classes);
     const auto best = std::max_element(mine.begin(), mine.end()) - mine.begin();
-    ClassCount& count = result.classes[static_cast<std::size_t>(label)];
+    ClassCount& count = sums_.classes[static_cast<std::size_t>(label)];
     ++count.samples;
-    ++result.samples;
-    result.loss += log_sum(mine) - mine[static_cast<std::size_t>(label)];
+    ++sums_.samples;
+    sums_.loss += log_sum(mine) - mine[static_cast<std::size_t>(label)];
     if (best != label) continue;
     ++count.right;
-    ++result.right;
+    ++sums_.right;
   }
+}
+
+Evaluation Judge::result() const {
+  Evaluation result = sums_;
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
   return result;
+}
+
+Evaluation judge(std::span<const float> logits, std::span<const std::int32_t> labels,
+                 std::int64_t classes) {
+  Judge judge(classes);
+  judge.add(logits, labels);
+  return judge.result();
 }
 
 }  // namespace ringlet::train

@@ -24,8 +24,19 @@ std::vector<Guess> likeliest(std::span<const float> logits, std::size_t count);
 /// Index of the first sample of logits [N, K] that has a NaN or an infinity, or -1.
 std::int64_t first_nonfinite(std::span<const float> logits, std::int64_t classes);
 
-/// Mean loss and right answers of logits [N, K] for labels [N], as the evaluator counts them. No
-/// label may lie outside [0, K).
+/// Mean loss and right answers of logits that come in passes, as the evaluator counts them.
+class Judge {
+ public:
+  explicit Judge(std::int64_t classes);
+  /// Logits [N, K] for labels [N]. No label may lie outside [0, K).
+  void add(std::span<const float> logits, std::span<const std::int32_t> labels);
+  Evaluation result() const;
+
+ private:
+  Evaluation sums_;  // its loss is a sum
+};
+
+/// Those of all at once.
 Evaluation judge(std::span<const float> logits, std::span<const std::int32_t> labels,
                  std::int64_t classes);
 
