@@ -53,11 +53,6 @@ std::string data_dir_of(const fs::path& run) {
                                checkpoint.file.string(), holds));
 }
 
-std::string in_words(std::int64_t channels, std::int64_t height, std::int64_t width,
-                     std::size_t classes) {
-  return fmt::format("images of {} x {} x {} in {} classes", channels, height, width, classes);
-}
-
 }  // namespace
 
 std::string model_in_words(const fs::path& file, const train::ModelInfo& info, bool assumed) {
@@ -218,17 +213,6 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     info.deviation = deviation;
   }
   return info;
-}
-
-void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset) {
-  if (!checkpoint.info) return;
-  const train::ModelInfo& info = *checkpoint.info;
-  const auto wanted = in_words(info.channels, info.height, info.width, info.classes.size());
-  const auto found =
-      in_words(dataset.channels(), dataset.height(), dataset.width(), dataset.class_names().size());
-  if (wanted == found) return;
-  throw UsageError(fmt::format("{} is for {}, but {} has {}", checkpoint.file.string(), wanted,
-                               dataset.name(), found));
 }
 
 }  // namespace ringlet::app

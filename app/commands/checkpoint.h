@@ -68,9 +68,6 @@ std::filesystem::path run_of(const std::filesystem::path& folder);
 train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& recipe,
                              const data::Dataset* train);
 
-/// Throws UsageError unless the images and classes of `dataset` are those that the model is for.
-void require_fits(const Checkpoint& checkpoint, const data::Dataset& dataset);
-
 /// "FILE: lenet, trained on fashion-mnist", or what is assumed. `assumed`: `info` is not from the
 /// file itself.
 std::string model_in_words(const std::filesystem::path& file, const train::ModelInfo& info,

@@ -10,9 +10,9 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "app/commands/class_match.h"
 #include "train/files/atomic_file.h"
 #include "train/files/one_line.h"
-#include "train/telemetry/console.h"
 #include "train/trainer.h"
 
 namespace ringlet::app {
@@ -59,9 +59,12 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
       open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout);
   const train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
-  const data::Splits data = open_data(flags, options);
+  data::Splits data = open_data(flags, options);
   if (group.process() == 0) print_notes(data);
-  require_fits(checkpoint, *data.test);
+  const std::shared_ptr<const data::Dataset> test = data.test;
+  const ClassMatch match = match_classes(checkpoint, test);
+  data.test = match.set;
+  data.train = match_classes(checkpoint, data.train).set;
   const std::string other =
       checkpoint.info ? other_data(*checkpoint.info, options.recipe.data, data.test->size()) : "";
   train::RunSetup setup =
@@ -71,10 +74,8 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
       train::evaluate(group, setup, checkpoint.file, nonfinite_of(all.allow_nonfinite));
   if (group.process() != 0) return 0;
   if (!all.allow_nonfinite) require_finite(checkpoint, result, *data.test);
-  fmt::print("{} ({}) on {}\n{}\n", train::on_one_line(checkpoint.file.string()),
-             options.recipe.model, train::on_one_line(data.test->description()),
-             other.empty() ? "" : "other data than the run's: " + train::on_one_line(other) + "\n");
-  train::print_evaluation(stdout, result, data.test->class_names());
+  print_answers(checkpoint, options.recipe.model, *test, match,
+                other.empty() ? "" : "other data than the run's: " + other, result);
   return 0;
 }
 

@@ -11,12 +11,12 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "app/commands/class_match.h"
 #include "app/commands/predict.h"
 #include "data/open_dataset.h"
 #include "train/files/one_line.h"
 #include "train/loop/logits.h"
 #include "train/precision_support.h"
-#include "train/telemetry/console.h"
 
 namespace ringlet::app {
 
@@ -84,16 +84,14 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const data::Splits data = open_data(flags.raw, options);
   print_notes(data);
   const auto& dataset = flags.split == "train" ? data.train : data.test;
-  require_fits(checkpoint, *dataset);
+  const ClassMatch match = match_classes(checkpoint, dataset);
   const train::ModelInfo info = checkpoint.info
                                     ? *checkpoint.info
                                     : assume_info(checkpoint, options.recipe, data.train.get());
   const auto device = open_predictors_device(flags);
   const train::Evaluation result =
-      predict_dataset(*device, checkpoint.file, info, dataset, how_to_predict(flags), flags.out);
-  fmt::print("{} ({}) on {}\n\n", train::on_one_line(checkpoint.file.string()), info.model,
-             train::on_one_line(dataset->description()));
-  train::print_evaluation(stdout, result, dataset->class_names());
+      predict_dataset(*device, checkpoint.file, info, match.set, how_to_predict(flags), flags.out);
+  print_answers(checkpoint, info.model, *dataset, match, "", result);
   if (!flags.out.empty()) fmt::print("\nsaved {}\n", train::on_one_line(flags.out.string()));
   return 0;
 }

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "data/open_dataset.h"
+#include "data/relabelled_dataset.h"
 #include "kernels/processors.h"
 #include "train/files/atomic_file.h"
 #include "train/files/model_info.h"
+#include "train/loop/logits.h"
 #include "train/loop/predictor.h"
 
 namespace ringlet::app::report {
@@ -45,6 +49,18 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   return splits;
 }
 
+/// Without a state nobody knows the hash of the run's data.
+std::shared_ptr<const data::Dataset> under_classes_of(const train::ModelInfo& info,
+                                                      std::shared_ptr<const data::Dataset> test) {
+  if (test->class_names() == info.classes) return test;
+  const auto places = data::places_of(test->class_names(), info.classes);
+  if (!places) {
+    throw FileError(test->name() + " has the classes " + data::some_of(test->class_names()) +
+                    ", and the model " + data::some_of(info.classes));
+  }
+  return std::make_shared<const data::RelabelledDataset>(std::move(test), info.classes, *places);
+}
+
 }  // namespace
 
 TestResults test_model(const RunFolder& run, const std::string& data_dir) {
@@ -54,7 +70,12 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir) {
   const data::Splits splits = data_of(run, data_dir);
   const auto device = open_device({}, {.threads = usable_processors()});
   train::Predictor predictor(*device, *run.weights);
-  return tally(splits.test, predictor.logits(splits.test), kShownMistakes);
+  const auto test = under_classes_of(predictor.info(), splits.test);
+  const std::vector<float> logits = predictor.logits(test);
+  if (train::first_nonfinite(logits, test->classes()) >= 0) {
+    throw FileError(run.weights->string() + " gives numbers that are not finite");
+  }
+  return tally(test, logits, kShownMistakes);
 }
 
 }  // namespace ringlet::app::report

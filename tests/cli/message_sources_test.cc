@@ -162,6 +162,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"does not say what model it holds", "to who calls the library"},
     {"run.json does not say", "stands in a report"},
     {"is other data than the run", "stands in a report"},
+    {"has the classes", "stands in a report"},
+    {"gives numbers that are not finite", "stands in a report"},
     {"holds neither model.safetensors", "stands in a report"},
     {"does not hold a state ('format'", "the page has it with another reason"},
 };

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "tests/cli/messages/provocations.h"
+#include "tests/support/picture_folder.h"
 
 namespace ringlet::testing {
 namespace {
@@ -100,6 +101,18 @@ std::vector<Provocation> provocations_by_runs() {
        [](const Stage& stage) {
          const std::string model = trained_on_a_folder(stage, stage / "images");
          return ringlet({"eval", "--checkpoint", model, "--data", "synthetic"});
+       }},
+      {2,
+       [](const Stage& stage) {
+         write_picture_folder(stage / "pictures");
+         const std::string run = stage / "photographs";
+         EXPECT_TRUE(succeeds(
+             ringlet({"train", "--model", "mlp", "--data", stage / "pictures", "--image-size", "8",
+                      "--max-steps", "1", "--batch-size", "5", "--out", run})));
+         for (const char* split : {"/train/", "/test/"}) {
+           fs::rename(stage / "pictures" + split + "red", stage / "pictures" + split + "pink");
+         }
+         return ringlet({"eval", "--checkpoint", run});
        }},
       {2,
        [](const Stage& stage) {

@@ -1,0 +1,98 @@
+#include "app/commands/class_match.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "app/cli/error_exit.h"
+#include "data/relabelled_dataset.h"
+#include "train/files/one_line.h"
+#include "train/telemetry/console.h"
+
+namespace ringlet::app {
+
+namespace {
+
+std::string size_in_words(std::int64_t channels, std::int64_t height, std::int64_t width,
+                          std::size_t classes) {
+  return fmt::format("images of {} x {} x {} in {} classes", channels, height, width, classes);
+}
+
+[[noreturn]] void refuse_size(const Checkpoint& checkpoint, const data::Dataset& set) {
+  const train::ModelInfo& info = *checkpoint.info;
+  throw UsageError(fmt::format(
+      "{} is for {}, but {} has {}", checkpoint.file.string(),
+      size_in_words(info.channels, info.height, info.width, info.classes.size()), set.name(),
+      size_in_words(set.channels(), set.height(), set.width(), set.class_names().size())));
+}
+
+/// Whether the names are only numbers that a file of labels has given.
+bool are_numbers(const std::vector<std::string>& names, bool photographs) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (photographs || names[i] != std::to_string(i)) return false;
+  }
+  return true;
+}
+
+std::vector<std::int32_t> in_order(std::size_t count) {
+  std::vector<std::int32_t> places(count);
+  std::iota(places.begin(), places.end(), 0);
+  return places;
+}
+
+}  // namespace
+
+ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const data::Dataset> set) {
+  const std::vector<std::string>& names = set->class_names();
+  if (!checkpoint.info) {
+    return {set, in_order(names.size()),
+            "the model's file does not name its classes: they are taken by number"};
+  }
+  const train::ModelInfo& info = *checkpoint.info;
+  const bool fits = set->channels() == info.channels && set->height() == info.height &&
+                    set->width() == info.width;
+  if (!fits) refuse_size(checkpoint, *set);
+  if (names == info.classes) return {set, in_order(names.size())};
+  auto places = data::places_of(names, info.classes);
+  std::string note;
+  const bool by_number =
+      are_numbers(names, set->photographs()) || are_numbers(info.classes, info.photographs);
+  if (!places && by_number) {
+    if (names.size() != info.classes.size()) refuse_size(checkpoint, *set);
+    places = in_order(names.size());
+    note =
+        "the classes of the one have names, those of the other have not: they are taken by "
+        "number";
+  }
+  if (!places) {
+    throw UsageError(fmt::format(
+        "{} is for the classes {}, but {} has {}; name data whose classes are among the model's",
+        checkpoint.file.string(), data::some_of(info.classes), set->name(), data::some_of(names)));
+  }
+  auto matched =
+      std::make_shared<const data::RelabelledDataset>(std::move(set), info.classes, *places);
+  return {std::move(matched), *std::move(places), std::move(note)};
+}
+
+void print_answers(const Checkpoint& checkpoint, const std::string& model, const data::Dataset& set,
+                   const ClassMatch& match, const std::string& note,
+                   const train::Evaluation& result) {
+  fmt::print("{} ({}) on {}\n", train::on_one_line(checkpoint.file.string()), model,
+             train::on_one_line(set.description()));
+  for (const std::string& line : {note, match.note}) {
+    if (!line.empty()) fmt::print("{}\n", train::on_one_line(line));
+  }
+  train::Evaluation own = result;
+  own.classes.clear();
+  std::vector<std::string> names;
+  for (const std::int32_t place : match.places) {
+    own.classes.push_back(result.classes[static_cast<std::size_t>(place)]);
+    names.push_back(match.set->class_names()[static_cast<std::size_t>(place)]);
+  }
+  fmt::print("\n");
+  train::print_evaluation(stdout, own, names);
+}
+
+}  // namespace ringlet::app

@@ -1,0 +1,55 @@
+#include "data/relabelled_dataset.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ringlet::data {
+
+namespace {
+
+DatasetInfo under_classes(const Dataset& set, std::vector<std::string> classes) {
+  return {.name = set.name(),
+          .channels = set.channels(),
+          .height = set.height(),
+          .width = set.width(),
+          .class_names = std::move(classes),
+          .photographs = set.photographs()};
+}
+
+std::vector<std::int32_t> moved(std::span<const std::int32_t> labels,
+                                const std::vector<std::int32_t>& places) {
+  std::vector<std::int32_t> moved;
+  moved.reserve(labels.size());
+  for (const std::int32_t label : labels) moved.push_back(places[static_cast<std::size_t>(label)]);
+  return moved;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> places_of(const std::vector<std::string>& names,
+                                                   const std::vector<std::string>& known) {
+  std::vector<std::int32_t> places;
+  for (const std::string& name : names) {
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) return {};
+    places.push_back(static_cast<std::int32_t>(found - known.begin()));
+  }
+  return places;
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 10;
+  const std::size_t named = names.size() <= kNamed + 1 ? names.size() : kNamed;
+  std::string text;
+  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  const std::size_t more = names.size() - named;
+  return more == 0 ? text : text + " and " + std::to_string(more) + " more";
+}
+
+RelabelledDataset::RelabelledDataset(std::shared_ptr<const Dataset> source,
+                                     std::vector<std::string> classes,
+                                     const std::vector<std::int32_t>& places)
+    : Dataset(under_classes(*source, std::move(classes)), moved(source->labels(), places)),
+      source_(std::move(source)) {}
+
+}  // namespace ringlet::data

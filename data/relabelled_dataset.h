@@ -1,0 +1,54 @@
+// RelabelledDataset: the samples of a data set under other classes, as those that a model was made
+// for. Classes are matched by their names.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace ringlet::data {
+
+/// The place in `known` of each of `names`; nothing where one is not among them.
+std::optional<std::vector<std::int32_t>> places_of(const std::vector<std::string>& names,
+                                                   const std::vector<std::string>& known);
+
+/// "cat, dog, frog and 997 more": of names what a message has room for.
+std::string some_of(const std::vector<std::string>& names);
+
+class RelabelledDataset final : public Dataset {
+ public:
+  /// `places`: of each class of `source` in `classes`. Its hash() is not that of `source`.
+  RelabelledDataset(std::shared_ptr<const Dataset> source, std::vector<std::string> classes,
+                    const std::vector<std::int32_t>& places);
+
+  void read(std::int64_t index, std::span<std::uint8_t> out) const override {
+    source_->read(index, out);
+  }
+  void read_varied(std::int64_t index, const Variation& variation,
+                   std::span<std::uint8_t> out) const override {
+    source_->read_varied(index, variation, out);
+  }
+  bool keeps_samples() const override { return source_->keeps_samples(); }
+  void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const override {
+    source_->keep(index, kept);
+  }
+  void vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
+                 std::span<std::uint8_t> out) const override {
+    source_->vary_kept(kept, variation, out);
+  }
+  std::span<const std::uint8_t> images() const override { return source_->images(); }
+
+ protected:
+  PixelContent survey(std::uint64_t seed) const override { return survey_of(*source_, seed); }
+  std::vector<PixelStatistics> measure() const override { return source_->statistics(); }
+
+ private:
+  std::shared_ptr<const Dataset> source_;
+};
+
+}  // namespace ringlet::data

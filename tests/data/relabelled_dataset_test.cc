@@ -1,0 +1,50 @@
+// A data set under the classes of a model.
+#include "data/relabelled_dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "data/memory_dataset.h"
+
+namespace ringlet::data {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::shared_ptr<const Dataset> pets() {
+  return std::make_shared<const MemoryDataset>(DatasetInfo{"pets", 1, 1, 1, {"cat", "dog"}},
+                                               std::vector<std::uint8_t>{10, 20, 30},
+                                               std::vector<std::int32_t>{0, 1, 1});
+}
+
+TEST(RelabelledDataset, NumbersItsClassesByName) {
+  const Names known{"bird", "dog", "frog", "cat"};
+  const auto places = places_of({"cat", "dog"}, known);
+  ASSERT_TRUE(places);
+  EXPECT_EQ(*places, (std::vector<std::int32_t>{3, 1}));
+  const RelabelledDataset set(pets(), known, *places);
+  EXPECT_EQ(set.class_names(), known);
+  EXPECT_EQ(std::vector<std::int32_t>(set.labels().begin(), set.labels().end()),
+            (std::vector<std::int32_t>{3, 1, 1}));
+  EXPECT_EQ(set.image(2), std::vector<std::uint8_t>{30});
+  EXPECT_EQ(set.images()[1], 20);
+  EXPECT_EQ(set.statistics()[0].mean, pets()->statistics()[0].mean);
+}
+
+TEST(RelabelledDataset, NeedsAllNamesToBeKnown) {
+  EXPECT_FALSE(places_of({"cat", "Dog"}, {"cat", "dog"}));
+  EXPECT_TRUE(places_of({}, {"cat"}));
+}
+
+TEST(RelabelledDataset, ListsNamesAsFarAsThereIsRoom) {
+  EXPECT_EQ(some_of({"a", "b"}), "a, b");
+  Names many;
+  for (int i = 0; i < 11; ++i) many.push_back(std::to_string(i));
+  EXPECT_TRUE(some_of(many).ends_with("9, 10"));
+  many.push_back("11");
+  EXPECT_TRUE(some_of(many).ends_with("8, 9 and 2 more"));
+}
+
+}  // namespace
+}  // namespace ringlet::data
