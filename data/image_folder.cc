@@ -212,12 +212,11 @@ void renumber(const fs::path& folder, const std::vector<std::string>& classes, P
   list.classes = classes;
 }
 
-PictureList list_split(const fs::path& folder, const ImageFolderOptions& options,
-                       std::vector<std::string>& notes) {
+PictureList list_split(const fs::path& folder, bool skip_broken, std::vector<std::string>& notes) {
   PictureList list = list_pictures(folder);
   const std::string passed = passed_over(folder, list);
   if (!passed.empty()) notes.push_back(passed);
-  if (options.skip_broken) leave_out_broken(folder, list, notes);
+  if (skip_broken) leave_out_broken(folder, list, notes);
   return list;
 }
 
@@ -245,9 +244,9 @@ bool has_image_folders(const fs::path& directory) {
 Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& options) {
   Splits splits;
   const fs::path train = directory / "train", test = test_folder(directory, splits.notes);
-  PictureList to_train = list_split(train, options, splits.notes);
+  PictureList to_train = list_split(train, options.skip_broken && !options.only_test, splits.notes);
   require_pictures(train, to_train, options.allow_empty_classes);
-  PictureList to_test = list_split(test, options, splits.notes);
+  PictureList to_test = list_split(test, options.skip_broken, splits.notes);
   renumber(test, to_train.classes, to_test);
   require_pictures(test, to_test, options.allow_empty_classes);
   splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);

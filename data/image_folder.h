@@ -29,6 +29,7 @@ struct ImageFolderOptions {
   /// before random-resized-crop cuts from them; a cache can hold them then. 0: cut from the whole.
   int crop_from = 0;
   bool skip_broken = false;  ///< decode all at the start, and leave out those that cannot be
+  bool only_test = false;    ///< nobody reads the training pictures: skip_broken passes them over
 };
 
 /// Whether `directory` has a folder called train.

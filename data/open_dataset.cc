@@ -62,7 +62,8 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
                .exif = options.exif,
                .allow_empty_classes = options.allow_empty_classes,
                .crop_from = options.crop_from,
-               .skip_broken = options.skip_broken});
+               .skip_broken = options.skip_broken,
+               .only_test = options.only_test});
   }
   if (is_dataset(name, known)) return load_idx_directory(name, options.allow_empty_classes);
   std::string names;

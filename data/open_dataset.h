@@ -27,6 +27,7 @@ struct OpenOptions {
   bool exif = true;                  ///< see ImageFolderOptions
   int crop_from = 0;                 ///< see ImageFolderOptions
   bool skip_broken = false;          ///< see ImageFolderOptions
+  bool only_test = false;            ///< the same
 };
 
 /// Pixels of a side of the photographs in a folder, where nobody says otherwise.

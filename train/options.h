@@ -159,6 +159,7 @@ struct TrainOptions {
   std::int64_t synthetic_test = 10000;
   bool allow_empty_classes = false;  ///< see data::OpenOptions
   bool skip_broken = false;          ///< the same
+  bool only_test = false;            ///< the same
 };
 
 }  // namespace ringlet::train

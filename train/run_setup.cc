@@ -84,8 +84,9 @@ nn::ModelInput model_input(const data::Dataset& data) {
           static_cast<int>(data.width()), static_cast<int>(data.classes())};
 }
 
-ModelInfo model_info(const Recipe& recipe, const data::Splits& splits,
+ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
                      const data::LoaderOptions& loader) {
+  const Recipe& recipe = options.recipe;
   const data::Dataset& data = *splits.train;
   const nn::ModelInput input = model_input(data);
   std::optional<float> background;  // photographs have none
@@ -103,7 +104,8 @@ ModelInfo model_info(const Recipe& recipe, const data::Splits& splits,
           .deviation = loader.deviation,
           .background = background,
           .photographs = data.photographs(),
-          .exif = recipe.exif};
+          .exif = recipe.exif,
+          .skip_broken = options.skip_broken && data.photographs()};
 }
 
 /// Mean and deviation of pixels / 255 as `recipe` has them. Source of ImageNet's: torchvision; of
@@ -219,7 +221,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.loader.workers =
       workers_of(options.execution,
                  data.train->images().empty() || setup.loader.augment.kind != data::Augment::none);
-  setup.model = model_info(recipe, data, setup.loader);
+  setup.model = model_info(options, data, setup.loader);
 
   const DeviceKind kind = options.execution.devices.front().kind;
   setup.steps_in_flight = kind == DeviceKind::cuda ? kStepsInFlight : 0;

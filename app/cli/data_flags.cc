@@ -105,6 +105,13 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
       ->group(group);
 }
 
+void add_skip_broken_flag(CLI::App& app, RawFlags& flags) {
+  app.add_flag("--skip-broken", flags.options.skip_broken,
+               "decode all photographs of a folder at the start, and leave out those that are "
+               "damaged")
+      ->group(kModelGroup);
+}
+
 void note_data_flags(const CLI::App& app, RawFlags& flags) {
   for (const char* flag : {kDataDir, kSyntheticTrain, kSyntheticTest}) {
     if (app.count(flag) > 0) flags.data_flags.emplace_back(flag);
@@ -133,7 +140,8 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                                                .image_size = options.recipe.image_size,
                                                .exif = options.recipe.exif,
                                                .crop_from = options.recipe.crop_from,
-                                               .skip_broken = options.skip_broken}),
+                                               .skip_broken = options.skip_broken,
+                                               .only_test = options.only_test}),
       flags.cache, options.recipe);
 }
 

@@ -49,6 +49,8 @@ void add_model_flag(CLI::App& app, RawFlags& flags);
 std::string data_choices();
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);
+/// Adds --skip-broken.
+void add_skip_broken_flag(CLI::App& app, RawFlags& flags);
 /// To be called in the command's callback, when nothing but the command line was read: notes which
 /// flags of add_data_flags() it has.
 void note_data_flags(const CLI::App& app, RawFlags& flags);

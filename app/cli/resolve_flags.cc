@@ -147,7 +147,8 @@ nlohmann::json with_tf32(const RawFlags& flags) {
 
 FlagValues values_of(const train::TrainOptions& options) {
   FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},
-                    {"synthetic-test", fmt::format("{}", options.synthetic_test)}};
+                    {"synthetic-test", fmt::format("{}", options.synthetic_test)},
+                    {"skip-broken", options.skip_broken ? "true" : "false"}};
   const nlohmann::json recipe = all_fields(options.recipe);
   for (const auto& [field, value] : recipe.items()) {
     const bool of_pictures = field == "image_size" || field == "crop_from";

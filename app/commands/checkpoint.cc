@@ -154,6 +154,7 @@ RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (data::is_picture_folder(flags.recipe.value("data", checkpoint.info->data))) {
     changed.recipe["image_size"] = checkpoint.info->height;
     changed.recipe["exif"] = checkpoint.info->exif;
+    changed.options.skip_broken |= checkpoint.info->skip_broken;
   }
   const std::string& data = checkpoint.info->data;
   const std::string named = flags.recipe.value("data", data);

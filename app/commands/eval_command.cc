@@ -57,8 +57,10 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
   const RawFlags& flags = all.raw;
   const Checkpoint checkpoint =
       open_checkpoint(all.checkpoint, group, flags.options.execution.comm_timeout);
-  const train::TrainOptions options =
-      resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
+  train::TrainOptions options = resolve(with_data_of(with_model_of(flags, checkpoint), checkpoint));
+  // The training images say how pixels are normalised only where the file does not.
+  options.only_test = checkpoint.info.has_value();
+  options.recipe.normalize &= !options.only_test;
   data::Splits data = open_data(flags, options);
   if (group.process() == 0) print_notes(data);
   const std::shared_ptr<const data::Dataset> test = data.test;
@@ -94,6 +96,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");
   add_checkpoint_flag(*command, all->checkpoint);
   add_data_flags(*command, *flags);
+  add_skip_broken_flag(*command, *flags);
   command->get_option("--data")->description(
       fmt::format("{} [as the file says, else {}]", data_choices(), train::Recipe().data));
   add_no_normalize_flag(*command, *flags);

@@ -75,8 +75,9 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
 
 int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const Checkpoint checkpoint = open_checkpoint(flags.checkpoint);
-  const train::TrainOptions options =
+  train::TrainOptions options =
       resolve(with_data_of(with_model_of(flags.raw, checkpoint), checkpoint));
+  options.only_test = checkpoint.info && flags.split == "test";
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
   outputs.reads_data(options);
@@ -100,8 +101,8 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
 void keep_apart(CLI::App& command) {
   CLI::Option* images = command.get_option("IMAGE");
   CLI::Option* data = command.get_option("--data");
-  for (const char* flag :
-       {"--data", "--split", "--out", "--data-dir", "--synthetic-train", "--synthetic-test"}) {
+  for (const char* flag : {"--data", "--split", "--out", "--data-dir", "--synthetic-train",
+                           "--synthetic-test", "--skip-broken"}) {
     images->excludes(command.get_option(flag));
   }
   for (const char* flag : {"--json", "--top", "--invert", "--levels", "--save-input"}) {
@@ -151,6 +152,7 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
 
 void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
   add_data_flags(command, flags.raw);
+  add_skip_broken_flag(command, flags.raw);
   command.get_option("--data")->description(fmt::format(
       "instead of images: {}, or {}", fmt::join(data::dataset_names(), ", "), data::kDataFolder));
   add_no_normalize_flag(command, flags.raw);

@@ -61,10 +61,7 @@ void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
          "and FILE.test, for devices that outrun decoding")
       ->type_name("memory|FILE")
       ->group(kModelGroup);
-  app.add_flag("--skip-broken", flags.options.skip_broken,
-               "decode all photographs of a folder at the start, and leave out those that are "
-               "damaged")
-      ->group(kModelGroup);
+  add_skip_broken_flag(app, flags);
 }
 
 std::string models_in_words() {
@@ -215,6 +212,7 @@ train::TrainOptions options_of(const RawFlags& flags, const std::optional<Former
   train::TrainOptions options = resolve(model ? with_data_flags_of(flags, former->weights) : flags,
                                         former->state.recipe, model);
   options.allow_empty_classes = true;  // the run has them, or it has other data, which is told
+  if (model) options.skip_broken |= model->skip_broken;
   options.files.resume = former->folder;
   if (options.files.out.empty()) options.files.out = former->folder;
   return options;

@@ -32,6 +32,7 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   if (model && data::is_picture_folder(name)) {
     options.image_size = model->height;
     options.exif = model->exif;
+    options.skip_broken = model->skip_broken;
   }
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {

@@ -102,5 +102,106 @@ TEST_F(PhotographsOfAUser, ThatAreBrokenAreNamed) {
   EXPECT_TRUE(holds(went_on.out, {"14 images of 3 x 16 x 16"}));
 }
 
+TEST_F(PhotographsOfAUser, ThatWereLeftOutAreLeftOutWhereverTheRunIsReadAgain) {
+  write_file(folder_ / "pictures/train/green/2.png", "no picture");
+  write_file(folder_ / "pictures/test/red/1.png", "no picture");
+  const Arguments half{"--max-steps", "1", "--skip-broken", "--out", out()};
+  ASSERT_EQ(ringlet(train(half)).code, 0);
+  const auto leaves_out = [](const Outcome& outcome, const std::string& picture) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.err.find("left out"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(picture), std::string::npos) << outcome.err;
+  };
+  leaves_out(ringlet({"train", "--resume", out()}), "green/2.png");
+  EXPECT_NE(read_file(out() + "/config.toml").find("skip-broken = true"), std::string::npos);
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out()});
+  leaves_out(evaluated, "red/1.png");
+  EXPECT_TRUE(holds(evaluated.out, {"5 images of 3 x 16 x 16"}));
+  EXPECT_EQ(evaluated.err.find("green/2.png"), std::string::npos) << "nobody reads that one";
+  const Arguments ask{"predict", "--checkpoint", out(), "--data", pictures()};
+  leaves_out(ringlet(ask), "red/1.png");
+  leaves_out(ringlet(ask + Arguments{"--split", "train"}), "green/2.png");
+  const std::string page = folder_ / "page.html";
+  EXPECT_EQ(ringlet({"report", out(), "--out", page}).code, 0);
+  EXPECT_NE(read_file(page).find("confusion"), std::string::npos);
+}
+
+TEST_F(PhotographsOfAUser, AreLeftOutOfAnEvaluationWhereTold) {
+  ASSERT_TRUE(succeeds(ringlet(train({"--out", out()}))));
+  write_file(folder_ / "pictures/test/red/1.png", "no picture");
+  EXPECT_TRUE(fails_with(1, ringlet({"eval", "--checkpoint", out()}), {"red/1.png"}));
+  const Outcome told = ringlet({"eval", "--checkpoint", out(), "--skip-broken"});
+  EXPECT_EQ(told.code, 0);
+  EXPECT_TRUE(holds(told.out, {"5 images of 3 x 16 x 16"}));
+}
+
+/// Whether a row of the table by class says so many right ones of so many.
+std::string row_of(const std::string& out, const std::string& name) {
+  const auto at = out.find("\n" + name + " ");
+  return at == std::string::npos ? "" : out.substr(at + 1, out.find('\n', at + 1) - at - 1);
+}
+
+/// A model of the classes blue, green and red.
+class PhotographsUnderOtherClasses : public PhotographsOfAUser {
+ protected:
+  PhotographsUnderOtherClasses() { EXPECT_TRUE(succeeds(ringlet(train({"--out", out()})))); }
+  /// Both commands that score, on a folder; predict's output without the line that eval has more.
+  std::vector<Outcome> scores(const std::string& folder) const {
+    return {ringlet({"eval", "--checkpoint", out(), "--data", folder}),
+            ringlet({"predict", "--checkpoint", out(), "--data", folder})};
+  }
+};
+
+TEST_F(PhotographsUnderOtherClasses, AreRefusedWithBothLists) {
+  for (const char* split : {"train", "test"}) {
+    std::filesystem::rename(folder_ / "pictures" / split / "red",
+                            folder_ / "pictures" / split / "amber");
+  }
+  for (const Outcome& outcome : scores(pictures())) {
+    EXPECT_TRUE(fails_with(2, outcome, {"blue, green, red", "amber, blue, green"}));
+  }
+}
+
+TEST_F(PhotographsUnderOtherClasses, AreScoredByNameWhereSomeAreMissing) {
+  const std::string whole = scores(pictures())[0].out;
+  const std::string some = folder_ / "some";
+  std::filesystem::copy(pictures(), some, std::filesystem::copy_options::recursive);
+  for (const char* split : {"train", "test"})
+    std::filesystem::remove_all(some + "/" + split + "/blue");
+  for (const Outcome& outcome : scores(some)) {
+    ASSERT_TRUE(succeeds(outcome));
+    EXPECT_EQ(row_of(outcome.out, "green"), row_of(whole, "green"));
+    EXPECT_EQ(row_of(outcome.out, "red"), row_of(whole, "red"));
+    EXPECT_EQ(row_of(outcome.out, "blue"), "");
+    EXPECT_TRUE(holds(outcome.out, {"4 images of 3 x 16 x 16, 2 classes"}));
+  }
+}
+
+TEST_F(PhotographsUnderOtherClasses, AreScoredByNameInAnyOrder) {
+  const std::string file = out() + "/model.safetensors";
+  std::string bytes = read_file(file);
+  const auto rename = [&](const std::string& names, const std::string& others) {
+    const auto at = bytes.find(names);
+    ASSERT_NE(at, std::string::npos) << bytes.substr(0, 2000);
+    write_file(file, bytes.replace(at, names.size(), others));
+  };
+  const std::string before = scores(pictures())[0].out;
+  rename(R"([\"blue\",\"green\",\"red\"])", R"([\"red\",\"green\",\"blue\"])");
+  for (const char* split : {"train", "test"}) {  // what the model calls red now, is blue
+    const std::filesystem::path folder = folder_ / "pictures" / split;
+    std::filesystem::rename(folder / "blue", folder / "other");
+    std::filesystem::rename(folder / "red", folder / "blue");
+    std::filesystem::rename(folder / "other", folder / "red");
+  }
+  for (const Outcome& outcome : scores(pictures())) {
+    ASSERT_TRUE(succeeds(outcome));
+    const auto numbers = [](const std::string& row) {
+      return row.substr(row.find_first_of("0123456789"));
+    };
+    EXPECT_EQ(numbers(row_of(outcome.out, "blue")), numbers(row_of(before, "red")));
+    EXPECT_EQ(row_of(outcome.out, "all"), row_of(before, "all"));
+  }
+}
+
 }  // namespace
 }  // namespace ringlet::testing

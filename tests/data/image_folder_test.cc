@@ -165,6 +165,16 @@ TEST_F(ImageFolder, LeavesOutWhatIsBrokenWhereTold) {
   EXPECT_TRUE(says(splits.notes[2], {"train: left out 2 of 16 pictures"}));
 }
 
+TEST_F(ImageFolder, LooksForWhatIsBrokenOnlyWhereItIsRead) {
+  put("train/green/1.png", "broken");
+  put("test/green/1.png", "broken");
+  const Splits splits = load({.image_size = 16, .skip_broken = true, .only_test = true});
+  EXPECT_EQ(splits.train->size(), 15);
+  EXPECT_EQ(splits.test->size(), 5);
+  ASSERT_EQ(splits.notes.size(), 2U);
+  EXPECT_TRUE(says(splits.notes[1], {"test: left out 1 of 6 pictures"}));
+}
+
 TEST_F(ImageFolder, TurnsPicturesAsToldAndSaysSoInItsHash) {
   const std::string plain = as_jpeg(gradient_image(16, 16, 3));
   put("train/blue/0.jpg", testing::with_orientation(plain, 3, true));

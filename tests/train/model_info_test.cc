@@ -39,6 +39,18 @@ TEST(ModelInfo, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_model_info("f", to_metadata(plain)), plain);
 }
 
+TEST(ModelInfo, SaysThatBrokenPicturesWereLeftOutOnlyWhereTheyWere) {
+  EXPECT_FALSE(to_metadata(example()).contains("ringlet.broken"));
+  ModelInfo info = example();
+  info.skip_broken = true;
+  Metadata metadata = to_metadata(info);
+  EXPECT_EQ(metadata.at("ringlet.broken"), "left out");
+  EXPECT_EQ(parse_model_info("f", metadata), info);
+  metadata["ringlet.broken"] = "kept";
+  EXPECT_TRUE(says(testing::message_of<FileError>([&] { parse_model_info("f", metadata); }),
+                   {"ringlet.broken = 'kept'", "left out"}));
+}
+
 TEST(ModelInfo, HasANumberForEachChannelOrOneForAll) {
   ModelInfo info = example();
   info.channels = 3;

@@ -99,6 +99,7 @@ class MetadataReader {
 
 constexpr const char* kUprightPhotographs = "upright";
 constexpr const char* kStored = "as stored";
+constexpr const char* kLeftOut = "left out";
 
 void read_input(const MetadataReader& reader, ModelInfo& info) {
   const auto extents = reader.counts("ringlet.input", "[channels,height,width]", kLargestSide);
@@ -153,6 +154,7 @@ Metadata to_metadata(const ModelInfo& info) {
     metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
   }
   if (info.photographs) metadata["ringlet.photographs"] = info.exif ? kUprightPhotographs : kStored;
+  if (info.skip_broken) metadata["ringlet.broken"] = kLeftOut;
   if (info.background) metadata["ringlet.background"] = fmt::format("{}", *info.background);
   return metadata;
 }
@@ -184,6 +186,10 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
     if (info.exif && how != kUprightPhotographs) {
       reader.fail("ringlet.photographs", "upright or as stored");
     }
+  }
+  if (metadata.contains("ringlet.broken")) {
+    info.skip_broken = reader.text("ringlet.broken") == kLeftOut;
+    if (!info.skip_broken) reader.fail("ringlet.broken", kLeftOut);
   }
   if (metadata.contains("ringlet.background")) {
     info.background = reader.number("ringlet.background");

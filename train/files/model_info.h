@@ -13,6 +13,8 @@
 //   ringlet.deviation   "0.35302424"        ... and what is left is divided by this; both are
 //                                           "0.485,0.456,0.406" where each channel has its own
 //   ringlet.background  "0.012"             mean of pixel / 255 along the images' borders, if known
+//   ringlet.broken      "left out"          pictures that cannot be read were left out of the data
+//                                           (--skip-broken); absent: there were to be none
 //   ringlet.photographs "upright"           it sees the middle of a photograph, which is turned as
 //                                           Exif says; "as stored": which is not; absent: it sees
 //                                           images as data/images/prepare_image.h makes them
@@ -48,6 +50,7 @@ struct ModelInfo {
   std::optional<float> background{};
   bool photographs = false;  ///< see data::DatasetInfo
   bool exif = true;          ///< of photographs
+  bool skip_broken = false;  ///< what could not be read of the data was left out
 
   bool operator==(const ModelInfo&) const = default;
   /// What the model is made for.
