@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,7 +28,10 @@ class CachedDataset final : public Dataset {
   std::span<const std::uint8_t> images() const override { return kept_->images(); }
 
  protected:
-  PixelContent survey(std::uint64_t seed) const override { return survey_of(*source_, seed); }
+  PixelContent survey(std::uint64_t /*seed*/) const override { return survey_of(*source_); }
+  std::optional<std::uint64_t> former_survey(std::uint64_t seed) const override {
+    return former_survey_of(*source_, seed);
+  }
   std::vector<PixelStatistics> measure() const override { return source_->statistics(); }
 
  private:

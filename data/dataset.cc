@@ -121,15 +121,33 @@ void Dataset::vary_kept(std::span<const std::uint8_t> kept, const Variation& var
   }
 }
 
+std::uint64_t Dataset::seed() const {
+  const std::int64_t sizes[] = {size(), channels(), height(), width(), classes()};
+  return hash_values<std::int64_t>(sizes, 0);
+}
+
+const PixelContent& Dataset::surveyed() const {
+  std::call_once(survey_done_, [this] { survey_ = survey(seed()); });
+  return survey_;
+}
+
+std::uint64_t Dataset::with_labels(std::uint64_t hash) const {
+  hash = hash_values<std::int32_t>(labels_, hash);
+  for (const std::string& name : info_.class_names) hash = hash_text(name, hash);
+  return hash;
+}
+
 const PixelContent& Dataset::content() const {
-  std::call_once(surveyed_, [this] {
-    const std::int64_t sizes[] = {size(), channels(), height(), width(), classes()};
-    content_ = survey(hash_values<std::int64_t>(sizes, 0));
-    content_.hash = hash_values<std::int32_t>(labels_, content_.hash);
-    for (const std::string& name : info_.class_names)
-      content_.hash = hash_text(name, content_.hash);
+  std::call_once(content_done_, [this] {
+    content_ = surveyed();
+    content_.hash = with_labels(content_.hash);
   });
   return content_;
+}
+
+std::uint64_t Dataset::former_hash() const {
+  const std::optional<std::uint64_t> former = former_survey(seed());
+  return former ? with_labels(*former) : hash();
 }
 
 PerChannel Dataset::each(double PixelStatistics::*number) const {
@@ -140,13 +158,13 @@ PerChannel Dataset::each(double PixelStatistics::*number) const {
   return PerChannel(std::move(values));
 }
 
-std::string Dataset::description() const {
+std::string Dataset::contents() const {
   char hash_digits[17];
   std::snprintf(hash_digits, sizeof hash_digits, "%016llx",
                 static_cast<unsigned long long>(hash()));
   const std::string empty = empty_classes(labels_, class_names());
-  return name() + ": " + std::to_string(size()) + " images of " + std::to_string(channels()) +
-         " x " + std::to_string(height()) + " x " + std::to_string(width()) + ", " +
+  return std::to_string(size()) + " images of " + std::to_string(channels()) + " x " +
+         std::to_string(height()) + " x " + std::to_string(width()) + ", " +
          std::to_string(classes()) + " classes" +
          (empty.empty() ? "" : " (no sample of " + empty + ")") + ", hash " + hash_digits;
 }

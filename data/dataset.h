@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -89,9 +90,17 @@ class Dataset {
   /// 64 bits over the sizes, the pixels, the labels and the class names: equal on two ranks when
   /// they read the same data, in memory or not. Not cryptographic.
   std::uint64_t hash() const { return content().hash; }
-  /// "fashion-mnist/train: 60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"; behind
-  /// the classes those without a sample: "10 classes (no sample of Trouser, Bag)".
-  std::string description() const;
+  /// hash() as earlier versions computed it, which states and caches of theirs hold.
+  std::uint64_t former_hash() const;
+  /// Whether a run that noted `hash` had these data, as far as that can be told.
+  bool is_known_as(std::uint64_t hash) const {
+    return hash == this->hash() || hash == former_hash();
+  }
+  /// "60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"; behind the classes those
+  /// without a sample: "10 classes (no sample of Trouser, Bag)".
+  std::string contents() const;
+  /// The same behind the name: "fashion-mnist/train: 60000 images of ...".
+  std::string description() const { return name() + ": " + contents(); }
 
  protected:
   /// Throws DataError for a set without samples or pixels, and for a label that has no class.
@@ -99,23 +108,31 @@ class Dataset {
 
   /// Hash of the pixels, chained to `seed`, and their statistics. This one reads every sample once.
   /// A set that takes long to read may hash what stands for its pixels, such as the files' names
-  /// and sizes, and give statistics that are known.
+  /// and fingerprints (data/fingerprint.h), and give statistics that are known.
   virtual PixelContent survey(std::uint64_t seed) const;
-  /// That of another set, for one that stands for it.
-  static PixelContent survey_of(const Dataset& set, std::uint64_t seed) { return set.survey(seed); }
+  /// The hash alone, as earlier versions computed it; nothing where it has not changed.
+  virtual std::optional<std::uint64_t> former_survey(std::uint64_t /*seed*/) const { return {}; }
+  /// Those of another set of the same sizes, for one that stands for it.
+  static const PixelContent& survey_of(const Dataset& set) { return set.surveyed(); }
+  static std::optional<std::uint64_t> former_survey_of(const Dataset& set, std::uint64_t seed) {
+    return set.former_survey(seed);
+  }
   /// The statistics, where survey() has none. This one reads every sample.
   virtual std::vector<PixelStatistics> measure() const { return measure_every(1); }
   /// Those of every `step`-th sample.
   std::vector<PixelStatistics> measure_every(std::int64_t step) const;
 
  private:
-  const PixelContent& content() const;  ///< computed by the first call
+  std::uint64_t seed() const;
+  const PixelContent& surveyed() const;  ///< what survey() gave, to the first call
+  const PixelContent& content() const;   ///< the same, with the hash of labels and names too
+  std::uint64_t with_labels(std::uint64_t hash) const;
   PerChannel each(double PixelStatistics::*number) const;
 
   DatasetInfo info_;
   std::vector<std::int32_t> labels_;
-  mutable std::once_flag surveyed_;
-  mutable PixelContent content_;
+  mutable std::once_flag survey_done_, content_done_;
+  mutable PixelContent survey_, content_;
   mutable std::once_flag measured_;
   mutable std::vector<PixelStatistics> statistics_;  // where content_ has none
 };

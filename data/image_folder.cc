@@ -1,7 +1,6 @@
 #include "data/image_folder.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -10,8 +9,10 @@
 #include "data/content_hash.h"
 #include "data/empty_classes.h"
 #include "data/error.h"
+#include "data/fingerprint.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
+#include "data/in_parallel.h"
 #include "data/picture_list.h"
 
 namespace ringlet::data {
@@ -32,6 +33,12 @@ struct PictureTools {
 PictureTools& tools_of_this_thread() {
   thread_local PictureTools tools;
   return tools;
+}
+
+/// Of those that go through a whole folder before a run.
+int reading_threads() {
+  constexpr unsigned kMost = 16;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
 }
 
 std::vector<std::int32_t> labels_of(const std::vector<PictureFile>& files) {
@@ -121,18 +128,33 @@ class PictureFolder final : public Dataset {
 
  protected:
   PixelContent survey(std::uint64_t seed) const override {
-    std::uint64_t hash = seed ^ (exif_ ? 1 : 0) ^ (static_cast<std::uint64_t>(crop_from_) << 1);
-    for (const PictureFile& file : files_) {
-      const auto* text = reinterpret_cast<const std::uint8_t*>(file.path.data());
-      hash = hash_bytes({text, file.path.size()}, hash ^ file.bytes);
-    }
-    return {hash, {}};
+    std::vector<std::uint64_t> prints(files_.size());
+    in_parallel(std::ssize(files_), reading_threads(), [&](std::int64_t i) {
+      const auto at = static_cast<std::size_t>(i);
+      prints[at] = fingerprint_of(folder_ / files_[at].path);
+    });
+    return {hash_files(seed, prints), {}};
+  }
+  std::optional<std::uint64_t> former_survey(std::uint64_t seed) const override {
+    std::vector<std::uint64_t> sizes;
+    for (const PictureFile& file : files_) sizes.push_back(file.bytes);
+    return hash_files(seed, sizes);
   }
   std::vector<PixelStatistics> measure() const override {
     return measure_every((size() + kMeasured - 1) / kMeasured);
   }
 
  private:
+  /// Of the files' names, each with a number that stands for its bytes.
+  std::uint64_t hash_files(std::uint64_t seed, const std::vector<std::uint64_t>& numbers) const {
+    std::uint64_t hash = seed ^ (exif_ ? 1 : 0) ^ (static_cast<std::uint64_t>(crop_from_) << 1);
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const auto* text = reinterpret_cast<const std::uint8_t*>(files_[i].path.data());
+      hash = hash_bytes({text, files_[i].path.size()}, hash ^ numbers[i]);
+    }
+    return hash;
+  }
+
   RgbxView load(std::int64_t index, PictureTools& tools) const {
     return tools.reader.load(folder_ / files_[static_cast<std::size_t>(index)].path, exif_);
   }
@@ -146,24 +168,15 @@ class PictureFolder final : public Dataset {
 /// What is wrong with each file; empty where nothing is.
 std::vector<std::string> find_defects(const fs::path& folder,
                                       const std::vector<PictureFile>& files) {
-  constexpr unsigned kMostThreads = 16;
   std::vector<std::string> defects(files.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    PictureReader reader;
-    for (std::size_t i = next++; i < files.size(); i = next++) {
-      try {
-        reader.load(folder / files[i].path, false);
-      } catch (const DataError& error) {
-        defects[i] = error.what();
-      }
+  in_parallel(std::ssize(files), reading_threads(), [&](std::int64_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    try {
+      tools_of_this_thread().reader.load(folder / files[at].path, false);
+    } catch (const DataError& error) {
+      defects[at] = error.what();
     }
-  };
-  std::vector<std::jthread> threads;
-  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
-  for (unsigned i = 1; i < count; ++i) threads.emplace_back(work);
-  work();
-  threads.clear();  // waits for them
+  });
   return defects;
 }
 

@@ -6,9 +6,9 @@
 // both by code point. Folders below a class's are its own; symbolic links are followed. What is
 // hidden (".DS_Store"), and what has no picture's name, is passed over, and named in Splits::notes.
 //
-// Pictures are decoded when they are asked for. hash() is over the classes, the files' names and
-// sizes and the image size, so it reads no file. statistics() decode 4096 pictures at most, evenly
-// spaced over the set.
+// Pictures are decoded when they are asked for. hash() is over the classes, the files' names below
+// train or val, their fingerprints (data/fingerprint.h) and the image size: neither over where the
+// folder lies nor over times. statistics() decode 4096 pictures at most, evenly spaced over the set.
 //
 // read() gives the middle of a picture (data/images/centre_crop.h); random-resized-crop cuts from
 // the whole, or from what crop_from leaves of it. All are RGB: grey is repeated, alpha dropped, as

@@ -1,32 +1,12 @@
 #include "data/kept_samples.h"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "data/byte_source.h"
 #include "data/error.h"
+#include "data/in_parallel.h"
 
 namespace ringlet::data {
-
-namespace {
-
-/// The error of the sample that comes first, whichever thread met it when.
-struct FirstError {
-  std::mutex mutex;
-  std::int64_t index = -1;
-  std::exception_ptr error;
-
-  void note(std::int64_t at) {
-    const std::lock_guard lock(mutex);
-    if (index >= 0 && index < at) return;
-    index = at;
-    error = std::current_exception();
-  }
-};
-
-}  // namespace
 
 KeptSamples::KeptSamples(const Dataset& set)
     : name_(set.name()), samples_(static_cast<std::size_t>(set.size())) {
@@ -68,26 +48,11 @@ void KeptSamples::put(std::int64_t index, std::span<const std::uint8_t> kept) {
 
 std::shared_ptr<const KeptSamples> keep_all(const Dataset& set, int threads) {
   const auto kept = std::make_shared<KeptSamples>(set);
-  std::atomic<std::int64_t> next{0};
-  FirstError first;
-  const auto work = [&] {
-    std::vector<std::uint8_t> sample;
-    for (std::int64_t i = next++; i < set.size(); i = next++) {
-      try {
-        set.keep(i, sample);
-        kept->put(i, sample);
-      } catch (...) {
-        first.note(i);
-        next = set.size();  // samples before it are under way already
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(work);
-    work();
-  }
-  if (first.error) std::rethrow_exception(first.error);
+  in_parallel(set.size(), threads, [&](std::int64_t i) {
+    thread_local std::vector<std::uint8_t> sample;
+    set.keep(i, sample);
+    kept->put(i, sample);
+  });
   return kept;
 }
 

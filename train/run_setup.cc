@@ -248,7 +248,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.options.execution = decided(std::move(setup.options.execution));
   if (resumed) {
     setup.first_step = resumed->progress.step;
-    if (resumed->data_hash != data.train->hash()) {
+    if (!data.train->is_known_as(resumed->data_hash)) {
       throw FileError(resumed->folder.string() + " was trained on other data than " +
                       data.train->description() + "; resume with the data it was started with (" +
                       flag_of_data(recipe.data) + ")");
@@ -258,6 +258,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   }
   const nlohmann::json fields = all_fields(setup.options.recipe);
   for (const auto& [name, value] : fields.items()) {
+    if (name == "data") continue;  // is compared by what is in it
     setup.recipe_entries.emplace_back("--" + name, value.dump());
   }
   return setup;

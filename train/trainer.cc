@@ -144,6 +144,8 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
                     NonFinite nonfinite) {
   Evaluation result;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
+    communicator.require_equal(device.communication(),
+                               {{"test data", setup.data.test->contents()}});
     Replica replica(device, setup.replica);
     nn::Parameters& parameters = replica.parameters();
     on_rank_0(communicator, device, "weights", [&] {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -22,17 +23,36 @@ using train::FileError;
 
 constexpr std::size_t kShownMistakes = 24;
 
+/// Where --data-dir was, if that is on this machine.
+std::string directory_of(const RunFacts& facts) {
+  std::error_code error;
+  return std::filesystem::is_directory(facts.data_directory, error) ? facts.data_directory : "";
+}
+
+/// What --data was; of a folder, where it is now.
+std::string place_of(const RunFolder& run, const std::string& data_dir) {
+  const std::string name = run.data_name();
+  const bool is_folder = data::find_dataset(name) == nullptr;
+  if (is_folder && !data_dir.empty()) return data_dir;
+  if (data::is_dataset(name)) return name;
+  throw FileError(fmt::format(
+      "the run's data were in the folder '{}', which is not here; say with --data-dir where they "
+      "are now",
+      name));
+}
+
 /// The run's data as it lies here now.
 data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
   const RunFacts facts = run.facts.value_or(RunFacts());
-  const std::string name = run.data_name();
-  data::OpenOptions options{.directory = data_dir.empty() ? facts.data_directory : data_dir,
+  const std::string name = place_of(run, data_dir);
+  data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
                             .allow_empty_classes = true};  // as the run has allowed them
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
   if (model && data::is_picture_folder(name)) {
     options.image_size = model->height;
     options.exif = model->exif;
     options.skip_broken = model->skip_broken;
+    if (run.recipe) options.crop_from = run.recipe->crop_from;
   }
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {
@@ -43,7 +63,7 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
     options.synthetic_test = static_cast<std::int64_t>(facts.synthetic_test);
   }
   data::Splits splits = data::open_dataset(name, options);
-  if (run.recipe && splits.train->hash() != run.data_hash) {
+  if (run.recipe && !splits.train->is_known_as(run.data_hash)) {
     throw train::FileError(splits.train->description() +
                            " is other data than the run was trained on");
   }

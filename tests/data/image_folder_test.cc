@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <tuple>
 
 #include "data/error.h"
@@ -183,17 +184,47 @@ TEST_F(ImageFolder, TurnsPicturesAsToldAndSaysSoInItsHash) {
   EXPECT_NE(upright.train->hash(), stored.train->hash());
 }
 
-TEST_F(ImageFolder, HashesNamesAndSizesAndReadsNoFile) {
-  const std::uint64_t before = load().train->hash();
+TEST_F(ImageFolder, HashesNamesAndBytes) {
+  const Splits splits = load();
+  const std::uint64_t before = splits.train->hash();
   EXPECT_EQ(load().train->hash(), before);
   EXPECT_NE(load({.image_size = 17}).train->hash(), before);
   const fs::path file = root_ / "train/blue/0.png";
-  write_file(file, std::string(fs::file_size(file), 'x'));  // broken, and as long
-  EXPECT_EQ(load().train->hash(), before);
-  write_file(file, "y");
+  std::string bytes = testing::read_file(file);
+  ++bytes[bytes.size() / 2];
+  write_file(file, bytes);  // as long as before
   EXPECT_NE(load().train->hash(), before);
+  EXPECT_EQ(load().test->hash(), splits.test->hash());
+  --bytes[bytes.size() / 2];
+  write_file(file, bytes);
+  EXPECT_EQ(load().train->hash(), before);
   fs::rename(root_ / "train/red/4.png", root_ / "train/red/5.png");
   EXPECT_NE(load().train->hash(), before);
+}
+
+TEST_F(ImageFolder, IsTheSameWhereverACopyLiesAndWhateverItsTimes) {
+  const testing::TemporaryDirectory elsewhere;
+  fs::copy(root_, elsewhere / "copy", fs::copy_options::recursive);
+  for (const auto& entry : fs::recursive_directory_iterator(elsewhere / "copy")) {
+    fs::last_write_time(entry, fs::last_write_time(entry) + std::chrono::hours(1));
+  }
+  const Splits here = load(), there = load_image_folder(elsewhere / "copy", {.image_size = 16});
+  EXPECT_EQ(there.train->hash(), here.train->hash());
+  EXPECT_EQ(there.train->contents(), here.train->contents());
+  EXPECT_NE(there.train->description(), here.train->description());
+}
+
+TEST_F(ImageFolder, IsKnownByTheHashOfEarlierVersionsToo) {
+  const Splits before = load();
+  EXPECT_NE(before.train->former_hash(), before.train->hash());
+  EXPECT_TRUE(before.train->is_known_as(before.train->hash()));
+  EXPECT_TRUE(before.train->is_known_as(before.train->former_hash()));
+  EXPECT_FALSE(before.train->is_known_as(before.test->hash()));
+  const fs::path file = root_ / "train/blue/0.png";
+  write_file(file, std::string(fs::file_size(file), 'x'));
+  EXPECT_EQ(load().train->former_hash(), before.train->former_hash());  // names and sizes alone
+  write_file(file, "y");
+  EXPECT_NE(load().train->former_hash(), before.train->former_hash());
 }
 
 TEST_F(ImageFolder, MeasuresItsPixels) {

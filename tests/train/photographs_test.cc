@@ -15,6 +15,7 @@
 #include "train/files/model_info.h"
 #include "train/files/pixel_cache.h"
 #include "train/files/recipe_json.h"
+#include "train/sync/plan_entries.h"
 
 namespace ringlet::train {
 namespace {
@@ -137,6 +138,45 @@ TEST_F(Photographs, ABrokenFileEndsTheRunAndIsNamed) {
   }
 }
 
+TEST_F(Photographs, GoOnOnlyWithTheSameBytesOfData) {
+  const TrainOptions made = options(1, 1, "none");
+  SavedState saved;
+  saved.recipe = made.recipe;
+  const auto resume = [&](std::uint64_t hash) {
+    saved.data_hash = hash;
+    make_run_setup(made, load(), 1, saved);
+  };
+  const std::uint64_t now = load().train->hash(), former = load().train->former_hash();
+  resume(now);
+  resume(former);  // of an earlier version
+  const std::filesystem::path picture = pictures() / "train/red/1.png";
+  std::string bytes = read_file(picture);
+  std::swap(bytes[bytes.size() - 20], bytes[bytes.size() - 21]);
+  write_file(picture, bytes);
+  EXPECT_TRUE(says(message_of<FileError>([&] { resume(now); }), {"was trained on other data"}));
+}
+
+TEST_F(Photographs, ProcessesCompareWhatIsInTheDataAndNotWhereItLies) {
+  const auto plan = [&](const std::filesystem::path& folder) {
+    TrainOptions made = options(1, 1, "none");
+    made.recipe.data = folder.string();
+    made.recipe.normalize_by = "imagenet";
+    const RunSetup setup =
+        make_run_setup(made, load_image_folder(folder, {.image_size = kSide}), 1);
+    return plan_entries(setup, {}, {}, "ring");
+  };
+  const std::filesystem::path copy = folder_ / "copy";
+  std::filesystem::copy(pictures(), copy, std::filesystem::copy_options::recursive);
+  const auto here = plan(pictures());
+  EXPECT_EQ(plan(copy), here);
+  for (const char* name : {"train/red/1.png", "test/red/1.png"}) {
+    const std::string whole = read_file(copy / name);
+    write_file(copy / name, std::string(whole.size(), 'x'));
+    EXPECT_NE(plan(copy), here) << name;
+    write_file(copy / name, whole);
+  }
+}
+
 TEST_F(Photographs, StatesOfFormerVersionsHaveNoneOfThisAndAreRead) {
   const nlohmann::json json = to_json(Recipe{});
   for (const char* field : {"normalize_by", "augment", "image_size", "exif", "crop_from"}) {
@@ -159,6 +199,18 @@ class PixelCache : public Photographs {
  protected:
   std::string cache() const { return (folder_ / "pixels").string(); }
   data::Splits cached(const std::string& name) const { return with_cache(load(), name, 3); }
+  data::Splits data_whose_hash_is_known(int crop_from) const {
+    data::Splits splits =
+        load_image_folder(pictures(), {.image_size = kSide, .crop_from = crop_from});
+    (void)splits.train->hash();
+    (void)splits.test->hash();
+    return splits;
+  }
+  void spoil_pictures() const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(pictures())) {
+      if (entry.is_regular_file()) write_file(entry.path(), "x");
+    }
+  }
 };
 
 TEST_F(PixelCache, GivesTheSameSamplesFromMemoryAndFile) {
@@ -225,20 +277,54 @@ TEST_F(PixelCache, IsReadInPlaceOfPicturesThatAreCutAtRandom) {
   TrainOptions made = options(1, 1, "random-resized-crop");
   made.recipe.normalize_by = "imagenet";
   const std::string expected = model(made, cut());
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(pictures())) {
-    if (!entry.is_regular_file()) continue;
-    write_file(entry.path(), std::string(entry.file_size(), 'x'));
-  }
-  EXPECT_TRUE(model(made, cut()) == expected);
+  const data::Splits again = data_whose_hash_is_known(18);
+  spoil_pictures();
+  EXPECT_TRUE(model(made, with_cache(again, cache(), 2)) == expected);
 }
 
 TEST_F(PixelCache, IsReadInPlaceOfThePictures) {
   cached(cache());
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(pictures())) {
-    if (!entry.is_regular_file()) continue;  // as long as they were, and no pictures
-    write_file(entry.path(), std::string(entry.file_size(), 'x'));
+  const data::Splits again = data_whose_hash_is_known(0);
+  spoil_pictures();
+  EXPECT_EQ(with_cache(again, cache(), 3).train->image(3).size(), 3U * kSide * kSide);
+}
+
+TEST_F(PixelCache, OfPicturesThatWereReplacedIsMadeAgain) {
+  const std::vector<std::uint8_t> before = cached(cache()).train->image(0);
+  data::Image image = testing::gradient_image(20, 20, 3);
+  write_file(pictures() / "train/blue/0.ppm", testing::as_pnm(image));
+  EXPECT_EQ(cached(cache()).notes.size(), 1U);  // another name
+  for (std::uint8_t& pixel : image.pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+  write_file(pictures() / "train/blue/0.ppm", testing::as_pnm(image));  // the same name and size
+  const data::Splits splits = cached(cache());
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(says(splits.notes[0], {cache() + ".train", "is of other data", "made again"}));
+  for (std::int64_t i = 0; i < splits.train->size(); ++i) {
+    EXPECT_EQ(splits.train->image(i), load().train->image(i)) << i;
   }
-  EXPECT_EQ(cached(cache()).train->image(3).size(), 3U * kSide * kSide);
+  EXPECT_TRUE(cached(cache()).notes.empty());
+}
+
+TEST_F(PixelCache, OfAFolderThatHasMovedIsTaken) {
+  cached(cache());
+  std::filesystem::rename(pictures(), folder_ / "elsewhere");
+  const data::Splits moved =
+      with_cache(load_image_folder(folder_ / "elsewhere", {.image_size = kSide}), cache(), 2);
+  EXPECT_TRUE(moved.notes.empty());
+}
+
+TEST_F(PixelCache, OfAnEarlierVersionIsToldAndMadeAgain) {
+  cached(cache());
+  const std::string file = cache() + ".train", whole = read_file(file);
+  const std::uint64_t former = load().train->former_hash();
+  std::string old = whole;
+  old.replace(16, sizeof former, reinterpret_cast<const char*>(&former), sizeof former);
+  write_file(file, old);
+  const data::Splits splits = cached(cache());
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(
+      says(splits.notes[0], {file, "an earlier version's", "names and sizes", "made again"}));
+  EXPECT_TRUE(read_file(file) == whole);
 }
 
 TEST_F(PixelCache, ThatIsCutShortOrDamagedIsToldAndMadeAgain) {

@@ -119,6 +119,8 @@ std::shared_ptr<const KeptSamples> read_pixel_cache(const fs::path& file, const 
                                                : read_sizes(stream, wanted, length - head);
   if (sizes.empty()) {
     defect = "is cut short, or of other data";
+  } else if (header.data_hash != wanted.data_hash && header.data_hash == set.former_hash()) {
+    defect = "is an earlier version's, which knew the data by names and sizes alone";
   } else if (header.data_hash != wanted.data_hash || header.samples != wanted.samples ||
              header.sample_bytes != wanted.sample_bytes) {
     defect = "is of other data or another image size";

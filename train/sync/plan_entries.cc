@@ -12,7 +12,9 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
                                                               const std::string& strategy) {
   std::vector<std::pair<std::string, std::string>> entries;
   entries.emplace_back("version", kVersion);
-  entries.emplace_back("data", setup.data.train->description());
+  // By what is in it: each machine may have it at a place of its own.
+  entries.emplace_back("data", setup.data.train->contents());
+  entries.emplace_back("test data", setup.data.test->contents());
   entries.insert(entries.end(), setup.recipe_entries.begin(), setup.recipe_entries.end());
   entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
                                             setup.planned_steps));
