@@ -32,8 +32,9 @@ void require_for_data(const std::string& flag, const std::string& data) {
                                flag, fmt::join(fitting, " or "), data));
 }
 
-/// Throws UsageError for a flag that is for photographs in a folder, where the data are others.
-void require_for_photographs(const train::TrainOptions& options) {
+/// Throws UsageError for a flag that is for photographs in a folder, where the data are others. What
+/// a run that goes on has of itself nobody gave.
+void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
   if (data::is_picture_folder(data)) return;
   const auto refuse = [&](bool given, const char* flag) {
@@ -42,10 +43,19 @@ void require_for_photographs(const train::TrainOptions& options) {
         "{} is about photographs in a folder (train/CLASS/*), and these data are {}; leave it out",
         flag, data));
   };
-  refuse(options.recipe.image_size > 0, "--image-size");
-  refuse(!options.recipe.exif, "--no-exif");
-  refuse(options.recipe.crop_from > 0, "--crop-from");
+  refuse(flags.recipe.value("image_size", 0) > 0, "--image-size");
+  refuse(!flags.recipe.value("exif", true), "--no-exif");
+  refuse(flags.recipe.value("crop_from", 0) > 0, "--crop-from");
   refuse(options.skip_broken, "--skip-broken");
+}
+
+/// Throws UsageError for a folder that is not here, as one that a run was begun with.
+void require_here(const std::string& data) {
+  if (data::is_dataset(data)) return;
+  throw UsageError(fmt::format(
+      "the run's data were in the folder '{}', which is not here; say with --data where they are "
+      "now",
+      data));
 }
 
 /// Reads all samples once where --cache says so.
@@ -131,7 +141,8 @@ bool says_sizes(const train::ModelInfo& model) {
 
 data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options) {
   for (const std::string& flag : flags.data_flags) require_for_data(flag, options.recipe.data);
-  require_for_photographs(options);
+  require_here(options.recipe.data);
+  require_for_photographs(flags, options);
   return cached(
       data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
                                                .synthetic_train = options.synthetic_train,

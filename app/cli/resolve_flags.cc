@@ -119,6 +119,11 @@ void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_
   contradictions.push_back(fmt::format("{} {} (the run has {})", flag, *given, of_run));
 }
 
+/// Whether what --data says in both is a place and no name. Data may move.
+bool are_folders(const std::string& a, const std::string& b) {
+  return data::find_dataset(a) == nullptr && data::find_dataset(b) == nullptr;
+}
+
 /// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
 void require_utf8(const nlohmann::json& data) {
   try {
@@ -190,6 +195,10 @@ train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
   const nlohmann::json given = with_tf32(flags);
   for (const auto& [field, value] : given.items()) {
     if (recipe.at(field) == value) continue;
+    if (field == "data" && are_folders(saved.data, value)) {
+      goes_on.data = value;  // whether they are the run's data is told by what is in them
+      continue;
+    }
     if (field == "precision" && value == "tf32" && saved.precision == train::Precision::f32) {
       goes_on.precision = train::Precision::tf32;  // older states do not say it
       continue;

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFileKey = "file";  // beside the names of a model's metadata
 constexpr const char* kDataDirKey = "data-dir";
+constexpr const char* kTestContentsKey = "test contents";
 
 /// The number of classes in the file: the length of the last parameter of `model`, a bias.
 std::optional<int> classes_in(const fs::path& file, const std::string& model) {
@@ -36,12 +37,12 @@ std::optional<int> classes_in(const fs::path& file, const std::string& model) {
   return 1 <= classes && classes <= kMost ? std::optional(static_cast<int>(classes)) : std::nullopt;
 }
 
-/// What --data-dir was.
-std::string data_dir_of(const fs::path& run) {
+/// What is known of a run; nothing where nothing can be read there.
+report::RunFacts facts_of(const fs::path& run) {
   try {
     std::error_code error;
     if (!fs::is_regular_file(run / "run.json", error)) return {};
-    return report::read_facts(run).data_directory;
+    return report::read_facts(run);
   } catch (const train::FileError&) {  // without it data are looked for in the usual places
     return {};
   }
@@ -115,11 +116,14 @@ Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double com
 }
 
 Checkpoint read_checkpoint(const fs::path& file) {
-  return {file, train::read_model_info(file), data_dir_of(run_of(file.parent_path()))};
+  const report::RunFacts facts = facts_of(run_of(file.parent_path()));
+  return {file, train::read_model_info(file), facts.data_directory, facts.test_contents};
 }
 
 comm::Plan to_plan(const Checkpoint& checkpoint) {
-  comm::Plan plan{{kFileKey, checkpoint.file.string()}, {kDataDirKey, checkpoint.data_dir}};
+  comm::Plan plan{{kFileKey, checkpoint.file.string()},
+                  {kDataDirKey, checkpoint.data_dir},
+                  {kTestContentsKey, checkpoint.test_contents}};
   if (!checkpoint.info) return plan;
   for (const auto& text : train::to_metadata(*checkpoint.info)) plan.push_back(text);
   return plan;
@@ -128,7 +132,7 @@ comm::Plan to_plan(const Checkpoint& checkpoint) {
 Checkpoint checkpoint_of(const comm::Plan& plan) {
   train::Metadata texts(plan.begin(), plan.end());
   const fs::path file = texts[kFileKey];
-  return {file, train::parse_model_info(file, texts), texts[kDataDirKey]};
+  return {file, train::parse_model_info(file, texts), texts[kDataDirKey], texts[kTestContentsKey]};
 }
 
 RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {

@@ -22,6 +22,8 @@ struct Checkpoint {
       info{};  ///< nothing for a file that is not Ringlet's, as PyTorch's
   /// --data-dir of the run that it belongs to; empty if not known. Another machine may not have it.
   std::string data_dir{};
+  /// What was in that run's test data (Dataset::contents()); empty if not known.
+  std::string test_contents{};
 };
 
 /// Adds --checkpoint.

@@ -32,16 +32,23 @@ void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptio
   loader.deviation = info->deviation;
 }
 
-/// What makes the test data others than those of the run, in words; empty where nothing does.
-std::string other_data(const train::ModelInfo& info, const std::string& data,
-                       std::int64_t test_samples) {
+/// What makes the test data others than those of the run, in words; empty where nothing does, by
+/// what is in them where that is known.
+std::string other_data(const Checkpoint& checkpoint, const std::string& data,
+                       const data::Dataset& test) {
+  if (!checkpoint.info || checkpoint.test_contents == test.contents()) return {};
+  const train::ModelInfo& info = *checkpoint.info;
   if (data != info.data) {
     return fmt::format("--data {} (the run has {})", data, train::on_one_line(info.data));
   }
-  if (info.test_samples == 0 || info.test_samples == test_samples) return {};
-  return fmt::format("{} {} (the run has {})",
-                     is_generated(data) ? "--synthetic-test" : "test images", test_samples,
-                     info.test_samples);
+  if (info.test_samples > 0 && info.test_samples != test.size()) {
+    return fmt::format("{} {} (the run has {})",
+                       is_generated(data) ? "--synthetic-test" : "test images", test.size(),
+                       info.test_samples);
+  }
+  if (checkpoint.test_contents.empty()) return {};
+  return fmt::format("{} (the run has {})", test.contents(),
+                     train::on_one_line(checkpoint.test_contents));
 }
 
 /// Finite weights may still compute what is not.
@@ -67,8 +74,7 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
   const ClassMatch match = match_classes(checkpoint, test);
   data.test = match.set;
   data.train = match_classes(checkpoint, data.train).set;
-  const std::string other =
-      checkpoint.info ? other_data(*checkpoint.info, options.recipe.data, data.test->size()) : "";
+  const std::string other = other_data(checkpoint, options.recipe.data, *test);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size()); });
   normalize_as(checkpoint.info, setup.loader);

@@ -62,7 +62,7 @@ void add_report_command(CLI::App& app, Action& action) {
       ->type_name("FILE")
       ->group("Files");
   command
-      ->add_option("--data-dir", flags->report.data_dir,
+      ->add_option("--data-dir,--data", flags->report.data_dir,
                    "where the data lies, if not where the run found it")
       ->type_name("DIR")
       ->group("Files");

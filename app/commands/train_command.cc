@@ -243,6 +243,16 @@ std::string configured(const fs::path& folder, const std::string& key) {
   return {};
 }
 
+/// A curve of accuracies is of one set of test data.
+void warn_of_other_tests(const Checkpoint& weights, const data::Dataset& test) {
+  const std::string now = test.contents(), before = train::on_one_line(weights.test_contents);
+  if (before.empty() || before == now) return;
+  print_warning(
+      fmt::format("the test data are others than before, and so are accuracies from here on: {} "
+                  "(before: {})",
+                  now, before));
+}
+
 /// The run that --resume means. The first process claims its folder, reads it, and puts a broken
 /// state aside.
 std::optional<FormerRun> find_former_run(const train::Files& files, double comm_timeout,
@@ -321,6 +331,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
+  if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   std::optional<train::SavedState> saved;
   if (former) saved = std::move(former->state);
   train::RunSetup setup =

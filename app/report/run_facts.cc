@@ -130,6 +130,7 @@ RunFacts parse_run_facts(std::string_view text, const std::string& source) {
   facts.started = record.text("/started");
   facts.data = record.text("/data/name");
   facts.data_description = record.text("/data/description");
+  facts.test_contents = record.text("/data/test_contents");
   facts.data_directory = record.text("/data/directory");
   facts.synthetic_train = record.number("/data/synthetic_train");
   facts.synthetic_test = record.number("/data/synthetic_test");

@@ -22,7 +22,7 @@ struct RunFacts {
   std::string ringlet;  ///< its version, and those of the libraries that a GPU needed
   std::string started;  ///< "2026-11-21T17:30:00Z"
 
-  std::string data, data_description, data_directory;
+  std::string data, data_description, test_contents, data_directory;
   double synthetic_train = kNone, synthetic_test = kNone;
 
   std::string model;

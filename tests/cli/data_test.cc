@@ -109,6 +109,31 @@ TEST(OwnData, MayLeaveClassesOutWhereThatIsAllowed) {
   EXPECT_TRUE(succeeds(ringlet({"eval", "--checkpoint", out})));
 }
 
+TEST(IdxFolder, MayMoveBetweenTwoStarts) {
+  const TemporaryDirectory folder;
+  const auto data = folder / "data", moved = folder / "elsewhere";
+  fs::create_directory(data);
+  write_small_set(data);
+  const std::string out = folder / "run", page = folder / "page.html";
+  ASSERT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--epochs", "2", "--max-steps", "1",
+                                "--batch-size", "8", "--data", data, "--out", out})));
+  fs::rename(data, moved);
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out}), {"which is not here", "--data"}));
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out, "--data", "synthetic"}),
+                         {"contradicts --data synthetic"}));
+  EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--data", moved})));
+  fs::rename(moved, data);
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out, "--data", data});
+  ASSERT_TRUE(succeeds(evaluated));
+  EXPECT_EQ(evaluated.out.find("other data"), std::string::npos);
+  ASSERT_TRUE(succeeds(ringlet({"report", out, "--data-dir", data, "--out", page})));
+  EXPECT_EQ(read_file(page).find("Not known here"), std::string::npos);
+  write_file(data / "t10k-labels-idx1-ubyte", idx({10}, 9));
+  const Outcome other = ringlet({"eval", "--checkpoint", out, "--data", data});
+  ASSERT_TRUE(succeeds(other));
+  EXPECT_TRUE(holds(other.out, {"other data than the run's"}));
+}
+
 TEST(FashionMnist, NeedsItsFolderOnce) {
   const auto places = data::fashion_mnist_places();
   const auto place = std::find_if(places.begin(), places.end(), data::has_idx_files);

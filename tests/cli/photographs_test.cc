@@ -89,6 +89,51 @@ TEST_F(PhotographsOfAUser, GoOnWithTheRunsOwnSettings) {
   EXPECT_TRUE(read_file(again + "/model.safetensors") == expected);
 }
 
+TEST_F(PhotographsOfAUser, MayMoveBetweenTwoStarts) {
+  ASSERT_TRUE(succeeds(ringlet(train({"--crop-from", "18", "--augment", "random-resized-crop",
+                                      "--max-steps", "1", "--out", out()}))));
+  const std::string moved = folder_ / "elsewhere", page = folder_ / "page.html";
+  std::filesystem::rename(pictures(), moved);
+  EXPECT_TRUE(fails_with(2, ringlet({"train", "--resume", out()}),
+                         {"in the folder '" + pictures() + "', which is not here", "--data"}));
+  ASSERT_TRUE(succeeds(ringlet({"report", out(), "--out", page})));
+  EXPECT_TRUE(holds(read_file(page), {"which is not here; say with --data-dir"}));
+
+  const Outcome resumed = ringlet({"train", "--resume", out(), "--data", moved});
+  ASSERT_TRUE(succeeds(resumed));
+  EXPECT_EQ(resumed.err, "");
+  ASSERT_TRUE(succeeds(ringlet({"train", "--resume", out()}))) << "it is known where they are now";
+  std::filesystem::rename(moved, moved + "2");
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out(), "--data", moved + "2"});
+  ASSERT_TRUE(succeeds(evaluated));
+  EXPECT_EQ(evaluated.out.find("other data"), std::string::npos);
+  EXPECT_TRUE(succeeds(ringlet({"predict", "--checkpoint", out(), "--data", moved + "2"})));
+  const Arguments report{"report", out(), "--out", page, "--force", "--data-dir", moved + "2"};
+  ASSERT_TRUE(succeeds(ringlet(report)));
+  EXPECT_EQ(read_file(page).find("Not known here"), std::string::npos);
+}
+
+TEST_F(PhotographsOfAUser, MayNotBeOthersUnderTheSameNames) {
+  ASSERT_TRUE(succeeds(ringlet(train({"--max-steps", "1", "--out", out()}))));
+  const auto spoil = [&](const char* name) {  // as long as it was
+    const auto file = folder_ / "pictures" / name;
+    std::string bytes = read_file(file);
+    std::swap(bytes[bytes.size() - 1], bytes[bytes.size() - 2]);  // of the last chunk's sum
+    write_file(file, bytes);
+  };
+  spoil("test/red/1.png");
+  const Outcome resumed = ringlet({"train", "--resume", out(), "--max-steps", "2"});
+  ASSERT_TRUE(succeeds(resumed));
+  EXPECT_TRUE(holds(resumed.err, {"warning: the test data are others than before"}));
+  spoil("test/red/0.png");
+  const Outcome evaluated = ringlet({"eval", "--checkpoint", out()});
+  ASSERT_TRUE(succeeds(evaluated));
+  EXPECT_TRUE(holds(evaluated.out, {"other data than the run's: 6 images", "(the run has 6 "}));
+  spoil("train/red/1.png");
+  EXPECT_TRUE(fails_with(1, ringlet({"train", "--resume", out()}),
+                         {"was trained on other data than", "--data"}));
+}
+
 TEST_F(PhotographsOfAUser, ThatAreBrokenAreNamed) {
   write_file(folder_ / "pictures/train/green/2.png", "no picture");
   write_file(folder_ / "pictures/train/green/thumbs.db", "x");

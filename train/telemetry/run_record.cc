@@ -60,6 +60,7 @@ json data_of(const RunSetup& setup) {
   const auto& directory = options.files.data_dir;
   return {{"name", options.recipe.data},
           {"description", setup.data.train->description()},
+          {"test_contents", setup.data.test->contents()},
           {"directory", directory.empty() ? "" : std::filesystem::absolute(directory).string()},
           {"synthetic_train", options.synthetic_train},
           {"synthetic_test", options.synthetic_test}};

@@ -3,7 +3,8 @@
 // it describes the last start.
 //
 //   {"ringlet": "0.1.0", "started": "2026-11-21T17:30:00Z",
-//    "data": {"name", "description", "directory", "synthetic_train", "synthetic_test"},
+//    "data": {"name", "description", "test_contents", "directory", "synthetic_train",
+//             "synthetic_test"},
 //    "model": {"name", "parameters", "flops_per_sample"},
 //    "run": {"epochs", "steps_per_epoch", "planned_steps", "first_step", "batch_of_rank": [..],
 //            "shards", "devices": [..], "processes", "machines", "threads", "layout", "sync",

@@ -206,6 +206,10 @@ std::vector<Provocation> provocations_by_inputs() {
       state("\"step\": 4", "\"step\": -4"),
       state("\"epoch_samples\": 0", "\"epoch_samples\": -1"),
       state("\"step\": 4", "\"step\": 999999999"),
+      {2,
+       [](const Stage& stage) {
+         return stage.resume_with("\"data\": \"synthetic\"", "\"data\": \"/gone\"");
+       }},
       state(
           "\"recipe\"",
           R"("loss_scale": {"scale": 3, "good_steps": 0, "skips": 0, "skips_in_row": 0}, "recipe")"),
