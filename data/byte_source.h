@@ -32,7 +32,7 @@ class ByteSource {
 inline constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 26;
 inline constexpr std::uint64_t kMostSwelling = 200;
 
-/// Bytes of memory that this machine has. More is not read into it, whatever a header says.
+/// Bytes of memory that this machine has. A process may have less: data/memory.h.
 std::uint64_t memory_bytes();
 
 /// Opens a regular file. Throws DataError naming it.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/error.h"
+#include "data/memory.h"
 
 namespace ringlet::data {
 namespace {
@@ -162,9 +163,9 @@ class IdxReader {
   }
 
   std::uint64_t within_memory(std::uint64_t bytes) const {
-    if (bytes <= memory_bytes()) return bytes;
+    if (bytes <= usable_memory()) return bytes;
     fail("its " + std::to_string(bytes) + " bytes are more than this machine's memory (" +
-         std::to_string(memory_bytes()) + "); take a part of the data");
+         std::to_string(usable_memory()) + "); take a part of the data");
   }
 
   void read_values(std::uint64_t bytes, std::uint64_t offset, std::vector<std::uint8_t>& values) {

@@ -77,6 +77,7 @@ class PictureFolder final : public Dataset {
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {
     PictureTools& tools = tools_of_this_thread();
+    const LetGo let_go(tools.reader);
     centre_crop(load(index, tools), size_, tools.resampler, {out.data()});
   }
 
@@ -90,6 +91,7 @@ class PictureFolder final : public Dataset {
       keep(index, tools.kept);
       return vary_kept(tools.kept, variation, out);
     }
+    const LetGo let_go(tools.reader);
     const RgbxView picture = load(index, tools);
     Random random(variation.key);
     const Cut cut = draw_random_resized_crop(picture.width, picture.height, random);
@@ -102,6 +104,7 @@ class PictureFolder final : public Dataset {
   void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const override {
     if (keeps_samples()) return Dataset::keep(index, kept);
     PictureTools& tools = tools_of_this_thread();
+    const LetGo let_go(tools.reader);
     const RgbxView picture = load(index, tools);
     const std::int64_t shorter = std::min(picture.width, picture.height);
     const auto side = [&](std::int64_t whole) {
@@ -171,8 +174,10 @@ std::vector<std::string> find_defects(const fs::path& folder,
   std::vector<std::string> defects(files.size());
   in_parallel(std::ssize(files), reading_threads(), [&](std::int64_t i) {
     const auto at = static_cast<std::size_t>(i);
+    PictureReader& reader = tools_of_this_thread().reader;
+    const LetGo let_go(reader);
     try {
-      tools_of_this_thread().reader.load(folder / files[at].path, false);
+      reader.load(folder / files[at].path, false);
     } catch (const DataError& error) {
       defects[at] = error.what();
     }

@@ -8,7 +8,8 @@
 //
 // Pictures are decoded when they are asked for. hash() is over the classes, the files' names below
 // train or val, their fingerprints (data/fingerprint.h) and the image size: neither over where the
-// folder lies nor over times. statistics() decode 4096 pictures at most, evenly spaced over the set.
+// folder lies nor over times. statistics() decode 4096 pictures at most, evenly spaced over the
+// set.
 //
 // read() gives the middle of a picture (data/images/centre_crop.h); random-resized-crop cuts from
 // the whole, or from what crop_from leaves of it. All are RGB: grey is repeated, alpha dropped, as

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "data/byte_source.h"
 #include "data/error.h"
 #include "data/in_parallel.h"
+#include "data/memory.h"
 
 namespace ringlet::data {
 
@@ -23,9 +23,9 @@ KeptSamples::KeptSamples(const Dataset& set)
 }
 
 void KeptSamples::require_memory(std::uint64_t bytes) const {
-  if (bytes <= memory_bytes()) return;
+  if (bytes <= usable_memory()) return;
   throw DataError(name_ + ": " + std::to_string(bytes >> 20) +
-                  " MiB of pixels do not fit into the " + std::to_string(memory_bytes() >> 20) +
+                  " MiB of pixels do not fit into the " + std::to_string(usable_memory() >> 20) +
                   " MiB of memory; leave --cache out, or take smaller pictures with --image-size "
                   "or --crop-from");
 }

@@ -44,7 +44,7 @@ class RelabelledDataset final : public Dataset {
   std::span<const std::uint8_t> images() const override { return source_->images(); }
 
  protected:
-  PixelContent survey(std::uint64_t seed) const override { return survey_of(*source_, seed); }
+  PixelContent survey(std::uint64_t /*seed*/) const override { return survey_of(*source_); }
   std::vector<PixelStatistics> measure() const override { return source_->statistics(); }
 
  private:

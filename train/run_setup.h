@@ -23,7 +23,7 @@ struct RunSetup {
   TrainOptions options;
   data::Splits data;
   int ranks = 1;
-  /// The fields of options.recipe but `data`, and what they are, which ranks compare. Made here because a
+  /// The fields of options.recipe but `data`, and what they are: ranks compare them. Made here as a
   /// nlohmann::json allocates as it is destroyed, and ends a program that has no memory left.
   std::vector<std::pair<std::string, std::string>> recipe_entries;
   Partition partition;

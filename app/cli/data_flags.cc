@@ -32,8 +32,8 @@ void require_for_data(const std::string& flag, const std::string& data) {
                                flag, fmt::join(fitting, " or "), data));
 }
 
-/// Throws UsageError for a flag that is for photographs in a folder, where the data are others. What
-/// a run that goes on has of itself nobody gave.
+/// Throws UsageError for a flag that is for photographs in a folder, where the data are others.
+/// Nobody gave what a run that goes on has of itself.
 void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
   if (data::is_picture_folder(data)) return;

@@ -6,9 +6,12 @@
 #include <cerrno>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <system_error>
 
 #include "data/error.h"
+#include "data/images/decode_bytes.h"
+#include "data/images/decode_share.h"
 #include "data/images/exif.h"
 #include "data/images/image_format.h"
 #include "data/images/picture_reader.h"
@@ -63,21 +66,52 @@ std::string damaged(ImageFormat format, const std::string& why) {
          "); fetch or save it again";
 }
 
-Image decode_pnm(std::span<const std::uint8_t> file, const std::string& name,
-                 const ImageLimits& limits) {
+[[noreturn]] void fail_decoding(ImageFormat format, const std::string& name, const char* why) {
+  if (why == kNoMemory) fail(name, "no memory is left to decode the image; make it smaller");
+  fail(name, damaged(format, why));
+}
+
+/// What decoding takes at most; `copies`: bytes a pixel that the caller needs besides.
+DecodeShare share_for(ImageFormat format, std::span<const std::uint8_t> file, std::int64_t width,
+                      std::int64_t height, int channels, std::uint64_t copies,
+                      const std::string& name, const ImageLimits& limits) {
+  const auto pixels = static_cast<std::uint64_t>(width * height);
+  return {decode_bytes(format, file, pixels, channels) + copies * pixels, name, limits.memory};
+}
+
+PnmHeader checked_pnm_header(std::span<const std::uint8_t> file, const std::string& name,
+                             const ImageLimits& limits) {
   const PnmHeader header = pnm_header(file);
   if (header.failure != nullptr) fail(name, damaged(ImageFormat::pnm, header.failure));
   check_extents(header.width, header.height, name, limits);
+  return header;
+}
+
+Image decode_pnm(std::span<const std::uint8_t> file, const PnmHeader& header,
+                 const std::string& name) {
   Image image{static_cast<int>(header.width), static_cast<int>(header.height), header.channels, {}};
   const char* failure = pnm_decode(file, header, image);
   if (failure != nullptr) fail(name, damaged(ImageFormat::pnm, failure));
   return image;
 }
 
+/// The format's defect; and throws DataError for a JPEG of many scans.
+const char* checked_defect(ImageFormat format, std::span<const std::uint8_t> file,
+                           const std::string& name, const ImageLimits& limits) {
+  if (format != ImageFormat::jpeg) return defect_of(format, file);
+  const JpegOutline outline = outline_of_jpeg(file);
+  if (outline.scans > limits.scans) {
+    fail(name, "the JPEG file has " + std::to_string(outline.scans) +
+                   " scans, each of which takes time; at most " + std::to_string(limits.scans) +
+                   " are taken; save it again");
+  }
+  return outline.defect;
+}
+
 /// Throws DataError for what stb should not see.
 StbHeader checked_header(ImageFormat format, std::span<const std::uint8_t> file,
                          const std::string& name, const ImageLimits& limits) {
-  const char* defect = defect_of(format, file);
+  const char* defect = checked_defect(format, file, name, limits);
   if (defect != nullptr) fail(name, damaged(format, defect));
   const StbHeader header = stb_header(file);
   if (header.failure != nullptr) {
@@ -98,6 +132,14 @@ ImageFormat checked_format(std::span<const std::uint8_t> file, const std::string
   return format;
 }
 
+/// In small letters.
+std::string ending_of(const fs::path& file) {
+  std::string ending = file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return ending;
+}
+
 /// Red, green and blue of pixels of 1 to 4 channels.
 void spread(const Image& image, std::vector<std::uint8_t>& rgbx) {
   const auto channels = static_cast<std::size_t>(image.channels);
@@ -114,9 +156,12 @@ void spread(const Image& image, std::vector<std::uint8_t>& rgbx) {
 Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, const std::string& name,
                     const ImageLimits& limits) {
   const StbHeader header = checked_header(format, file, name, limits);
+  constexpr std::uint64_t kCopies = 2 * kRgbxBytes;  // of its channels, and turned upright
+  const DecodeShare share =
+      share_for(format, file, header.width, header.height, header.channels, kCopies, name, limits);
   Image image{header.width, header.height, header.channels, {}};
   const char* failure = stb_decode(file, memory_for(header), image);
-  if (failure != nullptr) fail(name, damaged(format, failure));
+  if (failure != nullptr) fail_decoding(format, name, failure);
   const int orientation = format == ImageFormat::jpeg ? exif_orientation(file) : 1;
   return orientation == 1 ? image : upright(image, orientation);
 }
@@ -126,8 +171,11 @@ Image decode_by_stb(ImageFormat format, std::span<const std::uint8_t> file, cons
 Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
                    const ImageLimits& limits) {
   const ImageFormat format = checked_format(file, name, limits);
-  return format == ImageFormat::pnm ? decode_pnm(file, name, limits)
-                                    : decode_by_stb(format, file, name, limits);
+  if (format != ImageFormat::pnm) return decode_by_stb(format, file, name, limits);
+  const PnmHeader header = checked_pnm_header(file, name, limits);
+  const DecodeShare share =
+      share_for(format, file, header.width, header.height, header.channels, 0, name, limits);
+  return decode_pnm(file, header, name);
 }
 
 void read_picture_file(const fs::path& path, const ImageLimits& limits,
@@ -161,35 +209,68 @@ Image load_image(const fs::path& path, const ImageLimits& limits) {
 
 RgbxView PictureReader::decode(std::span<const std::uint8_t> file, const std::string& name,
                                bool upright_by_exif, const ImageLimits& limits) {
+  give_back();
   const ImageFormat format = checked_format(file, name, limits);
   if (format == ImageFormat::pnm) {
-    const Image image = decode_pnm(file, name, limits);
+    const PnmHeader header = checked_pnm_header(file, name, limits);
+    share_ = share_for(format, file, header.width, header.height, header.channels, 0, name, limits);
+    const Image image = decode_pnm(file, header, name);
     spread(image, turned_);
     return {turned_.data(), image.width, image.height, std::ptrdiff_t{image.width} * kRgbxBytes};
   }
   const StbHeader header = checked_header(format, file, name, limits);
-  memory_.begin();
-  const char* failure = stb_decode_rgbx(file, header, memory_for(header), &memory_, pixels_);
-  if (failure != nullptr) fail(name, damaged(format, failure));
-  const RgbxView view{pixels_.get(), header.width, header.height,
-                      std::ptrdiff_t{header.width} * kRgbxBytes};
   const bool may_turn = upright_by_exif && format == ImageFormat::jpeg;
   const int orientation = may_turn ? exif_orientation(file) : 1;
+  const std::uint64_t copies = orientation == 1 ? 0 : kRgbxBytes;
+  share_ =
+      share_for(format, file, header.width, header.height, header.channels, copies, name, limits);
+  memory_.begin();
+  const char* failure = stb_decode_rgbx(file, header, memory_for(header), &memory_, pixels_);
+  if (failure != nullptr) fail_decoding(format, name, failure);
+  const RgbxView view{pixels_.get(), header.width, header.height,
+                      std::ptrdiff_t{header.width} * kRgbxBytes};
   return orientation == 1 ? view : upright(view, orientation, turned_);
 }
 
 RgbxView PictureReader::load(const fs::path& file, bool upright_by_exif,
                              const ImageLimits& limits) {
+  static std::mutex large_files;  // is read before its share is known, so one at a time
+  give_back();
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(file, error);
+  std::unique_lock<std::mutex> alone;
+  if (!error && bytes > kDecodedFreely && bytes <= limits.file_bytes) {
+    alone = std::unique_lock(large_files);
+    share_ = DecodeShare(bytes, file.string(), limits.memory);
+  }
   read_picture_file(file, limits, file_);
   return decode(file_, file.string(), upright_by_exif, limits);
 }
 
+void PictureReader::give_back() {
+  if (turned_.capacity() > kDecodedFreely) std::vector<std::uint8_t>().swap(turned_);
+  pixels_ = StbPixels();
+  share_ = DecodeShare();
+}
+
+void PictureReader::let_go() {
+  if (share_.is_free()) return;
+  if (file_.capacity() > kDecodedFreely) std::vector<std::uint8_t>().swap(file_);
+  give_back();
+}
+
 bool has_image_name(const fs::path& file) {
-  constexpr std::array kExtensions{".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
-  std::string extension = file.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+  constexpr std::array kEndings{".png", ".jpg", ".jpeg", ".bmp", ".pgm", ".ppm", ".pnm"};
+  return std::find(kEndings.begin(), kEndings.end(), ending_of(file)) != kEndings.end();
+}
+
+std::optional<std::string> foreign_ending(const fs::path& file) {
+  constexpr std::array kEndings{".jfif", ".jpe",  ".webp", ".gif", ".tif", ".tiff", ".heic",
+                                ".heif", ".avif", ".jp2",  ".jxl", ".pbm", ".tga",  ".ico",
+                                ".svg",  ".psd",  ".dng",  ".cr2", ".nef", ".arw",  ".raw"};
+  const std::string ending = ending_of(file);
+  if (std::find(kEndings.begin(), kEndings.end(), ending) == kEndings.end()) return {};
+  return ending;
 }
 
 }  // namespace ringlet::data

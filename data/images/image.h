@@ -3,11 +3,13 @@
 //
 // A file is taken from memory, whole, and examined before it is decoded: its kind by its first
 // bytes, its size by its header, and whether it ends where it should. So a file of a few bytes that
-// would unpack to gigabytes gets no further than a message, and neither does half a download.
+// would unpack to gigabytes gets no further than a message, and neither does half a download. What
+// takes much memory to decode waits for its share (decode_share.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +27,11 @@ struct Image {
 
 /// What is refused before anything is decoded.
 struct ImageLimits {
-  std::uint64_t file_bytes = std::uint64_t{64} << 20;
+  std::uint64_t file_bytes = std::uint64_t{1} << 30;
   int side = 20'000;  ///< pixels of width or height
-  std::int64_t pixels = 100'000'000;
+  std::int64_t pixels = 250'000'000;
+  int scans = 100;           ///< of a JPEG; cameras and programs write a dozen
+  std::uint64_t memory = 0;  ///< bytes that decoding may take; 0: what is free
 };
 
 /// Decodes the file's content. `name` is for messages. Safe for any bytes, and from several
@@ -44,5 +48,9 @@ Image load_image(const std::filesystem::path& file, const ImageLimits& limits = 
 
 /// Whether a file's name ends as those of images that can be read (".png", ".JPG").
 bool has_image_name(const std::filesystem::path& file);
+
+/// ".webp" where a file's name ends as those of pictures that cannot be read, or that another
+/// ending would let be read (".jfif").
+std::optional<std::string> foreign_ending(const std::filesystem::path& file);
 
 }  // namespace ringlet::data

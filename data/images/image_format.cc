@@ -25,6 +25,8 @@ constexpr std::array<std::uint8_t, 2> kColour{'P', '6'};
 
 constexpr const char* kBreaksOff = "bytes are missing at its end";
 
+constexpr std::uint8_t kStartOfScan = 0xDA;  // a JPEG's marker
+
 /// The Huffman tables that a JPEG has defined so far. stb does not check: for a table that was
 /// never defined it takes whatever lies in memory.
 class HuffmanTables {
@@ -62,11 +64,11 @@ class HuffmanTables {
 };
 
 /// Walks the markers (ITU-T T.81, annex B): in coded data a byte FF stands before 00 or before one
-/// of the restart markers; any other marker ends it.
-const char* jpeg_defect(Bytes file) {
-  constexpr std::uint8_t kHuffman = 0xC4, kStartOfScan = 0xDA, kEnd = 0xD9;
-  constexpr std::uint8_t kFirstRestart = 0xD0, kLastRestart = 0xD7;
-  HuffmanTables tables;
+/// of the restart markers; any other marker ends it. Calls visit(marker, segment) until that gives
+/// a defect, and returns it.
+template <class Visit>
+const char* walk_jpeg(Bytes file, Visit visit) {
+  constexpr std::uint8_t kEnd = 0xD9, kFirstRestart = 0xD0, kLastRestart = 0xD7;
   bool coded = false;
   for (std::size_t at = 2; at + 1 < file.size();) {
     const std::uint8_t marker = file[at + 1];
@@ -90,11 +92,8 @@ const char* jpeg_defect(Bytes file) {
     const std::size_t length = std::size_t{file[at + 2]} << 8 | file[at + 3];  // counts itself
     if (length < 2) return "a segment has no length";
     if (at + 2 + length > file.size()) return kBreaksOff;
-    const Bytes segment = file.subspan(at + 4, length - 2);
-    if (marker == kHuffman && !tables.define(segment)) return "a Huffman table has too many codes";
-    if (marker == kStartOfScan && !tables.has_those_of(segment)) {
-      return "a scan has no Huffman table";
-    }
+    const char* defect = visit(marker, file.subspan(at + 4, length - 2));
+    if (defect != nullptr) return defect;
     coded = marker == kStartOfScan;
     at += 2 + length;
   }
@@ -162,10 +161,24 @@ ImageFormat image_format(Bytes file) {
   return ImageFormat::unknown;
 }
 
+JpegOutline outline_of_jpeg(Bytes file) {
+  constexpr std::uint8_t kHuffman = 0xC4, kProgressive = 0xC2;
+  JpegOutline outline;
+  HuffmanTables tables;
+  outline.defect = walk_jpeg(file, [&](std::uint8_t marker, Bytes segment) -> const char* {
+    if (marker == kHuffman && !tables.define(segment)) return "a Huffman table has too many codes";
+    outline.progressive |= marker == kProgressive;
+    if (marker != kStartOfScan) return nullptr;
+    ++outline.scans;
+    return tables.has_those_of(segment) ? nullptr : "a scan has no Huffman table";
+  });
+  return outline;
+}
+
 const char* defect_of(ImageFormat format, Bytes file) {
   switch (format) {
     case ImageFormat::jpeg:
-      return jpeg_defect(file);
+      return outline_of_jpeg(file).defect;
     case ImageFormat::bmp:
       return bmp_defect(file);
     case ImageFormat::png:

@@ -17,4 +17,13 @@ ImageFormat image_format(std::span<const std::uint8_t> file);
 /// for.
 const char* defect_of(ImageFormat format, std::span<const std::uint8_t> file);
 
+/// What the time and the memory depend on that a JPEG takes. A scan may cost as much as the first
+/// one and have a few bytes only.
+struct JpegOutline {
+  int scans = 0;
+  bool progressive = false;
+  const char* defect = nullptr;  ///< as defect_of()
+};
+JpegOutline outline_of_jpeg(std::span<const std::uint8_t> file);
+
 }  // namespace ringlet::data

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/images/decode_share.h"
 #include "data/images/image.h"
 #include "data/images/rgbx.h"
 #include "data/images/stb.h"
@@ -16,7 +17,8 @@ namespace ringlet::data {
 
 /// Pictures become RGB as in Pillow's convert("RGB"): grey is repeated, alpha is dropped. Nothing
 /// is allocated once the largest picture was seen, but for files that are damaged or PGM or PPM,
-/// and pictures beyond DecodeMemory's limit.
+/// and pictures beyond DecodeMemory's limit. These take a share of what is free (decode_share.h),
+/// and other threads may wait until let_go().
 class PictureReader {
  public:
   /// The pixels of a file's content, good until the next call. `upright_by_exif`: a JPEG is turned
@@ -26,12 +28,29 @@ class PictureReader {
   /// The same for a regular file.
   RgbxView load(const std::filesystem::path& file, bool upright_by_exif,
                 const ImageLimits& limits = {});
+  /// Gives back the memory of a large picture, whose pixels are no longer needed.
+  void let_go();
 
  private:
+  void give_back();
+
   std::vector<std::uint8_t> file_;    // its content
   std::vector<std::uint8_t> turned_;  // pixels that are not as the decoder left them
   DecodeMemory memory_;
   StbPixels pixels_;  // lies in memory_, or is the system's
+  DecodeShare share_;
+};
+
+/// Lets go at its end of what `reader` reads in between.
+class LetGo {
+ public:
+  explicit LetGo(PictureReader& reader) : reader_(reader) {}
+  ~LetGo() { reader_.let_go(); }
+  LetGo(const LetGo&) = delete;
+  LetGo& operator=(const LetGo&) = delete;
+
+ private:
+  PictureReader& reader_;
 };
 
 }  // namespace ringlet::data

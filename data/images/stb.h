@@ -24,6 +24,9 @@ struct StbHeader {
 };
 StbHeader stb_header(std::span<const std::uint8_t> file);
 
+/// What the functions below return where the system has no memory left.
+extern const char* const kNoMemory;
+
 /// Decodes into `image`, whose extents and channels are the header's. No allocation of the
 /// decoder's may exceed `largest` bytes. Returns stb's reason for failing, or null.
 const char* stb_decode(std::span<const std::uint8_t> file, std::size_t largest, Image& image);

@@ -10,11 +10,19 @@ namespace {
 thread_local std::size_t largest_allocation = 0;
 // Where it is taken from; null: from the system.
 thread_local ringlet::data::DecodeMemory* decode_memory = nullptr;
+// Whether the system had none.
+thread_local bool had_no_memory = false;
+
+/// Notes where there is none.
+void* noted(void* memory) {
+  had_no_memory |= memory == nullptr;
+  return memory;
+}
 
 void* allocate(std::size_t bytes) {
   if (bytes > largest_allocation) return nullptr;
   void* memory = decode_memory == nullptr ? nullptr : decode_memory->take(bytes);
-  return memory == nullptr ? std::malloc(bytes) : memory;
+  return memory == nullptr ? noted(std::malloc(bytes)) : memory;
 }
 
 bool is_of_decode_memory(const void* memory) {
@@ -27,7 +35,7 @@ void release(void* memory) {
 
 void* reallocate(void* memory, std::size_t old_bytes, std::size_t bytes) {
   if (bytes > largest_allocation) return nullptr;
-  if (!is_of_decode_memory(memory)) return std::realloc(memory, bytes);
+  if (!is_of_decode_memory(memory)) return noted(std::realloc(memory, bytes));
   void* moved = allocate(bytes);
   if (moved != nullptr) std::memcpy(moved, memory, old_bytes < bytes ? old_bytes : bytes);
   return moved;
@@ -48,11 +56,14 @@ void* reallocate(void* memory, std::size_t old_bytes, std::size_t bytes) {
 
 namespace ringlet::data {
 
+const char* const kNoMemory = "no memory is left";
+
 namespace {
 
 constexpr std::size_t kForHeader = std::size_t{1} << 20;
 
 const char* reason() {
+  if (had_no_memory) return kNoMemory;
   const char* text = stbi_failure_reason();
   return text == nullptr ? "no reason given" : text;
 }
@@ -61,6 +72,7 @@ const char* reason() {
 
 StbHeader stb_header(std::span<const std::uint8_t> file) {
   largest_allocation = kForHeader;
+  had_no_memory = false;
   StbHeader header;
   const int good = stbi_info_from_memory(file.data(), static_cast<int>(file.size()), &header.width,
                                          &header.height, &header.channels);
@@ -103,6 +115,7 @@ const char* stb_decode_rgbx(std::span<const std::uint8_t> file, const StbHeader&
                             std::size_t largest, DecodeMemory* memory, StbPixels& pixels) {
   constexpr int kFour = 4;
   largest_allocation = largest;
+  had_no_memory = false;
   decode_memory = memory;
   int width = 0, height = 0, channels = 0;
   stbi_uc* decoded = stbi_load_from_memory(file.data(), static_cast<int>(file.size()), &width,

@@ -22,6 +22,12 @@ Provocation shown(const std::string& picture) {
             return ringlet({"predict", "--checkpoint", stage.run(), stage.file("p", picture)});
           }};
 }
+/// A JPEG of scans without content.
+std::string jpeg_of_scans(int count) {
+  std::string file = "\xff\xd8";
+  for (int i = 0; i < count; ++i) file += std::string("\xff\xda\0\x08\1\1\0\1\0\0", 10);
+  return file + "\xff\xd9";
+}
 /// Runs `command` with the checkpoint of a run on drawn garments.
 Outcome with_model(const Stage& stage, const char* command, const Arguments& more) {
   return ringlet(Arguments{command, "--checkpoint", stage.run()} + more);
@@ -151,10 +157,11 @@ std::vector<Provocation> provocations_by_runs() {
       shown("hello"),
       shown("P5 4 4 255\nab"),
       shown("P5 99999 99999 255\nab"),
+      shown(jpeg_of_scans(101)),
       {1,
        [](const Stage& stage) {
          const std::string large = stage.file("large.png", "");
-         fs::resize_file(large, (std::uintmax_t{64} << 20) + 1);
+         fs::resize_file(large, (std::uintmax_t{1} << 30) + 1);
          return with_model(stage, "predict", {large});
        }},
       {1,
