@@ -50,6 +50,10 @@ IdxArray read_checked(const fs::path& file, int dimensions) {
 }
 
 fs::path require_files(const fs::path& directory, const std::string& named_by) {
+  for (const char* folder : {"", "raw", "FashionMNIST/raw"}) {  // torchvision's
+    const fs::path place = *folder == '\0' ? directory : directory / folder;
+    if (has_idx_files(place)) return place;
+  }
   try {
     find_idx_files(directory);
   } catch (const DataError& error) {

@@ -6,7 +6,8 @@
 //   2. the directory that the environment variable RINGLET_DATA names
 //   3. share/datasets/fashion-mnist under /usr/local and /usr: Debian's dataset-fashion-mnist
 //   4. ~/.cache/ringlet/fashion-mnist: where scripts/setup puts upstream's download
-// If a named directory (1, 2) lacks the files, that is an error; the search does not go on.
+// In a named directory (1, 2), also where torchvision puts it: FashionMNIST/raw. If it lacks the
+// files, that is an error; the search does not go on.
 //
 // The raw bytes are checked against their published SHA-256 sums. A download that went wrong in the
 // middle of an image would otherwise show only as a slightly worse accuracy.

@@ -32,6 +32,57 @@ std::optional<fs::path> find_file(const fs::path& directory, const std::string& 
   return std::nullopt;
 }
 
+/// How the files of a set are called.
+struct Naming {
+  std::string before;         // "emnist-letters-"
+  std::string test = "t10k";  // in place of "train"
+
+  /// Images and labels to train on, then those to test on.
+  std::array<std::string, 4> all() const {
+    return {before + "train-images-idx3-ubyte", before + "train-labels-idx1-ubyte",
+            before + test + "-images-idx3-ubyte", before + test + "-labels-idx1-ubyte"};
+  }
+};
+
+std::vector<Naming> namings() {
+  std::vector<Naming> all{{}};
+  for (const char* set : {"balanced", "byclass", "bymerge", "digits", "letters", "mnist"}) {
+    all.push_back({std::string("emnist-") + set + "-", "test"});
+  }
+  return all;
+}
+
+struct FoundSet {
+  std::string name;  // for messages
+  IdxFiles files;
+};
+
+/// The sets whose four files are in `directory`.
+std::vector<FoundSet> sets_in(const fs::path& directory) {
+  std::vector<FoundSet> found;
+  for (const Naming& naming : namings()) {
+    std::vector<fs::path> files;
+    for (const std::string& name : naming.all()) {
+      if (const auto file = find_file(directory, name)) files.push_back(*file);
+    }
+    if (files.size() < naming.all().size()) continue;
+    found.push_back({directory.string() + (naming.before.empty() ? "" : "/" + naming.before + "*"),
+                     {{files[0], files[1]}, {files[2], files[3]}}});
+  }
+  return found;
+}
+
+/// The same, or where there are none, those in the folders that torchvision makes below it.
+std::vector<FoundSet> sets_below(const fs::path& directory) {
+  std::vector<FoundSet> found = sets_in(directory);
+  if (!found.empty()) return found;
+  for (const char* folder :
+       {"raw", "MNIST/raw", "FashionMNIST/raw", "KMNIST/raw", "QMNIST/raw", "EMNIST/raw"}) {
+    for (FoundSet& set : sets_in(directory / folder)) found.push_back(std::move(set));
+  }
+  return found;
+}
+
 struct RawSplit {
   IdxArray images;
   IdxArray labels;
@@ -102,11 +153,12 @@ std::shared_ptr<const Dataset> make_dataset(std::string name, const IdxPair& fil
 
 }  // namespace
 
-bool has_idx_files(const fs::path& directory) {
-  const std::array names{"train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-                         "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"};
-  return std::all_of(names.begin(), names.end(),
-                     [&](const char* name) { return find_file(directory, name).has_value(); });
+bool has_idx_files(const fs::path& directory) { return !sets_in(directory).empty(); }
+
+std::vector<IdxFiles> all_idx_files(const fs::path& directory) {
+  std::vector<IdxFiles> all;
+  for (FoundSet& set : sets_below(directory)) all.push_back(std::move(set.files));
+  return all;
 }
 
 IdxFiles find_idx_files(const fs::path& directory) {
@@ -114,17 +166,18 @@ IdxFiles find_idx_files(const fs::path& directory) {
   if (!fs::is_directory(directory, error)) {
     throw DataError(directory.string() + ": there is no such directory; check the path");
   }
-  std::string missing;
-  const auto find = [&](const std::string& name) {
-    const std::optional<fs::path> file = find_file(directory, name);
-    if (!file) missing += (missing.empty() ? "" : ", ") + name;
-    return file.value_or(fs::path());
-  };
-  IdxFiles files;
-  files.train = {find("train-images-idx3-ubyte"), find("train-labels-idx1-ubyte")};
-  files.test = {find("t10k-images-idx3-ubyte"), find("t10k-labels-idx1-ubyte")};
-  if (missing.empty()) return files;
-  throw DataError(directory.string() + ": missing " + missing +
+  const std::vector<FoundSet> found = sets_below(directory);
+  if (found.size() == 1) return found.front().files;
+  std::string list;
+  for (const FoundSet& set : found) list += (list.empty() ? "" : ", ") + set.name;
+  if (!found.empty()) {
+    throw DataError(directory.string() + ": there are several data sets: " + list +
+                    "; name a folder that holds the four files of one");
+  }
+  for (const std::string& name : Naming{}.all()) {
+    if (!find_file(directory, name)) list += (list.empty() ? "" : ", ") + name;
+  }
+  throw DataError(directory.string() + ": missing " + list +
                   " (each with or without .gz); put the four files of the data set there");
 }
 

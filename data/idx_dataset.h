@@ -3,7 +3,9 @@
 //   train-images-idx3-ubyte    train-labels-idx1-ubyte
 //   t10k-images-idx3-ubyte     t10k-labels-idx1-ubyte
 //
-// each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them.
+// each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them;
+// or in EMNIST's, "emnist-letters-train-images-idx3-ubyte" and "emnist-letters-test-...". The files
+// may also lie where torchvision puts them: in raw, MNIST/raw, FashionMNIST/raw, ... below it.
 #pragma once
 
 #include <filesystem>
@@ -27,10 +29,14 @@ struct IdxFiles {
   IdxPair test;
 };
 
-/// True when all four files are in `directory`.
+/// True when all four files of a set are in `directory`.
 bool has_idx_files(const std::filesystem::path& directory);
 
-/// Finds the four files. Throws DataError that names every one that is missing.
+/// Those of every set that is there, or below it as above.
+std::vector<IdxFiles> all_idx_files(const std::filesystem::path& directory);
+
+/// Finds the four files. Throws DataError that names every one that is missing, or the sets, where
+/// there are several.
 IdxFiles find_idx_files(const std::filesystem::path& directory);
 
 /// Reads one file: read_idx, or a function that checks more.

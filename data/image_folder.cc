@@ -10,6 +10,7 @@
 #include "data/empty_classes.h"
 #include "data/error.h"
 #include "data/fingerprint.h"
+#include "data/folder_advice.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
 #include "data/in_parallel.h"
@@ -210,6 +211,15 @@ void require_pictures(const fs::path& folder, const PictureList& list, bool allo
   }
   const std::string empty = empty_classes(labels_of(list.files), list.classes);
   if (empty.empty() || (allow_empty_classes && !list.files.empty())) return;
+  for (std::size_t label = 0; label < list.classes.size(); ++label) {
+    const bool has_some = std::any_of(
+        list.files.begin(), list.files.end(),
+        [&](const PictureFile& file) { return file.label == static_cast<std::int32_t>(label); });
+    const std::string foreign = foreign_pictures(list, list.classes[label]);
+    if (has_some || foreign.empty()) continue;
+    throw DataError(folder.string() + ": there is no picture of " + list.classes[label] +
+                    " that is read by its ending, but " + foreign + "; " + kForeignRemedy);
+  }
   throw DataError(folder.string() +
                   ": there is no picture (.png, .jpg, .jpeg, .bmp, .pgm, .ppm) of " + empty +
                   "; add some or remove the folder, or allow it with --allow-empty-classes");
@@ -234,6 +244,11 @@ PictureList list_split(const fs::path& folder, bool skip_broken, std::vector<std
   PictureList list = list_pictures(folder);
   const std::string passed = passed_over(folder, list);
   if (!passed.empty()) notes.push_back(passed);
+  if (const std::string foreign = foreign_pictures(list); !foreign.empty()) {
+    notes.push_back(folder.string() +
+                    ": passed over pictures that are not read by their endings: " + foreign + "; " +
+                    kForeignRemedy);
+  }
   if (skip_broken) leave_out_broken(folder, list, notes);
   return list;
 }
@@ -244,6 +259,8 @@ fs::path test_folder(const fs::path& directory, std::vector<std::string>& notes)
   const bool val = fs::is_directory(directory / "val", error);
   const bool test = fs::is_directory(directory / "test", error);
   if (!val && !test) {
+    const std::string advice = folder_advice(directory);
+    if (!advice.empty()) throw DataError(advice);
     throw DataError(directory.string() +
                     ": there is train, but neither val nor test; put some pictures of each class "
                     "into val/CLASS to test on");

@@ -6,6 +6,7 @@
 #include "data/cifar10.h"
 #include "data/error.h"
 #include "data/fashion_mnist.h"
+#include "data/folder_advice.h"
 #include "data/idx_dataset.h"
 #include "data/image_folder.h"
 #include "data/synthetic.h"
@@ -65,7 +66,13 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
                .skip_broken = options.skip_broken,
                .only_test = options.only_test});
   }
-  if (is_dataset(name, known)) return load_idx_directory(name, options.allow_empty_classes);
+  if (is_dataset(name, known)) {
+    if (all_idx_files(name).empty()) {
+      const std::string advice = folder_advice(name);
+      if (!advice.empty()) throw DataError(advice);
+    }
+    return load_idx_directory(name, options.allow_empty_classes);
+  }
   std::string names;
   for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
   throw DataError("--data " + name + ": not a data set: expected " + names +

@@ -64,6 +64,10 @@ class ClassWalk {
  private:
   void take(const std::string& path) {
     const fs::path file = root_ / path;
+    if (const auto ending = foreign_ending(file)) {
+      ++list_.foreign[{*ending, path.substr(0, path.find('/'))}];
+      return;
+    }
     if (!has_image_name(file)) return pass(path);
     std::error_code error;  // of a link that leads nowhere: its picture is told when it is read
     const std::uintmax_t bytes = fs::file_size(file, error);
@@ -100,6 +104,19 @@ std::string passed_over(const fs::path& folder, const PictureList& list) {
                      (one ? " entry that is" : " entries that are") + " hidden or no picture: ";
   for (const std::string& name : list.passed) text += (&name == &list.passed[0] ? "" : ", ") + name;
   return text + (list.passed_count > std::ssize(list.passed) ? ", ..." : "");
+}
+
+std::string foreign_pictures(const PictureList& list, const std::string& of_class) {
+  constexpr int kShown = 6;
+  std::string text;
+  int shown = 0;
+  for (const auto& [kind, count] : list.foreign) {
+    const auto& [ending, name] = kind;
+    if (!of_class.empty() && name != of_class) continue;
+    if (shown++ == kShown) return text + ", ...";
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + ending + " in " + name;
+  }
+  return text;
 }
 
 }  // namespace ringlet::data

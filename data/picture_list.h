@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ringlet::data {
@@ -19,6 +21,8 @@ struct PictureList {
   std::vector<PictureFile> files;    ///< by class, folder and name, by code point
   std::vector<std::string> passed;   ///< hidden, or no picture; some of them
   std::int64_t passed_count = 0;
+  /// Pictures with an ending that is not read: how many, by ending and class.
+  std::map<std::pair<std::string, std::string>, std::int64_t> foreign;
 };
 
 /// Lists `folder`, which holds a folder for each class. Throws DataError where it cannot.
@@ -27,5 +31,11 @@ PictureList list_pictures(const std::filesystem::path& folder);
 /// "DIR/train: passed over 3 files that are hidden or no pictures: .DS_Store, a.txt, b.txt"; empty
 /// where there are none.
 std::string passed_over(const std::filesystem::path& folder, const PictureList& list);
+
+/// "3 .jfif in cat, 1 .webp in dog"; empty where there are none. `of_class`: of that class alone.
+std::string foreign_pictures(const PictureList& list, const std::string& of_class = "");
+
+/// What to do with them.
+inline constexpr const char* kForeignRemedy = "rename .jfif to .jpg, save others as PNG or JPEG";
 
 }  // namespace ringlet::data

@@ -46,7 +46,7 @@ void require_for_photographs(const RawFlags& flags, const train::TrainOptions& o
   refuse(flags.recipe.value("image_size", 0) > 0, "--image-size");
   refuse(!flags.recipe.value("exif", true), "--no-exif");
   refuse(flags.recipe.value("crop_from", 0) > 0, "--crop-from");
-  refuse(options.skip_broken, "--skip-broken");
+  refuse(flags.options.skip_broken, "--skip-broken");
 }
 
 /// Throws UsageError for a folder that is not here, as one that a run was begun with.

@@ -74,11 +74,12 @@ void Outputs::reads_run(const std::string& flag, const fs::path& folder) {
 }
 
 void Outputs::reads_data(const std::string& flag, const fs::path& folder) {
-  if (folder.empty() || !data::has_idx_files(folder)) return;
-  const data::IdxFiles files = data::find_idx_files(folder);
-  for (const data::IdxPair& pair : {files.train, files.test}) {
-    reads(flag, pair.images);
-    reads(flag, pair.labels);
+  if (folder.empty()) return;
+  for (const data::IdxFiles& files : data::all_idx_files(folder)) {
+    for (const data::IdxPair& pair : {files.train, files.test}) {
+      reads(flag, pair.images);
+      reads(flag, pair.labels);
+    }
   }
 }
 

@@ -74,6 +74,16 @@ TEST(FashionMnist, AnExplicitDirectoryComesFirstThenTheEnvironment) {
   EXPECT_EQ(find_fashion_mnist({}, {place.path()}), environment.path());
 }
 
+TEST(FashionMnist, IsFoundWhereTorchvisionPutsIt) {
+  const testing::TemporaryDirectory root;
+  for (const char* folder : {"MNIST/raw", "FashionMNIST/raw"}) {
+    fs::create_directories(root / folder);
+    testing::write_small_set(root / folder);
+  }
+  EXPECT_EQ(find_fashion_mnist(root.path(), {}), root / "FashionMNIST/raw");
+  EXPECT_EQ(find_fashion_mnist(root / "FashionMNIST", {}), root / "FashionMNIST/raw");
+}
+
 TEST(FashionMnist, ANamedDirectoryWithoutTheFilesIsAnError) {
   const testing::TemporaryDirectory empty, full;
   testing::write_small_set(full.path());

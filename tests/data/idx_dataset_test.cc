@@ -47,6 +47,38 @@ TEST_F(IdxDirectory, FindsOtherSpellings) {
   EXPECT_EQ(load_idx_directory(directory_.path()).test->labels()[9], 9);
 }
 
+TEST_F(IdxDirectory, FindsThemWhereTorchvisionPutsThem) {
+  const testing::TemporaryDirectory root;
+  for (const char* folder : {"raw", "MNIST/raw"}) {
+    const fs::path place = root / folder;
+    fs::create_directories(place);
+    testing::write_small_set(place);
+    EXPECT_FALSE(has_idx_files(root.path()));
+    EXPECT_EQ(load_idx_directory(root.path()).train->size(), 20) << folder;
+    fs::remove_all(place);
+  }
+  for (const char* folder : {"FashionMNIST/raw", "MNIST/raw"}) {
+    fs::create_directories(root / folder);
+    testing::write_small_set(root / folder);
+  }
+  EXPECT_EQ(all_idx_files(root.path()).size(), 2U);
+  EXPECT_TRUE(says(message_of<DataError>([&] { load_idx_directory(root.path()); }),
+                   {"several data sets: ", "/MNIST/raw, ", "/FashionMNIST/raw; name a folder"}));
+}
+
+TEST_F(IdxDirectory, FindsEmnistsNames) {
+  for (const auto& [ours, theirs] : {std::pair{"t10k", "test"}, {"train", "train"}}) {
+    for (const char* kind : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
+      fs::rename(directory_ / (std::string(ours) + kind),
+                 directory_ / (std::string("emnist-letters-") + theirs + kind));
+    }
+  }
+  EXPECT_TRUE(has_idx_files(directory_.path()));
+  EXPECT_EQ(load_idx_directory(directory_.path()).test->size(), 10);
+  testing::write_small_set(directory_.path());
+  EXPECT_TRUE(says(error(), {"several data sets: ", "/emnist-letters-*; name a folder"}));
+}
+
 TEST_F(IdxDirectory, NamesEveryMissingFile) {
   fs::remove(directory_ / "train-labels-idx1-ubyte");
   fs::remove(directory_ / "t10k-images-idx3-ubyte");

@@ -116,6 +116,20 @@ TEST_F(ImageFolder, TellsWhatItPassesOver) {
                     "blue/.hidden.png, blue/notes.txt, ..."}));
 }
 
+TEST_F(ImageFolder, TellsOfPicturesWithEndingsThatAreNotRead) {
+  put("train/blue/a.jfif", "x");
+  put("train/blue/b.JFIF", "x");
+  put("train/red/below/c.webp", "x");
+  const Splits splits = load();
+  EXPECT_EQ(splits.train->size(), 15);
+  ASSERT_EQ(splits.notes.size(), 1U);
+  EXPECT_TRUE(
+      says(splits.notes[0], {"train: passed over pictures", "2 .jfif in blue, 1 .webp in red",
+                             "rename .jfif to .jpg", "PNG or JPEG"}));
+  put("train/violet/a.webp", "x");
+  EXPECT_TRUE(says(error(), {"train: there is no picture of violet", "1 .webp in violet;"}));
+}
+
 TEST_F(ImageFolder, FollowsLinksButNotInCircles) {
   fs::create_directory_symlink(root_ / "train/blue", root_ / "train/blue/again");
   fs::create_directory_symlink(root_ / "train/red", root_ / "train/blue/others");
@@ -294,6 +308,57 @@ TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
   EXPECT_EQ(open_dataset(root_.string(), {.image_size = 8}).train->width(), 8);
   EXPECT_EQ(open_dataset(root_.string()).train->width(), 224);
   EXPECT_FALSE(is_picture_folder((root_ / "train").string()));
+}
+
+class FolderOfPictures : public ImageFolder {
+ protected:
+  std::string advice() const {
+    return message_of<DataError>([&] { open_dataset(root_.string(), {.image_size = 8}); });
+  }
+  void rename(const char* from, const char* to) const { fs::rename(root_ / from, root_ / to); }
+};
+
+TEST_F(FolderOfPictures, WhoseNamesAreWrittenOtherwiseIsTold) {
+  rename("test", "Val");
+  EXPECT_TRUE(
+      says(advice(), {"not looked for in Val;", "put them into train/CLASS", "rename Val to val"}));
+  rename("train", "Train");
+  EXPECT_TRUE(says(advice(), {root_.string() + ": ", "in Train and Val;",
+                              "rename Train to train and Val to val"}));
+  rename("Train", "training");
+  rename("Val", "val");
+  EXPECT_TRUE(says(advice(), {"in training;", "rename training to train)"}));
+}
+
+TEST_F(FolderOfPictures, ThatHasNoneToTrainOnIsTold) {
+  fs::remove_all(root_ / "train");
+  EXPECT_TRUE(says(advice(), {"there is test, but no train", "put them into train/CLASS"}));
+  rename("test", "val");
+  EXPECT_TRUE(says(advice(), {"there is val, but no train", "put them into train/CLASS"}));
+}
+
+TEST_F(FolderOfPictures, ByClassOrAllInOneIsTold) {
+  const auto folder = folder_ / "photos";
+  const auto of_photos = [&] {
+    return message_of<DataError>([&] { open_dataset(folder.string()); });
+  };
+  fs::rename(root_ / "train", folder);
+  EXPECT_TRUE(says(of_photos(), {"photos: there are pictures in blue, green and red, but no train",
+                                 "put them into train/CLASS", "val/CLASS"}));
+  for (const char* name : {"cat", "dog"}) fs::create_directory(folder / name);
+  write_file(folder / "cat/a.webp", "x");
+  EXPECT_TRUE(says(of_photos(), {"pictures in blue, cat and 2 more"}));
+  const auto flat = folder / "blue";
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(flat.string()); }),
+                   {"blue: there are pictures, but no train; put those of each class"}));
+  fs::create_directories(folder / "dog/train");
+  EXPECT_TRUE(says(of_photos(), {"name the folder in it that holds train: dog"}));
+}
+
+TEST_F(FolderOfPictures, ThatIsNoneIsAskedForIdxFiles) {
+  const testing::TemporaryDirectory empty;
+  EXPECT_TRUE(says(message_of<DataError>([&] { open_dataset(empty.path().string()); }),
+                   {"missing train-images-idx3-ubyte"}));
 }
 
 }  // namespace

@@ -127,6 +127,20 @@ std::vector<Provocation> provocations_by_inputs() {
       data(kTestLabels, idx_header(8, {10}) + std::string(10, '\x0b')),
       photographs_with({"--crop-from", "40"}),
       photographs_with({"--cache", "memory", "--augment", "random-resized-crop"}),
+      folder_with({"Train/a/x.png"}),
+      folder_with({"val/a/x.png"}),
+      folder_with({"a/x.png", "b/x.png"}),
+      folder_with({"x.png"}),
+      folder_with({"inner/train/a/x.png"}),
+      folder_with({"train/a/x.webp", "val/a/x.png"}),
+      {1,
+       [](const Stage& stage) {
+         for (const char* set : {"MNIST/raw", "KMNIST/raw"}) {
+           fs::create_directories(stage / set);
+           write_small_set(stage / set);
+         }
+         return ringlet({"train", "--data", stage / "."});
+       }},
       folder_with({"train/a/x.png"}),
       folder_with({"train/note.txt", "val/a/x.png"}),
       folder_with({"train/a/x.txt", "val/a/x.png"}),
