@@ -10,8 +10,9 @@
 // Of a set that keeps larger pictures (Dataset::keep), the bytes of a sample are 0, and before the
 // samples stand N times 64 bits: the bytes of each.
 //
-// A file of other data, of another image size, cut short or damaged is told in Splits::notes and
-// made again: written aside, synced, renamed. What is no such file is not touched.
+// A file of other data, of another image size, of a version that told data apart by less, cut short
+// or damaged is told in Splits::notes and made again: written aside, synced, renamed. What is no
+// such file is not touched.
 #pragma once
 
 #include <filesystem>
