@@ -46,7 +46,8 @@ std::string other_data(const Checkpoint& checkpoint, const std::string& data,
                        is_generated(data) ? "--synthetic-test" : "test images", test.size(),
                        info.test_samples);
   }
-  if (checkpoint.test_contents.empty()) return {};
+  const bool has_all_classes = test.classes() == std::ssize(info.classes);
+  if (checkpoint.test_contents.empty() || !has_all_classes) return {};
   return fmt::format("{} (the run has {})", test.contents(),
                      train::on_one_line(checkpoint.test_contents));
 }
