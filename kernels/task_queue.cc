@@ -1,8 +1,17 @@
 #include "kernels/task_queue.h"
 
+#include <atomic>
 #include <utility>
 
 namespace ringlet {
+
+namespace {
+
+std::atomic<int> threads_of_all{0};
+
+}  // namespace
+
+int TaskQueue::threads() { return threads_of_all; }
 
 TaskQueue::TaskQueue(std::function<void()> at_start) : ring_(kCapacity) {
   worker_ = std::thread([this, at_start = std::move(at_start)] {
@@ -16,6 +25,7 @@ TaskQueue::TaskQueue(std::function<void()> at_start) : ring_(kCapacity) {
     }
     work();
   });
+  ++threads_of_all;
 }
 
 TaskQueue::~TaskQueue() {
@@ -25,6 +35,7 @@ TaskQueue::~TaskQueue() {
   }
   changed_.notify_all();
   worker_.join();
+  --threads_of_all;
 }
 
 void TaskQueue::push(Task task, bool always) {

@@ -30,6 +30,8 @@ class TaskQueue {
   void run_always(Task task) { push(task, true); }
   /// Whether the calling thread is the queue's own: the caller is one of its tasks.
   bool is_running_here() const { return worker_.get_id() == std::this_thread::get_id(); }
+  /// Threads of all queues of the process, for those who ask who wants a processor.
+  static int threads();
   /// Waits until nothing is left, and throws the first error of the tasks.
   void synchronize();
 

@@ -16,9 +16,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
 
 #include "kernels/processors.h"
+#include "kernels/spin.h"
 
 namespace ringlet::comm {
 
@@ -35,18 +35,11 @@ class alignas(64) Doorbell {
       if (spin.count() > 0) relax_processor();
     }
     const Clock::time_point start = Clock::now();
-    Clock::duration waited{};
-    while ((waited = Clock::now() - start) < spin) {
-      if (waited > kYieldAfter) std::this_thread::yield();
-      for (int i = 0; i < kSpinsPerLook; ++i) {
-        if (ready()) return true;
-        relax_processor();
-      }
-    }
+    if (spin_until(ready, spin)) return true;
     while (true) {
       asleep_.store(1);
       const bool is_ready = ready();
-      waited = Clock::now() - start;
+      const Clock::duration waited = Clock::now() - start;
       if (!is_ready && waited < timeout) sleep(timeout - waited);
       asleep_.store(0);
       if (is_ready || waited >= timeout) return is_ready;
@@ -65,8 +58,6 @@ class alignas(64) Doorbell {
   void wake() noexcept;
 
   static constexpr int kLooksBeforeClock = 16;  // a look at the clock takes longer
-  static constexpr int kSpinsPerLook = 32;      // between looks at the clock
-  static constexpr std::chrono::microseconds kYieldAfter{5};
   std::atomic<std::uint32_t> asleep_{0};
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 };

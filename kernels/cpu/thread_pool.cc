@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/processors.h"
+#include "kernels/spin.h"
 
 namespace ringlet {
 
@@ -11,7 +12,6 @@ namespace {
 
 // About as long as falling asleep and being woken takes.
 constexpr std::chrono::microseconds kSpin(50);
-constexpr int kLooksBetweenClocks = 32;
 
 /// Threads of all pools of the process, their callers among them.
 std::atomic<int> threads_of_all{0};
@@ -35,13 +35,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) const {
   if (threads_of_all <= processors_) {
-    const auto start = std::chrono::steady_clock::now();
-    do {
-      for (int look = 0; look < kLooksBetweenClocks; ++look) {
-        if (value != old) return;
-        relax_processor();
-      }
-    } while (std::chrono::steady_clock::now() - start < kSpin);
+    if (spin_until([&] { return value != old; }, kSpin)) return;
   }
   value.wait(old);
 }

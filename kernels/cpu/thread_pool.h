@@ -2,8 +2,10 @@
 // has no thread of its own.
 //
 // Kernels fork and join hundreds of times a step, often for less time than waking a thread takes.
-// So a thread that waits spins for a moment before it sleeps. Not where the pools of the process
-// have more threads than there are processors: it might keep the one from running that it awaits.
+// So a thread that waits spins for a moment before it sleeps, and yields between its looks: other
+// threads, and other processes, may want the processor. It does not spin where the pools of the
+// process have more threads than there are processors: it might keep the one from running that it
+// awaits.
 #pragma once
 
 #include <atomic>

@@ -1,14 +1,19 @@
 #include "kernels/device.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/error.h"
+#include "kernels/processors.h"
 
 namespace ringlet {
 namespace {
@@ -124,6 +129,34 @@ TEST(ThreadPool, CoversEveryIndexOnceForAnyNumberOfThreads) {
       for (const auto& hit : hits) EXPECT_EQ(hit, 20);
     }
   }
+}
+
+/// Seconds that the calling thread has had a processor.
+double thread_seconds() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+/// Two threads that were to have a processor each, and then share one: a launcher binds them, or
+/// somebody else's work leaves but one. Who waits spins for 50 us, if it does not give way.
+TEST(ThreadPool, GivesWayWhereItsThreadsShareAProcessor) {
+  if (usable_processors() < 2) GTEST_SKIP() << "one processor";
+  std::thread([first = allowed_processors().front()] {
+    ThreadPool pool(2);
+    pool.parallel_for(2, [first](std::int64_t, std::int64_t, int) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<std::size_t>(first), &one);
+      ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    });
+    constexpr int kRounds = 2000;
+    const double before = thread_seconds();
+    for (int round = 0; round < kRounds; ++round) {
+      pool.parallel_for(2, [](std::int64_t, std::int64_t, int) {});
+    }
+    EXPECT_LT((thread_seconds() - before) / kRounds, 30e-6);
+  }).join();
 }
 
 TEST(ThreadPool, RethrowsAndGoesOn) {

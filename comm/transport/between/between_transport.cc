@@ -99,6 +99,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
     if (peer == kNobody || group_.holds(peer)) return false;
     return !near_.is_whole_machine || !group_.on_this_machine(peer);
   }
+  void start_far(int to, const ConstView& out, int from, const View& in);
   void start_sending_header(int to, std::int64_t bytes);
   void start_sending(int to, const ConstView& out);
   void start_receiving_header(int from);
@@ -134,10 +135,11 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   std::unique_ptr<MessageBuffer> header_out_, header_in_, data_out_, data_in_;
 };
 
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+
 /// Calls piece(begin, bytes) for each piece of so many bytes.
 template <class Piece>
 void for_pieces(std::size_t bytes, Piece piece) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
   for (std::size_t begin = 0; begin < bytes; begin += kPiece) {
     piece(begin, std::min(kPiece, bytes - begin));
   }
@@ -151,8 +153,7 @@ void BetweenTransport::do_exchange(Stream& stream, int to, ConstView out, int fr
   throw_if_aborted();
   local_.set_timeout(timeout_seconds());
   try {
-    if (is_remote(from)) start_receiving(from, in.bytes());
-    if (is_remote(to)) start_sending(to, out);
+    start_far(to, out, from, in);
     forward_exchange(local_, stream, is_remote(to) ? kNobody : to, out,
                      is_remote(from) ? kNobody : from, in, combine);
     if (is_remote(from)) finish_receiving(stream, from, in, combine);
@@ -161,6 +162,15 @@ void BetweenTransport::do_exchange(Stream& stream, int to, ConstView out, int fr
     group_.abort(rank(), message_of_current_exception());  // the local half tells only this process
     throw;
   }
+}
+
+/// The engine's thread rests only until a piece has been copied: of a longer message it sends one
+/// while the next is copied.
+void BetweenTransport::start_far(int to, const ConstView& out, int from, const View& in) {
+  const bool is_short = !is_remote(to) || out.bytes() <= static_cast<std::int64_t>(kPiece);
+  const Resting resting(is_short ? engine_->loop_to_rest() : nullptr);
+  if (is_remote(from)) start_receiving(from, in.bytes());
+  if (is_remote(to)) start_sending(to, out);
 }
 
 void BetweenTransport::start_sending_header(int to, std::int64_t bytes) {
@@ -248,8 +258,11 @@ void BetweenTransport::check(int from, const Header& header, std::int64_t bytes)
 /// ranks to the same length.
 void BetweenTransport::agree_on_bytes(std::int64_t bytes) {
   const int above = (rank() + 1) % size(), below = (rank() + size() - 1) % size();
-  start_receiving_header(above);
-  start_sending_header(below, bytes);
+  {
+    const Resting resting(engine_->loop_to_rest());
+    start_receiving_header(above);
+    start_sending_header(below, bytes);
+  }
   finish_receiving_header(above, bytes);
   wait(below, [&](auto timeout) { header_out_->wait_sent(timeout); });
 }

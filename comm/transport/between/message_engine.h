@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/transport/between/loop_rest.h"
 #include "kernels/reduce_op.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
@@ -65,6 +66,8 @@ class MessageEngine {
   /// "Gloo" or "MPI".
   virtual const char* title() const = 0;
   virtual std::unique_ptr<MessageBuffer> make_buffer() = 0;
+  /// What should sleep while a rank starts messages; null: nothing.
+  virtual LoopRest* loop_to_rest() { return nullptr; }
 
   // data = op of data over all processes. They throw when a wait takes longer than the time-out,
   // and after break_off().

@@ -62,8 +62,12 @@ namespace {
 /// A buffer of the mesh, whose waits throw where they were ended: Gloo's collectives do not ask.
 class EndingBuffer final : public UnboundBuffer {
  public:
-  EndingBuffer(std::unique_ptr<UnboundBuffer> inner, std::shared_ptr<GlooWaits> waits)
-      : UnboundBuffer(inner->ptr, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {
+  EndingBuffer(GlooMesh& mesh, std::unique_ptr<UnboundBuffer> inner,
+               std::shared_ptr<GlooWaits> waits)
+      : UnboundBuffer(inner->ptr, inner->size),
+        mesh_(mesh),
+        inner_(std::move(inner)),
+        waits_(std::move(waits)) {
     waits_->add(*inner_);
   }
   ~EndingBuffer() override { waits_->remove(*inner_); }
@@ -85,25 +89,32 @@ class EndingBuffer final : public UnboundBuffer {
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
   void abortWaitSend() override { inner_->abortWaitSend(); }
   void send(int to, std::uint64_t slot, std::size_t offset, std::size_t bytes) override {
+    const Resting resting(mesh_.loop_to_rest());
     inner_->send(to, slot, offset, bytes);
   }
   void recv(int from, std::uint64_t slot, std::size_t offset, std::size_t bytes) override {
+    const Resting resting(mesh_.loop_to_rest());
     inner_->recv(from, slot, offset, bytes);
   }
   void recv(std::vector<int> from, std::uint64_t slot, std::size_t offset,
             std::size_t bytes) override {
+    const Resting resting(mesh_.loop_to_rest());
     inner_->recv(std::move(from), slot, offset, bytes);
   }
 
  private:
+  GlooMesh& mesh_;
   std::unique_ptr<UnboundBuffer> inner_;
   std::shared_ptr<GlooWaits> waits_;
 };
 
 class EndingTransport final : public gloo::transport::Context {
  public:
-  EndingTransport(std::shared_ptr<gloo::transport::Context> inner, std::shared_ptr<GlooWaits> waits)
-      : Context(inner->rank, inner->size), inner_(std::move(inner)), waits_(std::move(waits)) {}
+  EndingTransport(GlooMesh& mesh, std::shared_ptr<GlooWaits> waits)
+      : Context(mesh.rank, mesh.size),
+        mesh_(mesh),
+        inner_(mesh.transport_context()),
+        waits_(std::move(waits)) {}
 
   std::unique_ptr<gloo::transport::Pair>& getPair(int peer) override {
     return inner_->getPair(peer);
@@ -112,10 +123,12 @@ class EndingTransport final : public gloo::transport::Context {
     return inner_->createPair(peer);
   }
   std::unique_ptr<UnboundBuffer> createUnboundBuffer(void* memory, std::size_t bytes) override {
-    return std::make_unique<EndingBuffer>(inner_->createUnboundBuffer(memory, bytes), waits_);
+    return std::make_unique<EndingBuffer>(mesh_, inner_->createUnboundBuffer(memory, bytes),
+                                          waits_);
   }
 
  private:
+  GlooMesh& mesh_;
   std::shared_ptr<gloo::transport::Context> inner_;
   std::shared_ptr<GlooWaits> waits_;
 };
@@ -127,7 +140,7 @@ GlooContext::GlooContext(std::shared_ptr<GlooMesh> mesh)
       mesh_(std::move(mesh)),
       waits_(std::make_shared<GlooWaits>()) {
   device_ = mesh_->getDevice();
-  transportContext_ = std::make_shared<EndingTransport>(mesh_->transport_context(), waits_);
+  transportContext_ = std::make_shared<EndingTransport>(*mesh_, waits_);
 }
 
 void GlooContext::break_off() { waits_->break_off(); }

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/task_queue.h"
+
 namespace ringlet::comm {
 
 namespace {
@@ -27,15 +29,39 @@ std::chrono::milliseconds connect_timeout(double seconds) {
 
 }  // namespace
 
+/// On the list of what Gloo's thread waits for.
+class GlooMesh::RestHandler final : public gloo::transport::tcp::Handler {
+ public:
+  explicit RestHandler(gloo::transport::tcp::Device& device) : device_(device) {
+    device_.registerDescriptor(rest_.descriptor(), EPOLLIN, this);
+  }
+  ~RestHandler() override { device_.unregisterDescriptor(rest_.descriptor(), this); }
+  RestHandler(const RestHandler&) = delete;
+  RestHandler& operator=(const RestHandler&) = delete;
+  void handleEvents(int /*events*/) override { rest_.rest(); }
+  LoopRest* rest() { return &rest_; }
+
+ private:
+  gloo::transport::tcp::Device& device_;
+  LoopRest rest_;
+};
+
 GlooMesh::GlooMesh(const ProcessPlace& place, const std::string& address, double timeout_seconds)
     : gloo::Context(place.process, place.processes) {
   device_ = gloo::transport::tcp::CreateDevice(address.c_str());
+  rest_ = std::make_unique<RestHandler>(dynamic_cast<gloo::transport::tcp::Device&>(*device_));
   transportContext_ = device_->createContext(rank, size);
   transportContext_->setTimeout(connect_timeout(timeout_seconds));
   // All pairs exist before any is connected: a peer that asks early finds an open port.
   for (int peer = 0; peer < size; ++peer) {
     if (peer != rank) transportContext_->createPair(peer);
   }
+}
+
+GlooMesh::~GlooMesh() = default;
+
+LoopRest* GlooMesh::loop_to_rest() {
+  return TaskQueue::threads() > spare_processors_ ? rest_->rest() : nullptr;
 }
 
 /// Each process gives one value, its addresses for all others in their order; all are equally long.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -16,6 +17,7 @@
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"
+#include "kernels/processors.h"
 
 namespace ringlet::comm {
 
@@ -34,10 +36,12 @@ class GlooBuffer final : public MessageBuffer {
     buffer_ = mesh_.createUnboundBuffer(memory_.data(), bytes);
   }
   void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
+    const Resting resting(mesh_.loop_to_rest());
     buffer_->send(process, number_of(slot), begin, bytes);
   }
   void receive(int process, const MessageSlot& slot, std::size_t begin,
                std::size_t bytes) override {
+    const Resting resting(mesh_.loop_to_rest());
     buffer_->recv(process, number_of(slot), begin, bytes);
   }
   void wait_sent(std::chrono::milliseconds timeout) override {
@@ -80,6 +84,7 @@ class GlooEngine final : public MessageEngine {
     gloo_reduce_and_broadcast(context_, call);
   }
   void break_off() override { context_->break_off(); }
+  LoopRest* loop_to_rest() override { return mesh_->loop_to_rest(); }
 
  private:
   std::shared_ptr<GlooMesh> mesh_;
@@ -91,6 +96,15 @@ void ignore_broken_pipes() {
   struct sigaction now {};
   if (::sigaction(SIGPIPE, nullptr, &now) != 0) return;
   if ((now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
+}
+
+/// Collective over the processes of this machine: each counts its own processors, and all those of
+/// the machine.
+int spare_processors(ProcessGroup& group, double timeout_seconds) {
+  const int threads = group.replicas() + 1;
+  const int processes = static_cast<int>(group.processes_here().size());
+  const int on_machine = group.processors(timeout_seconds) - processes * threads;
+  return std::min(usable_processors() - threads, on_machine);
 }
 
 }  // namespace
@@ -128,6 +142,7 @@ std::vector<std::unique_ptr<Transport>> connect_gloo(
   connecting->store(false);
   if (group.aborted()) throw Aborted(*group.root_cause());
 
+  mesh->set_spare_processors(spare_processors(group, timeout_seconds));
   return join_between(group, std::make_shared<GlooEngine>(mesh), std::move(on_machine));
 }
 

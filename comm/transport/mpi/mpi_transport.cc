@@ -21,6 +21,7 @@
 #include "comm/processes/process_group.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/mpi/mpi_module.h"
+#include "comm/transport/rank_wait.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {
@@ -88,22 +89,22 @@ class PunctualSleeps {
   int usual_;  // ns
 };
 
-/// Calls is_done() until it holds: first without a pause, for about as long as falling asleep and
-/// being woken takes, then with sleeps in between. They last a share of the wait so far, so that
-/// none becomes much longer by them, and leave the processor to the rank's computation. It never
+/// Calls is_done() until it holds: first without a pause, for `awake`, then with sleeps in between.
+/// They last a share of the wait so far, so that none becomes much longer by them, and leave the
+/// processor to the rank's computation, or to the rank that is waited for. It never
 /// yields instead: where somebody else wants the processor, that gives it away for the rest of a
 /// tick, in which half a MiB could have come.
 template <class IsDone>
-void poll(std::chrono::milliseconds timeout, IsDone is_done) {
+void poll(std::chrono::milliseconds timeout, std::chrono::nanoseconds awake, IsDone is_done) {
   using std::chrono::microseconds;
-  constexpr microseconds kAwake(50), kShortest(10), kLongest(100);
+  constexpr microseconds kShortest(10), kLongest(100);
   constexpr int kShare = 16;
   const Clock::time_point begin = Clock::now();
   std::optional<PunctualSleeps> sleeps;
   while (!is_done()) {
     const auto waited = Clock::now() - begin;
     if (waited > timeout) throw std::runtime_error("Timed out");
-    if (waited < kAwake) continue;
+    if (waited < awake) continue;
     if (!sleeps) sleeps.emplace();
     std::this_thread::sleep_for(std::clamp<Clock::duration>(waited / kShare, kShortest, kLongest));
   }
@@ -113,8 +114,10 @@ void poll(std::chrono::milliseconds timeout, IsDone is_done) {
 /// then some never do.
 class Mpi {
  public:
-  explicit Mpi(const MpiModule& module) : module_(module) {}
+  Mpi(const MpiModule& module, std::chrono::nanoseconds awake) : module_(module), awake_(awake) {}
   const MpiModule* operator->() const { return &module_; }
+  /// How long a thread asks again and again before it sleeps.
+  std::chrono::nanoseconds awake() const { return awake_; }
 
   /// Calls function(arguments...), one of the module's. What is wrong, or null.
   template <class... Arguments>
@@ -129,6 +132,7 @@ class Mpi {
 
  private:
   const MpiModule& module_;
+  std::chrono::nanoseconds awake_;
   std::atomic<int> inside_{0};  // threads
 };
 
@@ -191,7 +195,7 @@ class MpiBuffer final : public MessageBuffer {
   }
   /// Until the oldest message is done.
   void wait(std::chrono::milliseconds timeout) {
-    poll(timeout, [this] {
+    poll(timeout, mpi_.awake(), [this] {
       while (!woken_.load()) {
         const Piece piece = pieces_.front();
         int done = 0;
@@ -221,7 +225,8 @@ void reduce_elements(int dtype, int op, const void* theirs, void* data, std::int
 
 class MpiEngine final : public MessageEngine {
  public:
-  MpiEngine(const MpiModule& mpi, int processes) : mpi_(mpi), processes_(processes) {}
+  MpiEngine(const MpiModule& mpi, int processes, std::chrono::nanoseconds awake)
+      : mpi_(mpi, awake), processes_(processes) {}
   ~MpiEngine() override {
     if (!broken_off_.load()) mpi_->close();
   }
@@ -262,7 +267,7 @@ class MpiEngine final : public MessageEngine {
   }
   void wait(MpiRequest* request, std::chrono::milliseconds timeout) {
     try {
-      poll(timeout, [&] {
+      poll(timeout, mpi_.awake(), [&] {
         if (broken_off_.load()) throw std::runtime_error("broken off");
         int done = 0;
         const char* const error = mpi_.call(mpi_->test, request, &done);
@@ -304,7 +309,9 @@ std::vector<std::unique_ptr<Transport>> connect_mpi(
                     "all by one mpirun, or by srun --mpi=pmix",
                     group.process(), rank, size, launcher, group.process(), group.processes()));
   }
-  return join_between(group, std::make_shared<MpiEngine>(mpi, size), std::move(on_machine));
+  const int ranks_here = group.replicas() * static_cast<int>(group.processes_here().size());
+  const auto awake = spin_time(ranks_here, group.processors(Transport::kDefaultTimeoutSeconds));
+  return join_between(group, std::make_shared<MpiEngine>(mpi, size, awake), std::move(on_machine));
 }
 
 }  // namespace ringlet::comm
