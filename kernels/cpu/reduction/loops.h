@@ -73,29 +73,6 @@ void combine_block(const ReduceArguments& a, std::int64_t at, std::int64_t count
   }
 }
 
-/// y[i] = also[i] = combine(first[i], second[i]) for [begin, end): the reduction that two ranks do
-/// for each other. What another core has written arrives line by line, and the processor prefetches
-/// only so far ahead in each stream that it reads. So a long range is read as four streams, some
-/// lines of each in turn.
-template <class Streaming, class T, class Combine>
-void combine_into_both(const T* first, const T* second, T* y, T* also, std::int64_t begin,
-                       std::int64_t end) {
-  constexpr Combine kCombine;
-  constexpr std::int64_t kStreams = 4, kTurn = 4 * kLine / sizeof(T), kLong = 512 * kTurn;
-  const std::int64_t each = (end - begin) / kStreams / kTurn * kTurn;
-  if (end - begin >= kLong) {
-    for (std::int64_t at = begin; at < begin + each; at += kTurn) {
-      for (std::int64_t k = at; k < at + kStreams * each; k += each) {
-#pragma GCC ivdep
-        for (std::int64_t i = k; i < k + kTurn; ++i) y[i] = also[i] = kCombine(first[i], second[i]);
-      }
-    }
-    begin += kStreams * each;
-  }
-#pragma GCC ivdep
-  for (std::int64_t i = begin; i < end; ++i) y[i] = also[i] = kCombine(first[i], second[i]);
-}
-
 /// y[i] = combine(x[i], ...) in one pass, without a block between: the usual case of two ranks.
 template <class Streaming, class T, class Combine>
 void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t end) {
@@ -112,7 +89,10 @@ void reduce_at_once(const ReduceArguments& a, std::int64_t begin, std::int64_t e
 #pragma GCC ivdep
     for (std::int64_t i = begin; i < end; ++i) y[i] = kCombine(first[i], second[i]);
   } else {
-    combine_into_both<Streaming, T, Combine>(first, second, y, also, begin, end);
+    // One walk: several side by side are much slower on some processors, and little faster on
+    // others (docs/all-reduce-measured.md).
+#pragma GCC ivdep
+    for (std::int64_t i = begin; i < end; ++i) y[i] = also[i] = kCombine(first[i], second[i]);
   }
 }
 
