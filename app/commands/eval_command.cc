@@ -11,6 +11,7 @@
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/class_match.h"
+#include "data/open_dataset.h"
 #include "train/files/atomic_file.h"
 #include "train/files/one_line.h"
 #include "train/trainer.h"
@@ -32,13 +33,16 @@ void normalize_as(const std::optional<train::ModelInfo>& info, data::LoaderOptio
   loader.deviation = info->deviation;
 }
 
-/// What makes the test data others than those of the run, in words; empty where nothing does, by
-/// what is in them where that is known.
+/// What makes the test data others than those of the run, in words; empty where nothing does. A
+/// folder may have moved: it is known by what is in it, where that is known.
 std::string other_data(const Checkpoint& checkpoint, const std::string& data,
                        const data::Dataset& test) {
-  if (!checkpoint.info || checkpoint.test_contents == test.contents()) return {};
+  if (!checkpoint.info) return {};
   const train::ModelInfo& info = *checkpoint.info;
-  if (data != info.data) {
+  const bool named =
+      data::find_dataset(data) != nullptr || data::find_dataset(info.data) != nullptr;
+  const bool same = checkpoint.test_contents == test.contents();
+  if (data != info.data && (named || !same)) {
     return fmt::format("--data {} (the run has {})", data, train::on_one_line(info.data));
   }
   if (info.test_samples > 0 && info.test_samples != test.size()) {
@@ -47,7 +51,7 @@ std::string other_data(const Checkpoint& checkpoint, const std::string& data,
                        info.test_samples);
   }
   const bool has_all_classes = test.classes() == std::ssize(info.classes);
-  if (checkpoint.test_contents.empty() || !has_all_classes) return {};
+  if (same || checkpoint.test_contents.empty() || !has_all_classes) return {};
   return fmt::format("{} (the run has {})", test.contents(),
                      train::on_one_line(checkpoint.test_contents));
 }
