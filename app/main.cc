@@ -23,6 +23,7 @@
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
 #include "app/commands.h"
+#include "data/stop_request.h"
 #include "kernels/error.h"
 
 namespace ringlet::app {
@@ -93,6 +94,8 @@ int run_program(int argc, char** argv) {
     return code ? *code : action.run();
   } catch (const ToldElsewhere&) {
     return kFailed;
+  } catch (const data::Stopped&) {
+    return kInterrupted + noted_signal();
   } catch (const UsageError& error) {
     print_error(error.what());
     return kUsage;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -9,9 +10,11 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/family_board.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "comm/processes/machine.h"
 #include "comm/processes/process_group.h"
+#include "data/stop_request.h"
 #include "train/failure.h"
 #include "train/sync/transport_choice.h"
 #include "train/trainer.h"
@@ -21,7 +24,8 @@ namespace ringlet::app {
 
 namespace {
 
-constexpr const char* kOurselves = "ringlet";  // as a launcher: start_processes()
+constexpr const char* kOurselves = "ringlet";       // as a launcher: start_processes()
+constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 /// The place in the environment, if it is meant for this run. Nothing: N processes are to be
 /// started.
@@ -59,12 +63,35 @@ comm::Plan agreed_by(const comm::ProcessPlace& place) {
   return plan;
 }
 
-/// Ends the other processes. Throws the error that this process shall show, or ToldElsewhere.
-[[noreturn]] void end_with_failure(comm::ProcessGroup& group) {
+/// What the others hear of a process that ends because it was asked to, between two steps of the
+/// work that all have to make.
+std::string stopped_by(int signal) { return fmt::format("stopped by signal {}", signal); }
+
+/// The signal in such a text, or 0.
+int signal_in(const std::string& text) {
+  for (const int signal : kStopSignals) {
+    if (text == stopped_by(signal)) return signal;
+  }
+  return 0;
+}
+
+/// Ends the other processes. Returns the exit code where one of them was asked to stop. Else throws
+/// the error that this process shall show, or ToldElsewhere.
+int end_with_failure(comm::ProcessGroup& group) {
   const std::exception_ptr failure = std::current_exception();
-  group.abort(group.first_rank(), message_of_current_exception());
+  std::string message = message_of_current_exception();
+  try {
+    throw;
+  } catch (const data::Stopped&) {
+    message = stopped_by(noted_signal());
+  } catch (...) {  // it has its message
+  }
+  group.abort(group.first_rank(), message);
   const bool tells = group.tells_user();
   const std::optional<comm::RootCause> cause = group.rendezvous().root_cause();
+  if (const int signal = cause ? signal_in(cause->message) : 0; signal != 0) {
+    return kInterrupted + signal;
+  }
   if (!tells) throw ToldElsewhere();
   if (cause && !group.holds(cause->rank)) throw comm::CommError(cause->message);  // of the dead
   std::rethrow_exception(failure);
@@ -89,17 +116,20 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
                                             .timeout_seconds = execution.comm_timeout,
                                             .agreed = agreed_by(place),
                                             .transport = train::process_transport(execution),
-                                            .warn = print_warning});
+                                            .warn = print_warning,
+                                            .on_wish = note_stop});
   } catch (const comm::Aborted&) {
     throw ToldElsewhere();
   }
   if (board != nullptr) board->note_all_came();
+  note_stop_signals(kLaunchersGrace);
+  const StopWatcher watcher([&group](int signal) { group->tell_wish(signal); });
   try {
     const int code = body(*group);
     group->leave();
     return code;
   } catch (...) {
-    end_with_failure(*group);
+    return end_with_failure(*group);
   }
 }
 
@@ -112,6 +142,7 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
     const train::Execution execution = resolve(*flags).execution;
     if (place) return run_as_process(*place, execution, body);
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
+    note_stop_signals();
     comm::LocalGroup group = train::threads_of(execution);
     return body(group);
   };

@@ -34,14 +34,15 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
 /// the script of sbatch and salloc's shell, which have to say srun.
 void refuse_beside_srun();
 
-/// Runs `body` here, as the process at `place`, and returns the exit code. Throws ToldElsewhere.
+/// Runs `body` here, as the process at `place`, and returns the exit code. A wish to stop that one
+/// of the processes hears of is noted in all (signals.h). Throws ToldElsewhere.
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body);
 
 /// Starts this program `count` times with its own command line, each with RINGLET_PROCESS,
 /// RINGLET_PROCESS_COUNT and RINGLET_RUN set, and waits for all of them.
 ///   - They die with this process, whatever kills it.
-///   - SIGINT, SIGTERM and SIGHUP are passed on to them.
+///   - Signals that ask to stop (signals.h) are passed on to them.
 ///   - After one has failed, those that do not end within seconds are killed.
 /// To be called while the process has one thread. Returns the exit code of the worst end, or 128 +
 /// n where signal n ended all. Throws CommError where no process is left to say why they ended.

@@ -1,17 +1,22 @@
 #include "app/cli/signals.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <atomic>
-#include <csignal>
+#include <cerrno>
 #include <cstdint>
 #include <ctime>
+#include <utility>
 
 namespace ringlet::app {
 
 namespace {
 
 std::atomic<int> noted{0};
-std::atomic<std::int64_t> noted_at_ns{0};
+std::atomic<std::int64_t> insisted_at_ns{0};  // when the first SIGINT or SIGTERM came
 std::atomic<std::int64_t> grace_ns{0};
+std::atomic<int> bell{-1};  // eventfd(2), rung when a signal is noted; stays open
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
@@ -22,34 +27,63 @@ std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+void ring() {
+  const std::uint64_t one = 1;
+  if (bell.load() >= 0) (void)!::write(bell.load(), &one, sizeof one);
+}
+
+/// The handler.
 void note(int signal) {
-  if (noted.load() == 0) {
-    noted_at_ns.store(now_ns());
-    noted.store(signal);
-  } else if (now_ns() - noted_at_ns.load() >= grace_ns.load()) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);  // takes effect when this handler returns
-  }
+  const int error = errno;
+  note_stop(signal);
+  errno = error;
+  if (signal != SIGINT && signal != SIGTERM) return;
+  std::int64_t first = 0;
+  const std::int64_t now = now_ns();
+  if (insisted_at_ns.compare_exchange_strong(first, now) || now - first < grace_ns.load()) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // takes effect when this handler returns
 }
 
 }  // namespace
 
+bool ignores(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 void note_stop_signals(std::chrono::nanoseconds grace) {
   grace_ns.store(grace.count());
+  if (bell.load() < 0) bell.store(::eventfd(0, EFD_CLOEXEC));
   struct sigaction action {};
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : kStopSignals) {
+    if (!ignores(signal)) sigaction(signal, &action, nullptr);
+  }
 }
 
 void fail_writes_beyond_limit() { std::signal(SIGXFSZ, SIG_IGN); }
 
 void note_stop(int signal) {
   int none = 0;
-  noted.compare_exchange_strong(none, signal);
+  if (noted.compare_exchange_strong(none, signal)) ring();
 }
 
 int noted_signal() { return noted.load(); }
+
+StopWatcher::StopWatcher(std::function<void(int signal)> tell)
+    : thread_([tell = std::move(tell)](const std::stop_token& end) {
+        while (!end.stop_requested()) {
+          if (const int signal = noted_signal(); signal != 0) return tell(signal);
+          std::uint64_t rings = 0;
+          if (::read(bell.load(), &rings, sizeof rings) < 0 && errno != EINTR) return;
+        }
+      }) {}
+
+StopWatcher::~StopWatcher() {
+  thread_.request_stop();
+  ring();
+}
 
 }  // namespace ringlet::app

@@ -20,6 +20,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/family_board.h"
 #include "app/cli/processes.h"
+#include "app/cli/signals.h"
 #include "comm/errors.h"
 
 namespace ringlet::app {
@@ -31,7 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kNotStarted = 127;                  // what shells say of a program that is not there
 constexpr std::chrono::seconds kGrace(15);        // for the others to end after a failure
 constexpr std::chrono::seconds kGraceAtStart(1);  // as long as they have not begun
-constexpr std::array kPassedOn{SIGINT, SIGTERM, SIGHUP};
 
 struct Child {
   pid_t pid = -1;
@@ -58,10 +58,14 @@ std::vector<std::string> command_line() {
   return words;
 }
 
+/// What a signal that is blocked does is the same whether it is ignored or not, so those that are
+/// ignored must not be blocked.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : kPassedOn) sigaddset(&set, signal);
+  for (const int signal : kStopSignals) {
+    if (!ignores(signal)) sigaddset(&set, signal);
+  }
   sigaddset(&set, SIGCHLD);
   return set;
 }
@@ -150,7 +154,7 @@ void Family::wait() {
   while (any_running()) {
     constexpr timespec kLook{0, 200'000'000};
     const int signal = ::sigtimedwait(&watched_, nullptr, &kLook);
-    if (std::find(kPassedOn.begin(), kPassedOn.end(), signal) != kPassedOn.end()) {
+    if (std::find(kStopSignals.begin(), kStopSignals.end(), signal) != kStopSignals.end()) {
       passed_on_ = signal;
       tell_all(signal);
     }

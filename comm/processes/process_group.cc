@@ -23,6 +23,8 @@ namespace ringlet::comm {
 
 namespace {
 
+constexpr const char* kWish = "wish to stop";
+
 /// Replicas and processes come first: whatever else differs may follow from them.
 Plan agreed_plan(const ProcessPlace& place, const ProcessGroupOptions& options) {
   Plan plan{{"the number of processes", std::to_string(place.processes)},
@@ -82,6 +84,9 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
                             .agreed = agreed_plan(place, options)};
   joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
   joining.status = [this] { return status_of_ranks(); };
+  joining.on_value = [heard = options.on_wish](const std::string& key, const std::string& value) {
+    if (key == kWish) heard(std::stoi(value));
+  };
   joining.remind = options.warn;
   joining.machine = options.machine;
   joining.host = options.host;
@@ -196,6 +201,8 @@ std::string ProcessGroup::agree(const std::string& key, const std::optional<std:
   if (mine) rendezvous_->set(numbered, *mine);
   return rendezvous_->get(numbered, timeout_seconds);
 }
+
+void ProcessGroup::tell_wish(int signal) { rendezvous_->set(kWish, std::to_string(signal)); }
 
 std::shared_ptr<void> ProcessGroup::share(const std::string& key, std::int64_t bytes,
                                           double timeout_seconds) {

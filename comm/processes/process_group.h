@@ -48,6 +48,8 @@ struct ProcessGroupOptions {
   ProcessTransport transport = ProcessTransport::shm;
   /// Takes what the user should know of a run that goes on; in one process.
   std::function<void(const std::string& message)> warn = [](const std::string&) {};
+  /// Takes a wish that one of the processes has told. Called on any thread.
+  std::function<void(int signal)> on_wish = [](int) {};
   std::string machine = this_machine();        ///< which one this process is on
   std::string host = host_name();              ///< its name, for messages
   Pulse::Clock::duration beat = Pulse::kBeat;  ///< between machines; the same in all processes
@@ -79,6 +81,9 @@ class ProcessGroup final : public Group {
                     double timeout_seconds) override;
   std::shared_ptr<void> share(const std::string& key, std::int64_t bytes,
                               double timeout_seconds) override;
+  /// Tells all processes that `signal` asks for the end of the run (ProcessGroupOptions::on_wish).
+  /// Waits for nobody. Any thread.
+  void tell_wish(int signal);
   ClockReading read_clock(double timeout_seconds) override {
     return rendezvous_->read_clock(timeout_seconds);
   }

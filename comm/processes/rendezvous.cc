@@ -229,6 +229,7 @@ void Rendezvous::handle(const Message& message) {
     if (message.kind == Message::Kind::farewell) farewell_ = true;
   }
   changed_.notify_all();
+  if (message.kind == Message::Kind::set) options_.on_value(message.key, message.value);
 }
 
 void Rendezvous::note_abort(const RootCause& cause, bool tells_user) {

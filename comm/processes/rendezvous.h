@@ -64,6 +64,9 @@ struct RendezvousOptions {
   std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
   /// This process's answer to ask_status(), called on the rendezvous's own thread.
   std::function<std::string()> status = [] { return std::string(); };
+  /// Takes each value that a process sets, on the rendezvous's own thread.
+  std::function<void(const std::string& key, const std::string& value)> on_value =
+      [](const std::string&, const std::string&) {};
   /// Takes what the user should know of a run that goes on: in leave(), in one process, every
   /// `remind_seconds` that others keep it waiting.
   std::function<void(const std::string& message)> remind = [](const std::string&) {};

@@ -51,6 +51,8 @@ void limit(decltype(RLIMIT_AS) resource, long most) {
     ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
   if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(kNotStarted);
+  // Who runs the tests in the background ignores some of these.
+  for (const int signal : {SIGINT, SIGHUP, SIGQUIT}) std::signal(signal, SIG_DFL);
   limit(RLIMIT_FSIZE, options.file_size_limit);
   limit(RLIMIT_AS, options.address_space_limit);
   std::vector<char*> argv{program.data()};
