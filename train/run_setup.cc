@@ -1,5 +1,7 @@
 #include "train/run_setup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
@@ -11,6 +13,8 @@
 #include "data/images/border.h"
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
+#include "nn/ops/softmax_cross_entropy.h"
+#include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
 #include "train/files/atomic_file.h"
 #include "train/files/recipe_json.h"
@@ -53,6 +57,10 @@ void require_within(const SavedState& saved, const RunSetup& setup) {
   if (progress.epoch_samples > setup.partition.size) {
     throw FileError(source + " counts " + std::to_string(progress.epoch_samples) +
                     " samples, which no run sees; the file is damaged");
+  }
+  if (progress.untested && progress.step % setup.partition.steps_per_epoch() != 0) {
+    throw FileError(source + " names an epoch that is still to be tested, at step " +
+                    std::to_string(progress.step) + ", where none ends; the file is damaged");
   }
 }
 
@@ -176,6 +184,24 @@ void agree_on_tf32(TrainOptions& options) {
   tf32 = precision == Precision::tf32;
 }
 
+/// Samples of the smallest pass with any of `step` whose statistics batch norm takes.
+std::int64_t smallest_norm_batch(const Partition& partition, bool over_world, std::int64_t step) {
+  std::int64_t smallest = partition.size;
+  const auto note = [&](std::int64_t samples) {
+    if (samples > 0) smallest = std::min(smallest, samples);
+  };
+  for (std::int64_t unit = 0; unit < partition.units(0); ++unit) {
+    std::int64_t together = 0;
+    for (int rank = 0; rank < partition.ranks; ++rank) {
+      const std::int64_t samples = partition.unit(step, rank, unit).size();
+      together += samples;
+      if (!over_world) note(samples);
+    }
+    note(together);
+  }
+  return smallest;
+}
+
 std::int64_t largest_unit(const Partition& partition) {
   std::int64_t largest = 1;
   for (int rank = 0; rank < partition.ranks; ++rank) {
@@ -262,6 +288,29 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.recipe_entries.emplace_back("--" + name, value.dump());
   }
   return setup;
+}
+
+void require_trainable(const RunSetup& setup) {
+  const std::int64_t per_epoch = setup.partition.steps_per_epoch();
+  const bool over_world = setup.options.recipe.batch_norm == BatchStatistics::world;
+  for (const std::int64_t step : {std::int64_t{0}, per_epoch - 1}) {
+    const std::int64_t before = (setup.first_step + per_epoch - 1 - step) / per_epoch;
+    if (before * per_epoch + step >= setup.last_step) continue;  // the run has no such step
+    if (smallest_norm_batch(setup.partition, over_world, step) > 1) continue;
+    const ReplicaSpec& spec = setup.replica;
+    const auto model = make_model(spec);
+    const nn::InputSpec one{{1, spec.input.channels, spec.input.height, spec.input.width},
+                            spec.layout,
+                            activations_of(spec.recipe.precision)};
+    const std::int64_t pixels = nn::smallest_normed(*model, nn::register_model(*model), one,
+                                                    nn::softmax_cross_entropy, spec.fuse);
+    if (pixels != 1) return;
+    throw ContractError(fmt::format(
+        "step {} of each epoch has {} of the {} training samples, which leaves a pass one of them, "
+        "and batch norm sees one pixel of it: one value has no variance; take another "
+        "--batch-size, fewer replicas or shards, or --batch-norm world",
+        step + 1, setup.partition.step_range(step).size(), setup.partition.size));
+  }
 }
 
 }  // namespace ringlet::train

@@ -1,7 +1,6 @@
 // RunSetup: what all ranks of a run share and none may change. Made before the replicas' threads.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/stop_request.h"
 #include "train/batches/partition.h"
 #include "train/files/model_info.h"
 #include "train/files/state.h"
@@ -41,8 +41,8 @@ struct RunSetup {
   /// that a GPU never waits for the host. 0 where kernels run in place: nothing could be gained.
   int steps_in_flight = 0;
   std::optional<SavedState> resumed;
-  /// Asked once a step; true ends the run after it, on all ranks.
-  std::function<bool()> stop_requested = [] { return false; };
+  /// Asked once a step, and once a pass of an evaluation; true ends the run after it, on all ranks.
+  data::StopRequest stop_requested = [] { return false; };
 };
 
 /// Checks the options against each other and the data, and works out everything above. What the
@@ -50,5 +50,9 @@ struct RunSetup {
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {});
+
+/// Throws ContractError where the run would end at one of its steps, most often at the last one of
+/// an epoch: a pass has one sample there, and a batch norm sees one pixel of it.
+void require_trainable(const RunSetup& setup);
 
 }  // namespace ringlet::train

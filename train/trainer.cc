@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
 
 #include "comm/transport/nccl/nccl_transport.h"
+#include "data/stop_request.h"
 #include "kernels/cuda_devices.h"
 #include "train/failure.h"
 #include "train/files/load_model.h"
@@ -122,6 +124,7 @@ RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
 
 RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,
                 TraceWriter* trace) {
+  require_trainable(setup);
   RunResult result;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
     const bool tells = communicator.rank() == 0;
@@ -142,7 +145,7 @@ Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
 
 Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesystem::path& model,
                     NonFinite nonfinite) {
-  Evaluation result;
+  std::optional<Evaluation> result;
   const auto body = [&](Device& device, comm::Communicator& communicator) {
     communicator.require_equal(device.communication(),
                                {{"test data", setup.data.test->contents()}});
@@ -155,11 +158,14 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     broadcast_model(device, communicator, parameters);
     Evaluator evaluator(replica, communicator, setup.data.test, setup.loader,
                         setup.evaluation_batch);
-    const Evaluation mine = evaluator.run();
-    if (communicator.world().local_rank == 0) result = mine;
+    const Tested tested = evaluator.run(setup.stop_requested);
+    if (tested.failure) std::rethrow_exception(tested.failure);
+    if (tested.failed) communicator.barrier(device.communication(), "evaluation's end");
+    if (communicator.world().local_rank == 0) result = tested.result;
   };
   run_replicas(group, setup.options.execution, body);
-  return result;
+  if (!result) throw data::Stopped();
+  return *result;
 }
 
 }  // namespace ringlet::train

@@ -10,6 +10,7 @@
 
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
+#include "app/cli/signals.h"
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
@@ -245,6 +246,7 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   const Others others = read_others(flags);
   const std::optional<bench::MachineRecord> machine = machine_of(flags);
   const auto trace = tracer_of(flags);
+  note_stop_signals();
   Outcome outcome;
   for (const AllReduceBlock& block : blocks) {
     comm::LocalGroup group(block.ranks);

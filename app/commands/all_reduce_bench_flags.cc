@@ -10,6 +10,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/outputs.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/strategies.h"
@@ -355,6 +356,7 @@ AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<Dev
   options.iterations = flags.iterations;
   options.pin = !flags.no_pin;
   options.check = !flags.no_check;
+  options.stop_requested = stop_noted;
   options.execution = execution_for(flags, std::move(devices));
   options.sizes = checked([&] { return bench::sizes_of(flags.range, size_of(options.type)); });
   checked([&] { return bench::TestPattern(options.type, options.op, 0, ranks); });

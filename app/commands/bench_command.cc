@@ -7,6 +7,7 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
+#include "app/cli/signals.h"
 #include "app/commands.h"
 #include "bench/fma_peak.h"
 #include "bench/training/training_bench.h"
@@ -121,6 +122,7 @@ class Peak {
 };
 
 int run(const BenchFlags& flags, const CLI::App& command) {
+  note_stop_signals();
   train::TrainOptions options = resolve(flags.train);
   Outputs outputs(command, flags.force);
   outputs.reads_data(options);
@@ -129,7 +131,8 @@ int run(const BenchFlags& flags, const CLI::App& command) {
   const data::Splits data = open_data(flags.train, options);
   const train::Execution& execution = options.execution;
   const int ranks = static_cast<int>(execution.devices.size());
-  const train::RunSetup setup = train::make_run_setup(options, data, ranks);
+  train::RunSetup setup = train::make_run_setup(options, data, ranks);
+  setup.stop_requested = stop_noted;
 
   const DType dtype = options.recipe.grad_dtype;
   const std::string exact = options.recipe.exact  ? ", exact"

@@ -7,6 +7,7 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/processes.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
@@ -83,6 +84,7 @@ int run_evaluation(const EvalFlags& all, comm::Group& group) {
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size()); });
   normalize_as(checkpoint.info, setup.loader);
+  setup.stop_requested = stop_noted;
   const train::Evaluation result =
       train::evaluate(group, setup, checkpoint.file, nonfinite_of(all.allow_nonfinite));
   if (group.process() != 0) return 0;

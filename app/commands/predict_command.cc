@@ -8,6 +8,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
@@ -45,7 +46,8 @@ train::PredictorOptions how_to_predict(const PredictFlags& flags) {
   const std::string precision = flags.raw.recipe.value("precision", name_of(train::Precision::f32));
   return {.precision = train::parse_precision(precision),
           .emulate_precision = flags.raw.options.execution.emulate_precision,
-          .nonfinite = nonfinite_of(flags.allow_nonfinite)};
+          .nonfinite = nonfinite_of(flags.allow_nonfinite),
+          .stop_requested = stop_noted};
 }
 
 std::unique_ptr<Device> open_predictors_device(const PredictFlags& flags) {
@@ -111,6 +113,7 @@ void keep_apart(CLI::App& command) {
 }
 
 int predict(const PredictFlags& flags, const CLI::App& command) {
+  note_stop_signals();
   if (!flags.images.files.empty()) return predict_of_images(flags, command);
   if (flags.raw.recipe.contains("data")) return predict_of_data(flags, command);
   throw UsageError("'ringlet predict' needs images, or a data set: IMAGE... or --data NAME");

@@ -10,6 +10,7 @@
 #include "data/error.h"
 #include "data/images/image.h"
 #include "data/images/picture_reader.h"
+#include "data/stop_request.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/logits.h"
 #include "train/loop/predictor.h"
@@ -91,6 +92,7 @@ class Passes {
   std::vector<PredictedImage> next() {
     std::vector<PredictedImage> images;
     while (next_ < files_.size() && std::ssize(images) < predictor_.batch()) {
+      data::stop_if(request_.how.stop_requested);
       prepare_next(images);
       line_.show(static_cast<std::int64_t>(next_));
     }

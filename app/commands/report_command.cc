@@ -7,6 +7,7 @@
 #include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/report/report.h"
@@ -33,6 +34,7 @@ std::string default_config(const CLI::App& app, const std::string& model) {
 }
 
 int run(const Flags& flags, const CLI::App& command) {
+  note_stop_signals();
   if (flags.report.runs.size() > report::kMaxRuns) {
     throw UsageError(fmt::format("a report tells of {} runs at most, not {}", report::kMaxRuns,
                                  flags.report.runs.size()));
@@ -67,6 +69,7 @@ void add_report_command(CLI::App& app, Action& action) {
       ->type_name("DIR")
       ->group("Files");
   add_force_flag(*command, flags->force)->group("Files");
+  flags->report.stop_requested = stop_noted;
   flags->report.default_config = [&app](const std::string& model) {
     return default_config(app, model);
   };

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +48,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr const char* kRuns = "runs";               // holds the runs that no --out names
-constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
   app.add_flag("--allow-empty-classes", flags.options.allow_empty_classes,
@@ -142,14 +140,15 @@ class Notes : public train::RunListener {
   void step_done(const train::StepReport&) override {
     if (first_step_seconds_ < 0) first_step_seconds_ = seconds_since_process_start();
   }
+  void epoch_done(const train::EpochReport&) override { tested_ = true; }
   void saved(const std::string& path) override { last_saved_ = path; }
   void print(const train::RunSetup& setup) const {
     if (first_step_seconds_ >= 0) {
       fmt::print("\nfirst step after {:.2f} s, peak memory {} MiB\n", first_step_seconds_,
                  peak_memory_mib());
     } else {
-      fmt::print("\nnothing was left to do: {} of {} steps were done before\n", setup.first_step,
-                 setup.last_step);
+      fmt::print("\nnothing {}was left to do: {} of {} steps were done before\n",
+                 tested_ ? "but the test " : "", setup.first_step, setup.last_step);
     }
     fmt::print("{}\n", last_saved_.empty() ? "nothing was saved"
                                            : "saved " + train::on_one_line(last_saved_));
@@ -157,6 +156,7 @@ class Notes : public train::RunListener {
 
  private:
   double first_step_seconds_ = -1;
+  bool tested_ = false;
   std::string last_saved_;
 };
 
@@ -336,8 +336,8 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   if (former) saved = std::move(former->state);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
+  checked([&] { train::require_trainable(setup); });
   setup.stop_requested = is_to_stop;
-  note_stop_signals(options.execution.in_processes ? kLaunchersGrace : std::chrono::seconds(0));
 
   const std::optional<train::RunFiles> written =
       open_files(flags, command, group, claim, options, setup);

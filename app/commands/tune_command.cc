@@ -7,6 +7,7 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/processes.h"
+#include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
@@ -122,6 +123,7 @@ void say_where(const TuneFlags& flags) {
 
 int tune(const TuneFlags& flags) {
   prepare(flags);
+  note_stop_signals();
   for (const AllReduceBlock& block : all_reduce_blocks(flags.bench)) {
     const bench::AllReduceBenchOptions options = candidates_of(block);
     keep(flags, options, bench::measure_all_reduce(options, [](const bench::Measurement&) {}));

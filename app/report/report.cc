@@ -18,20 +18,22 @@ static_assert(kMaxRuns <= kColors);
 namespace {
 
 /// The section on the model's answers, or a line that says why they are not known.
-Html answers_of(const RunFolder& run, const std::string& data_dir, const std::string& suffix) {
+Html answers_of(const RunFolder& run, const ReportOptions& options, const std::string& suffix) {
   try {
-    return test_section(test_model(run, data_dir), suffix);
+    return test_section(test_model(run, options.data_dir, options.stop_requested), suffix);
+  } catch (const data::Stopped&) {
+    throw;
   } catch (const std::exception&) {  // data's errors are no Error
     return markup("<p class=\"warning\" id=\"no-test{}\">Not known here: {}</p>\n", suffix,
                   message_of_current_exception());
   }
 }
 
-Html test_sections(const std::vector<RunFolder>& runs, const std::string& data_dir) {
+Html test_sections(const std::vector<RunFolder>& runs, const ReportOptions& options) {
   Html html = "<h2>Test images</h2>\n";
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (runs.size() > 1) html += markup("<h3>{}</h3>\n", runs[i].name);
-    html += answers_of(runs[i], data_dir, i == 0 ? "" : fmt::format("-{}", i + 1));
+    html += answers_of(runs[i], options, i == 0 ? "" : fmt::format("-{}", i + 1));
   }
   return html;
 }
@@ -43,7 +45,7 @@ std::string report_page(const ReportOptions& options) {
           "one to eight runs are needed");
   const std::vector<RunFolder> runs = read_runs(options.runs);
   Html body = heading(runs) + curves_section(runs) + time_section(runs) +
-              test_sections(runs, options.data_dir) + setup_section(runs, options.default_config);
+              test_sections(runs, options) + setup_section(runs, options.default_config);
   body += markup("<footer>Made by ringlet {} report.</footer>\n", train::kVersion);
   return page_of(title_of(runs) + " (Ringlet)", body);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/stop_request.h"
+
 namespace ringlet::app::report {
 
 /// The most runs of a page: as many as there are colours.
@@ -19,6 +21,7 @@ struct ReportOptions {
   std::vector<std::filesystem::path> runs;  ///< folders; 1 to kMaxRuns
   std::string data_dir;                     ///< where the data lies now; empty: where it lay then
   DefaultConfig default_config{};           ///< empty: not known
+  data::StopRequest stop_requested{};       ///< asked once a pass; then data::Stopped is thrown
 };
 
 /// The page. What cannot be had (the data, the model, the machine) is said in its place. Throws

@@ -84,13 +84,14 @@ std::shared_ptr<const data::Dataset> under_classes_of(const train::ModelInfo& in
 
 }  // namespace
 
-TestResults test_model(const RunFolder& run, const std::string& data_dir) {
+TestResults test_model(const RunFolder& run, const std::string& data_dir,
+                       const data::StopRequest& stop) {
   if (!run.weights) {
     throw train::FileError(run.path.string() + " holds neither model.safetensors nor a state");
   }
   const data::Splits splits = data_of(run, data_dir);
   const auto device = open_device({}, {.threads = usable_processors()});
-  train::Predictor predictor(*device, *run.weights);
+  train::Predictor predictor(*device, *run.weights, {.stop_requested = stop});
   const auto test = under_classes_of(predictor.info(), splits.test);
   const std::vector<float> logits = predictor.logits(test);
   if (train::first_nonfinite(logits, test->classes()) >= 0) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -32,25 +33,26 @@ namespace {
 
 /// What a rank sends to the others about its calls, as bytes: so it holds numbers only.
 struct RankResult {
-  std::int64_t wrong = 0;
-  std::uint64_t hash = 0;
+  struct Head {
+    std::int64_t wrong = 0;
+    std::uint64_t hash = 0;
+    std::uint64_t stop_wished = 0;
+  };
+  Head head{};
   std::vector<double> seconds;  ///< of each timed call
 
   std::string pack() const {
-    std::string text(sizeof wrong + sizeof hash + seconds.size() * sizeof(double), '\0');
-    std::memcpy(text.data(), &wrong, sizeof wrong);
-    std::memcpy(text.data() + sizeof wrong, &hash, sizeof hash);
-    std::memcpy(text.data() + sizeof wrong + sizeof hash, seconds.data(),
-                seconds.size() * sizeof(double));
+    std::string text(sizeof head + seconds.size() * sizeof(double), '\0');
+    std::memcpy(text.data(), &head, sizeof head);
+    std::memcpy(text.data() + sizeof head, seconds.data(), seconds.size() * sizeof(double));
     return text;
   }
   static RankResult unpack(const std::string& text) {
     RankResult result;
-    constexpr std::size_t kHead = sizeof result.wrong + sizeof result.hash;
-    std::memcpy(&result.wrong, text.data(), sizeof result.wrong);
-    std::memcpy(&result.hash, text.data() + sizeof result.wrong, sizeof result.hash);
-    result.seconds.resize((text.size() - kHead) / sizeof(double));
-    std::memcpy(result.seconds.data(), text.data() + kHead, text.size() - kHead);
+    std::memcpy(&result.head, text.data(), sizeof result.head);
+    result.seconds.resize((text.size() - sizeof result.head) / sizeof(double));
+    std::memcpy(result.seconds.data(), text.data() + sizeof result.head,
+                text.size() - sizeof result.head);
     return result;
   }
 };
@@ -153,9 +155,10 @@ class StrategyBench {
     for (int i = 0; i < iterations; ++i) {
       mine.seconds.push_back(call());
       const bool last = i == iterations - 1;
-      if (i == 0 || last || buffers_.bytes() <= kComparedAlways) mine.wrong += wrong_now();
-      if (last) mine.hash = buffers_.hash();
+      if (i == 0 || last || buffers_.bytes() <= kComparedAlways) mine.head.wrong += wrong_now();
+      if (last) mine.head.hash = buffers_.hash();
     }
+    mine.head.stop_wished = options_.stop_requested && options_.stop_requested() ? 1 : 0;
     std::vector<RankResult> all;
     for (const std::string& text : world_.gather_text(stream_, mine.pack(), "results")) {
       all.push_back(RankResult::unpack(text));
@@ -208,7 +211,7 @@ class StrategyBench {
   int agree_on(double seconds) {
     double slowest = 0;
     for (const std::string& text :
-         world_.gather_text(stream_, RankResult{0, 0, {seconds}}.pack(), "duration")) {
+         world_.gather_text(stream_, RankResult{{}, {seconds}}.pack(), "duration")) {
       slowest = std::max(slowest, RankResult::unpack(text).seconds.front());
     }
     const double wanted = kSecondsOfASize / std::max(slowest, 1e-9);
@@ -241,8 +244,8 @@ Measurement measurement_of(const AllReduceBenchOptions& options, const std::stri
     for (std::size_t i = 0; i < slowest.size(); ++i) {
       slowest[i] = std::max(slowest[i], rank.seconds[i]);
     }
-    row.wrong += rank.wrong;
-    row.hashes.push_back(fmt::format("{:016x}", rank.hash));
+    row.wrong += rank.head.wrong;
+    row.hashes.push_back(fmt::format("{:016x}", rank.head.hash));
   }
   set_times(row, slowest);
   return row;
@@ -326,6 +329,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
                                                        name_of(options.execution.transport));
   RankBarrier barrier(group);
   const bool pinned = pins_ranks(options, group.size());
+  std::atomic<bool> stopped{false};
   std::vector<Measurement> measurements;
   const auto body = [&](Device& device, comm::Communicator& world) {
     if (pinned) pin_rank(world.rank());
@@ -334,8 +338,12 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       StrategyBench bench(options, device, world, level.of(world.transport()), strategy, barrier,
                           buffers);
       const std::vector<RankResult> results = bench.run();
+      const bool stops = std::any_of(results.begin(), results.end(), [](const RankResult& rank) {
+        return rank.head.stop_wished != 0;
+      });
+      if (stops) stopped = true;
       if (trace != nullptr) bench.run_traced(*trace, device);
-      if (world.world().local_rank != 0) return;
+      if (world.world().local_rank != 0) return !stops;
       Measurement row = measurement_of(options, strategy, buffers, results_of(level, results));
       row.machines = group.machines();
       row.level = level.name;
@@ -344,19 +352,20 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
       row.ranks_as = options.ranks_as();
       measurements.push_back(row);
       if (world.rank() == 0) listener(row);
+      return !stops;
     };
     for (const Level& level : levels_of(world.transport())) {
       for (const std::int64_t bytes : options.sizes) {
         RankBuffers buffers(options, device, world, level.of(world.transport()), bytes);
         for (const std::string& strategy : options.strategies) {
-          if (level.measures(options.execution.strategies, strategy)) {
-            measure(level, buffers, strategy);
-          }
+          const bool measures = level.measures(options.execution.strategies, strategy);
+          if (measures && !measure(level, buffers, strategy)) return;
         }
       }
     }
   };
   train::run_replicas(group, options.execution, body);
+  if (stopped) throw data::Stopped();
   return measurements;
 }
 

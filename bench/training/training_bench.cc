@@ -1,7 +1,9 @@
 #include "bench/training/training_bench.h"
 
 #include <algorithm>
+#include <atomic>
 
+#include "data/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/trainer.h"
 
@@ -30,10 +32,12 @@ train::PhaseSeconds divided(const train::PhaseSeconds& sum, double by) {
   return {sum.data / by, sum.forward / by, sum.backward / by, sum.sync / by, sum.update / by};
 }
 
-void run_steps(train::TrainLoop& loop, std::int64_t steps) {
+/// False where somebody asked to stop.
+bool run_steps(train::TrainLoop& loop, std::int64_t steps) {
   for (std::int64_t i = 0; i < steps; ++i) {
-    require(loop.step(), "bench train", "the run ended before all steps were measured");
+    if (!loop.step()) return false;
   }
+  return true;
 }
 
 }  // namespace
@@ -44,6 +48,7 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
   speed.steps = steps;
   StepTimes times;
   train::RunListener* const listener = &times;
+  std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
   train::run_replicas(
       group, setup.options.execution, [&](Device& device, comm::Communicator& communicator) {
@@ -51,15 +56,16 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
         train::TrainLoop loop(
             setup, device, communicator,
             first ? std::span(&listener, 1) : std::span<train::RunListener* const>());
-        run_steps(loop, warm_up);
+        if (!run_steps(loop, warm_up)) return stopped.store(true);
         loop.settle();
         const train::PhaseSeconds before = loop.phases();
-        run_steps(loop, steps);
+        if (!run_steps(loop, steps)) return stopped.store(true);
         loop.settle();
         if (first) {
           speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
         }
       });
+  if (stopped) throw data::Stopped();
   // The last ones in flight come all at once: they say nothing of a step.
   const std::int64_t in_flight = std::min<std::int64_t>(setup.steps_in_flight, steps - 1);
   std::vector<double> measured(times.seconds.end() - steps, times.seconds.end() - in_flight);

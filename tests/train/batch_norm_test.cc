@@ -106,5 +106,45 @@ TEST(BatchNormTraining, ResumesAsIfNeverStopped) {
   EXPECT_TRUE(bytes_of(outcome.state) == expected);
 }
 
+// resnet18 has images of 28 x 28 down to one pixel.
+TEST(BatchNormTraining, OneValueAChannelIsToldBeforeTheFirstStep) {
+  const auto message = [](std::int64_t samples, int replicas, auto change) {
+    TrainOptions options = plain_options(replicas);
+    options.recipe.model = "resnet18";
+    options.recipe.batch_size = 8;
+    change(options);
+    try {
+      require_trainable(make_run_setup(options, formula_splits(samples), replicas));
+    } catch (const ContractError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto as_it_is = [](TrainOptions&) {};
+  EXPECT_TRUE(testing::says(message(65, 1, as_it_is),
+                            {"step 9 of each epoch has 1 of the 65", "take another --batch-size"}));
+  EXPECT_TRUE(testing::says(message(66, 2, as_it_is), {"step 9 of each epoch has 2 of the 66"}));
+  EXPECT_TRUE(testing::says(message(64, 1, [](TrainOptions& o) { o.recipe.batch_size = 1; }),
+                            {"step 1 of each epoch has 1 of the 64"}));
+  EXPECT_TRUE(testing::says(message(64, 1, [](TrainOptions& o) { o.recipe.accumulate = 8; }),
+                            {"step 1 of each epoch has 8 of the 64"}));
+  EXPECT_EQ(message(64, 1, as_it_is), "");
+  EXPECT_EQ(message(65, 1, [](TrainOptions& o) { o.max_steps = 8; }), "");
+  EXPECT_EQ(message(65, 1, [](TrainOptions& o) { o.recipe.model = "resnet20"; }), "");
+  EXPECT_EQ(message(65, 1, [](TrainOptions& o) { o.recipe.model = "lenet"; }), "");
+  EXPECT_EQ(message(66, 2, [](TrainOptions& o) { o.recipe.batch_norm = BatchStatistics::world; }),
+            "");
+}
+
+TEST(BatchNormTraining, WithOneValueAChannelDoesNotBegin) {
+  TrainOptions options = normed(plain_options(1));
+  options.recipe.model = "resnet18";
+  options.make_model = {};
+  options.recipe.batch_size = 1;
+  const RunSetup setup = make_run_setup(options, formula_splits(2), 1);
+  EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { train(setup, {}); }),
+                            {"step 1 of each epoch"}));
+}
+
 }  // namespace
 }  // namespace ringlet::train

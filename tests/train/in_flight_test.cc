@@ -85,7 +85,8 @@ TEST_P(InFlight, AnInterruptedRunGoesOnAsIfNothingHadBeen) {
   options.files.out = folder.path();
   RunSetup setup = setup_of(options, GetParam());
   std::atomic<int> asked{0};
-  setup.stop_requested = [&asked] { return asked++ == 2 * 5; };  // one rank, in step 6
+  constexpr int kInTest = 3;  // a pass of rank 0, and each rank's end
+  setup.stop_requested = [&asked] { return asked++ == 2 * 5 + kInTest; };  // one rank, in step 6
   const Outcome first = run(setup);
   EXPECT_TRUE(first.result.interrupted);
   EXPECT_GE(first.result.step, 6);

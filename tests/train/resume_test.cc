@@ -138,7 +138,8 @@ TEST(Interruption, StopsAllReplicasAfterTheSameStepAndSaves) {
   interrupted.files.out = folder.path();
   RunSetup setup = make_run_setup(interrupted, small_data(), 4);
   std::atomic<int> asked{0};
-  setup.stop_requested = [&asked] { return asked++ == 4 * 4 + 1; };  // one rank, in step 5
+  constexpr int kInTest = 5;  // a pass of rank 0, and each rank's end
+  setup.stop_requested = [&asked] { return asked++ == 4 * 4 + kInTest + 1; };  // one, in step 5
   const Outcome first = run(setup);
   EXPECT_TRUE(first.result.interrupted);
   EXPECT_FALSE(first.result.finished);
@@ -150,7 +151,8 @@ TEST(Interruption, StopsAllReplicasAfterTheSameStepAndSaves) {
 
 TEST(Interruption, InTheLastStepIsAFinishedRun) {
   RunSetup setup = make_run_setup(with_recipe(plain_options(1)), small_data(), 1);
-  setup.stop_requested = [step = 0]() mutable { return ++step == kSteps; };
+  constexpr int kInTest = 2;  // of the first epoch
+  setup.stop_requested = [step = 0]() mutable { return ++step == kSteps + kInTest; };
   const Outcome outcome = run(setup);
   EXPECT_TRUE(outcome.result.finished);
   EXPECT_FALSE(outcome.result.interrupted);

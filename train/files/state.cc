@@ -140,6 +140,13 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
   fs::remove_all(before, error);
 }
 
+void save_progress(const fs::path& out, const Progress& progress) {
+  const fs::path file = out / "state" / "state.json";
+  StateJson state = read_state_json(file);
+  state.progress = progress;
+  write_file_atomically(file, format_state_json(state));
+}
+
 SavedState read_state(const fs::path& out) {
   AtomicDirectory::recover(out / "state");
   SavedState saved;

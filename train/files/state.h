@@ -69,6 +69,9 @@ void save_state(const std::filesystem::path& out, const nn::Registry& registry,
                 const HostState& state, const ModelInfo& info, const Recipe& recipe,
                 const Progress& progress, std::uint64_t data_hash,
                 FormerState former = FormerState::removed);
+/// Writes anew how far the run has come whose state is OUT/state: the epoch was tested, and its
+/// numbers are where they are kept. Throws FileError.
+void save_progress(const std::filesystem::path& out, const Progress& progress);
 /// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
 SavedState read_state(const std::filesystem::path& out);
 /// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError, also

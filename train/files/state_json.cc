@@ -42,6 +42,11 @@ void require_possible(const std::string& source, const Progress& progress) {
     throw FileError(fmt::format("{} counts {} samples, which no run sees; the file is damaged",
                                 source, progress.epoch_samples));
   }
+  if (progress.untested && (progress.step == 0 || progress.epoch_samples == 0)) {
+    throw FileError(source +
+                    " names an epoch without samples that is still to be tested; the file is "
+                    "damaged");
+  }
 }
 
 LossScaleState read_loss_scale(const nlohmann::json& json) {
@@ -51,6 +56,28 @@ LossScaleState read_loss_scale(const nlohmann::json& json) {
   read_field(json, "skips_in_row", state.skips_in_row);
   read_field(json, "skips", state.skips);
   return state;
+}
+
+nlohmann::json to_json(const EndedEpoch& epoch) {
+  return {{"seconds", epoch.seconds},
+          {"samples", epoch.samples},
+          {"data_seconds", epoch.phases.data},
+          {"forward_seconds", epoch.phases.forward},
+          {"backward_seconds", epoch.phases.backward},
+          {"sync_seconds", epoch.phases.sync},
+          {"update_seconds", epoch.phases.update}};
+}
+
+EndedEpoch read_ended_epoch(const nlohmann::json& json) {
+  EndedEpoch epoch;
+  read_field(json, "seconds", epoch.seconds);
+  read_field(json, "samples", epoch.samples);
+  read_field(json, "data_seconds", epoch.phases.data);
+  read_field(json, "forward_seconds", epoch.phases.forward);
+  read_field(json, "backward_seconds", epoch.phases.backward);
+  read_field(json, "sync_seconds", epoch.phases.sync);
+  read_field(json, "update_seconds", epoch.phases.update);
+  return epoch;
 }
 
 /// The counts are f32 on the device, which has every whole number up to here.
@@ -80,6 +107,7 @@ std::string format_state_json(const StateJson& state) {
                          {"epoch_samples", state.progress.epoch_samples},
                          {"data_hash", state.data_hash},
                          {"recipe", to_json(state.recipe)}};
+  if (state.progress.untested) json["untested"] = to_json(*state.progress.untested);
   if (state.loss_scale) {
     const LossScaleState& scale = *state.loss_scale;
     json["loss_scale"] = {{"scale", scale.scale},
@@ -99,6 +127,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "epoch_loss", state.progress.epoch_loss);
     read_field(json, "epoch_samples", state.progress.epoch_samples);
     read_field(json, "data_hash", state.data_hash);
+    if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
     if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
   } catch (const std::exception& error) {

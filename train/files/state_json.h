@@ -8,14 +8,26 @@
 #include <string_view>
 
 #include "train/options.h"
+#include "train/phase_seconds.h"
 
 namespace ringlet::train {
+
+/// What an epoch took whose last step is done.
+struct EndedEpoch {
+  double seconds = 0;
+  std::int64_t samples = 0;  ///< that were learnt in them
+  PhaseSeconds phases;       ///< of rank 0's replica
+  bool operator==(const EndedEpoch&) const = default;
+};
 
 /// How far a run has come. Sums are those of the epoch that is under way.
 struct Progress {
   std::int64_t step = 0;  ///< optimiser steps done
   double epoch_loss = 0;  ///< sum of the samples' losses
   std::int64_t epoch_samples = 0;
+  /// There from an epoch's last step to the end of its evaluation, with which a run that was ended
+  /// in between begins.
+  std::optional<EndedEpoch> untested{};
 };
 
 /// The scale of the loss under f16, and what it depends on (kernels/loss_scale.h).

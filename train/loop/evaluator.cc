@@ -28,6 +28,9 @@ data::LoaderOptions with_batch(data::LoaderOptions options, std::int64_t batch) 
   return options;
 }
 
+/// What ranks tell each other behind the sums.
+enum Flag : std::size_t { kWishes = 0, kCut = 1, kFailures = 2, kFlags = 3 };
+
 std::int64_t passes_of(std::int64_t samples, std::int64_t batch) {
   return (samples + batch - 1) / batch;
 }
@@ -44,7 +47,7 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       passes_(passes_of(dataset_->size(), batch_)),
       losses_(replica.device(), {passes_}),
       counts_(replica.device(), {2 * dataset_->classes()}, DType::i32),
-      sums_(replica.device(), {passes_ + 2 * dataset_->classes()}),
+      sums_(replica.device(), {passes_ + 2 * dataset_->classes() + std::int64_t{kFlags}}),
       ready_(replica.device().make_event()),
       batches_(make_batch_source(
           replica.device(), dataset_,
@@ -59,19 +62,38 @@ std::vector<std::int64_t> Evaluator::pass_sizes() const {
   return {sizes.begin(), sizes.end()};
 }
 
-Evaluation Evaluator::run() {
+void Evaluator::make_passes(const data::StopRequest& stop, Tested& mine, bool& whole) {
+  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+    whole = !(stop && stop());
+    if (!whole) return;
+    const data::Batch* batch = nullptr;
+    try {
+      batch = batches_->next();
+    } catch (...) {
+      mine.failure = std::current_exception();
+      return;
+    }
+    replica_.evaluate(*batch, losses_.view().slice(i, i + 1), counts_);
+  }
+}
+
+Tested Evaluator::run(const data::StopRequest& stop) {
   Device& device = replica_.device();
   Stream& compute = device.compute();
   fill(compute, 0, losses_);
   fill(compute, 0, counts_);
-  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
-    replica_.evaluate(*batches_->next(), losses_.view().slice(i, i + 1), counts_);
-  }
+  Tested mine;
+  bool whole = true;
+  make_passes(stop, mine, whole);
   std::vector<float> sums(static_cast<std::size_t>(sums_.shape().count()));
   std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));
   copy_to_host(compute, losses_, sums.data());
   copy_to_host(compute, counts_, counts.data());
   std::copy(counts.begin(), counts.end(), sums.begin() + passes_);
+  float* const flags = sums.data() + sums.size() - kFlags;
+  flags[kCut] = whole ? 0.0F : 1.0F;
+  flags[kWishes] = !whole || (stop && stop()) ? 1.0F : 0.0F;
+  flags[kFailures] = mine.failure ? 1.0F : 0.0F;
   copy_from_host(compute, sums.data(), sums_);
   compute.record(*ready_);
   device.communication().wait(*ready_);
@@ -79,7 +101,15 @@ Evaluation Evaluator::run() {
   device.communication().synchronize();
   communicator_.require_alive();
   copy_to_host(compute, sums_, sums.data());
-  return summarize(sums);
+  return outcome_of(sums, std::move(mine));
+}
+
+Tested Evaluator::outcome_of(const std::vector<float>& sums, Tested mine) const {
+  const float* const flags = sums.data() + sums.size() - kFlags;
+  mine.stop_wished = flags[kWishes] > 0;
+  mine.failed = flags[kFailures] > 0;
+  if (!mine.failed && flags[kCut] == 0) mine.result = summarize(sums);
+  return mine;
 }
 
 Evaluation Evaluator::summarize(const std::vector<float>& sums) const {

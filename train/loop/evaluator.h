@@ -6,15 +6,26 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "data/stop_request.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/replica.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {
+
+/// How an evaluation went. But for `failure` equal on all ranks.
+struct Tested {
+  std::optional<Evaluation> result{};  ///< nothing where passes are missing
+  bool stop_wished = false;            ///< somebody asked to stop, before its end or just now
+  bool failed = false;                 ///< samples could not be read
+  std::exception_ptr failure{};        ///< of this rank, if it was this one's
+};
 
 class Evaluator {
  public:
@@ -26,11 +37,15 @@ class Evaluator {
   /// Samples of this rank's passes, each number once.
   std::vector<std::int64_t> pass_sizes() const;
 
-  /// Runs this rank's passes and sums over ranks; every rank gets the whole result.
-  Evaluation run();
+  /// Runs this rank's passes and sums over ranks; every rank gets the whole result. A rank on which
+  /// `stop` says so between two passes, or whose samples cannot be read, makes no further one. What
+  /// then is missing is no error: all ranks learn of it together. Such an evaluator is spent.
+  Tested run(const data::StopRequest& stop = {});
 
  private:
-  data::BatchRequest pass(std::int64_t index) const;
+  /// Makes this rank's passes, and notes what keeps it from that.
+  void make_passes(const data::StopRequest& stop, Tested& mine, bool& whole);
+  Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
 
   Replica& replica_;
@@ -40,7 +55,7 @@ class Evaluator {
   std::int64_t passes_;
   Tensor losses_;  // f32 [passes]
   Tensor counts_;  // i32 [2 K]
-  Tensor sums_;    // f32 [passes + 2 K]
+  Tensor sums_;    // f32 [passes + 2 K + 3]: behind them how many ranks wish what Flag says
   std::unique_ptr<Event> ready_;
   std::unique_ptr<BatchSource> batches_;
 };

@@ -67,6 +67,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info
       info_(info),
       dtype_(activations_of(options.precision)),
       batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
+      stop_requested_(options.stop_requested),
       layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)),
       model_(make_model(info.model, info.input())) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
@@ -119,6 +120,7 @@ void Predictor::each_pass(const std::shared_ptr<const data::Dataset>& dataset,
                                          {.loader = loader, .shuffle = false});
   while (const data::Batch* pass = batches->next()) {
     take(run_pass(*dataset, pass->images, pass->n));
+    data::stop_if(stop_requested_);
   }
 }
 

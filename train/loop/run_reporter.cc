@@ -62,21 +62,24 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
   report_watch_ = Stopwatch();
 }
 
-EpochReport RunReporter::end_epoch(const Progress& progress, const PhaseSeconds& phases) {
-  EpochReport report;
-  report.seconds = epoch_watch_.seconds();
-  report.epoch = setup_.partition.epoch_of(progress.step - 1) + 1;
-  report.step = progress.step;
-  report.train_loss = progress.epoch_loss / static_cast<double>(progress.epoch_samples);
-  report.samples_per_second = static_cast<double>(trained_samples_) / report.seconds;
-  report.phases = phases.since(phases_at_epoch_);
-  report.sync_share = report.phases.sync / report.seconds;
+EndedEpoch RunReporter::end_epoch(const PhaseSeconds& phases) {
+  const EndedEpoch ended{epoch_watch_.seconds(), trained_samples_, phases.since(phases_at_epoch_)};
   phases_at_epoch_ = phases;
   trained_samples_ = 0;
-  return report;
+  return ended;
 }
 
-void RunReporter::epoch_done(const EpochReport& report) {
+void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
+                             const Evaluation& test) {
+  const EpochReport report{
+      .epoch = setup_.partition.epoch_of(progress.step - 1) + 1,
+      .step = progress.step,
+      .train_loss = progress.epoch_loss / static_cast<double>(progress.epoch_samples),
+      .test = test,
+      .seconds = ended.seconds,
+      .samples_per_second = static_cast<double>(ended.samples) / ended.seconds,
+      .sync_share = ended.phases.sync / ended.seconds,
+      .phases = ended.phases};
   for (RunListener* listener : listeners_) listener->epoch_done(report);
 }
 

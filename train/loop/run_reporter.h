@@ -28,9 +28,9 @@ class RunReporter {
   void step_begins(std::int64_t samples, bool alone);
   /// To be called in the order of the steps. `step`: steps done with it.
   void step_done(std::int64_t step, const StepSums& sums, double lr, const PhaseSeconds& phases);
-  /// What is known of an epoch when its last step is done. Its clock stops here.
-  EpochReport end_epoch(const Progress& progress, const PhaseSeconds& phases);
-  void epoch_done(const EpochReport& report);
+  /// The epoch's last step is done: what it took. Its clock stops here.
+  EndedEpoch end_epoch(const PhaseSeconds& phases);
+  void epoch_done(const Progress& progress, const EndedEpoch& ended, const Evaluation& test);
   void saved(const std::string& path);
   void ended(const GradientSync& sync);
 

@@ -32,10 +32,24 @@ bool StateSaver::due(std::int64_t step) const {
 
 void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& reporter) {
   if (saved_step_ == progress.step) return;
+  if (holds(progress.step) && progress.step != setup_.last_step) return;
   saved_step_ = progress.step;
   on_rank_0(communicator_, device_, "saving", [&] {
     communicator_.set_activity("saving");
     write(step, progress, reporter);
+  });
+}
+
+/// Whether OUT/state is the state after `step`. The same on all ranks.
+bool StateSaver::holds(std::int64_t step) const {
+  return saved_step_ == step || (goes_on_there(setup_) && step == setup_.first_step);
+}
+
+void StateSaver::note_tested(const Progress& progress) {
+  if (setup_.options.files.out.empty() || !holds(progress.step)) return;
+  on_rank_0(communicator_, device_, "saving", [&] {
+    communicator_.set_activity("saving");
+    save_progress(setup_.options.files.out, progress);
   });
 }
 

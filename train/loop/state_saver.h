@@ -20,12 +20,17 @@ class StateSaver {
   /// each epoch, and at the end of the run. The same on all ranks.
   bool due(std::int64_t step) const;
 
-  /// Saves what `step` has, unless that was done already; with the last step, the model beside it.
-  /// Throws Error where numbers are not finite: the former state then stays. Collective. Of a run
-  /// that keeps files, with no step in flight.
+  /// Saves what `step` has, unless OUT/state is that already; with the last step, the model beside
+  /// it. Throws Error where numbers are not finite: the former state then stays. Collective. Of a
+  /// run that keeps files, with no step in flight.
   void save(TrainStep& step, const Progress& progress, RunReporter& reporter);
 
+  /// After the evaluation: where OUT/state is the state of this step, it says from now on that the
+  /// epoch was tested. Collective.
+  void note_tested(const Progress& progress);
+
  private:
+  bool holds(std::int64_t step) const;
   void write(TrainStep& step, const Progress& progress, RunReporter& reporter);
 
   const RunSetup& setup_;

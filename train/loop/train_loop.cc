@@ -151,12 +151,15 @@ void TrainLoop::load_start() {
 }
 
 RunResult TrainLoop::run() {
-  while (progress_.step < setup_.last_step && step()) {
-  }
+  bool goes_on =
+      !progress_.untested || test(*progress_.untested);  // the former run was ended there
+  while (goes_on && progress_.step < setup_.last_step) goes_on = step();
   settle();
+  const bool in_epoch = progress_.epoch_samples > 0;
+  if (goes_on && in_epoch) goes_on = test(reporter_.end_epoch(step_.phases()));
   result_.step = progress_.step;
-  result_.finished = progress_.step == setup_.last_step;
-  if (result_.finished && progress_.epoch_samples > 0) end_epoch();
+  result_.finished = goes_on;
+  result_.interrupted = !goes_on;
   save_if_due(true);
   reporter_.ended(step_.sync());
   return result_;
@@ -293,9 +296,12 @@ void TrainLoop::after_step() {
     settle();  // these want every number so far
   }
   if (check) check_replicas();
-  result_.interrupted = stop_agreed_ && progress_.step < setup_.last_step;
-  if (epoch_end) end_epoch();
-  save_if_due(result_.interrupted);
+  const bool last = progress_.step == setup_.last_step;
+  if (epoch_end) progress_.untested = reporter_.end_epoch(step_.phases());
+  save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
+  const bool tested = !epoch_end || test(*progress_.untested);
+  result_.interrupted = !tested || (stop_agreed_ && !last);
+  if (result_.interrupted) save_if_due(true);
 }
 
 /// Replicas that go apart mostly do so at once, so they are compared after the first step. What is
@@ -327,13 +333,38 @@ void TrainLoop::check_replicas() {
   communicator_.require_identical(stream, parameters.counters(), "counters" + after);
 }
 
-void TrainLoop::end_epoch() {
-  EpochReport report = reporter_.end_epoch(progress_, step_.phases());
+/// Evaluates, and reports the epoch, or what was learnt of it. False where somebody asked to stop
+/// before the end: the state says then that this is still to be done.
+bool TrainLoop::test(const EndedEpoch& ended) {
   communicator_.set_activity("evaluation");
-  result_.test = report.test = evaluator_.run();
-  reporter_.epoch_done(report);
-  const bool whole = progress_.step % setup_.partition.steps_per_epoch() == 0;
-  if (whole) progress_ = {.step = progress_.step};
+  const Tested tested = evaluator_.run(setup_.stop_requested);
+  stop_agreed_ = stop_agreed_ || tested.stop_wished;
+  if (tested.failed) end_with_failure(tested);
+  if (!tested.result) return false;
+  result_.test = *tested.result;
+  reporter_.epoch_done(progress_, ended, result_.test);
+  if (!progress_.untested) return true;  // the epoch goes on, in another run
+  progress_ = {.step = progress_.step};
+  saver_.note_tested(progress_);
+  return true;
+}
+
+/// A rank could not read its samples. What was learnt is saved first.
+void TrainLoop::end_with_failure(const Tested& tested) {
+  save_if_due(true);
+  if (!tested.failure)
+    communicator_.barrier(device_.communication(), "evaluation's end");  // throws
+  const std::filesystem::path& out = setup_.options.files.out;
+  try {
+    std::rethrow_exception(tested.failure);
+  } catch (...) {
+    const std::string message = message_of_current_exception();
+    if (out.empty()) throw Error(message + "; nothing was saved (--no-out)");
+    throw Error(
+        fmt::format("{}; what was learnt up to step {} is saved: once that is mended, --resume {} "
+                    "begins with this test",
+                    message, progress_.step, out.string()));
+  }
 }
 
 void TrainLoop::save_if_due(bool at_end) {

@@ -21,8 +21,8 @@ namespace ringlet::train {
 /// How a run ended; equal on all ranks.
 struct RunResult {
   std::int64_t step = 0;     ///< optimiser steps done, over the whole run
-  bool finished = false;     ///< all planned steps, or as many as --max-steps allows
-  bool interrupted = false;  ///< somebody asked to stop
+  bool finished = false;     ///< all planned steps, or as many as --max-steps allows, and the test
+  bool interrupted = false;  ///< somebody asked to stop, and something is left to do
   Evaluation test;           ///< the last evaluation, if there was one
 };
 
@@ -77,7 +77,8 @@ class TrainLoop {
   void after_step();
   bool wants_check(bool epoch_end) const;
   void check_replicas();
-  void end_epoch();
+  bool test(const EndedEpoch& ended);
+  void end_with_failure(const Tested& tested);
   void save_if_due(bool at_end);
 
   const RunSetup& setup_;

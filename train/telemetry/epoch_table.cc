@@ -14,14 +14,17 @@ constexpr std::string_view kHead =
     "epoch,train_loss,test_loss,test_accuracy,seconds,samples_per_second,sync_share,data_seconds,"
     "forward_seconds,backward_seconds,sync_seconds,update_seconds\n";
 
-LineFile::Keep epochs_until(std::int64_t first_step, std::int64_t steps_per_epoch) {
+LineFile::Keep epochs_until(std::int64_t first_step, std::int64_t steps_per_epoch,
+                            std::int64_t& told_epoch) {
   if (first_step == 0) return {};
-  return [=](const std::string& line) {
+  return [=, &told_epoch](const std::string& line) {
     if (line + "\n" == kHead) return true;
     std::int64_t epoch = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), epoch);
     const bool ours = error == std::errc() && end != line.data() + line.size() && *end == ',';
-    return ours && epoch * steps_per_epoch <= first_step;
+    if (!ours || epoch * steps_per_epoch > first_step) return false;
+    told_epoch = epoch;
+    return true;
   };
 }
 
@@ -31,11 +34,12 @@ std::string cell(double value) { return std::isfinite(value) ? fmt::format(",{}"
 
 EpochTable::EpochTable(const std::filesystem::path& path, std::int64_t first_step,
                        std::int64_t steps_per_epoch)
-    : file_(path, path.string(), epochs_until(first_step, steps_per_epoch)) {
+    : file_(path, path.string(), epochs_until(first_step, steps_per_epoch, told_epoch_)) {
   if (file_.empty()) file_.append(kHead);
 }
 
 void EpochTable::epoch_done(const EpochReport& report) {
+  if (report.epoch == told_epoch_) return;
   std::string line = fmt::format("{}", report.epoch);
   for (const double value :
        {report.train_loss, report.test.loss, report.test.accuracy(), report.seconds,

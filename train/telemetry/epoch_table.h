@@ -25,6 +25,7 @@ class EpochTable : public RunListener {
   void epoch_done(const EpochReport& report) override;
 
  private:
+  std::int64_t told_epoch_ = 0;  // the last one whose line is kept
   LineFile file_;
 };
 

@@ -17,25 +17,37 @@ namespace ringlet::train {
 
 namespace {
 
-/// The step after which a line was written; none for a line that is not ours.
-std::optional<std::int64_t> step_of(const std::string& line, std::int64_t steps_per_epoch) {
+/// Where a line was written.
+struct Place {
+  std::int64_t step = 0;   // after which
+  std::int64_t epoch = 0;  // of an epoch's line
+};
+
+/// None for a line that is not ours.
+std::optional<Place> place_of(const std::string& line, std::int64_t steps_per_epoch) {
   const auto json = json_or_discarded(line);
   const auto number = [&json](const char* key) -> std::optional<std::int64_t> {
     if (!json.contains(key) || !json[key].is_number_integer()) return {};
     return json[key].get<std::int64_t>();
   };
   if (!json.is_object() || !json.contains("kind")) return {};
-  if (json["kind"] == "step") return number("step");
+  if (json["kind"] == "step") {
+    const auto step = number("step");
+    return step ? std::optional(Place{*step, 0}) : std::nullopt;
+  }
   const auto epoch = number("epoch");
   if (json["kind"] != "epoch" || !epoch) return {};
-  return *epoch * steps_per_epoch;
+  return Place{*epoch * steps_per_epoch, *epoch};
 }
 
-LineFile::Keep lines_until(std::int64_t first_step, std::int64_t steps_per_epoch) {
+LineFile::Keep lines_until(std::int64_t first_step, std::int64_t steps_per_epoch,
+                           std::int64_t& told_epoch) {
   if (first_step == 0) return {};
-  return [=](const std::string& line) {
-    const auto reached = step_of(line, steps_per_epoch);
-    return reached && *reached <= first_step;
+  return [=, &told_epoch](const std::string& line) {
+    const auto place = place_of(line, steps_per_epoch);
+    if (!place || place->step > first_step) return false;
+    if (place->epoch > 0) told_epoch = place->epoch;
+    return true;
   };
 }
 
@@ -80,7 +92,8 @@ bool holds_metrics(const std::filesystem::path& file) {
 
 MetricsWriter::MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
                              std::int64_t steps_per_epoch, const std::string& what)
-    : file_(path, what + " " + path.string(), lines_until(first_step, steps_per_epoch)) {}
+    : file_(path, what + " " + path.string(),
+            lines_until(first_step, steps_per_epoch, told_epoch_)) {}
 
 void MetricsWriter::step_done(const StepReport& report) {
   JsonLine line("step");
@@ -99,6 +112,7 @@ void MetricsWriter::step_done(const StepReport& report) {
 }
 
 void MetricsWriter::epoch_done(const EpochReport& report) {
+  if (report.epoch == told_epoch_) return;
   file_.append(JsonLine("epoch")
                    .field("epoch", report.epoch)
                    .field("train_loss", report.train_loss)

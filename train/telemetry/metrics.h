@@ -22,7 +22,8 @@ bool holds_metrics(const std::filesystem::path& file);
 class MetricsWriter : public RunListener {
  public:
   /// Opens the file. A run that starts anew (`first_step` 0) replaces it; a resumed one keeps the
-  /// lines up to its first step and goes on behind them. `what` is its name in messages. Throws
+  /// lines up to its first step and goes on behind them. An epoch whose line is there already, as
+  /// the run was killed behind it, gets no second one. `what` is its name in messages. Throws
   /// FileError.
   MetricsWriter(const std::filesystem::path& path, std::int64_t first_step,
                 std::int64_t steps_per_epoch, const std::string& what = "--metrics");
@@ -32,6 +33,7 @@ class MetricsWriter : public RunListener {
   void epoch_done(const EpochReport& report) override;
 
  private:
+  std::int64_t told_epoch_ = 0;  // the last one whose line is kept
   LineFile file_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "nn/plan.h"
 #include "train/options.h"
+#include "train/phase_seconds.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/sync_plan.h"
 
@@ -26,20 +27,6 @@ struct Evaluation {
   std::vector<ClassCount> classes;
   double accuracy() const {
     return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);
-  }
-};
-
-/// Seconds of the replica's thread by what it did.
-struct PhaseSeconds {
-  double data = 0;  ///< waiting for the loader
-  double forward = 0;
-  double backward = 0;
-  double sync = 0;  ///< collectives that run in place, and waiting for those beside
-  double update = 0;
-  double total() const { return data + forward + backward + sync + update; }
-  PhaseSeconds since(const PhaseSeconds& earlier) const {
-    return {data - earlier.data, forward - earlier.forward, backward - earlier.backward,
-            sync - earlier.sync, update - earlier.update};
   }
 };
 

@@ -14,6 +14,11 @@ constexpr const char* kTrainLabels = "train-labels-idx1-ubyte";
 constexpr const char* kTestImages = "t10k-images-idx3-ubyte";
 constexpr const char* kTestLabels = "t10k-labels-idx1-ubyte";
 
+/// In a state: the epoch that has just ended is still to be tested.
+const std::string kUntested =
+    R"("untested": {"seconds": 1, "samples": 8, "data_seconds": 0, "forward_seconds": 0,)"
+    R"( "backward_seconds": 0, "sync_seconds": 0, "update_seconds": 0})";
+
 std::string safetensors(const std::string& header, const std::string& data = "") {
   std::string length(8, '\0');
   length[0] = static_cast<char>(header.size());
@@ -223,6 +228,14 @@ std::vector<Provocation> provocations_by_inputs() {
       {2,
        [](const Stage& stage) {
          return stage.resume_with("\"data\": \"synthetic\"", "\"data\": \"/gone\"");
+       }},
+      state("\"recipe\"", kUntested + ", \"recipe\""),
+      {1,
+       [](const Stage& stage) {
+         const std::string json = stage.run({"--max-steps", "3"}) + "/state/state.json";
+         std::string text = read_file(json);
+         write_file(json, text.insert(text.find("\"recipe\""), kUntested + ", "));
+         return stage.resume();
        }},
       state(
           "\"recipe\"",

@@ -4,12 +4,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "train/files/atomic_file.h"
 #include "train/files/posix_file.h"
@@ -21,6 +26,8 @@ namespace ringlet::train::tensorboard {
 namespace {
 
 constexpr std::size_t kFlushAt = std::size_t{1} << 16;
+constexpr std::string_view kBeginOfName = "events.out.tfevents.";
+constexpr std::string_view kOfEpoch = "epoch/";  // begin the tags of an epoch's event
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -40,8 +47,7 @@ double now() {
 /// file of a run that is resumed at once could come before its beginning.
 std::string file_name() {
   static std::atomic<int> number{0};
-  return fmt::format("events.out.tfevents.{:017.6f}.{}.{}.{}", now(), host_name(), getpid(),
-                     number++);
+  return fmt::format("{}{:017.6f}.{}.{}.{}", kBeginOfName, now(), host_name(), getpid(), number++);
 }
 
 template <class Number>
@@ -58,7 +64,49 @@ void append_record(std::string& bytes, const std::string& event) {
   append_little_endian(bytes, masked_crc32c(event));
 }
 
+/// The next event of a file; nothing at its end, or where it was cut off.
+std::optional<Event> next_event(std::istream& file) {
+  constexpr std::uint64_t kLongest = std::uint64_t{1} << 20;
+  constexpr std::streamsize kCrc = sizeof(std::uint32_t);
+  std::uint64_t length = 0;
+  file.read(reinterpret_cast<char*>(&length), sizeof length).ignore(kCrc);
+  if (!file || length > kLongest) return {};
+  std::string bytes(length, '\0');
+  file.read(bytes.data(), std::ssize(bytes)).ignore(kCrc);
+  Event event;
+  if (!file || !event.ParseFromString(bytes)) return {};
+  return event;
+}
+
+bool is_of_epoch(const Event& event) {
+  return event.summary().value_size() > 0 && event.summary().value(0).tag().starts_with(kOfEpoch);
+}
+
+/// In the order in which TensorBoard reads them.
+std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const bool named = entry.path().filename().string().starts_with(kBeginOfName);
+    if (named && entry.is_regular_file()) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 }  // namespace
+
+int count_epochs(const std::filesystem::path& folder, std::int64_t step) {
+  int count = 0;
+  for (const std::filesystem::path& path : event_files_in(folder)) {
+    std::ifstream file(path, std::ios::binary);
+    while (const std::optional<Event> event = next_event(file)) {
+      const bool begins = event->has_session() && event->session().status() == Session::START;
+      if (begins && event->step() <= step) count = 0;
+      if (event->step() == step && is_of_epoch(*event)) ++count;
+    }
+  }
+  return count;
+}
 
 EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step) {
   train::require_writable_directory(folder);

@@ -15,6 +15,10 @@ namespace ringlet::train::tensorboard {
 
 class Event;
 
+/// The events of epochs after `step` that count in the files of `folder`: those of which no later
+/// file says that it goes on at that step or before. What is no event file is passed over.
+int count_epochs(const std::filesystem::path& folder, std::int64_t step);
+
 class EventFile {
  public:
   /// Makes a file in `folder`, which is made if it is not there. TensorBoard then ignores what

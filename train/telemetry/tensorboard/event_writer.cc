@@ -33,6 +33,9 @@ void EventWriter::step_done(const train::StepReport& report) {
 }
 
 void EventWriter::epoch_done(const train::EpochReport& report) {
+  if (report.step == first_step_ && count_epochs(file_.path().parent_path(), first_step_) > 0) {
+    return;
+  }
   Event event;
   event.set_step(report.step);
   add_value(event, "epoch/train_loss", report.train_loss);

@@ -18,15 +18,18 @@ class EventWriter : public train::RunListener {
  public:
   /// A further file in `folder` for a run that goes on after `first_step`. Throws FileError.
   EventWriter(const std::filesystem::path& folder, std::int64_t first_step)
-      : file_(folder, first_step + 1) {}
+      : first_step_(first_step), file_(folder, first_step + 1) {}
 
   bool wants_grad_norm() const override { return true; }
   void step_done(const train::StepReport& report) override;
+  /// Of an epoch that a run before this one has told already, as it was killed behind that, nothing
+  /// is written.
   void epoch_done(const train::EpochReport& report) override;
   void saved(const std::string& path) override;
   void ended() override { file_.flush(); }
 
  private:
+  std::int64_t first_step_;
   EventFile file_;
 };
 
