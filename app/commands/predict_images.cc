@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "app/cli/count_line.h"
 #include "app/cli/error_exit.h"
@@ -10,6 +11,7 @@
 #include "data/error.h"
 #include "data/images/image.h"
 #include "data/images/picture_reader.h"
+#include "data/picture_list.h"
 #include "data/stop_request.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/logits.h"
@@ -21,22 +23,35 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Throws what is wrong with a folder without an image. `foreign`: how many pictures it has, by
+/// endings that are not read.
+[[noreturn]] void fail_without_image(const fs::path& folder,
+                                     const std::map<std::string, int>& foreign) {
+  if (foreign.empty()) {
+    throw data::DataError(folder.string() +
+                          ": no image lies in this folder (.png, .jpg, .jpeg, .bmp, .pgm, .ppm)");
+  }
+  std::vector<std::string> kinds;
+  for (const auto& [ending, count] : foreign) kinds.push_back(fmt::format("{} {}", count, ending));
+  throw data::DataError(fmt::format("{}: no image in this folder is read by its ending, but {}; {}",
+                                    folder.string(), fmt::join(kinds, ", "), data::kForeignRemedy));
+}
+
 std::vector<fs::path> images_in(const fs::path& folder) {
   std::vector<fs::path> files;
+  std::map<std::string, int> foreign;
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       std::error_code error;  // of a link that leads nowhere or to itself: that picture's alone
       const bool may_be_read = entry.is_regular_file(error) || error;
       if (may_be_read && data::has_image_name(entry.path())) files.push_back(entry.path());
+      if (const auto ending = data::foreign_ending(entry.path())) ++foreign[*ending];
     }
   } catch (const fs::filesystem_error& error) {
     throw data::DataError(folder.string() + ": cannot be listed: " + error.code().message() +
                           "; check its permissions");
   }
-  if (files.empty()) {
-    throw data::DataError(folder.string() +
-                          ": no image lies in this folder (.png, .jpg, .jpeg, .bmp, .pgm, .ppm)");
-  }
+  if (files.empty()) fail_without_image(folder, foreign);
   std::sort(files.begin(), files.end());
   return files;
 }

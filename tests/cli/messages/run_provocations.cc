@@ -153,6 +153,11 @@ std::vector<Provocation> provocations_by_runs() {
        }},
       // Pictures.
       {1, [](const Stage& stage) { return with_model(stage, "predict", {stage / "."}); }},
+      {1,
+       [](const Stage& stage) {
+         stage.file("a.webp", "x");
+         return with_model(stage, "predict", {stage / "."});
+       }},
       shown(""),
       shown("hello"),
       shown("P5 4 4 255\nab"),
