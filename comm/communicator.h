@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,6 +116,13 @@ class Communicator {
   /// Notes what the replica does now, for time-out messages. `what` is a string literal. Any
   /// thread, cheap.
   void set_activity(const char* what) { transport_.recorder().set_activity(what); }
+  /// This rank gets on with its work. Others whose time-out has passed then wait on for it
+  /// (report/patience.h). Any thread, cheap.
+  void note_work() { transport_.recorder().work_clock().note(); }
+  /// The same as a function, which must not outlive the transport.
+  std::function<void()> note_of_work() {
+    return [clock = &transport_.recorder().work_clock()] { clock->note(); };
+  }
   /// This rank has failed outside of a collective: everybody else stops with Aborted. Any thread.
   void abort(const std::string& reason) noexcept { transport_.abort(reason); }
   /// Throws Aborted if any rank has failed, or the root cause if this rank has. To be called after

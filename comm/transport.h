@@ -59,10 +59,12 @@ ReduceOp operation_of(Combine combine);
 
 /// What is known of a rank from outside.
 struct RankStatus {
-  std::optional<CollectiveRecord> latest;  ///< the latest collective that it entered
+  std::optional<CollectiveRecord> latest{};  ///< the latest collective that it entered
   Activity activity{};
   std::optional<ExchangeRecord> exchange{};  ///< that it is in
+  std::int64_t worked_ns = 0;                ///< when it last got on with its work; 0: never
   std::int64_t seen_ns = 0;                  ///< when this was so
+  bool unheard = false;  ///< nothing is known, for a reason that lies with another rank
 };
 
 /// Collectives that the transport's library has itself (NCCL, Gloo, MPI). Called like
@@ -155,7 +157,7 @@ class Transport {
 
   /// This rank's own recorder.
   virtual FlightRecorder& recorder() = 0;
-  /// What `rank` did last, or nothing where the transport cannot know.
+  /// What `rank` did last, or nothing where its process does not answer.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
 
   /// Notes the data that the next exchanges are about. Traces then tell where in it their parts

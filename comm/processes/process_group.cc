@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/report/exchange_report.h"
 #include "comm/report/rank_text.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "comm/transport/mpi/mpi_transport.h"
@@ -199,7 +200,12 @@ std::string ProcessGroup::agree(const std::string& key, const std::optional<std:
   const int times = ++agreed_[key];
   const std::string numbered = times == 1 ? key : fmt::format("{} ({})", key, times);
   if (mine) rendezvous_->set(numbered, *mine);
-  return rendezvous_->get(numbered, timeout_seconds);
+  try {
+    return rendezvous_->get(numbered, timeout_seconds);
+  } catch (const TimeoutError& error) {
+    const Transport& own = local_.transport(first_rank());
+    throw TimeoutError(text_of_silent(own.world(), look_at_all(own)) + error.what());
+  }
 }
 
 void ProcessGroup::tell_wish(int signal) { rendezvous_->set(kWish, std::to_string(signal)); }

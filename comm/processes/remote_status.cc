@@ -7,7 +7,8 @@ namespace ringlet::comm {
 
 namespace {
 
-constexpr double kAnswerSeconds = 0.5;            // a living process answers within microseconds
+// A living process answers within microseconds, or when a busy machine lets it.
+constexpr double kAnswerSeconds = 1;
 constexpr std::chrono::milliseconds kFresh(200);  // one report asks for every rank once
 
 /// One rank on the wire; the activity's name follows.
@@ -17,6 +18,7 @@ struct Entry {
   bool has_activity = false;
   bool has_exchange = false;
   ExchangeRecord exchange;
+  std::int64_t worked_ns = 0;
   std::int64_t seen_ns = 0;
   std::int64_t since_ns = 0;
   std::uint32_t name_bytes = 0;
@@ -25,8 +27,9 @@ static_assert(std::is_trivially_copyable_v<Entry>);
 
 /// Adds `by` to all times that are set.
 void move_clock(Entry& entry, std::int64_t by) {
-  for (std::int64_t* time : {&entry.latest.entered_ns, &entry.latest.left_ns,
-                             &entry.exchange.entered_ns, &entry.seen_ns, &entry.since_ns}) {
+  for (std::int64_t* time :
+       {&entry.latest.entered_ns, &entry.latest.left_ns, &entry.exchange.entered_ns,
+        &entry.worked_ns, &entry.seen_ns, &entry.since_ns}) {
     if (*time != 0) *time += by;
   }
 }
@@ -43,6 +46,7 @@ std::string encode(const std::vector<RankStatus>& status) {
     entry.has_activity = rank.activity.what != nullptr;
     entry.has_exchange = rank.exchange.has_value();
     if (rank.exchange) entry.exchange = *rank.exchange;
+    entry.worked_ns = rank.worked_ns;
     entry.seen_ns = rank.seen_ns;
     entry.since_ns = rank.activity.since_ns;
     entry.name_bytes = static_cast<std::uint32_t>(name.size());
@@ -63,11 +67,15 @@ void RemoteStatus::refresh() {
   of_rank_.clear();
   const std::vector<std::string> answers = rendezvous_.ask_status(kAnswerSeconds);
   const std::vector<Site>& sites = rendezvous_.sites();
-  const int machine = sites[static_cast<std::size_t>(rendezvous_.place().process)].machine;
+  const auto own = static_cast<std::size_t>(rendezvous_.place().process);
+  const int machine = sites[own].machine;
+  const bool hub_is_silent = answers[own].empty();  // process 0 passes on what the others say
   for (std::size_t process = 0; process < answers.size(); ++process) {
     const bool elsewhere = sites[process].machine != machine;
     std::vector<std::optional<RankStatus>> ranks = decode(answers[process], elsewhere);
-    ranks.resize(static_cast<std::size_t>(replicas_));  // of no answer: nothing
+    const bool unheard = hub_is_silent && process > 0;
+    ranks.resize(static_cast<std::size_t>(replicas_),  // of no answer: nothing
+                 unheard ? std::optional(RankStatus{.unheard = true}) : std::nullopt);
     of_rank_.insert(of_rank_.end(), ranks.begin(), ranks.end());
   }
   asked_ = std::chrono::steady_clock::now();
@@ -84,6 +92,7 @@ std::vector<std::optional<RankStatus>> RemoteStatus::decode(const std::string& a
     RankStatus& rank = ranks.emplace_back().emplace();
     if (entry.has_latest) rank.latest = entry.latest;
     if (entry.has_exchange) rank.exchange = entry.exchange;
+    rank.worked_ns = entry.worked_ns;
     rank.seen_ns = entry.seen_ns;
     rank.activity.since_ns = entry.since_ns;
     if (entry.has_activity) {

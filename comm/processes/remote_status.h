@@ -24,7 +24,8 @@ class RemoteStatus {
   RemoteStatus(Rendezvous& rendezvous, int replicas)
       : rendezvous_(rendezvous), replicas_(replicas) {}
 
-  /// The status of a rank of another process; nothing if that does not answer soon. Any thread.
+  /// The status of a rank of another process; nothing if that does not answer soon. Where process 0
+  /// passes on no answers, not even this process's own, the others are `unheard`. Any thread.
   std::optional<RankStatus> of(int rank);
 
  private:

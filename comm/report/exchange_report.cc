@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "comm/report/rank_text.h"
-#include "comm/report/wait_cycle.h"
 #include "kernels/trace.h"
 
 namespace ringlet::comm {
@@ -41,7 +40,8 @@ std::string whereabouts(int rank, const RankStatus& status) {
 
 /// Every rank's place relative to one collective.
 struct Places {
-  std::vector<int> missing;    // has not entered it
+  std::vector<int> missing;    // has not entered it, and is in no other one
+  std::vector<int> stuck;      // has not entered it, since it waits in an earlier one
   std::vector<int> waiting;    // is in it
   std::vector<int> elsewhere;  // is in another one with the same number
   std::vector<int> left;       // has left it
@@ -51,9 +51,10 @@ Places sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
   Places places;
   for (std::size_t i = 0; i < status.size(); ++i) {
     const int rank = static_cast<int>(i);
-    if (!status[i]) continue;
+    if (!status[i] || status[i]->unheard) continue;
     if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
-      places.missing.push_back(rank);
+      const bool waits = status[i]->latest && status[i]->latest->inside();
+      (waits ? places.stuck : places.missing).push_back(rank);
     } else if (status[i]->latest->tag.sequence > tag.sequence || !status[i]->latest->inside()) {
       places.left.push_back(rank);
     } else {
@@ -63,17 +64,12 @@ Places sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
   return places;
 }
 
-StatusOfRanks look_at_all(Transport& transport) {
-  StatusOfRanks status;
-  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
-  return status;
-}
-
 std::string explain_exchange(const Transport& transport, int peer, const StatusOfRanks& status) {
   const auto& theirs = status[static_cast<std::size_t>(peer)];
   std::string text = fmt::format("rank {} waited {:g} s in an exchange with rank {}",
                                  transport.rank(), transport.timeout_seconds(), peer);
-  if (theirs && !theirs->exchange) text += ", which did not come; " + whereabouts(peer, *theirs);
+  if (theirs && !theirs->unheard && !theirs->exchange)
+    text += ", which did not come; " + whereabouts(peer, *theirs);
   return text;
 }
 
@@ -87,17 +83,27 @@ std::string explain_exchanges(const Transport& transport, const StatusOfRanks& s
   return "; ranks wait in a circle, " + circle + text_of_exchanges(status) + kCircleRemedy;
 }
 
-/// `lead` is what to say where every rank has come to the collective.
+/// Who is to blame that a collective does not come about, and the collective. Ranks that wait for
+/// somebody themselves are not, unless there is nobody else. `lead` is what to say where every rank
+/// has come, or who has not is known already.
+std::string text_of_blame(const Places& places, bool is_known, const std::string& lead,
+                          const std::string& what) {
+  const std::vector<int>& blamed = places.missing.empty() ? places.stuck : places.missing;
+  if (is_known || blamed.empty()) return fmt::format("{} in {}", lead, what);
+  return fmt::format("{} never entered {}", text_of(blamed), what);
+}
+
 std::string explain_collective(const StatusOfRanks& status, const CollectiveRecord& mine,
                                const std::string& lead) {
   const Places places = sort_ranks(status, mine.tag);
+  const bool has_silent = std::find(status.begin(), status.end(), std::nullopt) != status.end();
 
-  const std::string what = fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes);
-  std::string text = places.missing.empty()
-                         ? fmt::format("{} in {}", lead, what)
-                         : fmt::format("{} never entered {}", text_of(places.missing), what);
-  for (const int rank : places.missing) {
-    text += "; " + whereabouts(rank, *status[static_cast<std::size_t>(rank)]);
+  std::string text = text_of_blame(places, has_silent, lead,
+                                   fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes));
+  for (const std::vector<int>& ranks : {places.missing, places.stuck}) {
+    for (const int rank : ranks) {
+      text += "; " + whereabouts(rank, *status[static_cast<std::size_t>(rank)]);
+    }
   }
   for (const int rank : places.elsewhere) {
     const CollectiveRecord& other = *status[static_cast<std::size_t>(rank)]->latest;
@@ -121,13 +127,29 @@ std::string place(const std::optional<CollectiveRecord>& latest) {
 
 }  // namespace
 
+std::string text_of_silent(const World& world, const StatusOfRanks& status) {
+  std::vector<int> ranks, processes;
+  for (std::size_t i = 0; i < status.size(); ++i) {
+    if (status[i]) continue;
+    const int rank = static_cast<int>(i), process = rank / world.local_size;
+    ranks.push_back(rank);
+    if (processes.empty() || processes.back() != process) processes.push_back(process);
+  }
+  if (ranks.empty()) return {};
+  return fmt::format("{} ({}) {} not answer, so {} stopped or {}: see ps; ", text_of(ranks),
+                     text_of_processes(processes), ranks.size() == 1 ? "does" : "do",
+                     processes.size() == 1 ? "its process is" : "their processes are",
+                     processes.size() == 1 ? "hangs" : "hang");
+}
+
 std::string explain_timeout(Transport& transport, int peer) {
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
   const StatusOfRanks status = look_at_all(transport);
   const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
                                        transport.timeout_seconds(), peer);
   const std::string hosts = transport.hosts();
-  return (mine && mine->inside() ? explain_collective(status, *mine, lead)
+  return text_of_silent(transport.world(), status) +
+         (mine && mine->inside() ? explain_collective(status, *mine, lead)
                                  : explain_exchange(transport, peer, status)) +
          (hosts.empty() ? "" : "; " + hosts) + explain_exchanges(transport, status);
 }
@@ -138,7 +160,8 @@ std::string explain_unfinished(Transport& transport) {
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
   if (!mine) return lead + kRemedy;
   const StatusOfRanks status = look_at_all(transport);
-  return explain_collective(status, *mine, lead) + explain_exchanges(transport, status);
+  return text_of_silent(transport.world(), status) + explain_collective(status, *mine, lead) +
+         explain_exchanges(transport, status);
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

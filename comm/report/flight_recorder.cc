@@ -3,24 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 #include <mutex>
 
 #include "kernels/trace.h"
 
 namespace ringlet::comm {
-
-namespace {
-
-/// now_ns(), as of the system's last tick.
-std::int64_t coarse_now_ns() {
-  constexpr std::int64_t kNanoseconds = 1'000'000'000;
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return time.tv_sec * kNanoseconds + time.tv_nsec;
-}
-
-}  // namespace
 
 const char* name_of(CollectiveKind kind) {
   switch (kind) {
@@ -75,6 +62,7 @@ void FlightRecorder::begin_exchange(const ExchangeRecord& what) noexcept {
   exchange_.from.store(what.from, std::memory_order_release);
   exchange_.out_bytes.store(what.out_bytes, std::memory_order_release);
   exchange_.in_bytes.store(what.in_bytes, std::memory_order_release);
+  exchange_.waiting.store(what.waiting, std::memory_order_release);
   exchange_.entered_ns.store(coarse_now_ns(), std::memory_order_release);
 }
 
@@ -83,7 +71,9 @@ std::optional<ExchangeRecord> FlightRecorder::exchange() const {
   const ExchangeRecord record{exchange_.to.load(std::memory_order_acquire),
                               exchange_.from.load(std::memory_order_acquire),
                               exchange_.out_bytes.load(std::memory_order_acquire),
-                              exchange_.in_bytes.load(std::memory_order_acquire), entered};
+                              exchange_.in_bytes.load(std::memory_order_acquire),
+                              entered,
+                              exchange_.waiting.load(std::memory_order_acquire)};
   const bool changed = exchange_.entered_ns.load(std::memory_order_relaxed) != entered;
   return changed || entered == 0 ? std::nullopt : std::optional(record);
 }

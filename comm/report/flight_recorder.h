@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "comm/report/work_clock.h"
+
 namespace ringlet::comm {
 
 enum class CollectiveKind : std::uint8_t {
@@ -53,6 +55,10 @@ struct CollectiveRecord {
 /// "#812 all_reduce bucket 3 (fc1.weight ...)"
 std::string describe(const CollectiveRecord& record);
 
+/// The sides of an exchange that its rank waits for. A message that has left, or that goes on its
+/// own while another one is waited for, keeps nobody.
+enum class Waiting : std::uint8_t { both, to_send, to_receive };
+
 /// What a rank sends and receives at the moment, in one step. A side that is left out is -1.
 struct ExchangeRecord {
   int to = -1;
@@ -60,6 +66,9 @@ struct ExchangeRecord {
   std::int64_t out_bytes = 0;
   std::int64_t in_bytes = 0;
   std::int64_t entered_ns = 0;  ///< never 0 inside an exchange
+  Waiting waiting = Waiting::both;
+  bool waits_to_send() const { return to >= 0 && waiting != Waiting::to_receive; }
+  bool waits_to_receive() const { return from >= 0 && waiting != Waiting::to_send; }
 };
 
 /// What the replica does between collectives, and since when. `what` is null before the first.
@@ -104,12 +113,21 @@ class FlightRecorder {
    private:
     FlightRecorder& recorder_;
   };
+  /// Which of its sides this rank waits for from now on. At the begin it is both.
+  void set_waiting(Waiting waiting) noexcept {
+    exchange_.waiting.store(waiting, std::memory_order_release);
+  }
   /// The exchange that this rank is in; nothing where it is in none, or just goes into another one.
   std::optional<ExchangeRecord> exchange() const;
 
   /// `what` is a string literal, or lives as long as the recorder.
   void set_activity(const char* what);
   Activity activity() const;
+
+  /// Noted by whatever works for this rank between collectives, such as the threads that read its
+  /// samples. Any thread.
+  WorkClock& work_clock() { return work_clock_; }
+  const WorkClock& work_clock() const { return work_clock_; }
 
   /// The collective that was entered last.
   std::optional<CollectiveRecord> latest() const;
@@ -123,6 +141,7 @@ class FlightRecorder {
   struct SharedExchange {
     std::atomic<int> to{-1}, from{-1};
     std::atomic<std::int64_t> out_bytes{0}, in_bytes{0}, entered_ns{0};
+    std::atomic<Waiting> waiting{Waiting::both};
   };
 
   CollectiveTag current_;
@@ -133,6 +152,7 @@ class FlightRecorder {
       0;  // collectives so far; the latest is records_[(entered_ - 1) % kRecords]
   std::atomic<const char*> activity_{nullptr};
   std::atomic<std::int64_t> activity_since_ns_{0};
+  WorkClock work_clock_;
 };
 
 }  // namespace ringlet::comm

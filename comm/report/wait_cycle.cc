@@ -25,19 +25,20 @@ const RankStatus* in_exchange(const StatusOfRanks& status, int rank) {
 }
 
 /// What `rank` waits for: peers that are in an exchange of which its own is not the other half.
+/// Whether they still wait for that half does not matter: then the message is on its way.
 std::vector<Wait> waits_of(const StatusOfRanks& status, int rank) {
   std::vector<Wait> waits;
   const RankStatus* mine = in_exchange(status, rank);
   if (mine == nullptr) return waits;
   const auto add = [&](int peer, bool sends, int ExchangeRecord::*other_half) {
-    if (peer == kNobody) return;
     const RankStatus* theirs = in_exchange(status, peer);
     if (theirs != nullptr && (*theirs->exchange).*other_half != rank) {
       waits.push_back({rank, peer, sends});
     }
   };
-  add(mine->exchange->to, true, &ExchangeRecord::from);
-  add(mine->exchange->from, false, &ExchangeRecord::to);
+  const ExchangeRecord& own = *mine->exchange;
+  if (own.waits_to_send()) add(own.to, true, &ExchangeRecord::from);
+  if (own.waits_to_receive()) add(own.from, false, &ExchangeRecord::to);
   return waits;
 }
 
@@ -92,7 +93,7 @@ const char* kind_of(const std::vector<Wait>& circle) {
 
 std::string text_of_exchange(int rank, const ExchangeRecord& exchange) {
   std::string text = fmt::format("; rank {}", rank);
-  const bool sends = exchange.to != kNobody, receives = exchange.from != kNobody;
+  const bool sends = exchange.waits_to_send(), receives = exchange.waits_to_receive();
   if (sends) text += fmt::format(" sends {} bytes to rank {}", exchange.out_bytes, exchange.to);
   if (sends && receives) text += " and";
   if (receives) {
@@ -102,6 +103,12 @@ std::string text_of_exchange(int rank, const ExchangeRecord& exchange) {
 }
 
 }  // namespace
+
+StatusOfRanks look_at_all(const Transport& transport) {
+  StatusOfRanks status;
+  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
+  return status;
+}
 
 std::string find_wait_cycle(const StatusOfRanks& status, int rank, std::int64_t lasted_ns) {
   std::vector<Wait> circle = CycleSearch(status).from(rank);
@@ -122,7 +129,8 @@ std::string text_of_exchanges(const StatusOfRanks& status) {
     if (const RankStatus* known = in_exchange(status, rank)) {
       text += text_of_exchange(rank, *known->exchange);
     } else {
-      (status[static_cast<std::size_t>(rank)] ? idle : unknown).push_back(rank);
+      const auto& other = status[static_cast<std::size_t>(rank)];
+      (other && !other->unheard ? idle : unknown).push_back(rank);
     }
   }
   if (!idle.empty() && !text.empty()) {

@@ -1,13 +1,12 @@
 // RankWait: how a rank waits for another one, and how it fails.
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <string>
 
 #include "comm/errors.h"
 #include "comm/report/exchange_report.h"
+#include "comm/report/patience.h"
 #include "comm/transport.h"
 #include "comm/transport/doorbell.h"
 
@@ -41,7 +40,8 @@ class RankWait {
       : group_(group), transport_(transport), doorbell_(doorbell), spin_(spin) {}
 
   /// Returns when ready() holds, which reads atomics sequentially consistently. Throws Aborted when
-  /// the group is given up, TimeoutError, having given it up, when `peer` has not come in time.
+  /// the group is given up, TimeoutError, having given it up, when `peer` has not come in time and
+  /// nobody works (report/patience.h).
   template <class Ready>
   void wait(int peer, Ready ready) {
     wait_until(ready, [peer] { return peer; });
@@ -102,13 +102,23 @@ class RankWait {
   /// `missing` says for whom the wait was, when nobody has come in time.
   template <class Ready, class Missing>
   void wait_until(Ready ready, Missing missing) {
-    constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
-    const std::chrono::nanoseconds timeout(
-        static_cast<std::int64_t>(std::min(transport_.timeout_seconds(), kLongest) * 1e9));
-    const bool in_time =
-        doorbell_.wait([&] { return ready() || group_.aborted(); }, spin_, timeout);
-    throw_if_aborted();
-    if (!in_time) fail<TimeoutError>(explain_timeout(transport_, missing()));
+    std::chrono::nanoseconds longest = timeout_of(transport_);
+    while (!wait_for(ready, longest)) {
+      longest = patience_of(transport_);
+      if (longest.count() == 0) fail<TimeoutError>(explain_timeout(transport_, missing()));
+    }
+  }
+
+  template <class Ready>
+  bool wait_for(Ready ready, std::chrono::nanoseconds longest) {
+    SlicedWait wait(longest);
+    while (true) {
+      const std::chrono::nanoseconds slice = wait.next();
+      const bool in_time =
+          doorbell_.wait([&] { return ready() || group_.aborted(); }, spin_, slice);
+      throw_if_aborted();
+      if (in_time || slice.count() == 0) return in_time;
+    }
   }
 
   RanksGroup& group_;

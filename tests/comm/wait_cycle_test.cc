@@ -61,6 +61,19 @@ TEST(WaitCycle, IsNoneWhereSomebodyCanGoOn) {
   EXPECT_EQ(circle_of({elsewhere(), sends_to(0)}, 0), "");
 }
 
+TEST(WaitCycle, IsNotClosedByWhatNobodyWaitsFor) {
+  // A gather of which rank 2's part is missing: rank 1 is a step ahead of rank 0, and what either
+  // sends to the other has left.
+  StatusOfRanks gather{rank_in(1, 2), rank_in(0, 2), std::nullopt};
+  EXPECT_EQ(circle_of(gather, 0), "0 -> 1 -> 0: all send, none receives");
+  for (const std::size_t rank : {0U, 1U}) gather[rank]->exchange->waiting = Waiting::to_receive;
+  EXPECT_EQ(circle_of(gather, 0), "");
+  EXPECT_EQ(circle_of(gather, 1), "");
+  EXPECT_EQ(text_of_exchanges(gather),
+            "; rank 0 receives 80 bytes from rank 2; rank 1 receives 80 bytes from rank 2; nothing "
+            "is known of rank 2");
+}
+
 TEST(WaitCycle, MustHaveLasted) {
   EXPECT_EQ(circle_of({sends_to(1), rank_in(0, kNobody, 0)}, 0), "") << "rank 1 has just come";
   StatusOfRanks status{sends_to(1), sends_to(0)};
@@ -88,6 +101,15 @@ TEST(FlightRecorder, KnowsTheExchangeThatItsRankIsIn) {
     EXPECT_EQ(recorder.exchange()->out_bytes, 400);
     EXPECT_EQ(recorder.exchange()->in_bytes, 200);
     EXPECT_GT(recorder.exchange()->entered_ns, 0);
+    EXPECT_TRUE(recorder.exchange()->waits_to_send() && recorder.exchange()->waits_to_receive());
+    recorder.set_waiting(Waiting::to_receive);
+    EXPECT_FALSE(recorder.exchange()->waits_to_send());
+    EXPECT_TRUE(recorder.exchange()->waits_to_receive());
+  }
+  {
+    const FlightRecorder::Exchanging exchanging(recorder, {2, kNobody});
+    EXPECT_TRUE(recorder.exchange()->waits_to_send()) << "the former exchange is forgotten";
+    EXPECT_FALSE(recorder.exchange()->waits_to_receive());
   }
   EXPECT_FALSE(recorder.exchange());
 }

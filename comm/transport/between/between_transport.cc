@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
+#include "comm/report/wait_watch.h"
 #include "kernels/error.h"
 #include "kernels/reduce.h"
 
@@ -21,7 +22,8 @@ namespace ringlet::comm {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// The engine's own time-out. WaitWatch ends what lasts too long.
+constexpr std::chrono::hours kWithoutEnd(24 * 365 * 3);
 
 /// The header that goes before each message's data.
 struct Header {
@@ -49,7 +51,9 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
         header_out_(engine_->make_buffer()),
         header_in_(engine_->make_buffer()),
         data_out_(engine_->make_buffer()),
-        data_in_(engine_->make_buffer()) {
+        data_in_(engine_->make_buffer()),
+        watch_(
+            *this, [this] { return engine_->moves(); }, [this](int peer) { give_up_on(peer); }) {
     header_out_->reserve(sizeof(Header));
     header_in_->reserve(sizeof(Header));
   }
@@ -76,11 +80,11 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
 
   const char* engine_name() const override { return engine_->name(); }
   void all_reduce(Stream& stream, View data, ReduceOp op) override {
-    call_engine(data.bytes(), [&] { engine_->all_reduce({stream, data, op, patience()}); });
+    call_engine(data.bytes(), [&] { engine_->all_reduce({stream, data, op, kWithoutEnd}); });
   }
   void reduce_and_broadcast(Stream& stream, View data, ReduceOp op) override {
     call_engine(data.bytes(), [&] {
-      engine_->reduce_and_broadcast({stream, data, op, patience()});
+      engine_->reduce_and_broadcast({stream, data, op, kWithoutEnd});
     });
   }
 
@@ -118,7 +122,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   template <class Call>
   void call_engine(std::int64_t bytes, Call call);
   void agree_on_bytes(std::int64_t bytes);
-  std::chrono::milliseconds patience() const;
+  void give_up_on(int peer);
   void throw_if_aborted() const;
   template <class Call>
   void start(int peer, Call call);
@@ -133,6 +137,8 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   Near near_;
   Transport& local_;  // near_'s
   std::unique_ptr<MessageBuffer> header_out_, header_in_, data_out_, data_in_;
+  std::atomic<bool> gave_up_{false};
+  WaitWatch watch_;  // last: its thread uses the others
 };
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
@@ -156,8 +162,14 @@ void BetweenTransport::do_exchange(Stream& stream, int to, ConstView out, int fr
     start_far(to, out, from, in);
     forward_exchange(local_, stream, is_remote(to) ? kNobody : to, out,
                      is_remote(from) ? kNobody : from, in, combine);
-    if (is_remote(from)) finish_receiving(stream, from, in, combine);
-    if (is_remote(to)) finish_sending(to, out);
+    if (is_remote(from)) {
+      recorder().set_waiting(Waiting::to_receive);
+      finish_receiving(stream, from, in, combine);
+    }
+    if (is_remote(to)) {
+      recorder().set_waiting(Waiting::to_send);
+      finish_sending(to, out);
+    }
   } catch (...) {
     group_.abort(rank(), message_of_current_exception());  // the local half tells only this process
     throw;
@@ -272,34 +284,28 @@ void BetweenTransport::call_engine(std::int64_t bytes, Call call) {
   throw_if_aborted();
   if (size() == 1) return;
   const int above = (rank() + 1) % size();
-  const Clock::time_point begin = Clock::now();
   try {
     agree_on_bytes(bytes);
     if (bytes == 0) return;
-    try {
-      call();
-    } catch (const std::exception& error) {
-      throw_if_aborted();
-      // A wait that took too long, or a connection that broke after a long while.
-      const bool late = std::string_view(error.what()).find("Timed out") != std::string_view::npos;
-      if (!late || Clock::now() - begin < patience()) fail_with_engine(above, error.what());
-      fail<TimeoutError>(explain_timeout(*this, above));
-    }
+    wait(above, [&](auto) { call(); });
   } catch (const std::exception& error) {
     group_.abort(rank(), error.what());
     throw;
   }
 }
 
-/// The longest that the engine may wait.
-std::chrono::milliseconds BetweenTransport::patience() const {
-  constexpr double kLongest = 1e8;  // seconds, some three years
-  return std::chrono::ceil<std::chrono::milliseconds>(
-      std::chrono::duration<double>(std::min(timeout_seconds(), kLongest)));
+/// For the rank that has waited for `peer` in vain. On the watch's thread.
+void BetweenTransport::give_up_on(int peer) {
+  const std::string message = explain_timeout(*this, peer);
+  gave_up_.store(true);
+  if (!group_.abort(rank(), message)) gave_up_.store(false);
 }
 
 void BetweenTransport::throw_if_aborted() const {
-  if (group_.aborted()) throw Aborted(*group_.root_cause());
+  if (!group_.aborted()) return;
+  const RootCause cause = *group_.root_cause();
+  if (gave_up_.load() && cause.rank == rank()) throw TimeoutError(cause.message);
+  throw Aborted(cause);
 }
 
 template <class Call>
@@ -313,14 +319,12 @@ void BetweenTransport::start(int peer, Call call) {
 
 template <class Wait>
 void BetweenTransport::wait(int peer, Wait wait) {
-  const std::chrono::milliseconds longest = patience();
-  const Clock::time_point begin = Clock::now();
+  const WaitWatch::Waiting waiting(watch_, peer);
   try {
-    wait(longest);
+    wait(kWithoutEnd);
   } catch (const std::exception& error) {
     throw_if_aborted();
-    if (Clock::now() - begin < longest) fail_with_engine(peer, error.what());
-    fail<TimeoutError>(explain_timeout(*this, peer));
+    fail_with_engine(peer, error.what());
   }
   throw_if_aborted();
 }

@@ -76,6 +76,8 @@ class MessageEngine {
   virtual void reduce_and_broadcast(const EngineCall& call) = 0;
   /// Ends every wait of collectives, now and later, with an exception. Any thread.
   virtual void break_off() = 0;
+  /// Grows when something moves inside of a collective. Any thread.
+  virtual std::uint64_t moves() const { return 0; }
   /// Whether a thread is in a call of a library that should return at once, and may never. Any
   /// thread.
   virtual bool is_inside() const { return false; }

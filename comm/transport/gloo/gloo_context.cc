@@ -3,6 +3,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +40,9 @@ class GlooWaits {
     broken_off_ = true;
     for (UnboundBuffer* buffer : buffers_) end(*buffer);
   }
-  /// Throws if waits were ended.
+  void note_end() { ended_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t ended() const { return ended_.load(std::memory_order_relaxed); }
+  /// Throws if waits were broken off.
   void require_whole() {
     const std::lock_guard lock(mutex_);
     if (broken_off_) throw BrokenOff();
@@ -55,6 +58,7 @@ class GlooWaits {
   std::mutex mutex_;
   std::set<UnboundBuffer*> buffers_;
   bool broken_off_ = false;
+  std::atomic<std::uint64_t> ended_{0};  // waits
 };
 
 namespace {
@@ -78,12 +82,14 @@ class EndingBuffer final : public UnboundBuffer {
     waits_->require_whole();
     const bool done = inner_->waitRecv(rank, timeout);
     if (!done) waits_->require_whole();
+    waits_->note_end();
     return done;
   }
   bool waitSend(int* rank, std::chrono::milliseconds timeout) override {
     waits_->require_whole();
     const bool done = inner_->waitSend(rank, timeout);
     if (!done) waits_->require_whole();
+    waits_->note_end();
     return done;
   }
   void abortWaitRecv() override { inner_->abortWaitRecv(); }
@@ -144,5 +150,7 @@ GlooContext::GlooContext(std::shared_ptr<GlooMesh> mesh)
 }
 
 void GlooContext::break_off() { waits_->break_off(); }
+
+std::uint64_t GlooContext::waits_ended() const { return waits_->ended(); }
 
 }  // namespace ringlet::comm

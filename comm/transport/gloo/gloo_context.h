@@ -5,6 +5,7 @@
 
 #include <gloo/context.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "comm/transport/gloo/gloo_mesh.h"
@@ -19,6 +20,8 @@ class GlooContext : public gloo::Context {
 
   /// Ends every wait, now and later, with an exception: for a run that was aborted. Any thread.
   void break_off();
+  /// Waits of collectives that have ended. Any thread.
+  std::uint64_t waits_ended() const;
 
  private:
   std::shared_ptr<GlooMesh> mesh_;

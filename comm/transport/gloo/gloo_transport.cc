@@ -85,6 +85,7 @@ class GlooEngine final : public MessageEngine {
   }
   void break_off() override { context_->break_off(); }
   LoopRest* loop_to_rest() override { return mesh_->loop_to_rest(); }
+  std::uint64_t moves() const override { return context_->waits_ended(); }
 
  private:
   std::shared_ptr<GlooMesh> mesh_;

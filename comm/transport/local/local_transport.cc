@@ -54,7 +54,8 @@ class LocalTransport final : public Transport {
   std::optional<RankStatus> look_at(int other) const override {
     if (!group_.holds(other)) return group_.look_elsewhere_(other);
     const FlightRecorder& recorder = group_.transport(other).recorder();
-    return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(), now_ns()};
+    return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(),
+                      recorder.work_clock().at_ns(), now_ns()};
   }
   CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
   PeerAccess* peer_access() override {
@@ -95,7 +96,11 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   const bool in_place = from != kNobody && in.data() == out.data();
   try {
     post(stream, to, in_place ? staged(stream, out) : out);
-    if (from != kNobody) receive_posted(stream, from, in, combine);
+    if (from != kNobody) {
+      recorder_.set_waiting(Waiting::to_receive);
+      receive_posted(stream, from, in, combine);
+      recorder_.set_waiting(Waiting::to_send);
+    }
     waiting_.wait(to, [&sent] { return sent.state.load() == Mailbox::empty; });
     if (!stream.in_order_with_host()) sent.taken.hold(stream);
   } catch (...) {  // a receiver counts on it that nothing is taken back before

@@ -18,6 +18,7 @@
 
 #include "comm/collectives.h"
 #include "comm/report/exchange_report.h"
+#include "comm/report/patience.h"
 #include "comm/transport/call_gate.h"
 #include "comm/transport/nccl/nccl_backend.h"
 #include "comm/transport/nccl/nccl_communicator.h"
@@ -437,7 +438,7 @@ void NcclTransport::watch_stream() {
 }
 
 /// Whether the stream has had work, and nothing has been added to it, for as long as the time-out
-/// permits.
+/// permits, and no rank works.
 bool NcclTransport::has_stalled() {
   const Clock::time_point now = Clock::now();
   const std::int64_t enqueued = enqueued_.load();
@@ -446,7 +447,11 @@ bool NcclTransport::has_stalled() {
     moved_at_ = now;
     return false;
   }
-  return std::chrono::duration<double>(now - moved_at_).count() > timeout_seconds();
+  const Clock::duration timeout = timeout_of(*this);
+  if (now - moved_at_ <= timeout) return false;
+  const Clock::duration more = patience_of(*this);
+  moved_at_ = now - timeout + more;
+  return more.count() == 0;
 }
 
 class NcclProcess final : public NcclGroup {

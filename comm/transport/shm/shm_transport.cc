@@ -113,6 +113,9 @@ void ShmTransport::do_exchange(Stream& stream, int to, ConstView out, int from, 
     } else if (can_take()) {
       take_piece(stream, from, in, combine, receiving);
     } else {
+      recorder().set_waiting(receiving.finished ? Waiting::to_send
+                             : sending.finished ? Waiting::to_receive
+                                                : Waiting::both);
       waiting_.wait(receiving.finished ? to : from, [&] { return can_send() || can_take(); });
     }
   }

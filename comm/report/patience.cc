@@ -1,0 +1,39 @@
+#include "comm/report/patience.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "kernels/trace.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// When a rank that is in no collective last got on; 0 for one that is in some, or of which nothing
+/// is known.
+std::int64_t last_work_ns(const std::optional<RankStatus>& status) {
+  if (!status || status->unheard) return 0;
+  const std::optional<CollectiveRecord>& latest = status->latest;
+  if (latest && latest->inside()) return 0;
+  return std::max({status->worked_ns, status->activity.since_ns, latest ? latest->left_ns : 0});
+}
+
+}  // namespace
+
+std::chrono::nanoseconds patience_with(const StatusOfRanks& status, int rank,
+                                       std::chrono::nanoseconds timeout, std::int64_t now_ns) {
+  std::int64_t latest = 0;
+  for (std::size_t other = 0; other < status.size(); ++other) {
+    if (!status[other]) return {};
+    if (static_cast<int>(other) != rank) latest = std::max(latest, last_work_ns(status[other]));
+  }
+  if (latest == 0) return {};
+  return std::max(std::chrono::nanoseconds(latest - now_ns) + timeout, std::chrono::nanoseconds(0));
+}
+
+std::chrono::nanoseconds patience_of(const Transport& transport) {
+  return patience_with(look_at_all(transport), transport.rank(), timeout_of(transport), now_ns());
+}
+
+}  // namespace ringlet::comm

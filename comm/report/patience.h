@@ -1,0 +1,49 @@
+// Patience: a rank whose time-out has passed waits on while somebody works.
+//
+// A rank that is in no collective, and has got on with its work within the time-out, is not
+// missing: it reads samples, say, or begins another pass over them. Ranks in a collective wait
+// themselves, and nobody waits on beside one whose process does not answer.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "comm/report/wait_cycle.h"
+#include "comm/transport.h"
+
+namespace ringlet::comm {
+
+/// For how long `rank` waits on, of which `status` was seen at `now_ns`: until the last work of one
+/// of the others is as old as the time-out. 0: nobody works.
+std::chrono::nanoseconds patience_with(const StatusOfRanks& status, int rank,
+                                       std::chrono::nanoseconds timeout, std::int64_t now_ns);
+/// The same for the rank of `transport`, now.
+std::chrono::nanoseconds patience_of(const Transport& transport);
+
+/// The time-out of `transport`.
+inline std::chrono::nanoseconds timeout_of(const Transport& transport) {
+  constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
+  return std::chrono::nanoseconds(
+      static_cast<std::int64_t>(std::min(transport.timeout_seconds(), kLongest) * 1e9));
+}
+
+/// A wait cut into slices. A process that was stopped and goes on (Ctrl-Z and fg, a laptop's lid)
+/// finds that much time has passed, in which nobody could come. So time counts by slices: of one in
+/// which the process was stopped no more counts than of any other.
+class SlicedWait {
+ public:
+  explicit SlicedWait(std::chrono::nanoseconds longest) : left_(longest) {}
+  /// The next slice; 0 when the time has passed.
+  std::chrono::nanoseconds next() {
+    constexpr std::chrono::milliseconds kSlice(500);
+    const auto slice = std::min<std::chrono::nanoseconds>(left_, kSlice);
+    left_ -= slice;
+    return slice;
+  }
+
+ private:
+  std::chrono::nanoseconds left_;
+};
+
+}  // namespace ringlet::comm
