@@ -97,6 +97,11 @@ int end_with_failure(comm::ProcessGroup& group) {
   std::rethrow_exception(failure);
 }
 
+void warn_of_launcher() {
+  const std::string warning = comm::warning_of_launcher();
+  if (!warning.empty()) print_warning(warning);
+}
+
 }  // namespace
 
 void refuse_beside_srun() {
@@ -143,6 +148,7 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
     if (place) return run_as_process(*place, execution, body);
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
     note_stop_signals();
+    if (!flags->in_processes) warn_of_launcher();
     comm::LocalGroup group = train::threads_of(execution);
     return body(group);
   };

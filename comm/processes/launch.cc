@@ -281,6 +281,24 @@ std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& look
   return {};
 }
 
+std::string warning_of_launcher(const EnvironmentLookup& lookup) {
+  const Environment environment(lookup);
+  for (const Launcher& launcher : launchers()) {
+    if (!has_started_us(environment, launcher)) continue;
+    try {
+      const int processes = environment.number(launcher.size).value_or(1);
+      if (processes < 2 || environment.number(launcher.rank).value_or(0) != 0) return {};
+      return fmt::format(
+          "{} has started {} processes ({}), and without --processes each of them does all the "
+          "work for itself; add --processes, and they share it",
+          launcher.name, processes, launcher.size);
+    } catch (const ContractError&) {  // who asks for no place need not have one
+      return {};
+    }
+  }
+  return {};
+}
+
 int first_device(const ProcessPlace& place, int replicas, int visible) {
   const bool spread = place.hub && place.local_process >= 0;
   const int first = (spread ? place.local_process : place.process) * replicas;

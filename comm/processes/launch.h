@@ -60,6 +60,11 @@ std::optional<std::string> environment_variable(const std::string& name);
 std::optional<ProcessPlace> place_from_environment(
     const EnvironmentLookup& lookup = environment_variable);
 
+/// For a process that takes no part in a run of several: what its user should know where a launcher
+/// has started several, each of which then does all the work for itself. Said by process 0 alone;
+/// empty for the others, and where there is nothing to tell.
+std::string warning_of_launcher(const EnvironmentLookup& lookup = environment_variable);
+
 /// The first device of a process of `replicas`, of `visible` that it sees: the processes take them
 /// in turn, and begin anew behind the last. So each process finds its own also where a launcher
 /// shows it no others. `visible` 0: not known, so nobody begins anew.

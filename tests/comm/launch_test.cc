@@ -77,6 +77,39 @@ TEST(Launch, TakesTheInnermostLauncherFirst) {
   expect_place(kSlurm + kOpenMpi + kByHand, "torchrun", 1, 3);
 }
 
+std::string warning_in(const Variables& variables) {
+  return warning_of_launcher([&](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return {};
+    return found->second;
+  });
+}
+
+TEST(Launch, WarnsOnceWhereNobodyTakesItsPlace) {
+  const Variables first{{"RANK", "0"}};
+  EXPECT_EQ(warning_in(kByHand + first),
+            "torchrun has started 3 processes (WORLD_SIZE), and without --processes each of them "
+            "does all the work for itself; add --processes, and they share it");
+  EXPECT_EQ(warning_in(kByHand), "") << "process 0 says it";
+  EXPECT_EQ(warning_in(kByHand + first + Variables{{"WORLD_SIZE", "1"}}), "");
+  EXPECT_TRUE(contains(warning_in(kOpenMpi + Variables{{"OMPI_COMM_WORLD_RANK", "0"}}),
+                       "Open MPI has started 4 processes (OMPI_COMM_WORLD_SIZE)"));
+  EXPECT_TRUE(contains(warning_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), "PMI has started 2"));
+  EXPECT_TRUE(contains(warning_in(kSlurm + Variables{{"SLURM_PROCID", "0"}}), "Slurm has started"));
+  EXPECT_EQ(warning_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}), "")
+      << "the script of sbatch is one process";
+  EXPECT_EQ(warning_in({}), "");
+}
+
+TEST(Launch, DoesNotMindNonsenseWhereNobodyTakesItsPlace) {
+  EXPECT_EQ(warning_in({{"RANK", "first"}, {"WORLD_SIZE", "2"}}), "");
+  EXPECT_EQ(warning_in({{"RANK", "0"}, {"WORLD_SIZE", "many"}}), "");
+  EXPECT_EQ(warning_in({{"RANK", "0"}}), "");
+  // Nobody meets, so no address is asked for.
+  EXPECT_TRUE(contains(warning_in({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}}),
+                       "torchrun has started 2 processes"));
+}
+
 TEST(Launch, NamesEveryRunDifferently) {
   const Variables agent =
       kByHand + Variables{{"TORCHELASTIC_RUN_ID", "none"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
