@@ -84,6 +84,7 @@ BatchWriter::BatchWriter(const Dataset& dataset, const Sampler& sampler,
                                                     : std::span<const std::uint8_t>{}),
       sampler_(sampler),
       augmentation_(options.augment),
+      on_read_(options.on_read),
       layout_(options.layout),
       max_batch_(options.max_batch),
       scales_(pixel_scales(options.mean, options.deviation)) {
@@ -120,11 +121,13 @@ std::int64_t BatchWriter::label(Batch& batch, std::int64_t place) const {
 
 void BatchWriter::read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const {
   const std::int64_t index = label(batch, place), epoch = batch.request.epoch;
+  on_read_();
   if (augmentation_.kind == Augment::none) {
     dataset_.read(index, sample);
   } else {
     dataset_.read_varied(index, variation_of(augmentation_, epoch, index), sample);
   }
+  on_read_();
 }
 
 void BatchWriter::lay_out(const std::uint8_t* samples, std::int64_t place, std::int64_t count,

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,7 @@ class BatchWriter {
   std::vector<std::uint8_t> read_;        // else: sixteen samples
   Sampler sampler_;
   Augmentation augmentation_;
+  std::function<void()> on_read_;
   BatchLayout layout_;
   std::int64_t max_batch_;
   std::vector<PixelScale> scales_;  // one for all channels, or one a channel

@@ -71,6 +71,8 @@ struct LoaderOptions {
   /// to do.
   int workers = 1;
   Augmentation augment{};  ///< how samples are varied; for training
+  /// Called around each sample that is read, on the thread that reads it.
+  std::function<void()> on_read = [] {};
 };
 
 class Loader {

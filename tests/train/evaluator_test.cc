@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <bit>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -66,6 +72,82 @@ TEST(Evaluate, TheLossIsTheMeanOverTheSamples) {
   ASSERT_EQ(outcome.epochs.size(), 1u);
   EXPECT_NEAR(outcome.epochs[0].test.loss, outcome.epochs[0].train_loss, 1e-5);
   EXPECT_NEAR(outcome.epochs[0].test.loss, outcome.steps[0].loss, 1e-5);
+}
+
+/// The formula's samples, of which each of the second half takes long to read once `slow` is set.
+class SlowHalf final : public data::Dataset {
+ public:
+  SlowHalf(const data::Dataset& samples, bool photographs)
+      : Dataset({.name = "slow half",
+                 .channels = samples.channels(),
+                 .height = samples.height(),
+                 .width = samples.width(),
+                 .class_names = samples.class_names(),
+                 .photographs = photographs},
+                {samples.labels().begin(), samples.labels().end()}),
+        samples_(samples) {}
+
+  void read(std::int64_t index, std::span<std::uint8_t> out) const override {
+    samples_.read(index, out);
+    if (!slow || index < size() / 2) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(8));
+    const std::lock_guard lock(mutex_);
+    ++slow_reads_[std::this_thread::get_id()];
+  }
+  /// Of each thread that had any.
+  std::vector<int> slow_reads() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<int> reads;
+    for (const auto& [thread, count] : slow_reads_) reads.push_back(count);
+    return reads;
+  }
+
+  std::atomic<bool> slow{false};
+
+ private:
+  const data::Dataset& samples_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::thread::id, int> slow_reads_;
+};
+
+/// Two passes, the second of which takes two seconds, where a rank waits for half a second.
+TEST(Evaluate, ARankThatReadsForLongIsNotMissing) {
+  const auto samples = formula_dataset(500, 5000);
+  const auto test = std::make_shared<SlowHalf>(*samples, false);
+  TrainOptions options = plain_options(2);
+  options.execution.comm_timeout = 0.5;
+  const RunSetup setup = make_run_setup(options, {formula_dataset(64), test}, 2);
+  test->slow = true;
+  const Outcome outcome = run(setup);
+  ASSERT_EQ(outcome.epochs.size(), 1U);
+  EXPECT_EQ(outcome.epochs[0].test.samples, 500);
+  EXPECT_EQ(test->slow_reads().size(), 1U) << "one rank had all of them";
+}
+
+TEST(Evaluate, PhotographsThatTakeLongAreSharedByAllRanks) {
+  const testing::TemporaryDirectory folder;
+  const auto samples = formula_dataset(500, 5000);
+  TrainOptions options = plain_options(1);
+  options.files.out = folder.path();
+  run(options, {formula_dataset(128), samples});
+  std::vector<Evaluation> results;
+  for (const int replicas : {1, 2}) {
+    const auto test = std::make_shared<SlowHalf>(*samples, true);
+    options.execution.devices.assign(static_cast<std::size_t>(replicas), DeviceId{});
+    const RunSetup setup = make_run_setup(options, {formula_dataset(128), test}, replicas);
+    test->slow = replicas > 1;
+    results.push_back(evaluate(setup, folder / "model.safetensors"));
+    if (replicas == 1) continue;
+    const std::vector<int> reads = test->slow_reads();
+    ASSERT_EQ(reads.size(), 2U);
+    for (const int count : reads) EXPECT_GT(count, 75) << "of 250 slow ones";
+  }
+  EXPECT_EQ(results[0].loss, results[1].loss);
+  const data::Splits in_order{formula_dataset(128), samples};
+  const Evaluation expected =
+      evaluate(make_run_setup(options, in_order, 2), folder / "model.safetensors");
+  EXPECT_EQ(results[0].right, expected.right);
+  EXPECT_NEAR(results[0].loss, expected.loss, 1e-6);
 }
 
 TEST(Evaluate, PassesAreLargeOnAGpu) {

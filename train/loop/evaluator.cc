@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "kernels/elementwise.h"
@@ -11,20 +12,22 @@ namespace ringlet::train {
 
 namespace {
 
-/// The k-th pass of this rank, over and over: evaluation follows evaluation.
+/// The k-th pass of this rank, over and over: evaluation follows evaluation, all in one order.
 data::BatchSchedule schedule_of(int rank, int ranks, std::int64_t passes, std::int64_t batch,
                                 std::int64_t samples) {
   const std::int64_t mine = (passes - rank + ranks - 1) / ranks;
   return [=](std::int64_t k) -> std::optional<data::BatchRequest> {
     if (mine <= 0) return {};
     const std::int64_t begin = (rank + k % mine * ranks) * batch;
-    return data::BatchRequest{k / mine, begin, std::min(begin + batch, samples)};
+    return data::BatchRequest{0, begin, std::min(begin + batch, samples)};
   };
 }
 
-data::LoaderOptions with_batch(data::LoaderOptions options, std::int64_t batch) {
+data::LoaderOptions for_passes(data::LoaderOptions options, std::int64_t batch,
+                               comm::Communicator& communicator) {
   options.max_batch = batch;
   options.augment = {};
+  options.on_read = communicator.note_of_work();
   return options;
 }
 
@@ -52,7 +55,8 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       batches_(make_batch_source(
           replica.device(), dataset_,
           schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
-          {with_batch(loader, batch_), 0, false})) {}
+          {.loader = for_passes(std::move(loader), batch_, communicator),
+           .shuffle = dataset_->photographs()})) {}
 
 std::vector<std::int64_t> Evaluator::pass_sizes() const {
   std::set<std::int64_t> sizes;
@@ -64,6 +68,7 @@ std::vector<std::int64_t> Evaluator::pass_sizes() const {
 
 void Evaluator::make_passes(const data::StopRequest& stop, Tested& mine, bool& whole) {
   for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+    communicator_.note_work();
     whole = !(stop && stop());
     if (!whole) return;
     const data::Batch* batch = nullptr;

@@ -3,6 +3,9 @@
 // The set is cut into passes of a fixed size. Of P ranks, rank i mod P runs pass i. Each pass has a
 // slot of its own in a vector, which is summed over the ranks. Only one rank puts a number into a
 // slot. So every sample counts once, and the result has the same bits for any number of ranks.
+//
+// Photographs are taken in a shuffled order, the same one always. In a folder's order a pass would
+// be of one class, and large pictures of one class would be one rank's work.
 #pragma once
 
 #include <cstdint>

@@ -41,6 +41,13 @@ TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
           .world_statistics = setup.options.recipe.batch_norm == BatchStatistics::world};
 }
 
+/// Samples that are read are work, for those who wait for this rank.
+data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communicator) {
+  data::LoaderOptions loader = setup.loader;
+  loader.on_read = communicator.note_of_work();
+  return loader;
+}
+
 /// Where a rank's micro-batch `unit` of `units` in `step` stands.
 MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
                        std::int64_t units) {
@@ -81,10 +88,10 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
                  setup.evaluation_batch),
       saver_(setup, device, communicator),
-      batches_(
-          make_batch_source(device, setup.data.train, schedule_of(setup, communicator.rank()),
-                            {setup.loader, setup.options.recipe.seed, setup.options.recipe.shuffle,
-                             setup.partition.units(communicator.rank())})),
+      batches_(make_batch_source(
+          device, setup.data.train, schedule_of(setup, communicator.rank()),
+          {loader_of(setup, communicator), setup.options.recipe.seed, setup.options.recipe.shuffle,
+           setup.partition.units(communicator.rank())})),
       graphs_(device.compute(),
               setup.options.execution.graph && batches_->capturable() &&
                   (communicator.size() == 1 || communicator.transport().captures() != nullptr),
