@@ -27,6 +27,7 @@
 #include "app/cli/usage.h"
 #include "app/commands.h"
 #include "app/commands/checkpoint.h"
+#include "app/commands/exact_bytes.h"
 #include "app/commands/former_run.h"
 #include "app/commands/repeat.h"
 #include "app/commands/run_claim.h"
@@ -329,6 +330,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   train::Files& files = options.files;
   if (speaks) claim.outputs(options, group.processes());
   if (speaks && !former && !files.init.empty()) warn_of_rounding(train::model_file_of(files.init));
+  warn_of_other_bytes(group, options);
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);

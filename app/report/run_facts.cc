@@ -109,6 +109,7 @@ void read_machine_part(const Record& record, RunFacts& facts) {
   facts.system = record.text("/machine/system");
   facts.processor = record.text("/machine/cpu/name");
   facts.instruction_set = record.text("/machine/cpu/instruction_set");
+  facts.openblas = record.text("/machine/cpu/openblas");
   facts.cores = record.number("/machine/cpu/cores");
   facts.memory_bytes = record.number("/machine/memory_bytes");
   record.for_each("/machine/gpus", [&](const std::string&, const json& gpu) {

@@ -38,7 +38,7 @@ struct RunFacts {
   std::string predicted_from;     ///< "tune", "model" or ""
   double waited_seconds = kNone;  ///< a step, by replica 0
 
-  std::string system, processor, instruction_set;
+  std::string system, processor, instruction_set, openblas;
   double cores = kNone, memory_bytes = kNone;
   std::string gpus;  ///< "NVIDIA H200 (cuda:0)"; empty where none was used
 };

@@ -1,5 +1,6 @@
 // Ranks in several processes: started by --processes N, by hand, by torchrun and by mpirun. They
 // learn what one process learns, and end together, whoever is killed or interrupted.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -105,6 +106,41 @@ TEST(ProcessesRun, IsExactForAnySplit) {
   EXPECT_EQ(ringlet(eval + Arguments{"--processes", "3"}).out, alone.out);
 }
 
+TEST(ProcessesRun, WarnsWhereProcessorsThatAreUnlikeBreakExactMode) {
+  auto portable = by_hand(1, 2);
+  portable["RINGLET_ISA"] = "portable";
+  for (const bool exact : {true, false}) {
+    const Arguments line =
+        quick_train(exact ? Arguments{"--processes", "--exact"} : Arguments{"--processes"});
+    Program second(line, {.environment = portable});
+    const Outcome first = ringlet(line, {.environment = by_hand(0, 2)});
+    EXPECT_EQ(first.code, 0);
+    EXPECT_EQ(second.wait().err, "");
+    if (!exact || first.out.find("portable") != std::string::npos) {  // of this machine's processor
+      EXPECT_EQ(first.err, "");
+      continue;
+    }
+    EXPECT_TRUE(holds(first.err, {"ringlet: warning: --exact: this run's bytes",
+                                  "process 1 computes with portable", "set RINGLET_ISA=portable"}));
+  }
+}
+
+TEST(ProcessesRun, WarnsWhereAnExactRunGoesOnOnAnotherProcessor) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run";
+  const Outcome begun = ringlet(quick_train({"--exact", "--max-steps", "2", "--out", out}));
+  ASSERT_TRUE(succeeds(begun));
+  const bool is_portable = begun.out.find("portable") != std::string::npos;
+  const Outcome on =
+      ringlet({"train", "--resume", out}, {.environment = {{"RINGLET_ISA", "portable"}}});
+  EXPECT_EQ(on.code, 0);
+  if (is_portable) {
+    EXPECT_EQ(on.err, "");
+  } else {
+    EXPECT_TRUE(holds(on.err, {"ringlet: warning: --exact: ", "goes on with portable"}));
+  }
+}
+
 TEST(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
   const TemporaryDirectory folder;
   const Arguments line = quick_train({"--processes", "--trace", folder / "trace.json"});
@@ -123,6 +159,18 @@ TEST(ProcessesRun, MayBeTheOnlyOneOfALauncher) {
   for (const char* replicas : {"1", "2"}) {
     EXPECT_TRUE(succeeds(ringlet(quick_train({"--processes", "--replicas", replicas}),
                                  {.environment = by_hand(0, 1)})));
+  }
+}
+
+TEST(ProcessesRun, WarnsOnceWhereALauncherStartsManyAndNobodyAsksForProcesses) {
+  for (const int rank : {0, 1}) {
+    const Outcome outcome = ringlet(quick_train({}), {.environment = by_hand(rank, 2)});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.err,
+              rank > 0 ? ""
+                       : "ringlet: warning: torchrun has started 2 processes (WORLD_SIZE), and "
+                         "without --processes each of them does all the work for itself; add "
+                         "--processes, and they share it\n");
   }
 }
 
@@ -214,13 +262,19 @@ INSTANTIATE_TEST_SUITE_P(Victims, FirstMoments, ::testing::Values(0, 1, 2));
 class StoppedRun : public ::testing::TestWithParam<int> {};
 
 TEST_P(StoppedRun, EndsSoonAfterItsTimeOut) {
-  Program program(long_train({"--processes", "3", "--comm-timeout", "2"}));
+  Program program(long_train({"--processes", "3", "--comm-timeout", "2", "--check-replicas", "1"}));
   ASSERT_TRUE(program.wait_for("epoch   train loss"));
   const std::vector<pid_t> children = children_of(program.pid());
   ASSERT_EQ(children.size(), 3U);
   const auto begin = steady_clock::now();
   ::kill(children[static_cast<std::size_t>(GetParam())], SIGSTOP);
-  EXPECT_TRUE(fails_with(1, program.wait(), {"rank " + std::to_string(GetParam())}));
+  const Outcome outcome = program.wait();
+  EXPECT_TRUE(fails_with(1, outcome,
+                         {fmt::format("error: rank {0} (process {0}) does not answer, so its "
+                                      "process is stopped or hangs",
+                                      GetParam())}));
+  EXPECT_EQ(outcome.err.find("circle"), std::string::npos);
+  EXPECT_EQ(outcome.err.find("never entered"), std::string::npos);
   EXPECT_LT(seconds_since(begin), 10);
   EXPECT_TRUE(all_end(children));
 }

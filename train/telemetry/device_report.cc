@@ -11,6 +11,7 @@
 
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/device.h"
+#include "kernels/product_kernels.h"
 
 namespace ringlet::train {
 
@@ -87,7 +88,8 @@ nlohmann::json as_json(const CudaDeviceInfo& gpu, std::size_t index) {
 DeviceReport survey_processor() {
   return {.processor = processor_name(),
           .cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-          .instruction_set = name_of(detect_instruction_set())};
+          .instruction_set = name_of(detect_instruction_set()),
+          .product_kernels = product_kernels()};
 }
 
 DeviceReport survey_devices() {
@@ -126,7 +128,8 @@ nlohmann::json to_json(const DeviceReport& report) {
        {{"device", "cpu:0"},
         {"name", report.processor},
         {"cores", report.cores},
-        {"instruction_set", report.instruction_set}}},
+        {"instruction_set", report.instruction_set},
+        {"openblas", or_null(report.product_kernels)}}},
       {"cuda",
        {{"devices", gpus}, {"versions", versions}, {"why_none", or_null(report.cuda.why_none)}}}};
 }

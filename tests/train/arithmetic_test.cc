@@ -1,0 +1,62 @@
+// Which processes compute the same last bits, and what to tell where they do not.
+#include "train/telemetry/arithmetic.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/instruction_set.h"
+#include "kernels/product_kernels.h"
+
+namespace ringlet::train {
+namespace {
+
+const Arithmetic kWide{.instruction_set = "avx512", .openblas = "SkylakeX"};
+const Arithmetic kNarrow{.instruction_set = "avx2", .openblas = "Haswell"};
+
+TEST(Arithmetic, IsWhatRunsHere) {
+  const Execution on_processor{.devices = {DeviceId{}}};
+  const Arithmetic here = arithmetic_here(on_processor, Precision::f32);
+  EXPECT_EQ(here.instruction_set, name_of(detect_instruction_set()));
+  EXPECT_EQ(here.openblas, product_kernels());
+  EXPECT_FALSE(here.openblas.empty());
+  EXPECT_EQ(here.bf16, "") << "nothing multiplies bf16";
+  EXPECT_EQ(here.gpus, "");
+  EXPECT_NE(arithmetic_here(on_processor, Precision::bf16).bf16, "");
+}
+
+TEST(Arithmetic, GoesToOtherProcessesAndBack) {
+  const Arithmetic gpus{.gpus = "NVIDIA H200, cuda:1"};
+  for (const Arithmetic& one : {kWide, gpus, Arithmetic{"avx512", "SkylakeX", "amx"}}) {
+    EXPECT_EQ(arithmetic_of(to_text(one)), one);
+  }
+  EXPECT_EQ(arithmetic_of(""), Arithmetic{});
+}
+
+TEST(Arithmetic, UnlikeProcessesAreNamedWithWhatMakesThemAlike) {
+  EXPECT_EQ(warning_of_unlike({kWide}), "");
+  EXPECT_EQ(warning_of_unlike({kWide, kWide, kWide}), "");
+  EXPECT_EQ(warning_of_unlike({kWide, kNarrow, kWide}),
+            "--exact: this run's bytes may be no other run's, since its processes compute "
+            "differently: processes 0 and 2 compute with avx512 and OpenBLAS's SkylakeX, process 1 "
+            "computes with avx2 and OpenBLAS's Haswell; set RINGLET_ISA=avx2 "
+            "OPENBLAS_CORETYPE=Haswell for all of them");
+  // Only what OpenBLAS took differs, and it has names that are not known here.
+  const Arithmetic newer{.instruction_set = "avx512", .openblas = "NewLake"};
+  EXPECT_TRUE(warning_of_unlike({newer, kWide})
+                  .ends_with("set RINGLET_ISA=avx512 OPENBLAS_CORETYPE=SkylakeX for all of them"));
+  EXPECT_TRUE(warning_of_unlike({{.gpus = "NVIDIA H100"}, {.gpus = "NVIDIA H200"}})
+                  .ends_with("process 0 computes with NVIDIA H100, process 1 computes with NVIDIA "
+                             "H200; take equal GPUs for all of them"));
+}
+
+TEST(Arithmetic, ARunThatGoesOnElsewhereIsTold) {
+  EXPECT_EQ(warning_of_change(kWide, kWide), "");
+  EXPECT_EQ(warning_of_change({.instruction_set = "avx512"}, kWide), "") << "of a former version";
+  EXPECT_EQ(warning_of_change(kWide, kNarrow),
+            "--exact: this run's bytes may be no other run's, since it was computed with avx512 "
+            "and OpenBLAS's SkylakeX so far and goes on with avx2 and OpenBLAS's Haswell; set "
+            "RINGLET_ISA=avx2 OPENBLAS_CORETYPE=Haswell for the whole run");
+  EXPECT_NE(warning_of_change(kWide, {.gpus = "NVIDIA H200"}), "");
+}
+
+}  // namespace
+}  // namespace ringlet::train

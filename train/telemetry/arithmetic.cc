@@ -1,0 +1,131 @@
+#include "train/telemetry/arithmetic.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "comm/processes/plan_check.h"
+#include "comm/report/rank_text.h"
+#include "kernels/cuda_devices.h"
+#include "kernels/instruction_set.h"
+#include "kernels/product_kernels.h"
+#include "train/precision_support.h"
+
+namespace ringlet::train {
+
+namespace {
+
+/// The names of the GPUs that are used, each once; empty where processors compute.
+std::string names_of_gpus(const std::vector<DeviceId>& devices) {
+  std::set<std::string> names;
+  for (const DeviceId& device : devices) {
+    if (device.kind != DeviceKind::cuda) continue;
+    const std::vector<CudaDeviceInfo> gpus = survey_cuda().devices;
+    const auto index = static_cast<std::size_t>(device.index);
+    names.insert(index < gpus.size() ? gpus[index].name : device.to_string());
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// The weaker of two, so that both processors have it. OpenBLAS's names from the oldest on; others
+/// count as new.
+std::string weaker(const std::vector<std::string>& from_weakest, const std::string& a,
+                   const std::string& b) {
+  const auto place = [&](const std::string& name) {
+    return std::find(from_weakest.begin(), from_weakest.end(), name);
+  };
+  return place(b) < place(a) ? b : a;
+}
+
+std::string words_of(const Arithmetic& arithmetic) {
+  if (!arithmetic.gpus.empty()) return arithmetic.gpus;
+  std::string words = arithmetic.instruction_set;
+  if (!arithmetic.openblas.empty()) words += " and OpenBLAS's " + arithmetic.openblas;
+  if (!arithmetic.bf16.empty()) words += fmt::format(" ({} for bf16)", arithmetic.bf16);
+  return words;
+}
+
+/// What makes `all` alike.
+std::string remedy_for(const std::vector<Arithmetic>& all, const char* whom) {
+  static const std::vector<std::string> kSets{"portable", "avx2", "avx512"};
+  static const std::vector<std::string> kCores{"Prescott",    "Core2",      "Nehalem",
+                                               "Sandybridge", "Haswell",    "Zen",
+                                               "SkylakeX",    "Cooperlake", "SapphireRapids"};
+  Arithmetic least = all.front();
+  bool on_gpus = false;
+  for (const Arithmetic& one : all) {
+    least.instruction_set = weaker(kSets, least.instruction_set, one.instruction_set);
+    if (least.openblas.empty()) least.openblas = one.openblas;
+    if (!one.openblas.empty()) least.openblas = weaker(kCores, least.openblas, one.openblas);
+    on_gpus = on_gpus || !one.gpus.empty();
+  }
+  if (on_gpus) return fmt::format("take equal GPUs for {}", whom);
+  std::string remedy = fmt::format("RINGLET_ISA={}", least.instruction_set);
+  if (!least.openblas.empty()) remedy += " OPENBLAS_CORETYPE=" + least.openblas;
+  return fmt::format("set {} for {}", remedy, whom);
+}
+
+}  // namespace
+
+Arithmetic arithmetic_here(const Execution& execution, Precision precision) {
+  if (std::string gpus = names_of_gpus(execution.devices); !gpus.empty()) {
+    return {.gpus = std::move(gpus)};
+  }
+  Arithmetic here{.instruction_set = name_of(detect_instruction_set()),
+                  .openblas = product_kernels()};
+  if (precision == Precision::bf16) {
+    here.bf16 = name_of(bf16_products(execution.emulate_precision));
+  }
+  return here;
+}
+
+std::string to_text(const Arithmetic& arithmetic) {
+  return comm::to_text(
+      {{arithmetic.instruction_set, arithmetic.openblas}, {arithmetic.bf16, arithmetic.gpus}});
+}
+
+Arithmetic arithmetic_of(const std::string& text) {
+  comm::Plan plan = comm::plan_of(text);
+  plan.resize(2);
+  return {plan[0].first, plan[0].second, plan[1].first, plan[1].second};
+}
+
+std::string warning_of_unlike(const std::vector<Arithmetic>& of_process) {
+  std::string who;
+  std::vector<Arithmetic> told;
+  for (const Arithmetic& one : of_process) {
+    if (std::find(told.begin(), told.end(), one) != told.end()) continue;
+    told.push_back(one);
+    std::vector<int> processes;
+    for (std::size_t i = 0; i < of_process.size(); ++i) {
+      if (of_process[i] == one) processes.push_back(static_cast<int>(i));
+    }
+    who +=
+        fmt::format("{}{} {} with {}", who.empty() ? "" : ", ", comm::text_of_processes(processes),
+                    processes.size() == 1 ? "computes" : "compute", words_of(one));
+  }
+  if (told.size() < 2) return {};
+  return fmt::format(
+      "--exact: this run's bytes may be no other run's, since its processes compute differently: "
+      "{}; {}",
+      who, remedy_for(told, "all of them"));
+}
+
+std::string warning_of_change(const Arithmetic& before, const Arithmetic& now) {
+  const auto differ = [](const std::string& a, const std::string& b) {
+    return !a.empty() && a != b;
+  };
+  if (!differ(before.instruction_set, now.instruction_set) &&
+      !differ(before.openblas, now.openblas) && before.gpus == now.gpus) {
+    return {};
+  }
+  return fmt::format(
+      "--exact: this run's bytes may be no other run's, since it was computed with {} so far and "
+      "goes on with {}; {}",
+      words_of(before), words_of(now), remedy_for({before, now}, "the whole run"));
+}
+
+}  // namespace ringlet::train
