@@ -12,7 +12,8 @@ DatasetInfo info_of(const Dataset& set) {
           .height = set.height(),
           .width = set.width(),
           .class_names = set.class_names(),
-          .photographs = set.photographs()};
+          .photographs = set.photographs(),
+          .stop_requested = set.stop_requested()};
 }
 
 }  // namespace

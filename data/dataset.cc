@@ -73,6 +73,7 @@ PixelContent Dataset::survey(std::uint64_t seed) const {
   } else {
     std::vector<std::uint8_t> sample(static_cast<std::size_t>(pixels()));
     for (std::int64_t i = 0; i < size(); ++i) {
+      stop_if(stop_requested());
       read(i, sample);
       counter.add(sample);
     }
@@ -85,6 +86,7 @@ std::vector<PixelStatistics> Dataset::measure_every(std::int64_t step) const {
   PixelCounter counter(0, channels(), height() * width());
   std::vector<std::uint8_t> sample(static_cast<std::size_t>(pixels()));
   for (std::int64_t i = 0; i < size(); i += step) {
+    stop_if(stop_requested());
     read(i, sample);
     counter.add(sample);
   }

@@ -18,6 +18,7 @@
 
 #include "data/augment.h"
 #include "data/per_channel.h"
+#include "data/stop_request.h"
 
 namespace ringlet::data {
 
@@ -36,6 +37,8 @@ struct DatasetInfo {
   std::vector<std::string> class_names;  ///< one a class, in the order of the labels
   /// Pictures of anything, of which a model sees the middle (data/images/centre_crop.h).
   bool photographs = false;
+  /// Asked between samples where many are read; Stopped is thrown then.
+  StopRequest stop_requested{};
 };
 
 /// What stands for a set's pixels.
@@ -59,6 +62,7 @@ class Dataset {
   std::int64_t classes() const { return static_cast<std::int64_t>(info_.class_names.size()); }
   const std::vector<std::string>& class_names() const { return info_.class_names; }
   bool photographs() const { return info_.photographs; }
+  const StopRequest& stop_requested() const { return info_.stop_requested; }
   std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]: 0 .. classes - 1
 
   /// Writes sample `index`, [C, H, W] row-major, to `out` of pixels() bytes. Always the same bytes
@@ -74,6 +78,9 @@ class Dataset {
   virtual void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const;
   virtual void vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
                          std::span<std::uint8_t> out) const;
+  /// Throws DataError for samples that read() could not read, as far as a cheap look at each tells,
+  /// before anything is learnt. This one takes all for good.
+  virtual void look_at_samples() const {}
   /// All pixels, [N, C, H, W], of a set that has them in memory; else empty. Loaders then gather
   /// from here and never call read(); a GPU takes a copy of it, if that fits.
   virtual std::span<const std::uint8_t> images() const { return {}; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -60,6 +61,26 @@ Planes kept_picture(std::span<const std::uint8_t> kept) {
   return {kept.data() + kKeptHead, 3, static_cast<int>(sides[1]), static_cast<int>(sides[0])};
 }
 
+/// What is wrong with each file, as far as `look`, which throws DataError, finds it; empty where
+/// nothing is.
+template <class Look>
+std::vector<std::string> find_defects(const fs::path& folder, const std::vector<PictureFile>& files,
+                                      const StopRequest& stop, const Look& look) {
+  std::vector<std::string> defects(files.size());
+  in_parallel(
+      std::ssize(files), reading_threads(),
+      [&](std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
+        try {
+          look(folder / files[at].path);
+        } catch (const DataError& error) {
+          defects[at] = error.what();
+        }
+      },
+      stop);
+  return defects;
+}
+
 class PictureFolder final : public Dataset {
  public:
   PictureFolder(const fs::path& folder, PictureList list, const ImageFolderOptions& options)
@@ -68,7 +89,8 @@ class PictureFolder final : public Dataset {
                  .height = options.image_size,
                  .width = options.image_size,
                  .class_names = std::move(list.classes),
-                 .photographs = true},
+                 .photographs = true,
+                 .stop_requested = options.stop_requested},
                 labels_of(list.files)),
         folder_(folder),
         files_(std::move(list.files)),
@@ -130,13 +152,31 @@ class PictureFolder final : public Dataset {
                size_, out);
   }
 
+  void look_at_samples() const override {
+    const std::vector<std::string> defects =
+        find_defects(folder_, files_, stop_requested(), [](const fs::path& file) {
+          thread_local std::vector<std::uint8_t> bytes;
+          look_at_picture(file, bytes);
+        });
+    const auto is_good = [](const std::string& defect) { return defect.empty(); };
+    const auto first = std::find_if_not(defects.begin(), defects.end(), is_good);
+    if (first == defects.end()) return;
+    throw DataError(*first + "; " +
+                    std::to_string(std::ranges::count_if(defects, std::not_fn(is_good))) + " of " +
+                    std::to_string(defects.size()) + " pictures in " + name() +
+                    " cannot be read, and --skip-broken leaves them out");
+  }
+
  protected:
   PixelContent survey(std::uint64_t seed) const override {
     std::vector<std::uint64_t> prints(files_.size());
-    in_parallel(std::ssize(files_), reading_threads(), [&](std::int64_t i) {
-      const auto at = static_cast<std::size_t>(i);
-      prints[at] = fingerprint_of(folder_ / files_[at].path);
-    });
+    in_parallel(
+        std::ssize(files_), reading_threads(),
+        [&](std::int64_t i) {
+          const auto at = static_cast<std::size_t>(i);
+          prints[at] = fingerprint_of(folder_ / files_[at].path);
+        },
+        stop_requested());
     return {hash_files(seed, prints), {}};
   }
   std::optional<std::uint64_t> former_survey(std::uint64_t seed) const override {
@@ -169,26 +209,15 @@ class PictureFolder final : public Dataset {
   bool exif_;
 };
 
-/// What is wrong with each file; empty where nothing is.
-std::vector<std::string> find_defects(const fs::path& folder,
-                                      const std::vector<PictureFile>& files) {
-  std::vector<std::string> defects(files.size());
-  in_parallel(std::ssize(files), reading_threads(), [&](std::int64_t i) {
-    const auto at = static_cast<std::size_t>(i);
-    PictureReader& reader = tools_of_this_thread().reader;
-    const LetGo let_go(reader);
-    try {
-      reader.load(folder / files[at].path, false);
-    } catch (const DataError& error) {
-      defects[at] = error.what();
-    }
-  });
-  return defects;
-}
-
-void leave_out_broken(const fs::path& folder, PictureList& list, std::vector<std::string>& notes) {
+void leave_out_broken(const fs::path& folder, const StopRequest& stop, PictureList& list,
+                      std::vector<std::string>& notes) {
   constexpr std::int64_t kNamed = 10;
-  const std::vector<std::string> defects = find_defects(folder, list.files);
+  const std::vector<std::string> defects =
+      find_defects(folder, list.files, stop, [](const fs::path& file) {
+        PictureReader& reader = tools_of_this_thread().reader;
+        const LetGo let_go(reader);
+        reader.load(file, false);
+      });
   std::vector<PictureFile> good;
   std::int64_t broken = 0;
   for (std::size_t i = 0; i < defects.size(); ++i) {
@@ -240,7 +269,8 @@ void renumber(const fs::path& folder, const std::vector<std::string>& classes, P
   list.classes = classes;
 }
 
-PictureList list_split(const fs::path& folder, bool skip_broken, std::vector<std::string>& notes) {
+PictureList list_split(const fs::path& folder, bool skip_broken, const StopRequest& stop,
+                       std::vector<std::string>& notes) {
   PictureList list = list_pictures(folder);
   const std::string passed = passed_over(folder, list);
   if (!passed.empty()) notes.push_back(passed);
@@ -249,7 +279,7 @@ PictureList list_split(const fs::path& folder, bool skip_broken, std::vector<std
                     ": passed over pictures that are not read by their endings: " + foreign + "; " +
                     kForeignRemedy);
   }
-  if (skip_broken) leave_out_broken(folder, list, notes);
+  if (skip_broken) leave_out_broken(folder, stop, list, notes);
   return list;
 }
 
@@ -279,9 +309,10 @@ bool has_image_folders(const fs::path& directory) {
 Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& options) {
   Splits splits;
   const fs::path train = directory / "train", test = test_folder(directory, splits.notes);
-  PictureList to_train = list_split(train, options.skip_broken && !options.only_test, splits.notes);
+  PictureList to_train = list_split(train, options.skip_broken && !options.only_test,
+                                    options.stop_requested, splits.notes);
   require_pictures(train, to_train, options.allow_empty_classes);
-  PictureList to_test = list_split(test, options.skip_broken, splits.notes);
+  PictureList to_test = list_split(test, options.skip_broken, options.stop_requested, splits.notes);
   renumber(test, to_train.classes, to_test);
   require_pictures(test, to_test, options.allow_empty_classes);
   splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);

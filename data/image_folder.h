@@ -31,6 +31,7 @@ struct ImageFolderOptions {
   int crop_from = 0;
   bool skip_broken = false;  ///< decode all at the start, and leave out those that cannot be
   bool only_test = false;    ///< nobody reads the training pictures: skip_broken passes them over
+  StopRequest stop_requested{};  ///< see DatasetInfo
 };
 
 /// Whether `directory` has a folder called train.

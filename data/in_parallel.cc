@@ -26,12 +26,14 @@ struct FirstError {
 
 }  // namespace
 
-void in_parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& work) {
+void in_parallel(std::int64_t count, int threads, const std::function<void(std::int64_t)>& work,
+                 const StopRequest& stop) {
   std::atomic<std::int64_t> next{0};
   FirstError first;
   const auto work_on = [&] {
     for (std::int64_t i = next++; i < count; i = next++) {
       try {
+        stop_if(stop);
         work(i);
       } catch (...) {
         first.note(i);

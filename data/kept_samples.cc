@@ -48,11 +48,14 @@ void KeptSamples::put(std::int64_t index, std::span<const std::uint8_t> kept) {
 
 std::shared_ptr<const KeptSamples> keep_all(const Dataset& set, int threads) {
   const auto kept = std::make_shared<KeptSamples>(set);
-  in_parallel(set.size(), threads, [&](std::int64_t i) {
-    thread_local std::vector<std::uint8_t> sample;
-    set.keep(i, sample);
-    kept->put(i, sample);
-  });
+  in_parallel(
+      set.size(), threads,
+      [&](std::int64_t i) {
+        thread_local std::vector<std::uint8_t> sample;
+        set.keep(i, sample);
+        kept->put(i, sample);
+      },
+      set.stop_requested());
   return kept;
 }
 

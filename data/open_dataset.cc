@@ -23,7 +23,8 @@ const std::vector<NamedDataset>& named_datasets() {
        .needs = DataNeeds::sizes,
        .open =
            [](const OpenOptions& o) {
-             return make_synthetic({o.synthetic_train, o.synthetic_test, o.synthetic_seed});
+             return make_synthetic(
+                 {o.synthetic_train, o.synthetic_test, o.synthetic_seed, o.stop_requested});
            }},
       {.name = kCifar10Name,
        .help = "its binary version, in --data-dir",
@@ -64,7 +65,8 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
                .allow_empty_classes = options.allow_empty_classes,
                .crop_from = options.crop_from,
                .skip_broken = options.skip_broken,
-               .only_test = options.only_test});
+               .only_test = options.only_test,
+               .stop_requested = options.stop_requested});
   }
   if (is_dataset(name, known)) {
     if (all_idx_files(name).empty()) {

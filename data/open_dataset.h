@@ -28,6 +28,7 @@ struct OpenOptions {
   int crop_from = 0;                 ///< see ImageFolderOptions
   bool skip_broken = false;          ///< see ImageFolderOptions
   bool only_test = false;            ///< the same
+  StopRequest stop_requested{};      ///< see DatasetInfo
 };
 
 /// Pixels of a side of the photographs in a folder, where nobody says otherwise.

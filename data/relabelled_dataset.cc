@@ -13,7 +13,8 @@ DatasetInfo under_classes(const Dataset& set, std::vector<std::string> classes) 
           .height = set.height(),
           .width = set.width(),
           .class_names = std::move(classes),
-          .photographs = set.photographs()};
+          .photographs = set.photographs(),
+          .stop_requested = set.stop_requested()};
 }
 
 std::vector<std::int32_t> moved(std::span<const std::int32_t> labels,

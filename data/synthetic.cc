@@ -78,13 +78,15 @@ std::int32_t draw(std::uint64_t seed, Split split, std::int64_t index,
   return label;
 }
 
-std::shared_ptr<const Dataset> draw_split(std::uint64_t seed, Split split, std::int64_t size) {
+std::shared_ptr<const Dataset> draw_split(const SyntheticOptions& options, Split split,
+                                          std::int64_t size) {
   std::vector<std::uint8_t> images(static_cast<std::size_t>(size) * kCanvasPixels);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(size));
   const auto draw_range = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
+      stop_if(options.stop_requested);
       std::uint8_t* image = images.data() + i * kCanvasPixels;
-      labels[static_cast<std::size_t>(i)] = draw(seed, split, i, {image, kCanvasPixels});
+      labels[static_cast<std::size_t>(i)] = draw(options.seed, split, i, {image, kCanvasPixels});
     }
   };
   auto half = std::async(std::launch::async, draw_range, size / 2, size);
@@ -105,8 +107,8 @@ Splits make_synthetic(const SyntheticOptions& options) {
                       std::to_string(size));
     }
   }
-  return {draw_split(options.seed, Split::train, options.train),
-          draw_split(options.seed, Split::test, options.test)};
+  return {draw_split(options, Split::train, options.train),
+          draw_split(options, Split::test, options.test)};
 }
 
 }  // namespace ringlet::data

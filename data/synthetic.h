@@ -18,6 +18,7 @@ struct SyntheticOptions {
   std::int64_t train = 60000;  ///< training samples, at least 1
   std::int64_t test = 10000;   ///< test samples, at least 1
   std::uint64_t seed = 1;
+  StopRequest stop_requested{};  ///< asked between samples; then Stopped is thrown
 };
 
 /// Throws DataError when a number of samples is not positive.

@@ -6,6 +6,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
+#include "app/cli/signals.h"
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
 #include "train/files/pixel_cache.h"
@@ -152,7 +153,8 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                                                .exif = options.recipe.exif,
                                                .crop_from = options.recipe.crop_from,
                                                .skip_broken = options.skip_broken,
-                                               .only_test = options.only_test}),
+                                               .only_test = options.only_test,
+                                               .stop_requested = stop_noted}),
       flags.cache, options.recipe);
 }
 

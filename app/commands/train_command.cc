@@ -333,6 +333,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   warn_of_other_bytes(group, options);
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
+  for (const auto& half : {data.train, data.test}) half->look_at_samples();
   if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   std::optional<train::SavedState> saved;
   if (former) saved = std::move(former->state);

@@ -42,11 +42,13 @@ std::string place_of(const RunFolder& run, const std::string& data_dir) {
 }
 
 /// The run's data as it lies here now.
-data::Splits data_of(const RunFolder& run, const std::string& data_dir) {
+data::Splits data_of(const RunFolder& run, const std::string& data_dir,
+                     const data::StopRequest& stop) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   const std::string name = place_of(run, data_dir);
   data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
-                            .allow_empty_classes = true};  // as the run has allowed them
+                            .allow_empty_classes = true,  // as the run has allowed them
+                            .stop_requested = stop};
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
   if (model && data::is_picture_folder(name)) {
     options.image_size = model->height;
@@ -89,7 +91,7 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir,
   if (!run.weights) {
     throw train::FileError(run.path.string() + " holds neither model.safetensors nor a state");
   }
-  const data::Splits splits = data_of(run, data_dir);
+  const data::Splits splits = data_of(run, data_dir, stop);
   const auto device = open_device({}, {.threads = usable_processors()});
   train::Predictor predictor(*device, *run.weights, {.stop_requested = stop});
   const auto test = under_classes_of(predictor.info(), splits.test);

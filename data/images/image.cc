@@ -178,8 +178,10 @@ Image decode_image(std::span<const std::uint8_t> file, const std::string& name,
   return decode_pnm(file, header, name);
 }
 
-void read_picture_file(const fs::path& path, const ImageLimits& limits,
-                       std::vector<std::uint8_t>& bytes) {
+namespace {
+
+/// The bytes of a regular file.
+std::uintmax_t size_of_picture(const fs::path& path, const ImageLimits& limits) {
   const std::string name = path.string();
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -190,6 +192,11 @@ void read_picture_file(const fs::path& path, const ImageLimits& limits,
   const std::uintmax_t size = fs::file_size(path, error);
   if (error) fail(name, "has no size: " + error.message() + "; name another file");
   check_bytes(size, name, limits);
+  return size;
+}
+
+void read_beginning(const fs::path& path, std::uintmax_t size, std::vector<std::uint8_t>& bytes) {
+  const std::string name = path.string();
   std::ifstream stream(path, std::ios::binary);
   if (!stream) {
     fail(name,
@@ -199,6 +206,35 @@ void read_picture_file(const fs::path& path, const ImageLimits& limits,
   stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
   if (static_cast<std::uintmax_t>(stream.gcount()) != size)
     fail(name, "cannot be read; check the disk");
+}
+
+}  // namespace
+
+void read_picture_file(const fs::path& path, const ImageLimits& limits,
+                       std::vector<std::uint8_t>& bytes) {
+  read_beginning(path, size_of_picture(path, limits), bytes);
+}
+
+void look_at_picture(const fs::path& path, std::vector<std::uint8_t>& bytes,
+                     const ImageLimits& limits) {
+  constexpr std::uintmax_t kBeginning = std::uintmax_t{64} << 10;
+  const std::string name = path.string();
+  const std::uintmax_t size = size_of_picture(path, limits);
+  read_beginning(path, std::min(size, kBeginning), bytes);
+  const ImageFormat format = checked_format(bytes, name, limits);
+  if (format == ImageFormat::pnm) {
+    const PnmHeader header = pnm_header(bytes);
+    if (header.failure == nullptr) check_extents(header.width, header.height, name, limits);
+    const char* defect = pnm_defect(header, size);
+    if (defect != nullptr) fail(name, damaged(format, defect));
+    return;
+  }
+  if (size > kBeginning) {
+    const StbHeader header = stb_header(bytes);
+    if (header.failure == nullptr) return check_extents(header.width, header.height, name, limits);
+    read_beginning(path, size, bytes);  // so much may stand before a JPEG's header
+  }
+  checked_header(format, bytes, name, limits);
 }
 
 Image load_image(const fs::path& path, const ImageLimits& limits) {

@@ -46,6 +46,12 @@ void read_picture_file(const std::filesystem::path& file, const ImageLimits& lim
 /// Reads a regular file and decodes it. Throws DataError as above.
 Image load_image(const std::filesystem::path& file, const ImageLimits& limits = {});
 
+/// Reads the beginning of a regular file, or all of a small one, into `bytes`, whose memory is used
+/// again. Throws DataError as above for what shows there: no picture, one that is too large, a
+/// header that is damaged, a small file that is cut off. Pixels are not decoded.
+void look_at_picture(const std::filesystem::path& file, std::vector<std::uint8_t>& bytes,
+                     const ImageLimits& limits = {});
+
 /// Whether a file's name ends as those of images that can be read (".png", ".JPG").
 bool has_image_name(const std::filesystem::path& file);
 

@@ -32,6 +32,13 @@ std::int64_t number_at(Bytes file, std::size_t& at) {
   return value;
 }
 
+std::size_t samples_of(const PnmHeader& header) {
+  return static_cast<std::size_t>(header.width) * static_cast<std::size_t>(header.height) *
+         static_cast<std::size_t>(header.channels);
+}
+
+std::size_t bytes_of_sample(const PnmHeader& header) { return header.maximum > kMaximum ? 2 : 1; }
+
 }  // namespace
 
 PnmHeader pnm_header(Bytes file) {
@@ -49,14 +56,16 @@ PnmHeader pnm_header(Bytes file) {
   return header;
 }
 
+const char* pnm_defect(const PnmHeader& header, std::uint64_t file_bytes) {
+  if (header.failure != nullptr) return header.failure;
+  const bool whole = header.begin <= file_bytes &&
+                     (file_bytes - header.begin) / bytes_of_sample(header) >= samples_of(header);
+  return whole ? nullptr : "bytes are missing at its end";
+}
+
 const char* pnm_decode(Bytes file, const PnmHeader& header, Image& image) {
-  const std::size_t samples = static_cast<std::size_t>(header.width) *
-                              static_cast<std::size_t>(header.height) *
-                              static_cast<std::size_t>(header.channels);
-  const std::size_t bytes = header.maximum > kMaximum ? 2 : 1;
-  if (header.begin > file.size() || (file.size() - header.begin) / bytes < samples) {
-    return "bytes are missing at its end";
-  }
+  if (const char* defect = pnm_defect(header, file.size())) return defect;
+  const std::size_t samples = samples_of(header), bytes = bytes_of_sample(header);
   const Bytes raw = file.subspan(header.begin);
   image.pixels.resize(samples);
   for (std::size_t i = 0; i < samples; ++i) {

@@ -25,6 +25,9 @@ struct PnmHeader {
 /// `file` begins with P5 or P6.
 PnmHeader pnm_header(std::span<const std::uint8_t> file);
 
+/// What is wrong with the header, or with it in a file of so many bytes; null: nothing.
+const char* pnm_defect(const PnmHeader& header, std::uint64_t file_bytes);
+
 /// The pixels behind the header into `image`, whose extents are the header's. Returns why not, or
 /// null.
 const char* pnm_decode(std::span<const std::uint8_t> file, const PnmHeader& header, Image& image);

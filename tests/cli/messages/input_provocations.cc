@@ -150,6 +150,7 @@ std::vector<Provocation> provocations_by_inputs() {
       folder_with({"train/note.txt", "val/a/x.png"}),
       folder_with({"train/a/x.txt", "val/a/x.png"}),
       folder_with({"train/a/x.png", "val/b/x.png"}),
+      folder_with({"train/a/x.png", "val/a/x.png"}),
       folder_with({"train/a/x.png", "val/a/x.png", "pixels.train"}),
       {1,
        [](const Stage&) {
