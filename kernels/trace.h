@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string_view>
@@ -37,14 +38,30 @@ struct Span {
   ExchangeDetails details{};
 };
 
+/// How many more spans the tracers that share it may keep, from any thread.
+class SpanLimit {
+ public:
+  explicit SpanLimit(std::int64_t spans) : left_(spans) {}
+  bool take() { return left_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+
+ private:
+  std::atomic<std::int64_t> left_;
+};
+
 class Tracer {
  public:
+  /// `limit`: null: none. It outlives the tracer's last span.
+  explicit Tracer(SpanLimit* limit = nullptr) : limit_(limit) {}
+  /// Beyond the limit it only counts.
   void add(std::string_view name, const char* category, std::int64_t begin_ns, std::int64_t end_ns,
            std::int64_t bytes = -1, int peer = -1, const ExchangeDetails& details = {});
   const std::vector<Span>& spans() const { return spans_; }
+  std::int64_t left_out() const { return left_out_; }
 
  private:
+  SpanLimit* limit_;
   std::vector<Span> spans_;
+  std::int64_t left_out_ = 0;
 };
 
 /// Adds a span from its construction to its end; does nothing for a null tracer.

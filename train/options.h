@@ -144,8 +144,9 @@ struct Files {
   std::filesystem::path metrics;      ///< besides out / "metrics.jsonl"
   std::filesystem::path tensorboard;  ///< a folder
   std::filesystem::path trace;
-  int save_every = 0;  ///< steps between saved states; 0: at the end of each epoch
-  bool force = false;  ///< write into a folder that holds another run
+  std::int64_t trace_spans = 500'000;  ///< the most that a process's trace has; 0: no limit
+  int save_every = 0;                  ///< steps between saved states; 0: at the end of each epoch
+  bool force = false;                  ///< write into a folder that holds another run
 };
 
 struct TrainOptions {

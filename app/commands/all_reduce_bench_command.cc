@@ -230,8 +230,9 @@ void check_outputs(const AllReduceFlags& flags, const CLI::App& command, int pro
   }
 }
 
+/// Without a limit: bench::kTracedCalls is one.
 std::unique_ptr<train::TraceWriter> tracer_of(const AllReduceFlags& flags) {
-  return flags.trace.empty() ? nullptr : std::make_unique<train::TraceWriter>();
+  return flags.trace.empty() ? nullptr : std::make_unique<train::TraceWriter>(0);
 }
 
 /// Surveys the machine before the measurement, but only for an output that shows it.

@@ -42,6 +42,7 @@ bool is_repeated(const CLI::Option& option) {
                                            "--replace-head",
                                            "--out",
                                            "--trace",
+                                           "--trace-spans",
                                            "--resume",
                                            "--force",
                                            "--config",

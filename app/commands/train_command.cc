@@ -123,6 +123,11 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
                  "own, with .pN before the extension")
       ->type_name("FILE")
       ->group(group);
+  app.add_option("--trace-spans", files.trace_spans,
+                 "keep the first N spans of --trace in each process, about 110 bytes each; 0: all")
+      ->check(whole_number(0))
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--max-steps", flags.options.max_steps,
                  "stop after N steps of the whole run; the schedule stays as planned")
       ->check(whole_number(0))
@@ -305,13 +310,22 @@ std::optional<train::RunFiles> open_files(const RawFlags& flags, const CLI::App&
   return written;
 }
 
-/// What is told of a run at its end.
+/// A line; nothing where it lacks nothing.
+std::string what_a_trace_lacks(const train::TraceWriter& trace) {
+  if (trace.left_out() == 0) return "";
+  return fmt::format("it was full: {} later spans are left out; --trace-spans 0 keeps all\n",
+                     train::with_commas(trace.left_out()));
+}
+
+/// What is told of a run at its end. `trace`: null: there is none.
 void print_end(const train::RunResult& result, const train::RunSetup& setup,
-               const CLI::App& command, const Notes& notes, train::Console& console) {
+               const CLI::App& command, const Notes& notes, train::Console& console,
+               const train::TraceWriter* trace) {
   const train::TrainOptions& options = setup.options;
   print_if_possible([&] { console.finish(); });
-  if (const fs::path& trace = options.files.trace; !trace.empty()) {
-    fmt::print("\n{}", where_traces_are(trace, options.execution.in_processes));
+  if (trace != nullptr) {
+    fmt::print("\n{}{}", where_traces_are(options.files.trace, options.execution.in_processes),
+               what_a_trace_lacks(*trace));
   }
   if (result.interrupted) return report_interruption(result, options.files, command);
   if (result.test.samples > 0) {
@@ -351,7 +365,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
     for (train::RunListener* file : written->listeners()) listeners.push_back(file);
   }
   std::unique_ptr<train::TraceWriter> trace;
-  if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>();
+  if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>(files.trace_spans);
 
   train::TraceSource source{group.process(), comm::host_name(), {}};
   const auto read_clock = [&] {
@@ -362,7 +376,8 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   read_clock();
   if (trace) trace->write(file_of_process(files.trace, group.process()), source);
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
-  if (speaks) print_if_possible([&] { print_end(result, setup, command, notes, screen); });
+  if (speaks)
+    print_if_possible([&] { print_end(result, setup, command, notes, screen, trace.get()); });
   return code;
 }
 

@@ -157,6 +157,10 @@ class TraceFormat final : public Format {
     document.tables = {by_rank(totals), by_category(totals), by_name(totals),
                        longest(totals, names)};
     if (totals.all.spans == 0) document.warnings.push_back("there are no spans in it");
+    if (names.left_out > 0) {
+      document.warnings.push_back(fmt::format(
+          "the trace was full: {} later spans are left out (--trace-spans)", names.left_out));
+    }
     if (!totals.all_names) {
       document.warnings.push_back("there are more than 10,000 names; the later ones are left out");
     }

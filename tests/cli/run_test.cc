@@ -123,6 +123,22 @@ int peak_memory_of_a_run() {
   return told ? std::stoi(found[1]) : 0;
 }
 
+TEST(Trace, IsOfItsFirstSpansAndSaysHowManyAreLeftOut) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "trace.json";
+  const Outcome outcome = ringlet(quick_train({"--trace", file, "--trace-spans", "50"}));
+  EXPECT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"it was full: ", "later spans are left out", "--trace-spans 0"}));
+  std::size_t spans = 0;
+  for (const json& event : train::parse_json(read_file(file)).at("traceEvents")) {
+    spans += event.at("ph") == "X" ? 1 : 0;
+  }
+  EXPECT_EQ(spans, 50u);
+  EXPECT_TRUE(holds(ringlet({"inspect", file}).out, {"the trace was full", "--trace-spans"}));
+  const Outcome all = ringlet(quick_train({"--trace", folder / "all.json"}));
+  EXPECT_EQ(all.out.find("it was full"), all.out.npos);
+}
+
 TEST(PeakMemory, IsNotThatOfWhoStartedTheRun) {
   constexpr int kMebibytes = 512;
   const int alone = peak_memory_of_a_run();
@@ -130,6 +146,20 @@ TEST(PeakMemory, IsNotThatOfWhoStartedTheRun) {
   EXPECT_GT(alone, 0);
   EXPECT_LT(peak_memory_of_a_run(), alone + kMebibytes / 2);
   EXPECT_EQ(ballast.back(), 'x');  // it was there all the time
+}
+
+TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
+  const TemporaryDirectory folder;
+  const Outcome outcome =
+      ringlet({"bench", "train", "--model", "mlp", "--synthetic-train", "256", "--batch-size", "64",
+               "--warm-up", "1", "--steps", "5", "--json", folder / "speed.json"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {" ms a step (mean; median "}));
+  const json speed = train::parse_json(read_file(folder / "speed.json"));
+  const double mean = speed.at("mean_seconds"), fastest = speed.at("fastest_seconds");
+  EXPECT_GE(mean, fastest);
+  EXPECT_GE(speed.at("median_seconds").get<double>(), fastest);
+  EXPECT_NEAR(speed.at("samples_per_second").get<double>() * mean, 64, 1e-6);
 }
 
 TEST(Metrics, AreALineAStepAndALineAnEpoch) {

@@ -13,6 +13,7 @@
 #include "train/files/atomic_file.h"
 #include "train/files/json_text.h"
 #include "train/telemetry/metrics.h"
+#include "train/telemetry/trace_reader.h"
 #include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {
@@ -193,8 +194,54 @@ TEST(Trace, EscapesNames) {
   trace.write(folder / "trace.json");
   const json document = parse_json(testing::read_file(folder / "trace.json"));
   const auto spans = spans_of(document, 3);
-  ASSERT_TRUE(spans.contains("a \"quoted\" \\ name "));
-  EXPECT_EQ(spans.at("a \"quoted\" \\ name ")[0].at("dur"), 1.5);
+  ASSERT_TRUE(spans.contains("a \"quoted\" \\ name\n"));
+  EXPECT_EQ(spans.at("a \"quoted\" \\ name\n")[0].at("dur"), 1.5);
+}
+
+TEST(Trace, OfANameCutWithinALetterIsStillJson) {
+  const testing::TemporaryDirectory folder;
+  TraceWriter trace;
+  const auto device = open_device({});
+  {
+    const TraceWriter::Recording recording(&trace, 0, *device);
+    std::string name = "x";
+    for (int i = 0; i < 30; ++i) name += "\u00fc";  // two bytes each, and a span has room for 47
+    device->compute().tracer()->add(name, "phase", 1000, 2500);
+  }
+  trace.write(folder / "trace.json");
+  const json document = parse_json(testing::read_file(folder / "trace.json"));
+  EXPECT_EQ(spans_of(document, 0).size(), 1u);
+}
+
+TEST(Trace, EndsAtItsLimitAndSaysWhatIsLeftOut) {
+  const testing::TemporaryDirectory folder;
+  TraceWriter trace(5);
+  const auto device = open_device({});
+  for (const int rank : {0, 1}) {  // the limit is that of both
+    const TraceWriter::Recording recording(&trace, rank, *device);
+    for (int i = 0; i < 4; ++i) {
+      device->compute().tracer()->add("work", "kernel", 1000 * i, 1000 * i + 500);
+    }
+  }
+  EXPECT_EQ(trace.left_out(), 3);
+  trace.write(folder / "trace.json");
+  std::int64_t spans = 0;
+  const TraceNames names = read_trace(folder / "trace.json", [&](const TraceSpan&) { ++spans; });
+  EXPECT_EQ(spans, 5);
+  EXPECT_EQ(names.left_out, 3);
+  const std::string text = testing::read_file(folder / "trace.json");
+  EXPECT_NE(text.find("the trace is full"), text.npos);
+}
+
+TEST(Trace, WithoutALimitHasAll) {
+  TraceWriter trace(0);
+  const auto device = open_device({});
+  {
+    const TraceWriter::Recording recording(&trace, 0, *device);
+    for (int i = 0; i < 9; ++i) device->compute().tracer()->add("work", "kernel", i, i + 1);
+    EXPECT_EQ(device->compute().tracer()->spans().size(), 9u);
+  }
+  EXPECT_EQ(trace.left_out(), 0);
 }
 
 }  // namespace

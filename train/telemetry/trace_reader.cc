@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@ struct TraceEvent {
   std::optional<std::string> name;
   std::optional<double> begin_us, duration_us;
   std::optional<std::int64_t> pid, tid;
+  std::int64_t left_out = 0;
   TraceSpan span;
 };
 
@@ -135,6 +137,7 @@ class Handler final : public nlohmann::json_sax<json> {
     if (depth_ == kInEvent && key_ == "tid") event_.tid = value;
     if (depth_ == kInArgs && in_args_ && key_ == "bytes") event_.span.bytes = value;
     if (depth_ == kInArgs && in_args_ && key_ == "peer") event_.span.peer = value;
+    if (depth_ == kInArgs && in_args_ && key_ == "left_out") event_.left_out = value;
     return number(static_cast<double>(value));
   }
 
@@ -148,6 +151,7 @@ class Handler final : public nlohmann::json_sax<json> {
   void end_event() {
     if (event_.phase == "X") end_span();
     if (event_.phase == "M") end_name();
+    if (event_.phase == "i") end_note();
     ++events_;
   }
 
@@ -163,6 +167,12 @@ class Handler final : public nlohmann::json_sax<json> {
     span.rank = event_.pid.value_or(0);
     span.stream = event_.tid.value_or(0);
     visit_(span);
+  }
+
+  void end_note() {
+    constexpr std::int64_t kMost = std::int64_t{1} << 60;  // no sum of a few overflows
+    names_.left_out =
+        std::min(kMost, names_.left_out + std::clamp(event_.left_out, std::int64_t{0}, kMost));
   }
 
   void end_name() {

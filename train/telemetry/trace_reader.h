@@ -2,7 +2,8 @@
 // long run is too large to be held as a whole.
 //
 // Taken are complete events ("ph":"X") and the names of processes and threads, as TraceWriter
-// writes them and other programs too; events of other kinds are passed over.
+// writes them and other programs too, and how many spans it left out; events of other kinds are
+// passed over.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,11 @@ struct TraceSpan {
   std::int64_t peer = -1;
 };
 
-/// What processes and threads are called.
+/// What processes and threads are called, and what is missing.
 struct TraceNames {
   std::map<std::int64_t, std::string> ranks;                             ///< "rank 0"
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> streams;  ///< "compute"
+  std::int64_t left_out = 0;  ///< spans that came when the trace was full
 };
 
 using TraceVisit = std::function<void(const TraceSpan&)>;

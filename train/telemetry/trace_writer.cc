@@ -12,7 +12,11 @@
 namespace ringlet::train {
 
 TraceWriter::Recording::Recording(TraceWriter* writer, int rank, Device& device)
-    : writer_(writer), device_(device), rank_(rank) {
+    : writer_(writer),
+      device_(device),
+      rank_(rank),
+      compute_(writer != nullptr && writer->limited_ ? &writer->limit_ : nullptr),
+      communication_(writer != nullptr && writer->limited_ ? &writer->limit_ : nullptr) {
   if (writer_ == nullptr) return;
   device_.compute().set_tracer(&compute_);
   device_.communication().set_tracer(&communication_);
@@ -23,30 +27,27 @@ TraceWriter::Recording::~Recording() {
   drain(device_.communication());
   device_.compute().set_tracer(nullptr);
   device_.communication().set_tracer(nullptr);
-  writer_->add(rank_, 1, "compute", compute_.spans());
-  writer_->add(rank_, 2, "communication", communication_.spans());
+  writer_->add(rank_, 1, "compute", compute_);
+  writer_->add(rank_, 2, "communication", communication_);
 }
 
-void TraceWriter::add(int rank, int tid, const char* name, const std::vector<Span>& spans) {
+void TraceWriter::add(int rank, int tid, const char* name, const Tracer& tracer) {
   const std::lock_guard lock(mutex_);
   auto same = std::find_if(streams_.begin(), streams_.end(), [=](const Stream& stream) {
     return stream.rank == rank && stream.tid == tid;
   });
-  if (same == streams_.end()) same = streams_.insert(same, {rank, tid, name, {}});
-  same->spans.insert(same->spans.end(), spans.begin(), spans.end());
+  if (same == streams_.end()) same = streams_.insert(same, {rank, tid, name});
+  same->spans.insert(same->spans.end(), tracer.spans().begin(), tracer.spans().end());
+  same->left_out += tracer.left_out();
+}
+
+std::int64_t TraceWriter::left_out() const {
+  std::int64_t spans = 0;
+  for (const Stream& stream : streams_) spans += stream.left_out;
+  return spans;
 }
 
 namespace {
-
-/// Names come from layers and parameters: letters, digits, dots, blanks and brackets.
-std::string escaped(const char* name) {
-  std::string text;
-  for (const char* c = name; *c != '\0'; ++c) {
-    if (*c == '"' || *c == '\\') text += '\\';
-    text += static_cast<unsigned char>(*c) < ' ' ? ' ' : *c;
-  }
-  return text;
-}
 
 std::vector<std::string> readings_in_json(const std::vector<comm::ClockReading>& readings) {
   std::vector<std::string> texts;
@@ -56,7 +57,7 @@ std::vector<std::string> readings_in_json(const std::vector<comm::ClockReading>&
   return texts;
 }
 
-/// A host's name need not be UTF-8, which JSON is.
+/// A host's name need not be UTF-8, which JSON is, nor need a layer's that was cut off.
 std::string to_json_text(const std::string& text) {
   using nlohmann::json;
   return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
@@ -64,8 +65,8 @@ std::string to_json_text(const std::string& text) {
 
 void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::int64_t origin_ns) {
   fmt::format_to(std::back_inserter(out),
-                 R"({{"name":"{}","cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
-                 escaped(span.name.data()), span.category,
+                 R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
+                 to_json_text(span.name.data()), span.category,
                  static_cast<double>(span.begin_ns - origin_ns) * 1e-3,
                  static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
   const char* separator = R"(,"args":{)";
@@ -98,6 +99,7 @@ void TraceWriter::write(const std::filesystem::path& path, const TraceSource& so
                  fmt::join(readings_in_json(source.clock), ","));
   const char* separator = "\n";
   for (const Stream& stream : streams_) {
+    double end = 0;
     fmt::format_to(text,
                    R"({}{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
                    "\n"
@@ -107,7 +109,13 @@ void TraceWriter::write(const std::filesystem::path& path, const TraceSource& so
     for (const Span& span : stream.spans) {
       fmt::format_to(text, ",\n");
       append(out, span, stream.rank, stream.tid, origin_ns);
+      end = std::max(end, static_cast<double>(span.end_ns - origin_ns) * 1e-3);
     }
+    if (stream.left_out == 0) continue;
+    fmt::format_to(text,
+                   R"(,{}{{"name":"the trace is full","ph":"i","s":"p","ts":{:.3f},"pid":{},)"
+                   R"("tid":{},"args":{{"left_out":{}}}}})",
+                   "\n", end, stream.rank, stream.tid, stream.left_out);
   }
   fmt::format_to(text, "\n]}}\n");
   write_file_atomically(path, {out.data(), out.size()});

@@ -11,6 +11,12 @@
 //   ]}
 //
 // An event a line; "clock" has comm::ClockReading's numbers.
+//
+// Spans are held in memory until the run ends, a hundred bytes each, and take as much in the file.
+// So there is a limit. Behind it spans are only counted, and each stream's part ends with an event
+// that says how many:
+//
+//   {"name":"the trace is full","ph":"i","s":"p","ts":T,"pid":0,"tid":1,"args":{"left_out":N}}
 #pragma once
 
 #include <filesystem>
@@ -35,6 +41,13 @@ struct TraceSource {
 
 class TraceWriter {
  public:
+  /// Of a run of LeNet on one replica some 5,000 steps.
+  static constexpr std::int64_t kUsualSpans = 500'000;
+
+  /// `most_spans`: of all ranks of this process together; 0: no limit.
+  explicit TraceWriter(std::int64_t most_spans = kUsualSpans)
+      : limit_(most_spans), limited_(most_spans > 0) {}
+
   /// While it lives, the streams of `device` are traced as those of `rank`. A null writer traces
   /// nothing. A rank may be recorded several times, one after the other.
   class Recording {
@@ -54,15 +67,21 @@ class TraceWriter {
   /// Writes what the ended recordings collected. Throws FileError.
   void write(const std::filesystem::path& path, const TraceSource& source = {}) const;
 
+  /// Spans that came when the trace was full.
+  std::int64_t left_out() const;
+
  private:
   struct Stream {
     int rank;
     int tid;
     std::string name;
-    std::vector<Span> spans;
+    std::vector<Span> spans{};
+    std::int64_t left_out = 0;
   };
-  void add(int rank, int tid, const char* name, const std::vector<Span>& spans);
+  void add(int rank, int tid, const char* name, const Tracer& tracer);
 
+  SpanLimit limit_;
+  bool limited_;
   std::mutex mutex_;
   std::vector<Stream> streams_;
 };
