@@ -81,6 +81,8 @@ class Readback {
   /// Waits for the oldest start() that was not finished. What it read stays until `slots` further
   /// calls of start().
   const void* finish();
+  /// Whether finish() would return at once.
+  bool finished() const { return ring_.event(finished_).reached(); }
 
  private:
   detail::HostRing ring_;

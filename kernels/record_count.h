@@ -15,6 +15,7 @@ class RecordCount {
     reached_.store(record);
     reached_.notify_all();
   }
+  bool is_reached(std::uint64_t record) const { return reached_ >= record; }
   void wait_until(std::uint64_t record) const {
     for (std::uint64_t seen = reached_; seen < record; seen = reached_) reached_.wait(seen);
   }

@@ -66,6 +66,8 @@ class Event {
   /// Blocks the host until the last record() made before this call is reached; an event that was
   /// never recorded is not waited for.
   virtual void synchronize() {}
+  /// Whether synchronize() would return at once.
+  virtual bool reached() { return true; }
 };
 
 /// The work of a stream between begin_capture() and end_capture(), which one call can repeat as

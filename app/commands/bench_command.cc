@@ -33,17 +33,20 @@ bool on_gpu(const train::Execution& execution) {
   return execution.devices.front().kind == DeviceKind::cuda;
 }
 
+double nominal_gflops(const bench::TrainingSpeed& speed) {
+  return 1e-9 * speed.nominal_flops / speed.step.median;
+}
+
 void print_rate(const bench::TrainingSpeed& speed) {
-  fmt::print("{} samples/s, {:.3f} ms a step (median; fastest {:.3f})\n",
+  fmt::print("{} samples/s, {:.3f} ms a step (mean; median {:.3f}, fastest {:.3f})\n",
              train::with_commas(static_cast<std::int64_t>(speed.samples_per_second)),
-             1e3 * speed.median_seconds, 1e3 * speed.fastest_seconds);
+             1e3 * speed.step.mean, 1e3 * speed.step.median, 1e3 * speed.step.fastest);
 }
 
 /// The host only launches, so its phases say nothing of the GPU's: see --trace or Nsight Systems.
 void print_gpu_speed(const bench::TrainingSpeed& speed) {
   print_rate(speed);
-  fmt::print("{:.1f} GFLOP/s of the nominal work\n",
-             1e-9 * speed.nominal_flops / speed.median_seconds);
+  fmt::print("{:.1f} GFLOP/s of the nominal work (median)\n", nominal_gflops(speed));
 }
 
 void print_speed(const bench::TrainingSpeed& speed, const train::Execution& execution,
@@ -64,11 +67,11 @@ void print_speed(const bench::TrainingSpeed& speed, const train::Execution& exec
   }
   fmt::print("{:<10} {:9.3f}           (mean of {} steps, replica 0)\n\n", "all",
              1e3 * mean.total(), speed.steps);
-  const double gflops = 1e-9 * speed.nominal_flops / speed.median_seconds;
+  const double gflops = nominal_gflops(speed);
   print_rate(speed);
   fmt::print(
-      "{:.1f} GFLOP/s of the nominal work = {:.1f} % of the {:.1f} GFLOP/s that {} thread{} "
-      "reach with nothing but multiply-adds, measured in this run\n",
+      "{:.1f} GFLOP/s of the nominal work (median) = {:.1f} % of the {:.1f} GFLOP/s that {} "
+      "thread{} reach with nothing but multiply-adds, measured in this run\n",
       gflops, 100 * gflops / peak_gflops, peak_gflops,
       execution.devices.size() * static_cast<std::size_t>(execution.threads),
       execution.devices.size() * static_cast<std::size_t>(execution.threads) == 1 ? "" : "s");
@@ -95,8 +98,9 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
           {"layout", name_of(setup.replica.layout)},
           {"isa", name_of(detect_instruction_set())},
           {"steps", speed.steps},
-          {"median_seconds", speed.median_seconds},
-          {"fastest_seconds", speed.fastest_seconds},
+          {"mean_seconds", speed.step.mean},
+          {"median_seconds", speed.step.median},
+          {"fastest_seconds", speed.step.fastest},
           {"samples_per_second", speed.samples_per_second},
           {"phase_seconds",
            {{"data", speed.phases.data},
@@ -104,7 +108,7 @@ nlohmann::json as_json(const bench::TrainingSpeed& speed, const train::RunSetup&
             {"backward", speed.phases.backward},
             {"sync", speed.phases.sync},
             {"update", speed.phases.update}}},
-          {"nominal_gflops", 1e-9 * speed.nominal_flops / speed.median_seconds},
+          {"nominal_gflops", nominal_gflops(speed)},
           {"computed_share", speed.computed_flops / speed.nominal_flops}};
 }
 

@@ -22,10 +22,10 @@ double flops_per_sample(const train::ReplicaSpec& spec, bool fuse) {
   return (plan.forward.flops + plan.backward.flops) / kSamples;
 }
 
-class StepTimes : public train::RunListener {
+class Steps : public train::RunListener {
  public:
-  void step_done(const train::StepReport& report) override { seconds.push_back(report.seconds); }
-  std::vector<double> seconds;
+  void step_done(const train::StepReport& report) override { reports.push_back(report); }
+  std::vector<train::StepReport> reports;
 };
 
 train::PhaseSeconds divided(const train::PhaseSeconds& sum, double by) {
@@ -42,12 +42,27 @@ bool run_steps(train::TrainLoop& loop, std::int64_t steps) {
 
 }  // namespace
 
+StepSeconds step_seconds(std::span<const train::StepReport> steps) {
+  double all = 0;
+  std::vector<double> known;
+  bool begins = true;  // the host knows when
+  for (const train::StepReport& step : steps) {
+    all += step.seconds;
+    if (begins && step.awaited) known.push_back(step.seconds);
+    begins = step.awaited;
+  }
+  const double mean = all / static_cast<double>(steps.size());
+  if (known.empty()) return {mean, mean, mean};
+  std::sort(known.begin(), known.end());
+  return {mean, known[known.size() / 2], known.front()};
+}
+
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
                                std::int64_t steps) {
   TrainingSpeed speed;
   speed.steps = steps;
-  StepTimes times;
-  train::RunListener* const listener = &times;
+  Steps steps_done;
+  train::RunListener* const listener = &steps_done;
   std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
   train::run_replicas(
@@ -66,14 +81,14 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
         }
       });
   if (stopped) throw data::Stopped();
-  // The last ones in flight come all at once: they say nothing of a step.
-  const std::int64_t in_flight = std::min<std::int64_t>(setup.steps_in_flight, steps - 1);
-  std::vector<double> measured(times.seconds.end() - steps, times.seconds.end() - in_flight);
-  std::sort(measured.begin(), measured.end());
-  speed.median_seconds = measured[measured.size() / 2];
-  speed.fastest_seconds = measured.front();
+  const std::span<const train::StepReport> measured =
+      std::span(steps_done.reports).last(static_cast<std::size_t>(steps));
+  speed.step = step_seconds(measured);
+  std::int64_t samples = 0;
+  for (const train::StepReport& step : measured) samples += step.samples;
+  speed.samples_per_second =
+      static_cast<double>(samples) / (speed.step.mean * static_cast<double>(steps));
   const auto batch = static_cast<double>(setup.partition.step_range(0).size());
-  speed.samples_per_second = batch / speed.median_seconds;
   speed.nominal_flops = batch * flops_per_sample(setup.replica, false);
   speed.computed_flops = batch * flops_per_sample(setup.replica, setup.replica.fuse);
   return speed;

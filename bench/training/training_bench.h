@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "train/run_setup.h"
@@ -9,12 +10,22 @@
 
 namespace ringlet::bench {
 
+/// Seconds of a step by rank 0's clock.
+struct StepSeconds {
+  double mean = 0;  ///< all of the time, stalls too, over all steps
+  /// Of the steps that the host waited for at both ends, and so knows how long they took. Where
+  /// there is none, as where the host is what is slow, both are the mean.
+  double median = 0, fastest = 0;
+};
+
+/// `steps`: at least one, of a run in their order, the first of which begins with its own launch.
+StepSeconds step_seconds(std::span<const train::StepReport> steps);
+
 struct TrainingSpeed {
-  std::int64_t steps = 0;     ///< measured, after the warm-up
-  double median_seconds = 0;  ///< of a step, by rank 0's clock
-  double fastest_seconds = 0;
+  std::int64_t steps = 0;  ///< measured, after the warm-up
+  StepSeconds step{};
   train::PhaseSeconds phases;     ///< of rank 0, mean of a step
-  double samples_per_second = 0;  ///< global batch / median
+  double samples_per_second = 0;  ///< all samples over all of the time
   double nominal_flops = 0;       ///< of a step over all ranks: every output of every layer
   double computed_flops = 0;      ///< of a step over all ranks: what the fused kernels compute
 };

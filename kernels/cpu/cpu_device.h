@@ -23,6 +23,7 @@ struct Table;
 class CpuEvent : public Event {
  public:
   void synchronize() override { records.wait_until(records.latest()); }
+  bool reached() override { return records.is_reached(records.latest()); }
 
   RecordCount records;
 };

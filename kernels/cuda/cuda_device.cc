@@ -66,6 +66,18 @@ void CudaEvent::synchronize() {
   check_cuda(cudaEventSynchronize(handle_), "cudaEventSynchronize");
 }
 
+bool CudaEvent::reached() {
+  const std::uint64_t record = launched.latest();
+  if (!launched.is_reached(record)) return false;
+  const cudaError_t answer = cudaEventQuery(handle_);
+  if (answer == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // or the next call that is checked would find it
+    return false;
+  }
+  check_cuda(answer, "cudaEventQuery");
+  return true;
+}
+
 CudaGraph::~CudaGraph() { cudaGraphExecDestroy(handle_); }
 
 CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions& options)

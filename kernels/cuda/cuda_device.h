@@ -38,6 +38,7 @@ class CudaEvent final : public Event {
   ~CudaEvent() override;
   CUevent_st* handle() const { return handle_; }
   void synchronize() override;
+  bool reached() override;
 
   RecordCount launched;
 

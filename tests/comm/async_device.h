@@ -30,6 +30,7 @@ namespace ringlet::comm {
 class AsyncEvent final : public Event {
  public:
   void synchronize() override { state_->wait(state_->made()); }
+  bool reached() override { return state_->is_reached(state_->made()); }
 
   /// Records of an event; streams hold it too.
   class State {
@@ -46,6 +47,10 @@ class AsyncEvent final : public Event {
       const std::lock_guard lock(mutex_);
       reached_ = std::max(reached_, record);
       changed_.notify_all();
+    }
+    bool is_reached(std::uint64_t record) const {
+      const std::lock_guard lock(mutex_);
+      return reached_ >= record;
     }
     void wait(std::uint64_t record) {
       std::unique_lock lock(mutex_);

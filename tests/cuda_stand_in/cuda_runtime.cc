@@ -445,6 +445,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return cudaSuccess;
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const Lock lock(mutex);
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const Lock lock(mutex);
   *milliseconds = static_cast<float>(end->time - start->time);

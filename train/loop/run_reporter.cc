@@ -51,6 +51,7 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
   report.lr = lr;
   report.samples = sums.samples;
   report.seconds = report_watch_.seconds();
+  report.awaited = sums.awaited;
   report.data_seconds = phases.data - data_at_report_;
   data_at_report_ = phases.data;
   if (wants_grad_norm_) report.grad_norm = sums.grad_norm;

@@ -229,12 +229,14 @@ void TrainStep::update() {
 void TrainStep::send_sums() { sums_.start(device_.compute(), replica_.parameters().statistics()); }
 
 StepSums TrainStep::take_sums() {
+  const bool awaited = device_.compute().in_order_with_host() || !sums_.finished();
   const auto* sums = static_cast<const float*>(sums_.finish());
   communicator_.require_alive();
   StepSums taken{.loss = static_cast<double>(sums[kLossSum]),
                  .samples = static_cast<std::int64_t>(sums[kSamples]),
                  .stop_wishes = static_cast<int>(sums[kStopWishes]),
-                 .grad_norm = static_cast<double>(sums[kGradNorm])};
+                 .grad_norm = static_cast<double>(sums[kGradNorm]),
+                 .awaited = awaited};
   if (scales_loss()) {
     taken.skips_in_row = static_cast<std::int64_t>(sums[kSkipsInRow]);
     taken.loss_scale = static_cast<double>(sums[kLossScale]);

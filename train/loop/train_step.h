@@ -70,6 +70,7 @@ struct StepSums {
   double grad_norm = 0;
   std::int64_t skips_in_row = 0;  ///< under f16, this step's included; above 0: it was skipped
   double loss_scale = 1;          ///< with which backward began
+  bool awaited = true;            ///< see StepReport
   bool skipped() const { return skips_in_row > 0; }
 };
 

@@ -38,7 +38,10 @@ struct StepReport {
   double loss = 0;  ///< mean over the samples of the whole world
   double lr = 0;
   std::int64_t samples = 0;  ///< of the whole world
-  double seconds = 0;
+  double seconds = 0;        ///< from the end of the step before, or from its own begin
+  /// The host waited for its end. A step in flight that had ended before is told of late, and the
+  /// next one's seconds are then too few.
+  bool awaited = true;
   double data_seconds = 0;  ///< of these, rank 0's replica waited for data
   /// L2 norm of the gradient that the optimiser took; NaN where nobody asked for it.
   double grad_norm = std::numeric_limits<double>::quiet_NaN();
