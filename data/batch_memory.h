@@ -3,9 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "data/batch_writer.h"
+#include "data/error.h"
 #include "data/loader.h"
 
 namespace ringlet::data {
@@ -21,6 +25,10 @@ class BatchMemory {
         batch.images = allocate<float>(writer.image_floats(max_batch));
         batch.labels = allocate<std::int32_t>(max_batch);
       }
+    } catch (const std::bad_alloc&) {
+      release();
+      throw DataError("loader: there is no memory for " + std::to_string(count) + " batches of " +
+                      std::to_string(max_batch) + " samples; use smaller ones");
     } catch (...) {
       release();
       throw;
@@ -37,6 +45,9 @@ class BatchMemory {
  private:
   template <class T>
   T* allocate(std::int64_t elements) {
+    constexpr std::int64_t kMost =
+        std::numeric_limits<std::int64_t>::max() / std::int64_t{sizeof(T)};
+    if (elements > kMost) throw std::bad_alloc();
     void* memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(T));
     owned_.push_back(memory);
     return static_cast<T*>(memory);

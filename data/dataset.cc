@@ -52,6 +52,10 @@ Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
   const auto fail = [&](const std::string& what) { throw DataError(name() + ": " + what); };
   if (size() == 0) fail("there are no samples");
   if (channels() <= 0 || height() <= 0 || width() <= 0) fail("the images have no pixels");
+  constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
+  if (height() > kMostPixels / width() || channels() > kMostPixels / (height() * width())) {
+    fail("an image has more pixels than any memory");
+  }
   for (std::int64_t i = 0; i < size(); ++i) {
     const std::int32_t label = labels_[static_cast<std::size_t>(i)];
     if (label >= 0 && label < classes()) continue;

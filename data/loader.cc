@@ -26,16 +26,20 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void check_options(const LoaderOptions& options, std::int64_t channels) {
+void check_options(const LoaderOptions& options, const Dataset& set) {
   const auto fail = [](const std::string& what) { throw DataError("loader: " + what); };
   if (options.max_batch <= 0) fail("max_batch must be positive");
+  constexpr std::int64_t kMostPixels = std::int64_t{1} << 56;
+  if (options.max_batch > kMostPixels / set.pixels()) {
+    fail("no memory holds a batch of " + std::to_string(options.max_batch) + " samples");
+  }
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
   if (options.workers < 0) fail("there cannot be less than no workers");
   for (const PerChannel* numbers : {&options.mean, &options.deviation}) {
     const std::int64_t count = std::ssize(numbers->values());
-    if (count == 1 || count == channels) continue;
+    if (count == 1 || count == set.channels()) continue;
     fail("there are " + std::to_string(count) + " means or deviations for images of " +
-         std::to_string(channels) + " channels");
+         std::to_string(set.channels()) + " channels");
   }
   for (const float deviation : options.deviation.values()) {
     if (!(deviation > 0) || !std::isfinite(deviation)) fail("the deviation must be positive");
@@ -182,7 +186,11 @@ class Loader::Impl {
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
                BatchSchedule schedule, const LoaderOptions& options, const Allocator& allocator) {
   if (!dataset) throw DataError("loader: there is no data set");
-  check_options(options, dataset->channels());
+  if (!schedule) throw DataError("loader: the schedule is empty; give a function of requests");
+  if (!allocator.allocate || !allocator.release) {
+    throw DataError("loader: the allocator has an empty function; host_allocator() has both");
+  }
+  check_options(options, *dataset);
   if (sampler.size() != dataset->size()) {
     throw DataError("loader: the sampler is for " + std::to_string(sampler.size()) +
                     " samples, but " + dataset->description());

@@ -89,7 +89,7 @@ void batch_norm_forward(Stream& stream, const BatchNorm& norm, ConstView residua
 void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moments,
                               ConstView residual, View y) {
   Work work = require_forward("batch_norm_train_forward", norm, residual, y);
-  require(moments.data() == norm.statistics.data(), work.operation,
+  require(moments.address() == norm.statistics.address(), work.operation,
           "the moments should be where the norm's statistics are");
   work.flops *= 2;
   work.bytes += total_bytes(norm.x);

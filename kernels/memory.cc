@@ -74,7 +74,7 @@ View Arena::allocate(const Shape& shape, DType dtype, Layout layout) {
 
 void Arena::release(const ConstView& view) {
   const std::int64_t offset =
-      static_cast<const std::byte*>(view.data()) - static_cast<const std::byte*>(buffer_.data());
+      static_cast<const std::byte*>(view.address()) - static_cast<const std::byte*>(buffer_.data());
   auto block = std::lower_bound(blocks_.begin(), blocks_.end(), offset,
                                 [](const Block& b, std::int64_t o) { return b.offset < o; });
   require(block != blocks_.end() && block->offset == offset && !block->free, "Arena::release",

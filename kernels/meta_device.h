@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/device.h"
+#include "kernels/tensor.h"
 
 namespace ringlet {
 
@@ -37,7 +38,7 @@ class MetaDevice : public Device {
  private:
   MetaStream compute_{*this, "compute"};
   MetaStream communication_{*this, "communication"};
-  std::atomic<std::uintptr_t> next_{1 << 20};
+  std::atomic<std::uintptr_t> next_{kMetaMemory};
 };
 
 }  // namespace ringlet

@@ -70,7 +70,7 @@ Shape pool2d_output_shape(const Pool2dSpec& spec, const Shape& x) {
 void avg_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, View y) {
   const bool to_nchw =
       spec == Pool2dSpec{} && x.layout() == Layout::nhwc && y.layout() == Layout::nchw;
-  const ConstView like_x(y.data(), y.shape(), y.dtype(), to_nchw ? x.layout() : y.layout());
+  const ConstView like_x(y.address(), y.shape(), y.dtype(), to_nchw ? x.layout() : y.layout());
   const Work work = require_pool2d("avg_pool2d_forward", spec, x, like_x);
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);

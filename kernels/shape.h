@@ -13,7 +13,11 @@ class Shape {
   static constexpr int kMaxRank = 4;
 
   constexpr Shape() = default;
-  /// At most four extents, each >= 0; an empty list is a scalar of one element.
+  /// The most elements of a tensor: their bytes, rounded up to whole lanes, can still be counted.
+  static constexpr std::int64_t kMostElements = std::int64_t{1} << 56;
+
+  /// At most four extents, each >= 0; an empty list is a scalar of one element. Throws
+  /// ContractError for more than kMostElements.
   Shape(std::initializer_list<std::int64_t> extents);
 
   int rank() const { return rank_; }
@@ -38,6 +42,8 @@ class Shape {
   std::string to_string() const;
 
  private:
+  void require_countable() const;
+
   std::array<std::int64_t, kMaxRank> extents_{};
   int rank_ = 0;
 };

@@ -18,6 +18,12 @@ std::int64_t size_of(DType dtype) {
   throw ContractError("size_of: no such element type");
 }
 
+void throw_no_memory() {
+  throw NoMemoryError(
+      "the dry run on the device meta has shapes and no memory, and nothing may be read or written "
+      "there; ask for DeviceKind::meta first, as examples/own_layer.cc does");
+}
+
 const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -75,7 +81,7 @@ V reshape(const V& view, const Shape& shape) {
                         (by_layout ? "; nn::flatten copies it, or use --layout nchw" : ""));
   }
   const bool rows = view.layout() == Layout::nhwc && !same;
-  return V(view.data(), shape, view.dtype(), rows ? Layout::nchw : view.layout());
+  return V(view.address(), shape, view.dtype(), rows ? Layout::nchw : view.layout());
 }
 
 }  // namespace

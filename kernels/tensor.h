@@ -66,6 +66,19 @@ struct DTypeOf<std::int32_t> {
   static constexpr DType value = DType::i32;
 };
 
+/// Where the device `meta` has its addresses: no memory is there on any machine.
+inline constexpr std::uintptr_t kMetaMemory = std::uintptr_t{1} << 62;
+
+/// The memory of a dry run was about to be read or written: a layer of a program's own has not
+/// asked whether there is any.
+class NoMemoryError : public ContractError {
+ public:
+  explicit NoMemoryError(const std::string& message, At at = At::current())
+      : ContractError(message, at) {}
+};
+
+[[noreturn]] void throw_no_memory();
+
 /// Address, shape, type and layout, shared by View and ConstView.
 template <class Pointer>
 class BasicView {
@@ -78,7 +91,13 @@ class BasicView {
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
   Layout layout() const { return layout_; }
-  Pointer data() const { return data_; }
+  /// Where the elements are. Throws NoMemoryError on the device `meta`, which has none.
+  Pointer data() const {
+    if (reinterpret_cast<std::uintptr_t>(data_) >> 62 == kMetaMemory >> 62) throw_no_memory();
+    return data_;
+  }
+  /// The same as a number among others, also on the device `meta`: not to be read from.
+  Pointer address() const { return data_; }
   /// True for a default-constructed view: an optional argument that was left out.
   bool absent() const { return data_ == nullptr; }
   std::int64_t count() const { return shape_.count(); }
@@ -99,7 +118,7 @@ class View : public BasicView<void*> {
   template <class T>
   T* as() const {
     require(dtype_ == DTypeOf<T>::value, "View::as", "the element type is another one");
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
   float* f32() const { return as<float>(); }
   /// The same memory seen with another shape of equal count (and equal N in lanes layout). What is
@@ -113,11 +132,11 @@ class ConstView : public BasicView<const void*> {
  public:
   using BasicView::BasicView;
   ConstView(const View& view)  // NOLINT: a View is readable wherever a ConstView is
-      : BasicView(view.data(), view.shape(), view.dtype(), view.layout()) {}
+      : BasicView(view.address(), view.shape(), view.dtype(), view.layout()) {}
   template <class T>
   const T* as() const {
     require(dtype_ == DTypeOf<T>::value, "ConstView::as", "the element type is another one");
-    return static_cast<const T*>(data_);
+    return static_cast<const T*>(data());
   }
   const float* f32() const { return as<float>(); }
   ConstView reshaped(const Shape& shape) const;

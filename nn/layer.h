@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/error.h"
 #include "nn/parameter.h"
 #include "nn/tape.h"
 #include "nn/variable.h"
@@ -27,6 +28,12 @@ class Layer {
     (void)prefix;
   }
 };
+
+/// Throws ContractError where a function that makes models, `who`, has made none.
+inline std::unique_ptr<Layer> require_model(std::unique_ptr<Layer> model, const char* who) {
+  require(model != nullptr, who, "returned no model; it should return one, and not null");
+  return model;
+}
 
 /// Registers a whole model: its names begin at the root.
 inline Registry register_model(Layer& model) {

@@ -55,7 +55,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
 View Parameters::part_of(const View& arena, const PlannedParameter& planned) const {
   const Parameter& parameter = *registry_.parameters.at(static_cast<std::size_t>(planned.id));
   const View part = arena.slice(planned.begin, planned.end);
-  return {part.data(), planned.shape, part.dtype(), parameter.layout_beside(plan_.images)};
+  return {part.address(), planned.shape, part.dtype(), parameter.layout_beside(plan_.images)};
 }
 
 void Parameters::narrow_values(Stream& stream) const {

@@ -22,7 +22,33 @@ Variable forward(DryRun& run, Layer& model, Tape& tape, const InputSpec& input,
   const Variable x =
       model_input(tape, run.external(input.shape, DType::f32, input.layout), input.activations);
   const Variable labels = tape.constant(run.external({input.shape[0]}, DType::i32, Layout::nchw));
-  return loss(model.forward(tape, x), labels);
+  const Variable output = model.forward(tape, x);
+  require(!output.absent(), "the model",
+          "returns an empty variable; its forward() should return one");
+  return loss(output, labels);
+}
+
+/// A parameter that a layer has taken, and that no operation knows, would not be learnt.
+void require_uses(const Tape& tape, const std::vector<const Parameter*>& parameters) {
+  for (const Parameter* parameter : parameters) {
+    if (!tape.asked_for(*parameter) || tape.uses(*parameter) > 0) continue;
+    throw ContractError(
+        "the parameter " + parameter->name +
+        " is taken by a layer and given to no recorded operation, so it would not be "
+        "learnt; name it among the inputs of Tape::record()");
+  }
+}
+
+/// Runs a pass of the whole batch, and says more where it does not fit.
+template <class Pass>
+void run_whole(const InputSpec& input, const Pass& pass) {
+  try {
+    pass();
+  } catch (const OutOfMemoryError&) {
+    throw OutOfMemoryError("the activations of a batch of " + std::to_string(input.shape[0]) +
+                           " samples do not fit into the " + std::to_string(input.memory >> 20) +
+                           " MiB of memory; use a smaller batch");
+  }
 }
 
 std::int64_t aligned(std::int64_t element) {
@@ -51,21 +77,21 @@ Variable model_input(Tape& tape, const View& batch, DType activations) {
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse) {
   DryRun run(registry, input.activations, input.layout);
-  Arena activations(run.device, Arena::kUnlimited);
+  Arena activations(run.device, input.memory);
   Tape tape(run.device, activations, registry.parameters);
   OrderRecorder recorder;
   Plan plan;
   const View seed = run.external({1}, DType::f32, Layout::nchw);
-  for_smaller_batches(input, [&](const InputSpec& smaller) {
-    tape.begin({.fuse = fuse});
-    tape.backward(forward(run, model, tape, smaller, loss), seed);
-  });
-
+  tape.check_layers();
   run.device.compute().set_totals(&plan.forward);
   tape.begin({.fuse = fuse});
-  const Variable result = forward(run, model, tape, input, loss);
-  run.device.compute().set_totals(&plan.backward);
-  tape.backward(result, seed, {}, &recorder);
+  run_whole(input, [&] {
+    const Variable result = forward(run, model, tape, input, loss);
+    run.device.compute().set_totals(&plan.backward);
+    tape.backward(result, seed, {}, &recorder);
+  });
+  run.device.compute().set_totals(nullptr);
+  require_uses(tape, recorder.order);
 
   for (const Parameter* parameter : recorder.order) {
     const std::int64_t begin = aligned(plan.elements);
@@ -79,6 +105,10 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }
+  for_smaller_batches(input, [&](const InputSpec& smaller) {
+    tape.begin({.fuse = fuse});
+    tape.backward(forward(run, model, tape, smaller, loss), seed);
+  });
   plan.activation_bytes = activations.high_water();
   plan.activations = input.activations;
   plan.images = input.layout;
@@ -88,14 +118,14 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
                              const LossFunction& loss, bool fuse) {
   DryRun run(registry, input.activations, input.layout);
-  Arena activations(run.device, Arena::kUnlimited);
+  Arena activations(run.device, input.memory);
   Tape tape(run.device, activations, registry.parameters);
   const auto pass = [&](const InputSpec& batch) {
     tape.begin({.training = false, .fuse = fuse});
     forward(run, model, tape, batch, loss);
   };
+  run_whole(input, [&] { pass(input); });
   for_smaller_batches(input, pass);
-  pass(input);
   return activations.high_water();
 }
 

@@ -51,6 +51,8 @@ struct InputSpec {
   /// The type that it is cast to before the first layer, and so that of all activations: f32, bf16
   /// or f16.
   DType activations = DType::f32;
+  /// Bytes that activations may take at most. A batch that needs more ends the dry run at once.
+  std::int64_t memory = Arena::kUnlimited;
 };
 
 /// A batch as the model takes it: a constant of the tape, of the activations' type.
@@ -61,7 +63,8 @@ using LossFunction = std::function<Variable(const Variable& output, const Variab
 
 /// Runs `model` (registered as `registry`) forward and backward on the meta device.
 /// Leaves the parameters' views as they were. Throws ContractError when a layer does not fit its
-/// input. `fuse`: see StepContext.
+/// input or forgets a gradient (Tape::check_layers()), OutOfMemoryError for more activations than
+/// `input.memory`. `fuse`: see StepContext.
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse = true);
 

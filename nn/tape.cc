@@ -10,6 +10,7 @@
 namespace ringlet::nn {
 
 View Variable::value() const {
+  require(tape_ != nullptr, "Variable::value", "the variable is empty; a layer should return one");
   const View& whole = tape_->nodes_[static_cast<std::size_t>(node_)].value;
   return whole.shape() == shape_ ? whole : whole.reshaped(shape_);
 }
@@ -51,6 +52,7 @@ void Tape::begin(const StepContext& context) {
   context_ = context;
   repeatable_ = true;
   backward_done_ = false;
+  anything_is_learnt_ = false;
   nodes_.clear();
   steps_.clear();
   inputs_.clear();
@@ -63,6 +65,7 @@ void Tape::begin(const StepContext& context) {
 }
 
 int Tape::add_node(const Node& node) {
+  anything_is_learnt_ = anything_is_learnt_ || node.wants_gradient;
   nodes_.push_back(node);
   return static_cast<int>(nodes_.size()) - 1;
 }
@@ -86,7 +89,11 @@ Variable Tape::parameter(Parameter& parameter) {
 
 Variable Tape::make(const Shape& shape, Layout layout, DType dtype) {
   const View value = arena_.allocate(shape, dtype, layout);
-  return {*this, add_node({.value = value, .owns_value = true}), shape};
+  return {
+      *this,
+      add_node(
+          {.value = value, .owns_value = true, .recorded = !anything_is_learnt_, .layer = layer_}),
+      shape};
 }
 
 View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
@@ -115,8 +122,53 @@ void Tape::add_to_graph(const char* operation, std::initializer_list<Variable> i
   graph_->add(operation, inputs, output, std::move(spec));
 }
 
+namespace {
+
+/// "layer fc1: "; nothing outside layers that have a name.
+std::string in_layer(const char* layer) {
+  return *layer == 0 ? "" : std::string("layer ") + layer + ": ";
+}
+
+}  // namespace
+
+/// Constants and parameters are no operation's. Where nothing is learnt before a value, as in what
+/// prepares the images, no gradient is lost.
+void Tape::require_recorded(const Node& value) const {
+  if (!value.owns_value || value.recorded) return;
+  throw ContractError(in_layer(value.layer) +
+                      "a value comes from Tape::make() and from no operation, so what is before it "
+                      "would get no gradient and learn nothing; call Tape::record() for it");
+}
+
+int Tape::targets_of(const Step& step, int input) const {
+  const int node = inputs_[static_cast<std::size_t>(step.first_input + input)];
+  return nodes_[static_cast<std::size_t>(node)].targets;
+}
+
+void Tape::require_targets(const Step& step, const std::vector<int>& before) const {
+  for (int i = 0; i < step.inputs; ++i) {
+    const Node& input =
+        nodes_[static_cast<std::size_t>(inputs_[static_cast<std::size_t>(step.first_input + i)])];
+    if (!input.wants_gradient || targets_of(step, i) > before[static_cast<std::size_t>(i)])
+      continue;
+    const std::string which = input.parameter != nullptr ? "the parameter " + input.parameter->name
+                                                         : "its input " + std::to_string(i + 1);
+    throw ContractError(in_layer(step.layer) + "the backward of " + step.operation +
+                        " gives no gradient to " + which +
+                        ", so it would not be learnt; call Backward::target() for each input that "
+                        "wants one, and in a dry run too");
+  }
+}
+
 bool Tape::begin_step(const char* operation, std::initializer_list<Variable> inputs,
                       const Variable& output) {
+  require(!output.absent(), operation, "the operation that is recorded has no output");
+  node(output).recorded = true;
+  if (checks_layers_ && context_.training) {
+    for (const Variable& input : inputs) {
+      if (!input.absent()) require_recorded(node(input));
+    }
+  }
   if (inspector_) inspector_(layer_, operation, output.value());
   bool wanted = false;
   for (const Variable& input : inputs) {
@@ -171,6 +223,7 @@ View Tape::write_target(Node& node, float& beta) {
   }
   const bool add = node.written || (node.parameter != nullptr && accumulate_);
   node.written = true;
+  ++node.targets;
   beta = add ? 1.0F : 0.0F;
   return node.gradient;
 }
@@ -182,6 +235,12 @@ void Tape::take_seed(Node& node) {
 }
 
 namespace {
+
+void require_one_number(const char* what, const ConstView& view, const char* remedy) {
+  if (view.count() == 1 && view.dtype() == DType::f32) return;
+  throw ContractError(std::string("Tape::backward: the ") + what + " is " + describe(view) +
+                      " and has to be one f32 number; " + remedy);
+}
 
 /// Groups the steps of backward by layer for a trace: one span "backward conv1".
 class LayerSpans {
@@ -214,8 +273,10 @@ class LayerSpans {
 
 void Tape::backward(const Variable& loss, const View& seed, const BackwardOptions& options,
                     ReadyListener* listener) {
-  require(loss.shape().count() == 1 && seed.count() == 1, "Tape::backward",
-          "the loss and its seed have one element");
+  require_one_number("loss", loss.value(),
+                     "sum it over the batch, as nn::softmax_cross_entropy does");
+  require_one_number("seed", seed, "it is what the loss counts: f32 [1] that holds 1, say");
+  if (checks_layers_) require_recorded(node(loss));
   require(!backward_done_, "Tape::backward", "a step goes backward once; begin() the next one");
   backward_done_ = true;
   accumulate_ = options.accumulate;
@@ -246,7 +307,17 @@ void Tape::start_from(const Variable& loss, const View& seed) {
 
 void Tape::run(const Step& step) {
   Backward context(*this, step.device->compute());
-  step.call(step.closure, context);
+  if (!checks_layers_) return step.call(step.closure, context);
+  std::vector<int> before;
+  for (int i = 0; i < step.inputs; ++i) before.push_back(targets_of(step, i));
+  try {
+    step.call(step.closure, context);
+  } catch (const ContractError& error) {
+    throw ContractError(
+        in_layer(step.layer) + "the backward of " + step.operation + ": " + error.what(),
+        error.where());
+  }
+  require_targets(step, before);
 }
 
 void Tape::count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener) {

@@ -188,12 +188,21 @@ class Tape {
   /// Null, as it is in training: no step costs anything for it.
   void set_graph(RecordedGraph* graph) { graph_ = graph; }
 
+  /// Lets record() and backward() throw ContractError where a layer forgets what it has to do: a
+  /// value that it made comes from no recorded operation, so that the gradient ends there in
+  /// silence, or an operation asks for no target() of an input. For a dry run (nn/plan.h).
+  void check_layers() { checks_layers_ = true; }
+
   /// Parameters whose gradient no recorded step of the last backward() wrote, by registration
   /// order.
   std::vector<const Parameter*> parameters_without_gradient() const;
 
   /// Number of uses of `parameter` in the step that was recorded last.
   int uses(const Parameter& parameter) const;
+  /// Whether a layer has asked for it since begin().
+  bool asked_for(const Parameter& parameter) const {
+    return node_of_parameter_[static_cast<std::size_t>(parameter.id)] >= 0;
+  }
 
  private:
   friend class Variable;
@@ -210,6 +219,9 @@ class Tape {
     bool owns_gradient = false;  // so does the gradient
     bool written = false;        // the gradient holds something of this backward pass
     bool seeded = false;         // the gradient is the seed, not copied yet
+    bool recorded = false;       // as the output of an operation
+    int targets = 0;             // asked for in this backward pass
+    const char* layer = "";      // that made it
   };
   struct Step {
     const char* operation = "";
@@ -238,6 +250,9 @@ class Tape {
   bool begin_step(const char* operation, std::initializer_list<Variable> inputs,
                   const Variable& output);
   void end_step(void* closure, void (*call)(void*, Backward&));
+  void require_recorded(const Node& value) const;
+  int targets_of(const Step& step, int input) const;
+  void require_targets(const Step& step, const std::vector<int>& before) const;
   void* closure_memory(std::size_t bytes, std::size_t alignment);
   View write_target(Node& node, float& beta);
   void take_seed(Node& node);
@@ -255,6 +270,8 @@ class Tape {
   bool repeatable_ = true;
   const char* layer_ = "";
   Inspector inspector_;
+  bool checks_layers_ = false;
+  bool anything_is_learnt_ = false;  // before the value that is made next
   RecordedGraph* graph_ = nullptr;
 
   std::vector<Node> nodes_;

@@ -38,7 +38,17 @@ Recipe recipe_of(const LearnerOptions& options) {
   return recipe;
 }
 
+void check(const MakeModel& make_model, const LearnerOptions& options) {
+  const nn::ModelInput& input = options.input;
+  require(make_model != nullptr, "Learner",
+          "make_model is empty; give a function that makes a model");
+  require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
+  require(input.channels >= 1 && input.height >= 1 && input.width >= 1 && input.classes >= 1,
+          "Learner", "LearnerOptions::input has channels, height, width and classes of at least 1");
+}
+
 ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
+  check(make_model, options);
   ReplicaSpec spec;
   spec.recipe = recipe_of(options);
   spec.make_model = make_model;
@@ -65,6 +75,16 @@ Rehearsal rehearsal_of(const LearnerOptions& options) {
     batches.push_back(samples);
   }
   return {.training = batches, .evaluation = batches, .accumulates = true};
+}
+
+/// A label without a class would be looked for outside the logits' memory.
+void require_labels_of(const data::Batch& batch, std::int64_t classes) {
+  for (std::int64_t i = 0; i < batch.n; ++i) {
+    if (batch.labels[i] >= 0 && batch.labels[i] < classes) continue;
+    throw ContractError(
+        fmt::format("Learner: label {} of sample {} is none of the model's classes 0 to {}",
+                    batch.labels[i], i, classes - 1));
+  }
 }
 
 void require_optimizer(const SavedState& saved, const std::string& wanted) {
@@ -98,7 +118,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
                        options.input.width}),
       labels_(device, {options.max_batch}, DType::i32),
       loss_(device, {1}),
-      counts_(device, {2 * options.input.classes}, DType::i32),
+      counts_(device, {2 * std::int64_t{options.input.classes}}, DType::i32),
       exceptions_(std::uncaught_exceptions()) {
   step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
@@ -122,6 +142,10 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   there.images = images_.f32();
   there.labels = labels_.view().as<std::int32_t>();
   if (batch.n == 0) return there;
+  require(
+      batch.images != nullptr && batch.labels != nullptr, "Learner",
+      "Batch::images and Batch::labels of a batch with samples point to their memory, not to null");
+  require_labels_of(batch, input.classes);
   copy_from_host(device_.compute(), batch.images,
                  View(there.images, {batch.n, input.channels, input.height, input.width},
                       DType::f32, Layout::nchw));
@@ -211,7 +235,7 @@ std::int64_t Learner::count_right(const data::Batch& batch) {
   if (batch.n == 0) return 0;
   fill(device_.compute(), 0, counts_);
   step_.replica().evaluate(to_device(batch), loss_, counts_);
-  std::vector<std::int32_t> counts(static_cast<std::size_t>(2 * options_.input.classes));
+  std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));
   copy_to_host(device_.compute(), counts_, counts.data());
   std::int64_t right = 0;  // counts: samples and right ones, class by class
   for (std::size_t i = 0; i < counts.size(); i += 2) right += counts[i + 1];

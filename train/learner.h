@@ -56,7 +56,8 @@ class Learner {
   /// The weights start as the model's initialisers say, alike on every rank; there is no need to
   /// send them around. Device and communicator must outlive the learner. Collective: where several
   /// ranks have GPUs, they rehearse, and all of them meet here. Throws ContractError for a size in
-  /// `other_batches` that is not from 1 to max_batch.
+  /// `other_batches` that is not from 1 to max_batch, for sizes below 1, for no model, and for what
+  /// nn::plan_training() finds in it; OutOfMemoryError for a batch that no memory holds.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
           const LearnerOptions& options);
   /// Collective, but not where an exception ends the learner.
@@ -67,6 +68,7 @@ class Learner {
   /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32
   /// [n, C, H, W] in host memory; n may be 0 and may differ between ranks. `world_samples`: of all
   /// ranks together. Returns the mean loss over these, the same on every rank. Throws ContractError
+  /// for null in place of images or labels and for a label that has no class,
   /// where the ranks' samples do not add up to `world_samples`, where another rank has ended its
   /// learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
   /// clipped has no finite norm; the update is then not made. The learner counts steps by itself:

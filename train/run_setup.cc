@@ -215,6 +215,10 @@ std::int64_t largest_unit(const Partition& partition) {
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed) {
   const Recipe& recipe = options.recipe;
+  require(data.train != nullptr && data.test != nullptr, "make_run_setup",
+          "Splits::train and Splits::test are data sets, and not null");
+  require(ranks >= 1 && !options.execution.devices.empty(), "make_run_setup",
+          "a run has at least one rank, and a device for each of this process");
   check(recipe);
   require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) find_optimizer(recipe.optimizer).check(recipe);

@@ -65,6 +65,7 @@ void run_replicas(const Execution& execution, const ReplicaBody& body, TraceWrit
 void run_replicas(comm::Group& group, const Execution& execution, const ReplicaBody& body,
                   TraceWriter* trace) {
   require_meant_for(group, execution);
+  require(body != nullptr, "run_replicas", "the function that each replica runs is empty");
   const int first = group.first_rank();
   const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,

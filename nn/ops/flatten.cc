@@ -19,7 +19,7 @@ Variable copied(const Variable& x, const Shape& rows) {
     const auto [dx, beta] = backward.target(x);
     if (beta == 0) return ringlet::relayout(stream, dy, dx);
     // Nobody reads y any more: its memory takes what is to be added.
-    const View copy(y.value().data(), dx.shape(), dx.dtype(), dx.layout());
+    const View copy(y.value().address(), dx.shape(), dx.dtype(), dx.layout());
     ringlet::relayout(stream, dy, copy);
     ringlet::scale(stream, 1, copy, beta, dx);
   });

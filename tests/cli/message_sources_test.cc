@@ -147,6 +147,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"sends from", "the command line has compared the devices before"},
     {"loader", "to who calls the library"},
     {"Learner::step: the ranks make", "to who calls the library"},
+    {"Learner: label", "to who calls the library"},
+    {"the dry run on the device meta", "to who calls the library"},
     {"is a state of the optimiser '", "to who calls the library"},
     {"BatchShares", "to who calls the library"},
     {"a batch of positions", "to who calls the library"},

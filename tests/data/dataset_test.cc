@@ -169,6 +169,9 @@ TEST(Dataset, RefusesCountsThatDiffer) {
 TEST(Dataset, RefusesNoSamplesAndNoPixels) {
   EXPECT_TRUE(says(error(kInfo, {}, {}), {"tiny/train", "no samples"}));
   EXPECT_TRUE(says(error({"flat", 1, 0, 2, {"a"}}, {}, {0}), {"flat", "no pixels"}));
+  constexpr std::int64_t kMany = std::int64_t{1} << 32;  // squared, a product of nothing
+  EXPECT_TRUE(says(error({"huge", 1, kMany, kMany, {"a"}}, {}, {0}), {"huge", "than any memory"}));
+  EXPECT_TRUE(says(error({"deep", kMany, kMany, 1, {"a"}}, {}, {0}), {"deep", "than any memory"}));
 }
 
 }  // namespace

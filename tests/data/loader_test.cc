@@ -304,6 +304,19 @@ TEST(Loader, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(
       says(error({BatchLayout::nchw, PerChannel({0, 0}), 1, 8, 3}), {"2 means", "1 channels"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 3}, 50), {"50 samples", "103 images"}));
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;
+  EXPECT_TRUE(
+      says(error({BatchLayout::nchw, 0, 1, kMany, 3}), {"memory", "1099511627776 samples"}));
+  EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, kMany << 20, 3}), {"memory", "samples"}));
+}
+
+TEST(Loader, RefusesEmptyFunctions) {
+  const auto error = [](const BatchSchedule& schedule, const Allocator& allocator) {
+    return message_of<DataError>(
+        [&] { Loader(numbered(4, 4), Sampler(kSize, 2), schedule, {.max_batch = 8}, allocator); });
+  };
+  EXPECT_TRUE(says(error({}, host_allocator()), {"the schedule is empty"}));
+  EXPECT_TRUE(says(error(listed({}), {}), {"allocator", "empty function"}));
 }
 
 TEST(Loader, TakesItsMemoryFromTheAllocatorAndGivesItBack) {

@@ -72,6 +72,28 @@ TEST(Storage, LanesRoundTheBatchUpToSixteen) {
   EXPECT_EQ(storage_count({0, 10}, Layout::lanes), 0);
 }
 
+TEST(Shape, RefusesMoreElementsThanCanBeCounted) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;
+  EXPECT_EQ(Shape({kMany, 1, 4, 4}).count(), 16 * kMany);
+  EXPECT_EQ(Shape({kMany, 0, kMany, kMany}).count(), 0);
+  EXPECT_THROW((Shape{kMany, kMany}), ContractError);
+  EXPECT_THROW((Shape{kMany, 3, 224, 224}), ContractError);
+  EXPECT_THROW((void)Shape({1, 3, 224, 224}).with_batch(kMany), ContractError);
+}
+
+TEST(View, OfTheMetaDeviceHasNoAddressToReadFrom) {
+  const auto meta = open_device({DeviceKind::meta, 0});
+  Arena arena(*meta, Arena::kUnlimited);
+  const View x = arena.allocate({3});
+  EXPECT_FALSE(x.absent());
+  EXPECT_THROW((void)x.data(), NoMemoryError);
+  EXPECT_THROW((void)x.f32(), NoMemoryError);
+  EXPECT_THROW((void)ConstView(x).f32(), NoMemoryError);
+  EXPECT_NO_THROW(arena.release(x));
+  const auto cpu = open_device({});
+  EXPECT_NO_THROW((void)Tensor(*cpu, {3}).f32());
+}
+
 TEST(View, ReshapesOnlyWhereMemoryAllows) {
   const auto device = open_device({});
   const Tensor x(*device, {17, 3, 2, 2}, DType::f32, Layout::lanes);

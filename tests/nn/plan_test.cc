@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"
@@ -11,6 +13,7 @@
 #include "nn/ops/linear.h"
 #include "tests/nn/net.h"
 #include "tests/nn/support.h"
+#include "tests/support/files.h"
 
 namespace ringlet::nn {
 namespace {
@@ -224,6 +227,94 @@ TEST(Plan, AModelThatDidNotFitCanBePlannedForWhatFits) {
     EXPECT_TRUE(parameter->value.absent());
   }
   EXPECT_EQ(error_of(*lenet, {4, 1, 28, 28}), "no error");
+}
+
+/// y = 2 x with a slope that is learnt, without what a program may forget in a layer of its own.
+enum class Forgets { nothing, memory, backward_memory, to_record, targets, the_slope, its_result };
+
+class OwnLayer : public Layer {
+ public:
+  explicit OwnLayer(Forgets what) : what_(what) {}
+  Variable forward(Tape& tape, const Variable& x) override {
+    const Variable slope = tape.parameter(slope_);
+    const Variable y = tape.make(x.shape(), x.layout());
+    if (what_ == Forgets::memory) *y.value().f32() = 2 * *x.value().f32();
+    if (what_ == Forgets::its_result) return {};
+    if (what_ == Forgets::the_slope) {
+      tape.record("twice", {x}, y, [=](Backward& backward) { backward.target(x); });
+    } else if (what_ != Forgets::to_record) {
+      tape.record("twice", {x, slope}, y, [=, what = what_](Backward& backward) {
+        if (what == Forgets::targets) return;
+        if (what == Forgets::backward_memory) *backward.gradient(y).f32() = 1;
+        backward.target(x);
+        backward.target(slope);
+      });
+    }
+    return y;
+  }
+  void register_in(Registry& registry, const std::string& prefix) override {
+    registry.add(slope_, prefix + "slope");
+  }
+
+ private:
+  Forgets what_;
+  Parameter slope_{{1}, Initializer::constant(2)};
+};
+
+TEST(Plan, NamesTheLayerOfOnesOwnThatForgetsSomething) {
+  const auto error = [](Forgets what) {
+    Sequential model;
+    model.add<Linear>("fc1", 6, 5);
+    model.add<OwnLayer>("mine", what);
+    model.add<Linear>("fc2", 5, 3);
+    return error_of(model, {4, 6});
+  };
+  using testing::says;
+  EXPECT_EQ(error(Forgets::nothing), "no error");
+  EXPECT_TRUE(says(error(Forgets::memory), {"layer mine", "dry run", "no memory", "own_layer.cc"}));
+  EXPECT_TRUE(
+      says(error(Forgets::backward_memory), {"layer mine", "backward of twice", "no memory"}));
+  EXPECT_TRUE(says(error(Forgets::to_record), {"layer mine", "no gradient", "Tape::record()"}));
+  EXPECT_TRUE(says(error(Forgets::targets), {"layer mine", "twice", "input 1", "target()"}));
+  EXPECT_TRUE(says(error(Forgets::the_slope), {"mine.slope", "not be learnt", "Tape::record()"}));
+  EXPECT_TRUE(says(error(Forgets::its_result), {"empty"}));
+}
+
+/// A layer without parameters that records nothing.
+class Prepares : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override {
+    return tape.make(x.shape(), x.layout());
+  }
+};
+
+TEST(Plan, LetsALayerRecordNothingBeforeWhatIsLearnt) {
+  Sequential model;
+  model.add<Prepares>("prepares");
+  model.add<Linear>("fc", 6, 3);
+  EXPECT_EQ(error_of(model, {4, 6}), "no error");
+}
+
+TEST(Plan, SaysWhatALossHasToBe) {
+  Sequential model;
+  model.add<Linear>("fc", 6, 3);
+  const auto no_sum = [](const Variable& output, const Variable&) { return output; };
+  const std::string message = testing::message_of<ContractError>([&] {
+    plan_training(model, register_model(model), {{4, 6}}, no_sum);
+  });
+  EXPECT_TRUE(testing::says(message, {"the loss is f32 [4, 3]", "softmax_cross_entropy"}));
+}
+
+TEST(Plan, RefusesABatchThatNoMemoryHoldsAtOnce) {
+  Sequential model;
+  model.add<Linear>("fc", 6, 3);
+  const InputSpec input{.shape = {std::int64_t{1} << 40, 6}, .memory = std::int64_t{1} << 30};
+  for (const auto& plan : std::vector<std::function<void()>>{
+           [&] { plan_training(model, register_model(model), input, softmax_cross_entropy); },
+           [&] { plan_evaluation(model, register_model(model), input, softmax_cross_entropy); }}) {
+    EXPECT_TRUE(testing::says(testing::message_of<OutOfMemoryError>(plan),
+                              {"1099511627776 samples", "1024 MiB", "smaller batch"}));
+  }
 }
 
 }  // namespace

@@ -166,13 +166,16 @@ inline Variable logged(const Variable& x, const char* name, Log* log) {
 }
 
 /// The constant x as a value that wants a gradient, which backward copies to `gradient` (x's kind).
-/// `wanting` is any variable that wants a gradient; it gets none from here.
+/// `wanting` is any variable that wants a gradient; it gets zeros from here.
 inline Variable probed(const Variable& x, const Variable& wanting, const View& gradient) {
   Tape& tape = x.tape();
   const Variable y = tape.make(x.shape(), x.layout());
   copy(tape.stream(), x.value(), y.value());
-  tape.record("probed", {wanting}, y,
-              [=](Backward& backward) { copy(backward.stream(), backward.gradient(y), gradient); });
+  tape.record("probed", {wanting}, y, [=](Backward& backward) {
+    copy(backward.stream(), backward.gradient(y), gradient);
+    const auto [zeros, beta] = backward.target(wanting);
+    if (beta == 0) fill(backward.stream(), 0, zeros);
+  });
   return y;
 }
 

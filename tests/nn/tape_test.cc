@@ -34,8 +34,8 @@ class TapeTest : public ::testing::Test {
     Parameter& v = graph->add("v", {3}, 2);
     Parameter& w = graph->add("w", {3}, 5);
     w_ = &w;
-    graph->set([&v, &w, function](Tape& tape, const Variable&) {
-      return function(tape, tape.parameter(v), tape.parameter(w));
+    graph->set([&v, &w, function, asks = asks_for_w_](Tape& tape, const Variable&) {
+      return function(tape, tape.parameter(v), asks ? tape.parameter(w) : Variable());
     });
     rig_ = std::make_unique<Rig>(std::move(graph), kAnyInput, RigOptions{.loss = output_is_loss});
     log_.clear();  // of what the dry run wrote
@@ -57,6 +57,7 @@ class TapeTest : public ::testing::Test {
   ReadyLog ready_{log_};
   std::unique_ptr<Rig> rig_;
   Parameter* w_ = nullptr;
+  bool asks_for_w_ = true;  // a layer that asks for a parameter has to use it
 };
 
 TEST_F(TapeTest, AddsTheGradientsOfAValueThatIsUsedTwice) {
@@ -70,6 +71,7 @@ TEST_F(TapeTest, AddsTheGradientsOfAValueThatIsUsedTwice) {
 }
 
 TEST_F(TapeTest, AddsTheGradientsOfOneInputTakenTwiceByOneOperation) {
+  asks_for_w_ = false;
   Rig& rig = build([](Tape&, const Variable& v, const Variable&) { return add(v, v); });
   step();
   EXPECT_EQ(rig.gradient("v"), (Floats{2, 20, 200}));
@@ -90,6 +92,7 @@ TEST_F(TapeTest, ASharedParameterIsReadyOnceAndOnlyAfterItsLastUse) {
 }
 
 TEST_F(TapeTest, AnUnusedParameterGetsZerosAndIsReadyFirst) {
+  asks_for_w_ = false;
   Rig& rig =
       build([this](Tape&, const Variable& v, const Variable&) { return logged(v, "used", &log_); });
   step();
@@ -149,6 +152,7 @@ TEST_F(TapeTest, ALossWithoutParametersGivesZeros) {
     relu(w);
     const Variable loss = tape.make({1}, Layout::nchw);
     fill(tape.stream(), 3, loss.value());
+    tape.record("three", {}, loss, [](Backward&) {});
     return loss;
   });
   EXPECT_EQ(step(), 3);
@@ -282,6 +286,7 @@ TEST_F(TapeTest, EvaluationRecordsNothing) {
 }
 
 TEST_F(TapeTest, ConstantsWantNoGradient) {
+  asks_for_w_ = false;
   bool constant_wants = true, parameter_wants = false, refused = false;
   Rig& rig = build_loss([&, this](Tape& tape, const Variable& v, const Variable&) {
     const Variable three = tape.constant(weights_);
@@ -292,6 +297,8 @@ TEST_F(TapeTest, ConstantsWantNoGradient) {
                 [=, a = &constant_wants, b = &parameter_wants, c = &refused](Backward& backward) {
                   *a = backward.wants(three) || backward.wants(unrecorded) || backward.wants({});
                   *b = backward.wants(v);
+                  const bool dry = backward.stream().device().id().kind == DeviceKind::meta;
+                  if (dry) (void)backward.target(v);  // or the dry run would name it
                   try {
                     (void)backward.target(three);
                   } catch (const ContractError&) {

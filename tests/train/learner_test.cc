@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -101,6 +102,81 @@ TEST(Learner, CountsRightAnswers) {
     EXPECT_GT(learner.count_right(*loader.next()), before);
     EXPECT_LE(learner.count_right(*loader.next()), kBatch);
   });
+}
+
+/// The message of the error with which a learner of `make_model` ends, of whatever is done with it.
+std::string error_of(
+    const MakeModel& make_model, const LearnerOptions& options,
+    const std::function<void(Learner& learner)>& body = [](Learner&) {}) {
+  return ringlet::testing::message_of<Error>([&] {
+    run_replicas({}, [&](Device& device, comm::Communicator& all) {
+      Learner learner(device, all, make_model, options);
+      body(learner);
+    });
+  });
+}
+
+constexpr nn::ModelInput kTinyInput{1, 4, 4, 3};
+
+TEST(Learner, NamesWhatItCannotBeMadeOf) {
+  using ringlet::testing::says;
+  const auto none = [](const nn::ModelInput&) { return std::unique_ptr<nn::Layer>(); };
+  EXPECT_TRUE(says(error_of(none, {.input = kTinyInput}), {"make_model", "null"}));
+  EXPECT_TRUE(says(error_of({}, {.input = kTinyInput}), {"make_model is empty"}));
+  const auto no_optimizer = [](Device&, const nn::Parameters&, const Recipe&) {
+    return std::unique_ptr<Optimizer>();
+  };
+  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .make_optimizer = no_optimizer}),
+                   {"make_optimizer", "null"}));
+  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = {1, 0, 4, 3}}), {"LearnerOptions::input"}));
+  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .max_batch = 0}), {"max_batch"}));
+}
+
+TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {
+  for (const int bits : {36, 40, 58, 62}) {
+    const std::string message =
+        error_of(nn::make_mlp, {.input = kTinyInput, .max_batch = std::int64_t{1} << bits});
+    EXPECT_TRUE(ringlet::testing::says(message, {"memory"})) << bits;
+  }
+}
+
+TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {
+  using ringlet::testing::says;
+  const LearnerOptions options{.input = kTinyInput, .max_batch = 2};
+  std::vector<float> images(32);
+  std::vector<std::int32_t> labels{2, 0};
+  const auto error = [&](float* pixels, std::int32_t* classes) {
+    const data::Batch batch{.images = pixels, .labels = classes, .n = 2, .request = {}};
+    const std::string counting =
+        error_of(nn::make_mlp, options, [&](Learner& learner) { learner.count_right(batch); });
+    const std::string stepping = error_of(
+        nn::make_mlp, options, [&](Learner& learner) { learner.step(batch, 2, {.lr = 0.1}); });
+    EXPECT_EQ(counting, stepping);
+    return stepping;
+  };
+  EXPECT_TRUE(says(error(nullptr, labels.data()), {"Batch::images", "null"}));
+  EXPECT_TRUE(says(error(images.data(), nullptr), {"Batch::labels", "null"}));
+  labels[1] = 3;
+  EXPECT_TRUE(says(error(images.data(), labels.data()), {"label 3 of sample 1", "0 to 2"}));
+  labels[1] = -1;
+  EXPECT_TRUE(says(error(images.data(), labels.data()), {"label -1 of sample 1"}));
+}
+
+TEST(Library, NamesWhatIsMissing) {
+  using ringlet::testing::message_of;
+  using ringlet::testing::says;
+  EXPECT_TRUE(says(message_of<Error>([] { run_replicas({}, {}); }), {"run_replicas", "empty"}));
+  EXPECT_TRUE(says(message_of<Error>([] { run_replicas({.devices = {}}, {}); }), {"at least one"}));
+  const TrainOptions options = plain_options(1);
+  EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, {}, 1); }), {"not null"}));
+  EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, formula_splits(64), 0); }),
+                   {"at least one rank"}));
+}
+
+TEST(Library, TakesABatchThatIsLargerThanAnyData) {
+  TrainOptions options = plain_options(1);
+  options.recipe.batch_size = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(make_run_setup(options, formula_splits(64), 1).planned_steps, 1);
 }
 
 /// Samples [first, second) of the data, handed to a learner as one batch.

@@ -12,7 +12,7 @@ Range part_of(const Range& range, std::int64_t parts, std::int64_t index) {
 
 Range Partition::step_range(std::int64_t step) const {
   const std::int64_t begin = step % steps_per_epoch() * batch_size;
-  return {begin, std::min(begin + batch_size, size)};
+  return {begin, begin + std::min(batch_size, size - begin)};
 }
 
 Range Partition::shards_of(int rank) const { return part_of({0, shards}, ranks, rank); }

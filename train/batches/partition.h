@@ -28,14 +28,14 @@ struct Range {
 Range part_of(const Range& range, std::int64_t parts, std::int64_t index);
 
 struct Partition {
-  std::int64_t size = 0;        ///< samples of an epoch
+  std::int64_t size = 1;        ///< samples of an epoch, at least 1
   std::int64_t batch_size = 1;  ///< of the whole world
   int shards = 1;               ///< S >= ranks
   int ranks = 1;
   int accumulate = 1;
   bool exact = false;
 
-  std::int64_t steps_per_epoch() const { return (size + batch_size - 1) / batch_size; }
+  std::int64_t steps_per_epoch() const { return (size - 1) / batch_size + 1; }
   /// Positions of optimiser step `step` (counted over all epochs), in its epoch.
   Range step_range(std::int64_t step) const;
   std::int64_t epoch_of(std::int64_t step) const { return step / steps_per_epoch(); }

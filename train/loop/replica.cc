@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/memory.h"
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -24,6 +25,16 @@ nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
           activations_of(spec.recipe.precision)};
 }
 
+/// The same for a dry run, which tries no more than `device` may have memory for.
+nn::InputSpec dry_input_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
+  nn::InputSpec input = input_of(spec, samples);
+  const std::int64_t memory = device.id().kind == DeviceKind::cpu
+                                  ? static_cast<std::int64_t>(data::usable_memory())
+                                  : device.free_bytes();
+  input.memory = std::min(memory, Arena::kUnlimited);
+  return input;
+}
+
 }  // namespace
 
 struct Replica::BlankBatch {
@@ -39,7 +50,8 @@ struct Replica::BlankBatch {
 };
 
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
-  return spec.make_model ? spec.make_model(spec.input) : make_model(spec.recipe.model, spec.input);
+  if (!spec.make_model) return make_model(spec.recipe.model, spec.input);
+  return nn::require_model(spec.make_model(spec.input), "make_model");
 }
 
 void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate) {
@@ -66,10 +78,11 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
       spec_(spec),
       model_(make_model(spec)),
       registry_(nn::register_model(*model_)),
-      plan_(nn::plan_training(*model_, registry_, input_of(spec, spec.max_train_batch),
+      plan_(nn::plan_training(*model_, registry_, dry_input_of(device, spec, spec.max_train_batch),
                               cross_entropy, spec.fuse)) {
-  const auto evaluation = nn::plan_evaluation(
-      *model_, registry_, input_of(spec, spec.max_eval_batch), cross_entropy, spec.fuse);
+  const auto evaluation =
+      nn::plan_evaluation(*model_, registry_, dry_input_of(device, spec, spec.max_eval_batch),
+                          cross_entropy, spec.fuse);
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));

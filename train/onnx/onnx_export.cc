@@ -68,7 +68,8 @@ std::string in_words(const ModelInfo& info) {
 
 std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info, const MakeModel& make,
                     NonFinite nonfinite) {
-  const auto layers = make ? make(info.input()) : make_model(info.model, info.input());
+  const auto layers = make ? nn::require_model(make(info.input()), "make_model")
+                           : make_model(info.model, info.input());
   const nn::Registry registry = nn::register_model(*layers);
   const HostState weights = load_model(file, registry, Head::as_in_file, nonfinite);
   const nn::RecordedGraph recorded =

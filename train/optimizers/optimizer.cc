@@ -41,7 +41,10 @@ void choose_optimizer(Recipe& recipe, const std::string& name) {
 std::unique_ptr<Optimizer> make_optimizer(Device& device, const nn::Parameters& parameters,
                                           const Recipe& recipe, const MakeOptimizer& own) {
   const MakeOptimizer& make = own ? own : find_optimizer(recipe.optimizer).make;
-  return make(device, parameters, recipe);
+  std::unique_ptr<Optimizer> made = make(device, parameters, recipe);
+  require(made != nullptr, "make_optimizer",
+          "returned no optimiser; it should return one, and not null");
+  return made;
 }
 
 std::vector<std::string> names_of(std::span<const StateArena> state) {
