@@ -184,7 +184,12 @@ void Communicator::await_all(Stream& stream, std::string_view name) {
   const double timeout = transport_.timeout_seconds();
   const AnswerWatch watch(transport_, timeout, std::string(name));
   transport_.set_timeout(std::numeric_limits<double>::infinity());
-  barrier(stream, name);  // where it throws, nobody waits for anybody any more
+  try {
+    barrier(stream, name);
+  } catch (const Aborted& aborted) {  // nobody waits for anybody any more
+    if (aborted.cause().rank != rank()) throw;
+    throw TimeoutError(aborted.cause().message);  // the watch spoke for this rank
+  }
   transport_.set_timeout(timeout);
 }
 

@@ -3,6 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -37,6 +42,24 @@ TEST(Hang, AReplicaThatNeverEndsDoesNotKeepTheMessageBack) {
                                                "0.001", "--metrics", path, "--comm-timeout", "1"}));
   EXPECT_TRUE(fails_with(
       1, outcome, {"rank 0 never entered", "10 s later still not ended: replica 0 (cpu:0)"}));
+}
+
+/// Ctrl-Z and fg. While it is stopped, one replica waits for the other as a rule.
+TEST(Hang, AProcessThatWasStoppedAndGoesOnBlamesNobody) {
+  using std::chrono::milliseconds;
+  Program program(quick_train(
+      {"--replicas", "2", "--epochs", "100000", "--lr", "0.001", "--comm-timeout", "1"}));
+  ASSERT_TRUE(program.wait_for("epoch   train loss"));
+  for (int times = 0; times < 3; ++times) {
+    ::kill(program.pid(), SIGSTOP);
+    std::this_thread::sleep_for(milliseconds(1500));  // longer than the time-out
+    ::kill(program.pid(), SIGCONT);
+    std::this_thread::sleep_for(milliseconds(100));
+  }
+  ::kill(program.pid(), SIGINT);
+  const Outcome outcome = program.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGINT);
+  EXPECT_EQ(outcome.err.find("waited"), std::string::npos) << outcome.err;
 }
 
 }  // namespace
