@@ -114,6 +114,7 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ringlet::app::secure_standard_streams();
+  ringlet::app::remember_command_line(argc, argv);
   ringlet::app::fail_writes_beyond_limit();
   ringlet::app::end_process(ringlet::app::finish_output(ringlet::app::run_program(argc, argv)));
 }

@@ -2,6 +2,7 @@
 // It holds what must be known also of a process that can say nothing any more:
 //   - whether one of them has told the user of an error: the first that wants to does, so the user
 //     reads one, whatever happens at the same time;
+//   - why a process has not become the program;
 //   - whether all have come together. Before that a process may die unnoticed by the others, and
 //     none has begun anything.
 #pragma once
@@ -28,11 +29,15 @@ class FamilyBoard {
   bool error_told() const { return page_->error_told; }
   void note_all_came() { page_->all_came = true; }
   bool all_came() const { return page_->all_came; }
+  /// `error` is errno's, from exec().
+  void note_not_started(int error) { page_->not_started = error; }
+  int not_started() const { return page_->not_started; }
 
  private:
   struct Page {
     std::atomic<bool> error_told;
     std::atomic<bool> all_came;
+    std::atomic<int> not_started;  // 0: no
   };
   explicit FamilyBoard(Page* page) : page_(page) {}
 

@@ -39,6 +39,9 @@ void refuse_beside_srun();
 int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
                    const ProcessBody& body);
 
+/// To be called first in main(), for start_processes().
+void remember_command_line(int argc, char** argv);
+
 /// Starts this program `count` times with its own command line, each with RINGLET_PROCESS,
 /// RINGLET_PROCESS_COUNT and RINGLET_RUN set, and waits for all of them.
 ///   - They die with this process, whatever kills it.

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,8 +11,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -22,6 +21,7 @@
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "comm/errors.h"
+#include "comm/processes/secret.h"
 
 namespace ringlet::app {
 
@@ -45,17 +45,19 @@ struct Child {
   }
 };
 
-/// This process's own command line.
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(file), {}};
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < all.size();) {
-    const std::size_t end = all.find('\0', begin);
-    words.push_back(all.substr(begin, end - begin));
-    begin = end == std::string::npos ? all.size() : end + 1;
-  }
+/// This process's own command line, as main() has had it.
+std::vector<std::string>& command_line() {
+  static std::vector<std::string> words;
   return words;
+}
+
+/// This program's file. Where /proc is not mounted, by the name under which it was started.
+std::string own_program() {
+  constexpr const char* kOwn = "/proc/self/exe";
+  if (::access(kOwn, X_OK) == 0) return kOwn;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): so the kernel gives it
+  const auto* name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return name == nullptr ? kOwn : name;
 }
 
 /// What a signal that is blocked does is the same whether it is ignored or not, so those that are
@@ -146,7 +148,8 @@ void Family::become_child(pid_t parent, int process, int processes, const std::s
   std::vector<char*> argv;
   for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
-  ::execv("/proc/self/exe", argv.data());
+  ::execv(own_program().c_str(), argv.data());
+  board_.note_not_started(errno);
   ::_exit(kNotStarted);
 }
 
@@ -214,6 +217,10 @@ void Family::tell_all(int signal) {
 
 std::string Family::obituary(const Child& child) const {
   const auto process = &child - children_.data();
+  if (const int error = board_.not_started(); error != 0) {
+    return fmt::format("{} cannot be started as process {}: {}; call it by its path", own_program(),
+                       process, std::generic_category().message(error));
+  }
   if (child.signal == 0) {
     return fmt::format(
         "process {} (pid {}) ended with code {} and said nothing; without --processes it may say "
@@ -242,11 +249,15 @@ int Family::exit_code() {
 
 }  // namespace
 
+void remember_command_line(int argc, char** argv) { command_line().assign(argv, argv + argc); }
+
 int start_processes(int count) {
-  const std::string run = fmt::format("{} {}", ::getpid(), Clock::now().time_since_epoch().count());
-  const std::vector<std::string> command = command_line();
+  // Random: process numbers are the same in two containers, which may share a network.
+  const std::string run = comm::hexadecimal(comm::new_secret());
   Family family;
-  for (int process = 0; process < count; ++process) family.start(process, count, run, command);
+  for (int process = 0; process < count; ++process) {
+    family.start(process, count, run, command_line());
+  }
   family.wait();
   return family.exit_code();
 }

@@ -5,13 +5,24 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "comm/processes/secret.h"
+
 namespace ringlet::comm {
 
 namespace {
 
+/// What a stranger may have said, as it is shown: no more than a line.
+std::string shown(const std::string& text) {
+  constexpr std::size_t kMost = 300;
+  std::string line = text.substr(0, kMost);
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return text.size() > kMost ? line + " ..." : line;
+}
+
 /// "process 1", over several machines "process 1 on b".
 std::string name_of_process(const Hello& hello, bool with_host) {
-  return fmt::format("process {}{}", hello.process, with_host ? " on " + hello.host : "");
+  return fmt::format("process {}{}", hello.process, with_host ? " on " + shown(hello.host) : "");
 }
 
 /// The first entry in which `other` differs from process 0, in words; empty if none does.
@@ -26,29 +37,43 @@ std::string difference(const Hello& first, const Hello& other, bool with_hosts) 
   return "";
 }
 
-/// Takes as long for any `theirs` of the same length, so that no stranger learns by the clock how
-/// much of it is right.
-bool is_token(const std::string& ours, const std::string& theirs) {
-  unsigned differs = ours.size() == theirs.size() ? 0 : 1;
-  for (std::size_t i = 0; i < theirs.size() && i < ours.size(); ++i) {
-    differs |= static_cast<unsigned>(ours[i] ^ theirs[i]);
-  }
-  return differs == 0;
+/// Both sides speak of this meeting alone: no proof serves at another one.
+std::string proof_of(const char* whose, const std::string& token, const Message& hello,
+                     const std::string& challenge) {
+  return hexadecimal(
+      proof(token, fmt::format("ringlet {} {} ", whose, challenge) + bytes_of(hello)));
 }
 
 }  // namespace
 
-std::string why_refused(const Hello& comer, const HubOptions& hub) {
-  if (!is_token(hub.token, comer.token)) {
-    return fmt::format(
-        "{} has another RINGLET_TOKEN than process 0 at {}; give all processes of a run the same "
-        "one",
-        name_of_process(comer, true), hub.address);
-  }
+std::string comers_proof(const std::string& token, const Message& hello,
+                         const std::string& challenge) {
+  return proof_of("comer", token, hello, challenge);
+}
+
+std::string hubs_proof(const std::string& token, const Message& hello,
+                       const std::string& challenge) {
+  return proof_of("hub", token, hello, challenge);
+}
+
+std::string why_of_another_version(const Hello& comer, const HubOptions& hub) {
+  if (comer.protocol == kProtocol) return "";
+  return fmt::format(
+      "{} is of another version of Ringlet than process 0 at {}; copy one build to all machines",
+      name_of_process(comer, true), hub.address);
+}
+
+std::string why_of_another_run(const Hello& comer, const HubOptions& hub) {
   if (comer.run == hub.run) return "";
   return fmt::format(
       "{} is of another run ({}) than process 0 at {} ({}); give each run a port of its own",
-      name_of_process(comer, true), comer.run, hub.address, hub.run);
+      name_of_process(comer, true), shown(comer.run), hub.address, hub.run);
+}
+
+std::string why_without_token(const Hello& comer, const HubOptions& hub) {
+  return fmt::format(
+      "{} has another RINGLET_TOKEN than process 0 at {}; give all processes of a run the same one",
+      name_of_process(comer, true), hub.address);
 }
 
 std::string why_not_one_run(const Hello& known, const Hello& comer, bool with_hosts) {

@@ -1,4 +1,14 @@
 // Who belongs to a run: what the hub compares before the first step, and how it says what differs.
+//
+// Over TCP a comer proves that it knows the run's token, and the hub proves it too. The token
+// itself never goes over the wire, and what was heard there once serves nobody at another meeting:
+//
+//   comer -> hub    hello: who it is, its run, a random number
+//   hub -> comer    challenge: a random number
+//   comer -> hub    proof: HMAC-SHA256(token, "ringlet comer", the challenge, the hello)
+//   hub -> comer    welcome, once all have come: HMAC-SHA256(token, "ringlet hub", the same)
+//
+// Whoever listens can still try short tokens at leisure: a token has to be long and random.
 #pragma once
 
 #include <string>
@@ -8,8 +18,16 @@
 
 namespace ringlet::comm {
 
-/// Why a comer over TCP is none of the run's, by its token and the run's name; "" where it is one.
-std::string why_refused(const Hello& comer, const HubOptions& hub);
+std::string comers_proof(const std::string& token, const Message& hello,
+                         const std::string& challenge);
+std::string hubs_proof(const std::string& token, const Message& hello,
+                       const std::string& challenge);
+
+// Why a comer over TCP is not let in; "" where nothing speaks against it.
+std::string why_of_another_version(const Hello& comer, const HubOptions& hub);
+std::string why_of_another_run(const Hello& comer, const HubOptions& hub);
+/// Where its proof was wrong.
+std::string why_without_token(const Hello& comer, const HubOptions& hub);
 
 /// Why two processes, of which the hub is to know `comer` after `known`, are not of one run: they
 /// have one number, or other settings than process 0. "" where nothing speaks against it.

@@ -30,7 +30,8 @@ Message to_message(const Hello& hello) {
                     {"host", hello.host},
                     {"address", hello.address},
                     {"run", hello.run},
-                    {"token", hello.token}};
+                    {"nonce", hello.nonce},
+                    {"protocol", hello.protocol}};
   return {.kind = Message::Kind::hello,
           .number = hello.process,
           .key = to_text(fields),
@@ -47,7 +48,8 @@ Hello hello_of(const Message& message) {
           .host = value_of(fields, "host"),
           .address = value_of(fields, "address"),
           .run = value_of(fields, "run"),
-          .token = value_of(fields, "token"),
+          .nonce = value_of(fields, "nonce"),
+          .protocol = value_of(fields, "protocol"),
           .agreed = plan_of(message.value)};
 }
 

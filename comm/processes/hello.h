@@ -11,6 +11,10 @@
 
 namespace ringlet::comm {
 
+/// Counts up whenever what is said over TCP changes. Programs that differ in it say so, and no
+/// more.
+inline constexpr const char* kProtocol = "2";
+
 struct Hello {
   int process = -1;
   int replicas = 0;
@@ -19,8 +23,9 @@ struct Hello {
   std::string host;     ///< the machine's name
   std::string address;  ///< of its machine, as its connection to the hub has it; in numbers
   std::string run;      ///< ProcessPlace::run
-  std::string token;    ///< ProcessPlace::token
-  Plan agreed{};        ///< what all must agree on
+  std::string nonce;    ///< random, over TCP: the hub proves with it that it knows the token
+  std::string protocol = kProtocol;  ///< how this program speaks over TCP
+  Plan agreed{};                     ///< what all must agree on
 };
 
 Message to_message(const Hello& hello);

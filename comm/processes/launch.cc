@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
+#include "comm/processes/run_name.h"
 #include "kernels/error.h"
 
 namespace ringlet::comm {
@@ -19,63 +19,56 @@ namespace {
 struct Launcher {
   std::string name;
   std::string rank, size, local_rank, local_size;
-  std::vector<std::string> run_required;  // together they name the run
-  std::vector<std::string> run_optional;
-  std::string token{};  // a secret that it shares out
+  RunVariables run;
 };
 
 const std::vector<Launcher>& launchers() {
   static const std::vector<Launcher> all = {
-      {"ringlet", "RINGLET_PROCESS", "RINGLET_PROCESS_COUNT", "", "", {"RINGLET_RUN"}, {}},
+      {"ringlet",
+       "RINGLET_PROCESS",
+       "RINGLET_PROCESS_COUNT",
+       "",
+       "",
+       {.required = {"RINGLET_RUN"}, .optional = {}, .local = {}}},
+      // Each of torchrun's agents counts its own restarts, and counts none where another machine's
+      // agent was the first to see the failure.
       {"torchrun",
        "RANK",
        "WORLD_SIZE",
        "LOCAL_RANK",
        "LOCAL_WORLD_SIZE",
-       {"MASTER_ADDR", "MASTER_PORT"},
-       {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
+       {.required = {"MASTER_ADDR", "MASTER_PORT"},
+        .optional = {"TORCHELASTIC_RUN_ID"},
+        .local = {"TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}}},
       {"Open MPI",
        "OMPI_COMM_WORLD_RANK",
        "OMPI_COMM_WORLD_SIZE",
        "OMPI_COMM_WORLD_LOCAL_RANK",
        "OMPI_COMM_WORLD_LOCAL_SIZE",
-       {},
-       {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
-       "OMPI_MCA_orte_precondition_transports"},
-      {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {}, {"PMI_PORT"}},
+       {.required = {},
+        .optional = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+        .local = {},
+        .secret = "OMPI_MCA_orte_precondition_transports"}},
+      {"PMI",
+       "PMI_RANK",
+       "PMI_SIZE",
+       "MPI_LOCALRANKID",
+       "MPI_LOCALNRANKS",
+       {.required = {},
+        .optional = {"PMI_JOBID", "FLUX_JOB_ID"},
+        .local = {"PMI_PORT"},
+        .socket = "PMI_FD"}},
       {"Slurm",
        "SLURM_PROCID",
        "SLURM_STEP_NUM_TASKS",
        "",
        "",
-       {},
-       {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
+       {.required = {},
+        .optional = {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"},
+        .local = {}}},
   };
   return all;
 }
-
-class Environment {
- public:
-  explicit Environment(const EnvironmentLookup& lookup) : lookup_(lookup) {}
-
-  std::optional<std::string> text(const std::string& name) const {
-    return name.empty() ? std::nullopt : lookup_(name);
-  }
-  std::optional<int> number(const std::string& name) const {
-    const std::optional<std::string> value = text(name);
-    if (!value) return {};
-    int number = 0;
-    const char* end = value->data() + value->size();
-    const auto [stopped, error] = std::from_chars(value->data(), end, number);
-    if (error != std::errc() || stopped != end || number < 0) {
-      throw ContractError(fmt::format("{} is '{}', which is not a whole number", name, *value));
-    }
-    return number;
-  }
-
- private:
-  const EnvironmentLookup& lookup_;
-};
 
 int required_number(const Environment& environment, const std::string& name,
                     const std::string& beside) {
@@ -131,8 +124,20 @@ void require_local_place(const Environment& environment, const Launcher& launche
   }
 }
 
+/// Throws ContractError for what stands for all addresses of a machine: nobody is found there.
+void require_one_address(const std::string& host, const std::string& variable) {
+  if (host != "0.0.0.0" && host != "0" && host != "::" && host != "::0") return;
+  throw ContractError(
+      fmt::format("{} is '{}', which stands for all addresses of a machine; name the one at which "
+                  "the others reach the machine of process 0, or localhost where all are on one",
+                  variable, host));
+}
+
 TcpAddress hub_variable(const std::string& value) {
-  if (const std::optional<TcpAddress> address = parse_address(value)) return *address;
+  if (const std::optional<TcpAddress> address = parse_address(value)) {
+    require_one_address(address->host, "RINGLET_HUB's host");
+    return *address;
+  }
   throw ContractError(
       fmt::format("RINGLET_HUB is '{}', which is not HOST:PORT, the address of the machine that "
                   "process 0 runs on and a port that is free there",
@@ -144,6 +149,7 @@ std::optional<TcpAddress> master_address(const Environment& environment) {
   const std::optional<std::string> host = environment.text("MASTER_ADDR");
   const std::optional<std::string> port = environment.text("MASTER_PORT");
   if (!host || !port || host->empty()) return {};
+  require_one_address(*host, "MASTER_ADDR");
   const bool is_taken = environment.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const std::optional<int> number = parse_port(*port);
   if (!number || (is_taken && !parse_port(std::to_string(*number + 1)))) {
@@ -208,37 +214,18 @@ std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher&
                   evidence));
 }
 
-/// Whether the variable may be another one on each machine. Each of torchrun's agents counts its
-/// own restarts, and counts none where another machine's agent was the first to see the failure.
-bool differs_by_machine(const std::string& variable) {
-  return variable == "PMI_PORT" || variable == "TORCHELASTIC_RESTART_COUNT";
-}
-
-std::string run_of(const Environment& environment, const Launcher& launcher,
-                   const ProcessPlace& place) {
-  std::string run = launcher.name;
-  for (const std::string& name : launcher.run_required) {
-    const std::optional<std::string> value = environment.text(name);
-    if (!value || value->empty()) {
-      throw ContractError(
-          fmt::format("{} and {} are set but {} is not; all processes of a run need the same one",
-                      launcher.rank, launcher.size, name));
-    }
-    run += fmt::format(" {}={}", name, *value);
-  }
-  for (const std::string& name : launcher.run_optional) {
-    if (place.hub && differs_by_machine(name)) continue;
-    if (const auto value = environment.text(name)) run += fmt::format(" {}={}", name, *value);
-  }
-  return run;
-}
-
 /// Whether srun has set PMI's variables. Its own say more then: which machines there are. They are
 /// also there where another launcher has started its helpers with srun, but name other processes.
 bool is_pmi_of_srun(const Environment& environment) {
   const auto job = environment.text("SLURM_JOB_ID"), step = environment.text("SLURM_STEP_ID");
   return job && step && environment.text("PMI_JOBID") == *job + "." + *step &&
          environment.text("PMI_SIZE") == environment.text("SLURM_STEP_NUM_TASKS");
+}
+
+/// What all processes have to know: what the user has set, or else a secret of the launcher's.
+std::string token_of(const Environment& environment, const Launcher& launcher) {
+  if (environment.text("RINGLET_TOKEN")) return short_value(environment, "RINGLET_TOKEN");
+  return short_value(environment, launcher.run.secret);
 }
 
 /// Whether the launcher has started this process.
@@ -269,13 +256,13 @@ std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& look
     const std::string evidence = several_machines(environment, launcher, place);
     place.spread = !evidence.empty();
     place.hub = hub_of(environment, launcher, place, evidence);
-    place.token =
-        environment.text("RINGLET_TOKEN").value_or(environment.text(launcher.token).value_or(""));
+    place.token = token_of(environment, launcher);
     require_local_place(environment, launcher, place);
     const bool is_slurm = launcher.name == "Slurm";
     place.local_process =
         environment.number(is_slurm ? "SLURM_LOCALID" : launcher.local_rank).value_or(-1);
-    place.run = run_of(environment, launcher, place);
+    place.run = run_name(environment, launcher.name, launcher.run,
+                         launcher.rank + " and " + launcher.size, place.hub.has_value());
     return place;
   }
   return {};

@@ -12,9 +12,9 @@
 //                processes. They count before those of PMI that srun itself has set
 //                (srun --mpi=pmi2)
 //
-// Processes on one machine meet under the run's name. They meet over TCP where the launcher says
-// that it has spread them, where MASTER_ADDR is no loopback and nothing says that all are on one
-// machine, and wherever RINGLET_HUB is set. The address is
+// Processes on one machine meet under the run's name (run_name.h). They meet over TCP where the
+// launcher says that it has spread them, where MASTER_ADDR is no loopback and nothing says that all
+// are on one machine, and wherever RINGLET_HUB is set. The address is
 //   RINGLET_HUB=HOST:PORT
 //   MASTER_ADDR and MASTER_PORT, or the next port where TORCHELASTIC_USE_AGENT_STORE is True:
 //     torchrun's agent listens on the first one itself
@@ -25,10 +25,10 @@
 // that mpirun draws for each job. The other launchers hand out names and numbers alone.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
+#include "comm/processes/environment.h"
 #include "comm/processes/tcp_address.h"
 
 namespace ringlet::comm {
@@ -47,9 +47,6 @@ struct ProcessPlace {
   std::string token{};     ///< what all must know to be let in over TCP; may be empty
   int local_process = -1;  ///< number among those on its machine; negative: `process`
 };
-
-/// The value of an environment variable; nothing where it is not set.
-using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 
 /// The lookup in this process's own environment.
 std::optional<std::string> environment_variable(const std::string& name);

@@ -3,16 +3,22 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
+
+#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 
 namespace {
+
+constexpr int kNetworkNumber = 71;  // SO_NETNS_COOKIE, which older headers lack
 
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -25,6 +31,16 @@ std::string network_namespace() {
   std::array<char, 64> name{};
   const ssize_t length = ::readlink("/proc/self/ns/net", name.data(), name.size());
   return {name.data(), static_cast<std::size_t>(length > 0 ? length : 0)};
+}
+
+/// Where /proc is not mounted: what the host is called, and its network namespace's number since
+/// the kernel began (Linux 5.14). Two machines of one name are taken for one then.
+std::string machine_without_proc() {
+  const Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  std::uint64_t number = 0;
+  socklen_t length = sizeof number;
+  ::getsockopt(socket.get(), SOL_SOCKET, kNetworkNumber, &number, &length);
+  return fmt::format("{} {}", host_name(), number);
 }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
@@ -62,7 +78,10 @@ int take_build_id(dl_phdr_info* program, std::size_t /*size*/, void* id) {
 
 }  // namespace
 
-std::string this_machine() { return boot_id() + " " + network_namespace(); }
+std::string this_machine() {
+  const std::string id = boot_id(), network = network_namespace();
+  return id.empty() || network.empty() ? machine_without_proc() : id + " " + network;
+}
 
 std::string host_name() {
   std::array<char, 256> name{};

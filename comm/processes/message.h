@@ -34,6 +34,8 @@ struct Message {
     farewell,
     beat,  ///< nothing but a sign of life, over TCP
     clock,
+    challenge,
+    proof,
   };
   Kind kind = Kind::hello;
   std::int32_t number = 0;

@@ -99,7 +99,13 @@ MessageSocket MessageSocket::connect(const std::string& name) {
 }
 
 MessageSocket MessageSocket::listen(const TcpAddress& address) {
-  return MessageSocket(listen_tcp(address), Wire::stream);
+  std::string failure;
+  const int descriptor = listen_tcp(address, failure);
+  if (descriptor >= 0) return MessageSocket(descriptor, Wire::stream);
+  throw CommError(
+      fmt::format("process 0 cannot listen on {}: {}; MASTER_ADDR and MASTER_PORT, or RINGLET_HUB, "
+                  "name an address of its machine and a port that is free there",
+                  text_of(address), failure));
 }
 
 MessageSocket MessageSocket::connect(const TcpAddress& address, std::chrono::milliseconds patience,
@@ -206,6 +212,18 @@ std::optional<Message> MessageSocket::receive() {
     pollfd waiting{descriptor_, POLLIN, 0};
     ::poll(&waiting, 1, -1);
     if (is_broken() || !fill()) return {};
+  }
+}
+
+std::optional<Message> MessageSocket::receive(std::chrono::milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + patience;
+  while (true) {
+    if (auto message = next()) return message;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd waiting{descriptor_, POLLIN, 0};
+    if (is_broken() || left.count() <= 0) return {};
+    if (::poll(&waiting, 1, static_cast<int>(left.count())) > 0 && !fill()) return {};
   }
 }
 

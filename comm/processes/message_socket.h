@@ -88,6 +88,8 @@ class MessageSocket {
   /// What the other side has sent before it went is read first, also where it went without reading
   /// everything.
   std::optional<Message> receive();
+  /// The same, but for `patience` at most; nothing where that was too short.
+  std::optional<Message> receive(std::chrono::milliseconds patience);
   /// The longest message that is read, in bytes; over TCP.
   void set_longest(std::size_t bytes) { frames_.set_longest(bytes); }
 

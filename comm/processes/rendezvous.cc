@@ -8,9 +8,11 @@
 #include <sstream>
 #include <vector>
 
+#include "comm/processes/admission.h"
 #include "comm/processes/hash.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
+#include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
 #include "kernels/trace.h"
 
@@ -42,7 +44,7 @@ Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& optio
     : place_(place), options_(options), name_(socket_name(place.run)), hub_(options.beat) {
   hub_.connect(place_.process == 0 ? serve() : find_hub());
   if (own_address_.empty()) own_address_ = hub_.own_address().host;
-  hub_.send(to_message(hello()));
+  if (hub_.is_local()) hub_.send(to_message(hello()));
   thread_ = std::thread([this] { listen_to_hub(); });
   try {
     join();
@@ -60,7 +62,7 @@ Hello Rendezvous::hello() const {
           .host = options_.host,
           .address = own_address_,
           .run = place_.run,
-          .token = place_.token,
+          .nonce = {},
           .agreed = options_.agreed};
 }
 
@@ -73,9 +75,11 @@ MessageSocket Rendezvous::serve() {
       HubOptions{.processes = place_.processes,
                  .patience = nanoseconds_of(options_.timeout_seconds),
                  .beat = options_.beat,
+                 .second_chance = options_.second_chance,
                  .run = place_.run,
                  .token = place_.token,
-                 .address = place_.hub ? text_of(*place_.hub) : ""});
+                 .address = place_.hub ? text_of(*place_.hub) : "",
+                 .warn = options_.remind});
   return std::move(own);
 }
 
@@ -126,7 +130,8 @@ MessageSocket Rendezvous::find_hub() {
   const Clock::time_point deadline = Clock::now() + nanoseconds_of(options_.timeout_seconds);
   std::string failure;
   while (true) {
-    if (MessageSocket socket = try_hub(failure); socket.open()) return socket;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (MessageSocket socket = try_hub(failure, left); socket.open()) return socket;
     if (Clock::now() >= deadline) {
       throw TimeoutError(
           fmt::format("process 0 never came (process {} waited {:g} s; {}{}); start it, "
@@ -139,13 +144,36 @@ MessageSocket Rendezvous::find_hub() {
 }
 
 /// An empty socket where process 0 is not there yet; over TCP, with what to say of that.
-MessageSocket Rendezvous::try_hub(std::string& failure) const {
+MessageSocket Rendezvous::try_hub(std::string& failure, std::chrono::milliseconds patience) {
   if (!place_.hub) return MessageSocket::connect(name_);
   constexpr std::chrono::milliseconds kLongest(2000);  // a machine that is off does not even refuse
   std::string why;
   MessageSocket socket = MessageSocket::connect(*place_.hub, kLongest, why);
+  if (socket.open()) {
+    own_address_ = socket.own_address().host;
+    why = introduce(socket, patience);
+    if (why.empty()) return socket;
+  }
   failure = fmt::format("{}: {}; ", text_of(*place_.hub), why);
-  return socket;
+  return {};
+}
+
+/// Says over TCP who this process is, and proves it (admission.h). Returns why what answers is no
+/// process 0 of Ringlet's, or "". Throws CommError where it refuses this process.
+std::string Rendezvous::introduce(MessageSocket& hub, std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kLongest(10000), kShortest(1000);
+  Hello own = hello();
+  own.nonce = hexadecimal(new_secret());
+  const Message said = to_message(own);
+  (void)hub.send(said);
+  const auto answer = hub.receive(std::clamp(patience, kShortest, kLongest));
+  if (!answer) return "what listens there does not answer as process 0 does";
+  if (answer->kind == Message::Kind::abort) throw CommError(answer->value);
+  if (answer->kind != Message::Kind::challenge) return "what listens there is no process 0";
+  hubs_proof_ = hubs_proof(place_.token, said, answer->key);
+  (void)hub.send(
+      {.kind = Message::Kind::proof, .value = comers_proof(place_.token, said, answer->key)});
+  return "";
 }
 
 void Rendezvous::join() {
@@ -211,6 +239,12 @@ void Rendezvous::handle(const Message& message) {
     case Message::Kind::ask_status:
       set(fmt::format("{}/{}", message.key, place_.process), options_.status());
       return;
+    case Message::Kind::welcome:
+      if (is_our_hub(message)) break;
+      return note_abort({0, fmt::format("what answers at {} does not know RINGLET_TOKEN; look what "
+                                        "listens there, or give the run another port",
+                                        text_of(*place_.hub))},
+                        true);
     default:
       break;
   }
@@ -230,6 +264,11 @@ void Rendezvous::handle(const Message& message) {
   }
   changed_.notify_all();
   if (message.kind == Message::Kind::set) options_.on_value(message.key, message.value);
+}
+
+/// Whether who bids welcome knows the token too.
+bool Rendezvous::is_our_hub(const Message& welcome) const {
+  return hub_.is_local() || is_same(hubs_proof_, welcome.key);
 }
 
 void Rendezvous::note_abort(const RootCause& cause, bool tells_user) {

@@ -4,8 +4,10 @@
 // where the processes may be on several machines (ProcessPlace::hub), over TCP (message_socket.h).
 // All processes connect to it and keep the connection for the whole run:
 //
-//   hello       process, replicas, machine, token,         ->   welcome with the table of all
-//               what all must agree on                          processes, once all have come
+//   hello       process, replicas, machine, run,           ->   welcome with the table of all
+//               what all must agree on                          processes, once all have come; over
+//                                                               TCP a challenge and a proof before
+//                                                               (admission.h)
 //   set         key, value                                 ->   everybody has it
 //   ask_status                                             ->   everybody sets its ranks' status
 //   clock       key                                        ->   the same with the hub's time, to
@@ -23,8 +25,9 @@
 // has said no hello may be anybody's, and its end means nothing. Over TCP silence means death as
 // well (pulse.h).
 //
-// TCP is for a network that is trusted: the token keeps strangers and other runs out, but it goes
-// over the wire as it is. Who brings another token is told so and no more.
+// TCP is for a network that is trusted: the token keeps strangers and other runs out, but what is
+// said is neither encrypted nor sealed. A comer takes what answers for its process 0 only once it
+// has asked for a proof; before that it tries again until its time is up.
 //
 // Several processes may report a cause at the same time. The server takes the first and says which
 // process shall tell the user: the one that had the failure, or process 0 for one that has died. So
@@ -51,10 +54,9 @@
 #include "comm/processes/machine.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/plan_check.h"
+#include "comm/processes/rendezvous_server.h"
 
 namespace ringlet::comm {
-
-class RendezvousServer;
 
 struct RendezvousOptions {
   int replicas = 1;             ///< ranks of this process; the same number in all processes
@@ -74,6 +76,7 @@ struct RendezvousOptions {
   std::string machine = this_machine();        ///< which one this process is on
   std::string host = host_name();              ///< its name, for messages
   Pulse::Clock::duration beat = Pulse::kBeat;  ///< over TCP; the same in all processes
+  std::chrono::milliseconds second_chance = HubOptions{}.second_chance;
 };
 
 class Rendezvous {
@@ -117,7 +120,9 @@ class Rendezvous {
   MessageSocket listen();
   void look_at_own_address() const;
   MessageSocket find_hub();
-  MessageSocket try_hub(std::string& failure) const;
+  MessageSocket try_hub(std::string& failure, std::chrono::milliseconds patience);
+  std::string introduce(MessageSocket& hub, std::chrono::milliseconds patience);
+  bool is_our_hub(const Message& welcome) const;
   Hello hello() const;
   std::string obituary_of_hub() const;
   void join();
@@ -138,6 +143,7 @@ class Rendezvous {
   std::unique_ptr<RendezvousServer> server_;  // in process 0; ends with its connection to itself
   HubLine hub_;
   std::string own_address_;
+  std::string hubs_proof_;   // that the welcome has to bring; empty where nobody has to prove
   std::vector<Site> sites_;  // written before welcome_ is
 
   mutable std::mutex mutex_;  // guards the following

@@ -11,6 +11,7 @@
 #include "comm/processes/admission.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/plan_check.h"
+#include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
 #include "kernels/trace.h"
 
@@ -76,6 +77,7 @@ void RendezvousServer::wait_for_events() {
   drop_strays();
   keep_up_pulses();
   end_if_all_have_left();
+  if (joining_) give_up_on_refused();
   if (joining_ && Clock::now() >= deadline_) give_up_on_missing();
   send_and_part();
 }
@@ -133,17 +135,8 @@ void RendezvousServer::read_from(Guest& guest) {
 }
 
 void RendezvousServer::hear(Guest& guest, const Message& message) {
-  const bool is_hello = message.kind == Message::Kind::hello;
-  const bool is_stranger = guest.process() < 0;
-  if (is_hello != is_stranger) {  // who speaks before its hello is none of ours
-    note_end(guest);
-    guest.socket = MessageSocket();
-    return;
-  }
+  if (guest.process() < 0) return meet(guest, message);
   switch (message.kind) {
-    case Message::Kind::hello:
-      greet(guest, message);
-      break;
     case Message::Kind::abort:
       abort_all({message.number, message.value}, guest.process());
       break;
@@ -159,18 +152,70 @@ void RendezvousServer::hear(Guest& guest, const Message& message) {
       guest.outbox.push(
           {.kind = Message::Kind::clock, .key = message.key, .value = std::to_string(now_ns())});
       break;
+    case Message::Kind::hello:
+    case Message::Kind::proof:  // it is in already: none of our programs says these twice
+      note_end(guest);
+      guest.socket = MessageSocket();
+      break;
     case Message::Kind::welcome:
-    case Message::Kind::farewell:  // only the server says these
-    case Message::Kind::beat:      // read_from() has noted it
+    case Message::Kind::farewell:
+    case Message::Kind::challenge:  // only the server says these
+    case Message::Kind::beat:       // read_from() has noted it
       break;
   }
 }
 
-void RendezvousServer::greet(Guest& guest, const Message& message) {
-  Hello hello = hello_of(message);
-  if (is_refused(guest, hello)) return;
-  if (!guest.socket.is_stream()) hello.pid = guest.socket.peer_process();  // as seen from here
+/// What somebody says who is not in yet: its hello, and over TCP its proof. Who says anything else
+/// is none of ours.
+void RendezvousServer::meet(Guest& guest, const Message& message) {
+  const auto expected = guest.said ? Message::Kind::proof : Message::Kind::hello;
+  if (message.kind != expected) {
+    guest.socket = MessageSocket();
+  } else if (guest.said) {
+    look_at_proof(guest, message);
+  } else if (guest.socket.is_stream()) {
+    ask_for_proof(guest, message);
+  } else {
+    Hello hello = hello_of(message);
+    hello.pid = guest.socket.peer_process();  // as seen from here
+    greet(guest, std::move(hello));
+  }
+}
+
+void RendezvousServer::ask_for_proof(Guest& guest, const Message& said) {
+  const Hello hello = hello_of(said);
+  for (const std::string& why :
+       {why_of_another_version(hello, options_), why_of_another_run(hello, options_)}) {
+    if (!why.empty()) return refuse(guest, hello, why);
+  }
+  guest.said = said;
+  guest.challenge = hexadecimal(new_secret());
+  guest.outbox.push({.kind = Message::Kind::challenge, .key = guest.challenge});
+}
+
+void RendezvousServer::look_at_proof(Guest& guest, const Message& proof) {
+  Hello hello = hello_of(*guest.said);
+  const std::string right = comers_proof(options_.token, *guest.said, guest.challenge);
+  if (!is_same(right, proof.value)) return refuse(guest, hello, why_without_token(hello, options_));
+  greet(guest, std::move(hello));
+}
+
+/// It is told why, and so is this process's user. Nobody else hears of it.
+void RendezvousServer::refuse(Guest& guest, const Hello& hello, const std::string& why) {
+  constexpr std::size_t kMostWarnings = 8;  // strangers may come in any number
+  guest.outbox.push(abort_message({0, why}, hello.process));
+  guest.told_all = Clock::now();
+  if (!joining_) return;
+  const bool is_ours = hello.protocol != kProtocol || hello.run == options_.run;
+  if (is_ours && hello.process > kHub && hello.process < options_.processes) {
+    refused_[hello.process] = {why, Clock::now()};
+  }
+  if (warned_.size() < kMostWarnings && warned_.insert(why).second) options_.warn(why);
+}
+
+void RendezvousServer::greet(Guest& guest, Hello hello) {
   guest.socket.set_longest(sizeof(MessageHeader) + Message::kLongest);
+  refused_.erase(hello.process);
   guest.hello = std::move(hello);
   if (verdict_) {
     if (over_tcp()) guest.outbox.push(*verdict_);
@@ -182,16 +227,6 @@ void RendezvousServer::greet(Guest& guest, const Message& message) {
   if (!verdict_ && present() == options_.processes) welcome_all();
 }
 
-/// Whether a comer is none of this run's. It is told so; nobody else hears of it.
-bool RendezvousServer::is_refused(Guest& guest, const Hello& hello) {
-  if (!guest.socket.is_stream()) return false;
-  const std::string why = why_refused(hello, options_);
-  if (why.empty()) return false;
-  guest.outbox.push(abort_message({0, why}, hello.process));
-  guest.told_all = Clock::now();
-  return true;
-}
-
 void RendezvousServer::compare(const Guest& known, const Guest& comer) {
   const std::string why = why_not_one_run(known.hello, comer.hello, over_tcp());
   if (!why.empty()) abort_all({0, why}, kHub);
@@ -201,7 +236,12 @@ void RendezvousServer::welcome_all() {
   joining_ = false;
   listener_ = MessageSocket();
   drop_strays();
-  tell_everybody({.kind = Message::Kind::welcome, .value = table_of(sites())});
+  Message welcome{.kind = Message::Kind::welcome, .value = table_of(sites())};
+  for (Guest& guest : guests_) {
+    if (guest.process() < 0) continue;
+    if (guest.said) welcome.key = hubs_proof(options_.token, *guest.said, guest.challenge);
+    guest.outbox.push(welcome);
+  }
 }
 
 /// Of all processes, once they are there.
@@ -262,9 +302,19 @@ void RendezvousServer::note_end(const Guest& guest, double silent_seconds) {
 void RendezvousServer::give_up_on_missing() {
   const double seconds = std::chrono::duration<double>(options_.patience).count();
   abort_all({0, fmt::format("{} never came (waited {:g} s{}); start all {} processes of the run",
-                            missing(), seconds, over_tcp() ? " at " + options_.address : "",
-                            options_.processes)},
+                            text_of_processes(missing()), seconds,
+                            over_tcp() ? " at " + options_.address : "", options_.processes)},
             kHub);
+}
+
+/// Where all are there but those that were refused: these have had their moment to come once more.
+void RendezvousServer::give_up_on_refused() {
+  if (refused_.empty()) return;
+  for (const int process : missing()) {
+    const auto found = refused_.find(process);
+    if (found == refused_.end() || Clock::now() - found->second.at < options_.second_chance) return;
+  }
+  abort_all({0, refused_.at(missing().front()).why}, kHub);
 }
 
 /// Ends connections that have said no hello: of those that never do, and once all have come. Where
@@ -318,14 +368,14 @@ void RendezvousServer::abort_all(const RootCause& cause, int speaker) {
   }
 }
 
-std::string RendezvousServer::missing() const {
+std::vector<int> RendezvousServer::missing() const {
   std::vector<int> absent;
   for (int process = 0; process < options_.processes; ++process) {
     const bool here = std::any_of(guests_.begin(), guests_.end(),
                                   [process](const Guest& g) { return g.process() == process; });
     if (!here) absent.push_back(process);
   }
-  return text_of_processes(absent);
+  return absent;
 }
 
 int RendezvousServer::present() const {

@@ -11,7 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "comm/errors.h"
 #include "comm/processes/message_socket.h"
@@ -43,9 +45,10 @@ std::string number_of(const sockaddr* address, socklen_t length) {
   return error == 0 ? host.data() : "";
 }
 
+/// Not open where this machine has no such addresses: IPv6 may be switched off.
 Descriptor make_socket_for(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (socket.get() < 0) throw_socket_error("socket");
+  if (!socket.open() && errno != EAFNOSUPPORT) throw_socket_error("socket");
   return socket;
 }
 
@@ -73,42 +76,50 @@ int connect_to(int descriptor, const addrinfo& address, std::chrono::millisecond
   return error;
 }
 
-[[noreturn]] void fail_to_listen(const TcpAddress& address, const std::string& why) {
-  throw CommError(
-      fmt::format("process 0 cannot listen on {}: {}; MASTER_ADDR and MASTER_PORT, or RINGLET_HUB, "
-                  "name an address of its machine and a port that is free there",
-                  text_of(address), why));
-}
-
-}  // namespace
-
-int listen_tcp(const TcpAddress& address) {
-  std::string failure;
-  const Addresses all = look_up(address, failure);
-  if (!all) fail_to_listen(address, failure);
-  Descriptor socket = make_socket_for(*all);
-  const int yes = 1;  // a run may follow another one at once
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (::bind(socket.get(), all->ai_addr, all->ai_addrlen) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0) {
-    fail_to_listen(address, text_of_error(errno));
-  }
-  return socket.release();
-}
-
-int connect_tcp(const TcpAddress& address, std::chrono::milliseconds patience,
-                std::string& failure) {
-  const Addresses all = look_up(address, failure);
+/// A descriptor, or -1 and why in `failure`. `host` is what was looked up.
+int connect_to_any(const Addresses& all, const std::string& host,
+                   std::chrono::milliseconds patience, std::string& failure) {
   for (const addrinfo* each = all.get(); each != nullptr; each = each->ai_next) {
     Descriptor socket = make_socket_for(*each);
-    const int error = connect_to(socket.get(), *each, patience);
+    const int error = socket.open() ? connect_to(socket.get(), *each, patience) : int{EAFNOSUPPORT};
     if (error == 0 && !is_own_end(socket.get())) {
       send_at_once(socket.get());
       return socket.release();
     }
     failure = text_of_error(error == 0 ? ECONNREFUSED : error);
     const std::string number = number_of(each->ai_addr, each->ai_addrlen);
-    if (number != address.host) failure += " by " + number;  // what this machine takes the name for
+    if (number != host) failure += " by " + number;  // what this machine takes the name for
+  }
+  return -1;
+}
+
+}  // namespace
+
+int listen_tcp(const TcpAddress& address, std::string& failure) {
+  const Addresses all = look_up(address, failure);
+  for (const addrinfo* each = all.get(); each != nullptr; each = each->ai_next) {
+    Descriptor socket = make_socket_for(*each);
+    const int yes = 1;  // a run may follow another one at once
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (::bind(socket.get(), each->ai_addr, each->ai_addrlen) == 0 &&
+        ::listen(socket.get(), SOMAXCONN) == 0) {
+      return socket.release();
+    }
+    failure = text_of_error(socket.open() ? errno : EAFNOSUPPORT);
+  }
+  return -1;
+}
+
+int connect_tcp(const TcpAddress& address, std::chrono::milliseconds patience,
+                std::string& failure) {
+  std::vector<std::string> names{address.host};
+  // Another name of the loopback leads to process 0 too, whatever it calls the loopback itself.
+  if (is_loopback(address.host)) names.insert(names.end(), {"127.0.0.1", "::1"});
+  for (const std::string& name : names) {
+    std::string why;
+    const int descriptor = connect_to_any(look_up({name, address.port}, why), name, patience, why);
+    if (descriptor >= 0) return descriptor;
+    if (name == address.host) failure = why;
   }
   return -1;
 }

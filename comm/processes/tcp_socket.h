@@ -8,8 +8,8 @@
 
 namespace ringlet::comm {
 
-/// As MessageSocket::listen(); a descriptor that does not block.
-int listen_tcp(const TcpAddress& address);
+/// As MessageSocket::listen(); a descriptor that does not block, or -1 and why in `failure`.
+int listen_tcp(const TcpAddress& address, std::string& failure);
 /// As MessageSocket::connect(); a descriptor, or -1 and why in `failure`.
 int connect_tcp(const TcpAddress& address, std::chrono::milliseconds patience,
                 std::string& failure);

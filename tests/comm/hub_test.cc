@@ -6,10 +6,13 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "comm/processes/admission.h"
 #include "comm/processes/frames.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/rendezvous.h"
@@ -27,6 +30,17 @@ using Kind = Message::Kind;
 TcpAddress free_address() {
   const MessageSocket listener = MessageSocket::listen(TcpAddress{"127.0.0.1", 0});
   return listener.own_address();
+}
+
+/// What process 1 of the test says first, and then: its proof under `token`. Returns what came.
+std::optional<Message> introduce(MessageSocket& comer, const Hello& hello,
+                                 const std::string& token = "secret") {
+  const Message said = to_message(hello);
+  (void)comer.send(said);
+  const auto challenge = comer.receive();
+  if (!challenge || challenge->kind != Kind::challenge) return challenge;
+  (void)comer.send({.kind = Kind::proof, .value = comers_proof(token, said, challenge->key)});
+  return comer.receive();
 }
 
 RendezvousOptions options_of(int process) {
@@ -76,7 +90,7 @@ class Hub {
             .host = "b",
             .address = "127.0.0.1",
             .run = run_,
-            .token = "secret"};
+            .nonce = "of the test"};
   }
 
  private:
@@ -167,6 +181,22 @@ TEST(HubOverTcp, SaysThatNobodyElseReachesTheLoopback) {
   alone.leave();
 }
 
+TEST(HubOverTcp, MeetsUnderAnyNameOfTheLoopback) {
+  for (const char* name_of_process_0 : {"localhost", "127.0.0.1"}) {
+    const int port = free_address().port;
+    const std::string run = new_run();
+    run_ranks(3, [&](int process) {
+      const std::vector<std::string> names{name_of_process_0, "localhost", "127.0.0.1"};
+      const ProcessPlace place{.process = process,
+                               .processes = 3,
+                               .run = run,
+                               .launcher = "test",
+                               .hub = TcpAddress{names[static_cast<std::size_t>(process)], port}};
+      Rendezvous(place, options_of(process)).leave();
+    });
+  }
+}
+
 TEST(HubOverTcp, MeetsOverIpv6) {
   TcpAddress address{"::1", 0};
   try {
@@ -183,6 +213,12 @@ TEST(HubOverTcp, MeetsOverIpv6) {
     mine = std::make_unique<Rendezvous>(place, options_of(2 * process));
     EXPECT_EQ(mine->sites()[1].address, "::1");
     mine->leave();
+  });
+  run_ranks(2, [&](int process) {  // process 0 calls it otherwise
+    const TcpAddress named{process == 0 ? "::1" : "127.0.0.1", address.port};
+    const ProcessPlace place{
+        .process = process, .processes = 2, .run = run, .launcher = "test", .hub = named};
+    Rendezvous(place, options_of(process)).leave();
   });
 }
 
@@ -209,7 +245,7 @@ TEST(HubOverTcp, TakesAProcessForDeadThatIsSilent) {
   quick.beat = milliseconds(100);
   std::thread first([&] { hub.join(0, quick); });
   MessageSocket silent = hub.connect();
-  ASSERT_EQ(silent.send(to_message(hub.hello(1))), MessageSocket::Sent::all);
+  EXPECT_EQ(introduce(silent, hub.hello(1))->kind, Kind::welcome);
   first.join();
   const auto cause = cause_within(*hub[0], 5);
   ASSERT_TRUE(cause);
@@ -220,19 +256,32 @@ TEST(HubOverTcp, TakesAProcessForDeadThatIsSilent) {
   EXPECT_TRUE(hub[0]->tells_user());
 }
 
+/// Plays process 0 for process 1 up to the welcome, which knows `token`. Returns the connection,
+/// and all that came over it in `heard`.
+MessageSocket play_hub(const MessageSocket& listener, const std::string& token,
+                       std::string& heard) {
+  MessageSocket guest;
+  while (!guest.open()) guest = listener.accept();
+  const auto hello = guest.receive();
+  (void)guest.send({.kind = Kind::challenge, .key = "of the test"});
+  const auto proof = guest.receive();
+  if (!hello || !proof) return {};
+  heard = bytes_of(*hello) + bytes_of(*proof);
+  const std::vector<Site> sites{{0, 12, "a", "127.0.0.1"}, {1, 13, "b", "127.0.0.1"}};
+  (void)guest.send({.kind = Kind::welcome,
+                    .key = hubs_proof(token, *hello, "of the test"),
+                    .value = table_of(sites)});
+  return guest;
+}
+
 TEST(HubOverTcp, TakesAHubForDeadThatIsSilent) {
   Hub hub(2);
   RendezvousOptions quick = options_of(1);
   quick.beat = milliseconds(100);
-  MessageSocket listener = MessageSocket::listen(hub.address());
+  const MessageSocket listener = MessageSocket::listen(hub.address());
   std::thread second([&] { hub.join(1, quick); });
-  MessageSocket guest;
-  while (!guest.open()) guest = listener.accept();
-  const auto hello = guest.receive();
-  ASSERT_TRUE(hello);
-  EXPECT_EQ(hello_of(*hello).token, "secret");
-  const std::vector<Site> sites{{0, 12, "a", "127.0.0.1"}, {1, 13, "b", "127.0.0.1"}};
-  (void)guest.send({.kind = Kind::welcome, .value = table_of(sites)});
+  std::string heard;
+  MessageSocket guest = play_hub(listener, "secret", heard);
   second.join();
   const auto cause = cause_within(*hub[1], 5);
   ASSERT_TRUE(cause);
@@ -241,6 +290,37 @@ TEST(HubOverTcp, TakesAHubForDeadThatIsSilent) {
   const auto beat = guest.receive();
   ASSERT_TRUE(beat);
   EXPECT_EQ(beat->kind, Kind::beat);
+}
+
+TEST(HubOverTcp, NeverSaysTheTokenAndBelievesNoHubThatDoesNotKnowIt) {
+  Hub hub(2);
+  const MessageSocket listener = MessageSocket::listen(hub.address());
+  std::string message, heard;
+  std::thread second([&] { message = messages_of_ranks(1, [&](int) { hub.join(1); })[0]; });
+  const MessageSocket guest = play_hub(listener, "secrex", heard);
+  second.join();
+  EXPECT_EQ(message, "what answers at " + text_of(hub.address()) +
+                         " does not know RINGLET_TOKEN; look what listens there, or give the run "
+                         "another port");
+  EXPECT_TRUE(contains(heard, "replicas"));
+  EXPECT_FALSE(contains(heard, "secret"));
+}
+
+TEST(HubOverTcp, TriesAgainWhereSomethingElseAnswers) {
+  Hub hub(2);
+  std::thread second;
+  {
+    const MessageSocket listener = MessageSocket::listen(hub.address());
+    second = std::thread([&] { hub.join(1); });
+    MessageSocket guest;
+    while (!guest.open()) guest = listener.accept();
+    (void)guest.receive();
+    const std::string other = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    ASSERT_GT(::send(guest.descriptor(), other.data(), other.size(), MSG_NOSIGNAL), 0);
+  }
+  hub.join(0);
+  second.join();
+  expect_end(hub, 2);
 }
 
 TEST(HubOverTcp, LivesOnSignsOfLifeAlone) {
@@ -255,29 +335,87 @@ TEST(HubOverTcp, LivesOnSignsOfLifeAlone) {
   expect_end(hub, 3);
 }
 
-TEST(HubOverTcp, LetsNobodyInWithoutTheTokenOrOfAnotherRun) {
+TEST(HubOverTcp, LetsNobodyInWithoutTheTokenOrOfAnotherRunOrVersion) {
   Hub hub(2);
-  std::thread first([&] { hub.join(0); });
-  Hello with_other_token = hub.hello(1), of_other_run = hub.hello(1);
-  with_other_token.token = "secrex";
-  of_other_run.run = "another";
-  for (const auto& [hello, why] : {std::pair{with_other_token, "has another RINGLET_TOKEN than"},
-                                   {of_other_run, "is of another run (another) than"}}) {
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  RendezvousOptions warned = options_of(0);
+  warned.remind = [&](const std::string& warning) {
+    const std::lock_guard lock(mutex);
+    warnings.push_back(warning);
+  };
+  std::thread first([&] { hub.join(0, warned); });
+  Hello of_other_run = hub.hello(1), of_other_version = hub.hello(1);
+  of_other_run.run = "another\nline";
+  of_other_version.protocol = "";  // as the first version, which said none
+  struct Case {
+    Hello hello;
+    std::string token, why;
+  };
+  const std::vector<Case> cases{
+      {hub.hello(1), "secrex", "has another RINGLET_TOKEN than"},
+      {hub.hello(1), "", "has another RINGLET_TOKEN than"},
+      {of_other_run, "secret", "is of another run (another?line) than"},
+      {of_other_version, "secret", "is of another version of Ringlet than"}};
+  for (const auto& [hello, token, why] : cases) {
     MessageSocket comer = hub.connect();
-    (void)comer.send(to_message(hello));
-    const auto answer = comer.receive();
+    const auto answer = introduce(comer, hello, token);
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->kind, Kind::abort);
     EXPECT_EQ(answer->key, "1");
-    EXPECT_TRUE(
-        contains(answer->value, "process 1 on b " + std::string(why) + " process 0 at tcp:"))
+    EXPECT_TRUE(contains(answer->value, "process 1 on b " + why + " process 0 at tcp:"))
         << answer->value;
     EXPECT_FALSE(comer.receive());
+    const std::lock_guard lock(mutex);
+    ASSERT_FALSE(warnings.empty());
+    EXPECT_EQ(warnings.back(), answer->value) << "the run's user hears of it at once";
   }
   hub.join(1);
   first.join();
   EXPECT_FALSE(hub[0]->root_cause());
+  EXPECT_EQ(warnings.size(), 3U) << "each once";
   expect_end(hub, 2);
+}
+
+TEST(HubOverTcp, LetsNobodyInByWhatWasHeardBefore) {
+  Hub hub(2);
+  std::thread first([&] { hub.join(0); });
+  const Message said = to_message(hub.hello(1));
+  std::string heard;
+  for (const bool again : {false, true}) {
+    MessageSocket comer = hub.connect();
+    (void)comer.send(said);
+    const auto challenge = comer.receive();
+    ASSERT_TRUE(challenge);
+    if (!again) heard = comers_proof("secret", said, challenge->key);
+    if (!again) continue;
+    (void)comer.send({.kind = Kind::proof, .value = heard});
+    const auto answer = comer.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->kind, Kind::abort);
+  }
+  hub.join(1);
+  first.join();
+  expect_end(hub, 2);
+}
+
+TEST(HubOverTcp, WaitsNotForLongWhereOnlyWhoWasRefusedIsMissing) {
+  Hub hub(2);
+  const auto begin = steady_clock::now();
+  const auto messages = messages_of_ranks(2, [&](int process) {
+    if (process == 0) {
+      RendezvousOptions options = options_of(0);
+      options.timeout_seconds = 600;
+      options.second_chance = milliseconds(300);
+      return hub.join(0, options);
+    }
+    ProcessPlace place = hub.place(1);
+    place.token = "secrex";
+    Rendezvous refused(place, options_of(1));
+  });
+  const std::string why = "process 1 on a has another RINGLET_TOKEN than process 0 at tcp:";
+  for (const std::string& message : messages) EXPECT_TRUE(contains(message, why)) << message;
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
 TEST(HubOverTcp, IsNotChangedByStrangers) {

@@ -2,10 +2,16 @@
 #include "comm/processes/launch.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <map>
 #include <string>
 
+#include "comm/processes/message_socket.h"
 #include "kernels/error.h"
 #include "tests/comm/ranks.h"
 
@@ -117,11 +123,100 @@ TEST(Launch, NamesEveryRunDifferently) {
   EXPECT_EQ(place_in(agent + Variables{{"RANK", "0"}})->run, run) << "one run, two processes";
   for (const Variables& change :
        {Variables{{"MASTER_PORT", "29501"}}, Variables{{"MASTER_ADDR", "10.0.0.1"}},
-        Variables{{"TORCHELASTIC_RUN_ID", "a"}}, Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}}}) {
+        Variables{{"TORCHELASTIC_RUN_ID", "a"}}, Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}},
+        Variables{{"SLURM_JOB_ID", "7"}}, Variables{{"RINGLET_RUN", "a"}}}) {
     EXPECT_NE(place_in(agent + change)->run, run) << change.begin()->first;
   }
   EXPECT_NE(place_in(kSlurm)->run, place_in(kSlurm + Variables{{"SLURM_STEP_ID", "1"}})->run);
   EXPECT_NE(place_in(kOpenMpi)->run, place_in(kOpenMpi + Variables{{"PMIX_NAMESPACE", "13"}})->run);
+}
+
+TEST(Launch, LetsTheUserNameARunUnderEachLauncher) {
+  const Variables named{{"RINGLET_RUN", "mine"}};
+  const Variables pmi{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+  for (const Variables& launcher : {kByHand, kOpenMpi, kSlurm, pmi}) {
+    for (const Variables& hub : {Variables{}, Variables{{"RINGLET_HUB", "node1:7"}}}) {
+      EXPECT_NE(place_in(launcher + hub)->run, place_in(launcher + hub + named)->run);
+    }
+  }
+}
+
+TEST(Launch, KnowsAHostByAnyOfItsNames) {
+  const auto run_at = [](const char* host, const Variables& more = {}) {
+    return place_in(kByHand + Variables{{"MASTER_ADDR", host}} + more)->run;
+  };
+  for (const char* name : {"localhost", "127.0.1.1", "::1"}) {
+    EXPECT_EQ(run_at(name), run_at("127.0.0.1"));
+  }
+  EXPECT_EQ(run_at("node1"), run_at("10.0.0.1")) << "they meet there, by whatever name";
+  EXPECT_NE(run_at("node1"), run_at("node1", {{"MASTER_PORT", "29501"}}));
+}
+
+TEST(Launch, TellsTwoMpirunsOfOneNumberByTheirSecrets) {
+  const std::string name = "OMPI_MCA_orte_precondition_transports";
+  const auto run_with = [&name](const char* secret) {
+    return place_in(kOpenMpi + Variables{{name, secret}})->run;
+  };
+  EXPECT_NE(run_with("3527b870"), run_with("3527b871"));
+  EXPECT_EQ(run_with("3527b870").find("3527b870"), std::string::npos) << "names are shown";
+}
+
+/// A connected socket that another process of this user has made, as MPICH's hydra_pmi_proxy makes
+/// one for each process that it starts.
+class SocketOfAnother {
+ public:
+  explicit SocketOfAnother(const std::string& name) {
+    const MessageSocket listener = MessageSocket::listen(name);
+    auto [here, there] = MessageSocket::make_pair();
+    child_ = ::fork();
+    if (child_ == 0) {  // who listens last is who has made it
+      if (::listen(listener.descriptor(), 1) == 0) (void)there.send({});
+      ::pause();
+    }
+    (void)here.receive(std::chrono::milliseconds(20'000));
+    ours_ = MessageSocket::connect(name);
+  }
+  ~SocketOfAnother() {
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+  SocketOfAnother(const SocketOfAnother&) = delete;
+  SocketOfAnother& operator=(const SocketOfAnother&) = delete;
+
+  std::string number() const { return std::to_string(ours_.descriptor()); }
+
+ private:
+  pid_t child_ = -1;
+  MessageSocket ours_;
+};
+
+TEST(Launch, TellsTwoMpiexecsByWhoStartedTheProcesses) {
+  const auto run_with = [](const std::string& socket) {
+    return place_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", socket}})->run;
+  };
+  const std::string name = "ringlet/launch test " + std::to_string(::getpid());
+  const SocketOfAnother first(name + " 1"), second(name + " 2");
+  ASSERT_NE(run_with(first.number()), "PMI");
+  EXPECT_EQ(run_with(first.number()), run_with(first.number()));
+  EXPECT_NE(run_with(first.number()), run_with(second.number())) << "the variables are the same";
+  // A wrapper has closed it, or put something else there: all processes of the run are alike.
+  EXPECT_EQ(run_with("1000000"), "PMI");
+  EXPECT_EQ(place_in({{"PMI_RANK", "0"},
+                      {"PMI_SIZE", "2"},
+                      {"PMI_FD", first.number()},
+                      {"RINGLET_HUB", "node1:7"}})
+                ->run,
+            "PMI")
+      << "another machine has another starter";
+}
+
+TEST(Launch, NamesAValueThatIsTooLong) {
+  const std::string longest(1024, 'x'), longer(20'000, 'x');
+  EXPECT_EQ(place_in(kByHand + Variables{{"RINGLET_TOKEN", longest}})->token, longest);
+  for (const std::string name : {"RINGLET_TOKEN", "RINGLET_RUN", "TORCHELASTIC_RUN_ID"}) {
+    EXPECT_EQ(refusal_of(kByHand + Variables{{name, longer}}),
+              name + " has 20000 bytes, and 1024 are the most; give it a shorter value");
+  }
 }
 
 TEST(Launch, TakesMpirunsSecretForATokenWhereThereIsNone) {
@@ -249,6 +344,15 @@ TEST(Launch, NamesTheAddressThatIsMissingOrWrong) {
   EXPECT_EQ(refusal_of(nodes + Variables{{"RINGLET_HUB", "node1"}}),
             "RINGLET_HUB is 'node1', which is not HOST:PORT, the address of the machine that "
             "process 0 runs on and a port that is free there");
+  for (const std::string host : {"0.0.0.0", "::"}) {
+    const std::string why =
+        " is '" + host +
+        "', which stands for all addresses of a machine; name the one at which "
+        "the others reach the machine of process 0, or localhost where all are on one";
+    EXPECT_EQ(refusal_of(kByHand + Variables{{"MASTER_ADDR", host}}), "MASTER_ADDR" + why);
+    EXPECT_EQ(refusal_of(kByHand + Variables{{"RINGLET_HUB", "[" + host + "]:29500"}}),
+              "RINGLET_HUB's host" + why);
+  }
   EXPECT_EQ(refusal_of(kTwoNodes + Variables{{"MASTER_PORT", "65536"}}),
             "MASTER_PORT is '65536', which is no port from 1 to 65535, and the processes are on "
             "several machines");

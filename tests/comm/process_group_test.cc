@@ -353,16 +353,6 @@ TEST(ProcessesOfSeveralMachines, DoNotShareMemory) {
   EXPECT_TRUE(contains(messages[1], why)) << messages[1];
 }
 
-TEST(GlooProcesses, TellTheirAddressesInOneValueEach) {
-  skip_without(kGloo);
-  if (!has_gloo()) return;
-  Processes world({4, 1, kGloo});
-  for (const int process : {0, 3}) {
-    const std::string key = "gloo's addresses of process " + std::to_string(process);
-    EXPECT_EQ(world.group(1).rendezvous().get(key, 1).size() % 3, 0U);
-  }
-}
-
 /// Lets the calling thread run on these processors.
 void bind_to(const std::vector<int>& processors) {
   cpu_set_t set;

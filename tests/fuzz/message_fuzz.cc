@@ -41,7 +41,7 @@ std::vector<std::string> seeds() {
                                            .host = "b",
                                            .address = "10.0.0.2",
                                            .run = "r",
-                                           .token = "t",
+                                           .nonce = "t",
                                            .agreed = {{"version", "1"}}})) +
               comm::frame_of({.kind = Kind::beat}),
           comm::table_of({{0, 1, "a", "10.0.0.1"}, {1, 2, "b", "10.0.0.2"}}),

@@ -1,28 +1,40 @@
 // GlooMesh: this process's connections to all other processes of a run. Included by files that are
 // compiled with Gloo only.
+//
+// Gloo's own listeners take whoever connects first for the peer, and what that one sends for its
+// messages. So Gloo gets connections that are there already, and whose other ends have shown who
+// they are (peer_sockets.h). It has no call for that, but a pair is content with any connected
+// socket under its descriptor's number:
+//
+//   1. the pair listens on the loopback, and this process connects to it itself
+//   2. the socket under the number that the pair has accepted is replaced by the peer's (dup3)
+//   3. that one is registered with Gloo's loop, as the pair had registered the first
+//
+// Nothing was sent over the first, so the pair knows no difference. If somebody else on this
+// machine was quicker in 1, the pair is thrown away and the next one tried.
 #pragma once
 
 #include <gloo/context.h>
 #include <gloo/transport/unbound_buffer.h>
 
+#include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/processes/rendezvous.h"
 #include "comm/transport/between/loop_rest.h"
+#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 
 class GlooMesh : public gloo::Context {
  public:
-  /// Listens on `address`, for each other process on a port of the kernel's choice. On one machine
-  /// that is the loopback.
-  GlooMesh(const ProcessPlace& place, const std::string& address, double timeout_seconds);
+  /// `sockets` as connect_peers() gives them. Throws CommError.
+  GlooMesh(const ProcessPlace& place, std::vector<Descriptor> sockets, double timeout_seconds);
   ~GlooMesh() override;
   GlooMesh(const GlooMesh&) = delete;
   GlooMesh& operator=(const GlooMesh&) = delete;
-  /// Exchanges the ports over the rendezvous and connects. Throws what Gloo throws, and Aborted.
-  void connect(Rendezvous& rendezvous, double timeout_seconds);
   const std::shared_ptr<gloo::transport::Context>& transport_context() const {
     return transportContext_;
   }
@@ -35,8 +47,24 @@ class GlooMesh : public gloo::Context {
 
  private:
   class RestHandler;
+  void adopt(int peer, const Descriptor& socket);
+  bool try_to_adopt(int peer, const Descriptor& socket);
+
   int spare_processors_ = 0;
   std::unique_ptr<RestHandler> rest_;
 };
+
+/// What Gloo's error says, without places in its sources and addresses that are none of the peer's.
+std::string words_of_gloo(const std::exception& error);
+
+/// Runs `call`. What it throws comes in words_of_gloo().
+template <class Call>
+void in_words_of_gloo(Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    throw CommError(words_of_gloo(error));
+  }
+}
 
 }  // namespace ringlet::comm

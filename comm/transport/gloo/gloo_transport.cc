@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -13,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "comm/processes/peer_sockets.h"
 #include "comm/processes/process_group.h"
+#include "comm/processes/tcp_socket.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"
@@ -37,18 +38,18 @@ class GlooBuffer final : public MessageBuffer {
   }
   void send(int process, const MessageSlot& slot, std::size_t begin, std::size_t bytes) override {
     const Resting resting(mesh_.loop_to_rest());
-    buffer_->send(process, number_of(slot), begin, bytes);
+    in_words_of_gloo([&] { buffer_->send(process, number_of(slot), begin, bytes); });
   }
   void receive(int process, const MessageSlot& slot, std::size_t begin,
                std::size_t bytes) override {
     const Resting resting(mesh_.loop_to_rest());
-    buffer_->recv(process, number_of(slot), begin, bytes);
+    in_words_of_gloo([&] { buffer_->recv(process, number_of(slot), begin, bytes); });
   }
   void wait_sent(std::chrono::milliseconds timeout) override {
-    buffer_->waitSend(nullptr, timeout);
+    in_words_of_gloo([&] { buffer_->waitSend(nullptr, timeout); });
   }
   void wait_received(std::chrono::milliseconds timeout) override {
-    buffer_->waitRecv(nullptr, timeout);
+    in_words_of_gloo([&] { buffer_->waitRecv(nullptr, timeout); });
   }
   void wake() override {
     const std::lock_guard lock(mutex_);
@@ -79,9 +80,11 @@ class GlooEngine final : public MessageEngine {
   std::unique_ptr<MessageBuffer> make_buffer() override {
     return std::make_unique<GlooBuffer>(*mesh_);
   }
-  void all_reduce(const EngineCall& call) override { gloo_all_reduce(context_, call); }
+  void all_reduce(const EngineCall& call) override {
+    in_words_of_gloo([&] { gloo_all_reduce(context_, call); });
+  }
   void reduce_and_broadcast(const EngineCall& call) override {
-    gloo_reduce_and_broadcast(context_, call);
+    in_words_of_gloo([&] { gloo_reduce_and_broadcast(context_, call); });
   }
   void break_off() override { context_->break_off(); }
   LoopRest* loop_to_rest() override { return mesh_->loop_to_rest(); }
@@ -108,6 +111,38 @@ int spare_processors(ProcessGroup& group, double timeout_seconds) {
   return std::min(usable_processors() - threads, on_machine);
 }
 
+/// The address of the loopback that this machine has: a network of its own may have but one.
+std::string loopback() {
+  std::string failure;
+  const Descriptor four(listen_tcp({"127.0.0.1", 0}, failure));
+  return four.open() ? "127.0.0.1" : "::1";
+}
+
+std::shared_ptr<GlooMesh> connect_mesh(ProcessGroup& group, double timeout_seconds) {
+  const bool is_loopback = group.machines() == 1;
+  const std::string address = is_loopback ? loopback() : group.address();
+  try {
+    return std::make_shared<GlooMesh>(group.rendezvous().place(),
+                                      connect_peers(group.rendezvous(), address, timeout_seconds),
+                                      timeout_seconds);
+  } catch (const Aborted&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (group.await_explanation()) throw Aborted(*group.root_cause());
+    const std::string why = words_of_gloo(error);
+    if (!is_loopback) {
+      throw CommError(
+          fmt::format("process {} at {} cannot be connected with the others ({}): {}; look whether "
+                      "a firewall lets all ports through between the machines",
+                      group.process(), group.address(), group.hosts(), why));
+    }
+    throw CommError(
+        fmt::format("Gloo cannot connect the processes: {}; look whether the loopback is blocked "
+                    "or down (ip link set lo up), or use --replicas in one process",
+                    why));
+  }
+}
+
 }  // namespace
 
 bool has_gloo() { return true; }
@@ -116,31 +151,7 @@ std::vector<std::unique_ptr<Transport>> connect_gloo(
     ProcessGroup& group, double timeout_seconds,
     std::vector<std::unique_ptr<Transport>> on_machine) {
   ignore_broken_pipes();
-  const bool is_loopback = group.machines() == 1;
-  const auto mesh = std::make_shared<GlooMesh>(
-      group.rendezvous().place(), is_loopback ? "127.0.0.1" : group.address(), timeout_seconds);
-  const auto connecting = std::make_shared<std::atomic<bool>>(true);
-  group.on_abort([mesh, connecting] {
-    if (connecting->load()) mesh->closeConnections();
-  });
-  try {
-    mesh->connect(group.rendezvous(), timeout_seconds);
-  } catch (const Aborted&) {
-    throw;
-  } catch (const std::exception& error) {
-    if (group.await_explanation()) throw Aborted(*group.root_cause());
-    if (!is_loopback) {
-      throw CommError(
-          fmt::format("process {} at {} cannot be connected with the others ({}): {}; look whether "
-                      "a firewall lets all ports through between the machines",
-                      group.process(), group.address(), group.hosts(), error.what()));
-    }
-    throw CommError(
-        fmt::format("Gloo cannot connect the processes: {}; look whether the loopback is blocked, "
-                    "or use --replicas in one process",
-                    error.what()));
-  }
-  connecting->store(false);
+  const std::shared_ptr<GlooMesh> mesh = connect_mesh(group, timeout_seconds);
   if (group.aborted()) throw Aborted(*group.root_cause());
 
   mesh->set_spare_processors(spare_processors(group, timeout_seconds));

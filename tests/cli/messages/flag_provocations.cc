@@ -126,6 +126,8 @@ std::vector<Provocation> provocations_by_flags() {
       misplaced(
           {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
       misplaced(placed_with("RINGLET_HUB", "node1")),
+      misplaced(placed_with("MASTER_ADDR", "0.0.0.0")),
+      misplaced(placed_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
       misplaced(placed_with("LOCAL_WORLD_SIZE", "3")),
       misplaced(placed_with("LOCAL_RANK", "1")),
       // Devices and runs.
