@@ -1,6 +1,8 @@
 #include "train/loop/evaluator.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
@@ -131,6 +133,8 @@ Evaluation Evaluator::summarize(const std::vector<float>& sums) const {
   }
   require(result.samples == dataset_->size(), "evaluation", "a sample was not counted once");
   result.loss = loss / static_cast<double>(result.samples);
+  // Processors give a NaN either sign, and "-nan" is read as something else.
+  if (std::isnan(result.loss)) result.loss = std::numeric_limits<double>::quiet_NaN();
   return result;
 }
 
