@@ -33,6 +33,7 @@ struct Flat {
 Flat flat(const View& data) { return {data.data(), data.storage(), data.dtype()}; }
 
 void require_reducible(const char* operation, const View& data) {
+  require(!data.absent(), operation, "there is no tensor to reduce");
   require(data.dtype() != DType::u8, operation,
           "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
 }

@@ -65,6 +65,10 @@ Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
 }
 
 std::vector<std::uint8_t> Dataset::image(std::int64_t index) const {
+  if (index < 0 || index >= size()) {
+    throw DataError(name() + ": there is no sample " + std::to_string(index) + " among " +
+                    std::to_string(size()));
+  }
   std::vector<std::uint8_t> image(static_cast<std::size_t>(pixels()));
   read(index, image);
   return image;

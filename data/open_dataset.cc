@@ -57,7 +57,11 @@ bool is_picture_folder(const std::string& name) {
 
 Splits open_dataset(const std::string& name, const OpenOptions& options,
                     const std::vector<NamedDataset>& known) {
-  if (const NamedDataset* dataset = find_dataset(name, known)) return dataset->open(options);
+  if (const NamedDataset* dataset = find_dataset(name, known)) {
+    if (!dataset->open)
+      throw DataError("the data set '" + name + "' has no function that opens it");
+    return dataset->open(options);
+  }
   if (is_picture_folder(name)) {
     return load_image_folder(
         name, {.image_size = options.image_size > 0 ? options.image_size : kUsualImageSize,

@@ -76,6 +76,7 @@ Variable model_input(Tape& tape, const View& batch, DType activations) {
 
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse) {
+  require(loss != nullptr, "plan_training", "the loss is an empty function");
   DryRun run(registry, input.activations, input.layout);
   Arena activations(run.device, input.memory);
   Tape tape(run.device, activations, registry.parameters);

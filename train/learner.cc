@@ -14,6 +14,7 @@
 #include "train/failure.h"
 #include "train/files/atomic_file.h"
 #include "train/loop/diagnose.h"
+#include "train/optimizers/no_decay.h"
 
 namespace ringlet::train {
 
@@ -43,6 +44,12 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   require(make_model != nullptr, "Learner",
           "make_model is empty; give a function that makes a model");
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
+  require(options.label_smoothing >= 0 && options.label_smoothing < 1, "Learner",
+          "LearnerOptions::label_smoothing is from 0 on and below 1");
+  require(options.weight_decay >= 0 && std::isfinite(options.weight_decay) &&
+              options.clip_norm >= 0 && std::isfinite(options.clip_norm),
+          "Learner", "weight_decay and clip_norm of LearnerOptions are finite, and not below 0");
+  (void)parse_no_decay(options.no_decay);
   require(input.channels >= 1 && input.height >= 1 && input.width >= 1 && input.classes >= 1,
           "Learner", "LearnerOptions::input has channels, height, width and classes of at least 1");
 }
@@ -156,6 +163,7 @@ data::Batch Learner::to_device(const data::Batch& batch) {
 void Learner::add(const data::Batch& batch, std::int64_t world_samples, Rates rates, bool last) {
   require(micro_batches_ == 0 || world_samples == world_samples_, "Learner",
           "world_samples must be the same for all micro-batches of a step");
+  require(world_samples >= 1, "Learner", "a step has at least one sample in the world");
   world_samples_ = world_samples;
   own_samples_ += batch.n;
   rates.step = steps_;

@@ -1,5 +1,8 @@
 #include "nn/layers/conv2d.h"
 
+#include <algorithm>
+
+#include "kernels/error.h"
 #include "nn/ops/conv2d.h"
 
 namespace ringlet::nn {
@@ -7,6 +10,7 @@ namespace ringlet::nn {
 namespace {
 
 std::int64_t fan_in(const Conv2dOptions& options) {
+  require(options.spec.groups >= 1, "Conv2d", "there is at least one group of channels");
   return std::int64_t{options.in_channels} / options.spec.groups * options.kernel.h *
          options.kernel.w;
 }
@@ -19,10 +23,11 @@ Conv2d::Conv2d(const Conv2dOptions& options)
 
 Conv2d::Conv2d(const Conv2dOptions& options, Initializer weight, Initializer bias)
     : options_(options),
-      weight_({options.out_channels, options.in_channels / options.spec.groups, options.kernel.h,
-               options.kernel.w},
+      weight_({options.out_channels, options.in_channels / std::max(1, options.spec.groups),
+               options.kernel.h, options.kernel.w},
               weight),
       bias_({options.out_channels}, bias) {
+  require(options.spec.groups >= 1, "Conv2d", "there is at least one group of channels");
   weight_.is_filter = true;
 }
 

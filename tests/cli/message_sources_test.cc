@@ -148,6 +148,8 @@ const std::map<std::string, const char*> kUnexplained{
     {"loader", "to who calls the library"},
     {"Learner::step: the ranks make", "to who calls the library"},
     {"Learner: label", "to who calls the library"},
+    {"there is no sample", "to who calls the library"},
+    {"the data set '", "to who calls the library"},
     {"the dry run on the device meta", "to who calls the library"},
     {"is a state of the optimiser '", "to who calls the library"},
     {"BatchShares", "to who calls the library"},

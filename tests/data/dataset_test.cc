@@ -162,6 +162,13 @@ TEST(Dataset, RefusesLabelsOutsideTheClasses) {
   EXPECT_TRUE(says(error(kInfo, kImages, {-1, 0}), {"label -1 of sample 0"}));
 }
 
+TEST(Dataset, HasNoSamplesBesideItsOwn) {
+  const MemoryDataset set(kInfo, kImages, {0, 1});
+  for (const std::int64_t index : {std::int64_t{-1}, std::int64_t{2}}) {
+    EXPECT_TRUE(says(message_of<DataError>([&] { (void)set.image(index); }), {"no sample", "2"}));
+  }
+}
+
 TEST(Dataset, RefusesCountsThatDiffer) {
   EXPECT_TRUE(says(error(kInfo, kImages, {0}), {"tiny/train", "8 bytes of pixels for 1 images"}));
 }

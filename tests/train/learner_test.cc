@@ -130,6 +130,10 @@ TEST(Learner, NamesWhatItCannotBeMadeOf) {
                    {"make_optimizer", "null"}));
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = {1, 0, 4, 3}}), {"LearnerOptions::input"}));
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .max_batch = 0}), {"max_batch"}));
+  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .weight_decay = NAN}), {"decay"}));
+  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .no_decay = "no"}), {"no"}));
+  EXPECT_TRUE(
+      says(error_of(nn::make_mlp, {.input = kTinyInput, .label_smoothing = 1}), {"below 1"}));
 }
 
 TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {
@@ -171,6 +175,11 @@ TEST(Library, NamesWhatIsMissing) {
   EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, {}, 1); }), {"not null"}));
   EXPECT_TRUE(says(message_of<Error>([&] { make_run_setup(options, formula_splits(64), 0); }),
                    {"at least one rank"}));
+  RunListener* const nobody = nullptr;
+  EXPECT_TRUE(says(message_of<Error>([&] {
+                     train(make_run_setup(options, formula_splits(64), 1), std::span(&nobody, 1));
+                   }),
+                   {"a listener is null"}));
 }
 
 TEST(Library, TakesABatchThatIsLargerThanAnyData) {

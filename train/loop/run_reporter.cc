@@ -2,11 +2,24 @@
 
 #include <algorithm>
 
+#include "kernels/error.h"
+
 namespace ringlet::train {
+
+namespace {
+
+std::vector<RunListener*> none_of_them_null(std::span<RunListener* const> listeners) {
+  for (const RunListener* listener : listeners) {
+    require(listener != nullptr, "train", "a listener is null; leave it out");
+  }
+  return {listeners.begin(), listeners.end()};
+}
+
+}  // namespace
 
 RunReporter::RunReporter(const RunSetup& setup, std::span<RunListener* const> listeners)
     : setup_(setup),
-      listeners_(listeners.begin(), listeners.end()),
+      listeners_(none_of_them_null(listeners)),
       wants_grad_norm_(
           std::any_of(listeners.begin(), listeners.end(),
                       [](const RunListener* listener) { return listener->wants_grad_norm(); })) {}
