@@ -187,7 +187,9 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
 }
 
 fs::path run_of(const fs::path& folder) {
-  if (folder.filename() != "state") return folder;
+  const std::string name = folder.filename().string();
+  // The second is the state while it is being replaced (train/files/aside.h).
+  if (name != "state" && !name.starts_with("state.old.")) return folder;
   return folder.has_parent_path() ? folder.parent_path() : fs::path(".");
 }
 

@@ -51,6 +51,7 @@ void RunClaim::resumed(const train::Files& files) {
   const fs::path run = resumes_by_itself_ ? files.out : resumed_run(files.resume);
   if ((resumes_by_itself_ || goes_on(files)) && fs::is_directory(run)) {
     lock_ = std::make_unique<train::RunLock>(run);
+    train::AtomicDirectory::recover(run / "state");
   } else {
     train::RunLock::require_free(run);
   }

@@ -20,13 +20,6 @@ namespace {
 
 constexpr int kNetworkNumber = 71;  // SO_NETNS_COOKIE, which older headers lack
 
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
 std::string network_namespace() {
   std::array<char, 64> name{};
   const ssize_t length = ::readlink("/proc/self/ns/net", name.data(), name.size());
@@ -81,6 +74,13 @@ int take_build_id(dl_phdr_info* program, std::size_t /*size*/, void* id) {
 std::string this_machine() {
   const std::string id = boot_id(), network = network_namespace();
   return id.empty() || network.empty() ? machine_without_proc() : id + " " + network;
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
 }
 
 std::string host_name() {

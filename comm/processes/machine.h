@@ -10,6 +10,9 @@ namespace ringlet::comm {
 /// network of its own too.
 std::string this_machine();
 
+/// What the kernel calls its time since the last start; empty where it cannot be asked.
+std::string boot_id();
+
 /// The machine's name, for messages.
 std::string host_name();
 

@@ -1,5 +1,7 @@
 // Nothing that is there is lost: it is replaced only with --force, what a command reads is never
 // written, and a folder takes one run at a time.
+#include <sys/stat.h>
+
 #include <csignal>
 #include <functional>
 
@@ -141,6 +143,30 @@ TEST(RunFolder, KeepsWhatIsTheUsers) {
   }
 }
 
+// A run's folder may come out of an archive, with whatever is in it.
+TEST(RunFolder, WithALockThatLeadsElsewhereIsRefused) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", lock = out + "/.ringlet.lock", notes = folder / "notes";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "2", "--out", out}))));
+  const std::function<void()> makers[] = {
+      [&] { fs::create_symlink(notes, lock); }, [&] { fs::create_hard_link(notes, lock); },
+      [&] { ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0); }, [&] { fs::create_directory(lock); },
+      [&] { fs::create_symlink(folder / "not there", lock); }};
+  for (const auto& make : makers) {
+    write_file(notes, "the user's");
+    make();
+    for (const Arguments& line :
+         {Arguments{"train", "--resume", out}, Arguments{"train", "--resume", out, "--lr", "7"},
+          quick_train({"--out", out, "--force"}),
+          quick_train({"--out", out, "--resume", "auto"})}) {
+      EXPECT_TRUE(fails_with(1, ringlet(line), {lock, "is a link", "remove it"}));
+    }
+    EXPECT_EQ(read_file(notes), "the user's");
+    EXPECT_FALSE(fs::exists(folder / "not there"));
+    fs::remove(lock);
+  }
+}
+
 TEST(RunFolder, IsNotReplacedByTheRunThatIsStartedFromIt) {
   const TemporaryDirectory folder;
   const std::string out = folder / "run", model = out + "/model.safetensors";
@@ -229,6 +255,29 @@ TEST_P(LiveRun, KeepsItsFolderToItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Processes, LiveRun, ::testing::Values("1", "2"));
+
+// A container's processes know no number of those outside. What reads a run leaves it alone.
+TEST(LiveRuns, AreNotDisturbedByReadersInAnotherContainer) {
+  const std::string contained = "unshare --user --map-root-user --pid --fork --mount-proc ";
+  if (Program(ShellLine{contained + "true"}).wait().code != 0) {
+    GTEST_SKIP() << "no namespaces may be made here";
+  }
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", program = contained + RINGLET_PROGRAM " ";
+  Program live(endless_train({"--out", out, "--save-every", "1"}));
+  ASSERT_TRUE(live.wait_for("\n    1   "));
+  for (const std::string& line :
+       {program + "report " + out + " --force --out " + (folder / "page").string(),
+        program + "inspect " + out, program + "eval --checkpoint " + out}) {
+    for (int i = 0; i < 3; ++i) {
+      const Outcome outcome = Program(ShellLine{line}).wait();
+      EXPECT_FALSE(outcome.timed_out) << line;
+    }
+  }
+  live.send(SIGINT);
+  const Outcome outcome = live.wait();
+  EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.err;
+}
 
 TEST(RunFolder, OfAKilledRunIsFree) {
   const TemporaryDirectory folder;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tests/support/files.h"
+#include "train/files/aside.h"
 #include "train/files/atomic_file.h"
 #include "train/files/posix_file.h"
 
@@ -20,8 +21,6 @@ using testing::read_file;
 using testing::says;
 using testing::TemporaryDirectory;
 using testing::write_file;
-
-constexpr const char* kDeadSuffix = ".999999999";  // no process has such a number
 
 /// Writes a folder whose two files hold the same version.
 void save(const fs::path& target, int version) {
@@ -113,27 +112,60 @@ TEST(AtomicDirectory, PutsTheFormerOneBackWhenTheSecondStepFails) {
 
 TEST(AtomicDirectory, RecoversFromAKillBetweenTheTwoSteps) {
   const TemporaryDirectory folder;
-  save(folder / (std::string("state.old") + kDeadSuffix), 1);
-  save(folder / (std::string("state.tmp") + kDeadSuffix), 2);
+  save(posix::aside_of(folder / "state", "old"), 1);
+  save(posix::aside_of(folder / "state", "tmp"), 2);
+  EXPECT_EQ(version_of(AtomicDirectory::current(folder / "state")), 1);  // readers leave it there
+  EXPECT_EQ(entries_in(folder.path()), 2U);
   AtomicDirectory::recover(folder / "state");
   EXPECT_EQ(version_of(folder / "state"), 1);
   EXPECT_EQ(entries_in(folder.path()), 1U);
 }
 
-TEST(AtomicDirectory, RemovesWhatKilledWritersLeft) {
+TEST(AtomicDirectory, LeavesALivingWriterBetweenTheTwoStepsAlone) {
+  const TemporaryDirectory folder;
+  const fs::path old = posix::aside_of(folder / "state", "old");
+  save(old, 1);
+  const posix::Descriptor held = posix::lock_folder(old);
+  ASSERT_TRUE(held);
+  AtomicDirectory::recover(folder / "state");
+  EXPECT_EQ(AtomicDirectory::current(folder / "state"), old);
+  save(folder / "state", 2);
+  EXPECT_EQ(version_of(old), 1);
+}
+
+TEST(AtomicDirectory, RemovesWhatKilledWritersLeftAndNothingElse) {
   const TemporaryDirectory folder;
   save(folder / "state", 3);
-  for (const char* name : {"state.old", "state.tmp"}) {
-    fs::create_directory(folder / (std::string(name) + kDeadSuffix));
+  for (const char* suffix : {"old", "tmp"}) {
+    fs::create_directory(posix::aside_of(folder / "state", suffix));
   }
-  const fs::path living = folder / ("state.tmp." + std::to_string(getppid()));
-  fs::create_directory(living);
-  fs::create_directory(folder / "state.tmp.mine");
+  const posix::Aside living = posix::make_aside_folder(folder / "state");
+  for (const char* users : {"state.old.20251124", "state.tmp.mine"}) {
+    fs::create_directory(folder / users);
+  }
   AtomicDirectory::recover(folder / "state");
   EXPECT_EQ(version_of(folder / "state"), 3);
-  EXPECT_TRUE(fs::exists(living));
+  EXPECT_TRUE(fs::exists(living.path));
+  EXPECT_TRUE(fs::exists(folder / "state.old.20251124"));
   EXPECT_TRUE(fs::exists(folder / "state.tmp.mine"));
-  EXPECT_EQ(entries_in(folder.path()), 3U);
+  EXPECT_EQ(entries_in(folder.path()), 4U);
+}
+
+TEST(AtomicDirectory, TwoWritersDoNotHinderEachOther) {
+  const TemporaryDirectory folder;
+  save(folder / "state", 0);
+  AtomicDirectory first(folder / "state"), second(folder / "state");
+  for (const AtomicDirectory* writer : {&first, &second}) {
+    const std::string version = writer == &first ? "1" : "2";
+    write_file(writer->path() / "one", version);
+    write_file(writer->path() / "two", version);
+  }
+  first.commit();
+  EXPECT_EQ(version_of(folder / "state"), 1);
+  second.commit(folder / "before");
+  EXPECT_EQ(version_of(folder / "state"), 2);
+  EXPECT_EQ(version_of(folder / "before"), 1);
+  EXPECT_EQ(entries_in(folder.path()), 2U);
 }
 
 TEST(AtomicDirectory, RecoveringNothingDoesNothing) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/support/files.h"
 #include "train/files/posix_file.h"
@@ -24,14 +27,6 @@ using testing::message_of;
 using testing::read_file;
 using testing::says;
 using testing::TemporaryDirectory;
-
-/// The number of a process that has just ended.
-pid_t dead_process() {
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  return child;
-}
 
 std::size_t entries_in(const fs::path& folder) {
   return static_cast<std::size_t>(
@@ -90,17 +85,73 @@ TEST(AtomicFile, WritesABareNameIntoTheWorkingDirectory) {
 
 TEST(AtomicFile, RemovesWhatKilledWritersLeftAndNothingElse) {
   const TemporaryDirectory folder;
-  const fs::path dead = folder / ("a.tmp." + std::to_string(dead_process()));
-  const fs::path living = folder / ("a.tmp." + std::to_string(getppid()));
-  const fs::path other = folder / "a.tmp.notes", another = folder / "b.tmp.999999999";
-  const fs::path own = folder / ("a.tmp." + std::to_string(getpid()));
-  for (const fs::path& path : {dead, living, other, another, own}) testing::write_file(path, "x");
+  const posix::Aside living = posix::make_aside_file(folder / "a");
+  // Nobody holds the lock of these. The first has all that says who wrote it.
+  const fs::path dead = posix::aside_of(folder / "a", "tmp");
+  const std::string tag = dead.filename().string().substr(std::string("a.tmp.").size());
+  const fs::path elsewhere = folder / ("a.tmp.another-host" + tag.substr(tag.find('.')));
+  std::string restarted = tag;  // HOST.BOOT.RANDOM
+  char& digit = restarted[tag.rfind('.') - 1];
+  digit = digit == '0' ? '1' : '0';
+  const fs::path before_restart = folder / ("a.tmp." + restarted);
+  const fs::path longer_host = folder / ("a.tmp.0" + tag);
+  const std::vector<fs::path> others{elsewhere,
+                                     longer_host,
+                                     before_restart,
+                                     folder / ("b.tmp." + tag),
+                                     folder / "a.tmp.20251124",
+                                     folder / "a.tmp.notes"};
+  testing::write_file(dead, "x");
+  for (const fs::path& other : others) testing::write_file(other, "x");
   write_file_atomically(folder / "a", "y");
   EXPECT_FALSE(fs::exists(dead));
-  EXPECT_FALSE(fs::exists(own));
-  EXPECT_TRUE(fs::exists(living));
-  EXPECT_TRUE(fs::exists(other));
-  EXPECT_TRUE(fs::exists(another));
+  EXPECT_TRUE(fs::exists(living.path));
+  for (const fs::path& other : others) EXPECT_TRUE(fs::exists(other)) << other;
+}
+
+// As the processes with equal numbers in two containers, and two runs with one --cache.
+TEST(AtomicFile, TwoWritersDoNotHinderEachOther) {
+  const TemporaryDirectory folder;
+  AtomicFile first(folder / "a"), second(folder / "a");
+  first.write("first");
+  second.write("second");
+  first.commit();
+  EXPECT_EQ(read_file(folder / "a"), "first");
+  second.commit();
+  EXPECT_EQ(read_file(folder / "a"), "second");
+  EXPECT_EQ(entries_in(folder.path()), 1U);
+}
+
+TEST(AtomicFile, TakesTheLongestNames) {
+  const TemporaryDirectory folder;
+  const std::string longest(255, 'n');
+  write_file_atomically(folder / longest, "x");
+  EXPECT_EQ(read_file(folder / longest), "x");
+}
+
+// A process number says nothing in another PID namespace; a lock does.
+TEST(AtomicFile, OfAWriterInAnotherContainerStays) {
+  const TemporaryDirectory folder;
+  AtomicFile living(folder / "a");
+  const pid_t child = fork();
+  if (child == 0) {
+    if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) _exit(2);
+    const pid_t inside = fork();
+    if (inside == 0) {
+      write_file_atomically(folder / "a", "theirs");
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(inside, &status, 0);
+    _exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "no namespaces may be made here";
+  EXPECT_EQ(read_file(folder / "a"), "theirs");
+  living.write("mine");
+  living.commit();
+  EXPECT_EQ(read_file(folder / "a"), "mine");
 }
 
 TEST(AtomicFile, AFullDiskIsNamedAndTheOldFileStays) {

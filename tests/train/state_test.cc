@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -19,6 +20,7 @@
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
+#include "train/files/aside.h"
 #include "train/files/json_text.h"
 #include "train/files/last_state.h"
 #include "train/files/load_model.h"
@@ -182,6 +184,44 @@ TEST(State, FilesThatAreMissingOrBrokenAreNamed) {
     testing::write_file(out / name, bytes);
   }
   EXPECT_EQ(read_state(out.path()).progress.step, 7);
+}
+
+/// What lies in OUT, and when it was changed last.
+std::map<std::string, fs::file_time_type> listing(const fs::path& out) {
+  std::map<std::string, fs::file_time_type> all{{"", fs::last_write_time(out)}};
+  for (const auto& entry : fs::recursive_directory_iterator(out)) {
+    all[entry.path()] = entry.last_write_time();
+  }
+  return all;
+}
+
+TEST(State, ReadersChangeNothing) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 3);
+  for (const char* name : {"state.tmp.999999999", "state.old.20251124"}) {
+    fs::create_directory(out / name);  // of a living writer in another container; a user's own
+  }
+  for (const char* suffix : {"tmp", "old"}) {
+    fs::create_directory(posix::aside_of(out / "state", suffix));
+  }
+  const auto before = listing(out.path());
+  EXPECT_EQ(read_state(out.path()).progress.step, 3);
+  EXPECT_EQ(find_last_state(out.path())->state.progress.step, 3);
+  EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(model.filled(3)));
+  EXPECT_EQ(listing(out.path()), before);
+}
+
+TEST(State, IsReadWhereAWriterHasMovedItForAMoment) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 3);
+  const fs::path moved = posix::aside_of(out / "state", "old");
+  fs::rename(out / "state", moved);
+  EXPECT_EQ(read_state(out.path()).folder, moved);
+  EXPECT_EQ(find_last_state(out.path())->warning, "");
+  EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(model.filled(3)));
+  EXPECT_TRUE(fs::exists(moved));
 }
 
 TEST(State, AnotherModelsIsRefused) {
@@ -369,7 +409,8 @@ TEST(State, AKilledProcessLeavesAWholeOne) {
     const HostState expected = model.filled(static_cast<float>(saved.progress.step));
     EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(expected));
   }
-  int left = 0;  // no aside stays behind
+  model.save(out.path(), 0);
+  int left = 0;  // the next writer has removed every aside
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(out.path())) ++left;
   EXPECT_EQ(left, 1);
 }

@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <system_error>
+#include <vector>
 
 #include "train/files/atomic_file.h"
 #include "train/files/posix_file.h"
@@ -21,46 +24,44 @@ void sync_tree(const fs::path& folder) {
 
 /// Puts a former version back that replace_in_two_steps had moved away when it was killed.
 void put_back_old(const fs::path& target) {
-  std::error_code error;
-  const fs::directory_iterator entries(posix::parent_of(target), error);
-  for (const auto& entry : entries) {
-    const std::string name = entry.path().filename().string();
-    if (!posix::is_aside(name, target.filename().string(), "old")) continue;
-    if (std::rename(entry.path().c_str(), target.c_str()) == 0) return;
+  for (const fs::path& aside : posix::asides_of(target, "old")) {
+    const posix::Descriptor held = posix::lock_if_dead(aside);
+    if (held && std::rename(aside.c_str(), target.c_str()) == 0) return;
   }
 }
 
 }  // namespace
 
-AtomicDirectory::AtomicDirectory(const fs::path& target)
-    : target_(without_trailing_slash(target)), aside_(posix::aside_of(target_, "tmp")) {
+AtomicDirectory::AtomicDirectory(const fs::path& target) : target_(without_trailing_slash(target)) {
   recover(target_);
   std::error_code error;
   if (fs::exists(target_, error) && !fs::is_directory(target_, error)) {
     throw posix::file_error("write the folder", target_, ENOTDIR);
   }
-  fs::remove_all(aside_, error);  // of a former process with the same number
-  fs::create_directory(aside_, error);
-  if (error) throw posix::file_error("write the folder", target_, error.value());
+  aside_ = posix::make_aside_folder(target_);
+  if (aside_.path.empty()) throw posix::file_error("write the folder", target_, errno);
 }
 
 AtomicDirectory::~AtomicDirectory() {
   std::error_code error;
-  if (!committed_) fs::remove_all(aside_, error);
+  if (!committed_) fs::remove_all(aside_.path, error);
 }
 
 void AtomicDirectory::commit(const fs::path& former) {
+  const fs::path& aside = aside_.path;
   std::error_code error;
-  sync_tree(aside_);
+  sync_tree(aside);
+  // What is replaced has the aside's name for a moment, and nobody may take it for dead.
+  const posix::Descriptor replaced = posix::lock_folder(target_);
   if (!fs::exists(target_, error)) {
-    if (std::rename(aside_.c_str(), target_.c_str()) != 0) {
+    if (std::rename(aside.c_str(), target_.c_str()) != 0) {
       throw posix::file_error("write the folder", target_, errno);
     }
-  } else if (posix::exchange(aside_, target_)) {
+  } else if (posix::exchange(aside, target_)) {
     posix::sync_parent(target_);  // first the new name, then the old content's end
-    posix::put_away(aside_, former);
+    posix::put_away(aside, former);
   } else {
-    posix::replace_in_two_steps(aside_, target_, former);
+    posix::replace_in_two_steps(aside, target_, former);
   }
   committed_ = true;
   posix::sync_parent(target_);
@@ -70,8 +71,18 @@ void AtomicDirectory::recover(const fs::path& named) {
   const fs::path target = without_trailing_slash(named);
   std::error_code error;
   if (!fs::exists(target, error)) put_back_old(target);
-  posix::remove_abandoned(target, "tmp");
-  if (fs::exists(target, error)) posix::remove_abandoned(target, "old");
+  posix::remove_dead_asides(target, "tmp");
+  if (fs::exists(target, error)) posix::remove_dead_asides(target, "old");
+}
+
+fs::path AtomicDirectory::current(const fs::path& named) {
+  const fs::path target = without_trailing_slash(named);
+  std::error_code error;
+  if (fs::exists(target, error)) return target;
+  const std::vector<fs::path> former = posix::asides_of(target, "old");
+  const auto newest = std::ranges::max_element(
+      former, {}, [&error](const fs::path& aside) { return fs::last_write_time(aside, error); });
+  return newest == former.end() ? target : *newest;
 }
 
 }  // namespace ringlet::train

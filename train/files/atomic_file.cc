@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 #include "train/files/posix_file.h"
 
@@ -27,11 +28,11 @@ void refuse_device(const fs::path& target) {
 
 /// Makes a file in `directory` and removes it. Returns errno, or 0.
 int try_to_write_into(const fs::path& directory) {
-  const fs::path probe = posix::aside_of(directory / "probe", "tmp");
-  const int descriptor = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (descriptor < 0) return errno;
-  ::close(descriptor);
-  ::unlink(probe.c_str());
+  const fs::path name = directory / "probe";
+  posix::remove_dead_asides(name, "tmp");
+  const posix::Aside probe = posix::make_aside_file(name);
+  if (probe.path.empty()) return errno;
+  ::unlink(probe.path.c_str());
   return 0;
 }
 
@@ -45,34 +46,32 @@ bool is_stream(const fs::path& file) {
   return folder == "/dev" || folder.starts_with("/proc/");
 }
 
-AtomicFile::AtomicFile(const fs::path& target)
-    : target_(target), aside_(posix::aside_of(target, "tmp")) {
+AtomicFile::AtomicFile(const fs::path& target) : target_(target) {
   refuse_device(target_);
-  posix::remove_abandoned(target_, "tmp");
-  ::unlink(aside_.c_str());  // of a former process with the same number
-  constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
-  descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
-  if (descriptor_ < 0) throw posix::file_error("write", target_, errno);
+  posix::remove_dead_asides(target_, "tmp");
+  aside_ = posix::make_aside_file(target_);
+  if (aside_.path.empty()) throw posix::file_error("write", target_, errno);
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!aside_.empty()) ::unlink(aside_.c_str());
+  if (!committed_) ::unlink(aside_.path.c_str());
 }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
-  posix::write_all(descriptor_, target_, data, bytes);
+  posix::write_all(aside_.lock.get(), target_, data, bytes);
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) throw posix::file_error("write", target_, errno);
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) throw posix::file_error("write", target_, errno);
-  if (::rename(aside_.c_str(), target_.c_str()) != 0) {
+  if (::fsync(aside_.lock.get()) != 0) throw posix::file_error("write", target_, errno);
+  // Closing tells of a write that failed late. The lock stays until the last descriptor is closed.
+  posix::Descriptor written =
+      std::exchange(aside_.lock, posix::Descriptor(::fcntl(aside_.lock.get(), F_DUPFD_CLOEXEC, 0)));
+  if (written.close() != 0) throw posix::file_error("write", target_, errno);
+  if (::rename(aside_.path.c_str(), target_.c_str()) != 0) {
     throw posix::file_error("write", target_, errno);
   }
-  aside_.clear();
+  committed_ = true;
+  (void)aside_.lock.close();
   posix::sync_parent(target_);
 }
 

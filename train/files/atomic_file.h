@@ -1,29 +1,20 @@
 // Files and folders that are replaced as a whole: the old one or the new one, never a part of
 // either.
 //
-//   write aside (NAME.tmp.PID) -> fsync -> rename over NAME -> fsync the directory
+//   write aside (aside.h) -> fsync -> rename over NAME -> fsync the directory
 //
 // A process that is killed leaves only its aside behind; the next writer of the same name removes
-// what belongs to no living process. Every failure is one FileError that names the path and the
-// remedy, and removes the aside.
+// it. Every failure is one FileError that names the path and the remedy, and removes the aside.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <span>
-#include <string>
 #include <string_view>
 
-#include "kernels/error.h"
+#include "train/files/aside.h"
+#include "train/files/file_error.h"
 
 namespace ringlet::train {
-
-/// A file or folder could not be read or written, or does not hold what it should.
-class FileError : public Error {
- public:
-  using Error::Error;
-};
 
 /// A file that is written aside. Not thread-safe.
 class AtomicFile {
@@ -43,17 +34,16 @@ class AtomicFile {
 
  private:
   std::filesystem::path target_;
-  std::filesystem::path aside_;
-  int descriptor_ = -1;
+  posix::Aside aside_;
+  bool committed_ = false;
 };
 
 /// The whole file in one call.
 void write_file_atomically(const std::filesystem::path& target, std::string_view content);
 
 /// A folder that is written aside and renamed as one. A folder that already has the name is
-/// exchanged with it in one step. Where the file system cannot do that, the former one is moved
-/// away to NAME.old.PID for a moment; should the process be killed just then, recover() puts it
-/// back.
+/// exchanged with it in one step. Where the file system cannot do that, the former one is an aside
+/// ("old") for a moment. Should the process be killed just then, recover() puts it back.
 class AtomicDirectory {
  public:
   /// Makes the aside folder. Throws FileError.
@@ -64,20 +54,22 @@ class AtomicDirectory {
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
 
   /// Where to write the files of the folder.
-  const std::filesystem::path& path() const { return aside_; }
+  const std::filesystem::path& path() const { return aside_.path; }
   /// Syncs what was written and makes the folder visible under its name. The one that had the name
   /// is removed; where `former` is not empty, it gets that name in place of what was there. Throws
   /// FileError.
   void commit(const std::filesystem::path& former = {});
 
-  /// Finishes or undoes what a killed writer of `target` left: if `target` is not there but a
-  /// complete former version of it is, that comes back; asides of dead processes are removed.
-  /// Call before reading. Does nothing where nothing was left.
+  /// For writers: finishes or undoes what a killed writer of `target` left. If `target` is not
+  /// there but a complete former version of it is, that comes back; dead asides are removed.
   static void recover(const std::filesystem::path& target);
+  /// For readers, who change nothing: `target`, or while that is not there a complete former
+  /// version of it that is.
+  static std::filesystem::path current(const std::filesystem::path& target);
 
  private:
   std::filesystem::path target_;
-  std::filesystem::path aside_;
+  posix::Aside aside_;
   bool committed_ = false;
 };
 

@@ -32,8 +32,7 @@ SavedState read_whole(const fs::path& folder) {
 }  // namespace
 
 std::optional<LastState> find_last_state(const fs::path& out) {
-  const fs::path newest = out / "state", before = out / kStateBefore;
-  AtomicDirectory::recover(newest);
+  const fs::path newest = AtomicDirectory::current(out / "state"), before = out / kStateBefore;
   if (!is_there(newest) && !is_there(before)) return {};
   std::string why = newest.string() + " is not there";
   if (is_there(newest)) {

@@ -1,14 +1,15 @@
 #include "train/files/posix_file.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
+
+#include "train/files/aside.h"
 
 namespace ringlet::train::posix {
 namespace {
@@ -41,21 +42,6 @@ const char* remedy(int code) {
   }
 }
 
-/// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
 /// Some file systems have nothing to flush for a folder and say so.
 bool cannot_sync(int code) { return code == EINVAL || code == ENOTSUP; }
 
@@ -79,7 +65,7 @@ void write_all(int descriptor, const fs::path& path, const void* data, std::size
 
 void sync_path(const fs::path& path) {
   const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (descriptor.get() < 0) throw file_error("sync", path, errno);
+  if (!descriptor) throw file_error("sync", path, errno);
   if (::fsync(descriptor.get()) != 0 && !cannot_sync(errno)) throw file_error("sync", path, errno);
 }
 
@@ -89,35 +75,28 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-fs::path aside_of(const fs::path& path, const char* suffix) {
-  return path.string() + "." + suffix + "." + std::to_string(::getpid());
+bool is_name_of(const fs::path& path, const Descriptor& open) {
+  struct stat named {
+  }, opened{};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(open.get(), &opened) == 0 &&
+         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-bool is_aside(const std::string& name, const std::string& target, const char* suffix) {
-  const std::string start = target + "." + suffix + ".";
-  return name.starts_with(start) && name.size() > start.size() &&
-         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(start.size()), name.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
-}
-
-bool is_abandoned(const std::string& aside) {
-  const std::string digits = aside.substr(aside.rfind('.') + 1);
-  constexpr std::size_t kMaxDigits = 9;  // beyond it no process number
-  if (digits.size() > kMaxDigits) return true;
-  const pid_t writer = std::stoi(digits);
-  return writer <= 0 || (::kill(writer, 0) != 0 && errno == ESRCH);
-}
-
-void remove_abandoned(const fs::path& target, const char* suffix) noexcept {
-  try {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(parent_of(target), error)) {
-      const std::string name = entry.path().filename().string();
-      if (!is_aside(name, target.filename().string(), suffix) || !is_abandoned(name)) continue;
-      fs::remove_all(entry.path(), error);
-    }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): what cannot be tidied up is left for later
+Descriptor open_own(const fs::path& file, int flags, mode_t mode) {
+  Descriptor descriptor(
+      ::open(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
+  const int code = errno;
+  struct stat found {};
+  const int looked = descriptor ? ::fstat(descriptor.get(), &found) : ::lstat(file.c_str(), &found);
+  // None: its holder has just removed it.
+  const bool is_own = S_ISREG(found.st_mode) && found.st_nlink <= 1;
+  if (looked == 0 && !is_own) {
+    throw FileError(file.string() +
+                    " is a link, no plain file or one with a second name, and a run would write "
+                    "into it; remove it");
   }
+  if (!descriptor) throw file_error("write", file, code);
+  return descriptor;
 }
 
 bool exchange(const fs::path& a, const fs::path& b) {
@@ -138,9 +117,8 @@ void put_away(const fs::path& replaced, const fs::path& former) {
 }
 
 void replace_in_two_steps(const fs::path& source, const fs::path& target, const fs::path& former) {
+  const Descriptor lock = lock_folder(target);
   const fs::path old = aside_of(target, "old");
-  std::error_code error;
-  fs::remove_all(old, error);
   if (::rename(target.c_str(), old.c_str()) != 0) throw file_error("replace", target, errno);
   if (::rename(source.c_str(), target.c_str()) != 0) {
     const int code = errno;

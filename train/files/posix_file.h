@@ -1,10 +1,13 @@
 // The system calls behind atomic_file.h, with errors as FileError instead of errno.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <filesystem>
 
-#include "train/files/atomic_file.h"
+#include "train/files/descriptor.h"
+#include "train/files/file_error.h"
 
 namespace ringlet::train::posix {
 
@@ -24,17 +27,13 @@ void sync_parent(const std::filesystem::path& path);
 /// The folder that holds `path`: "." for a bare name.
 std::filesystem::path parent_of(const std::filesystem::path& path);
 
-/// "PATH.tmp.4711" for the suffix "tmp" in process 4711.
-std::filesystem::path aside_of(const std::filesystem::path& path, const char* suffix);
+/// Whether `path` itself, and no link there, is still the name of what is open.
+bool is_name_of(const std::filesystem::path& path, const Descriptor& open);
 
-/// Whether `name` is an aside of a file called `target`: "TARGET.SUFFIX.digits".
-bool is_aside(const std::string& name, const std::string& target, const char* suffix);
-
-/// Whether an aside was made by a process that no longer runs.
-bool is_abandoned(const std::string& aside);
-
-/// Removes the asides of `target` whose writers no longer run. Never throws.
-void remove_abandoned(const std::filesystem::path& target, const char* suffix) noexcept;
+/// Opens a file that only this program writes, in a folder that others may have made. Throws
+/// FileError where it is a link, no regular file, or has a second name: what would be written is
+/// somebody else's.
+Descriptor open_own(const std::filesystem::path& file, int flags, mode_t mode = 0);
 
 /// Swaps two existing folders in one step (Linux's renameat2). False where the file system cannot.
 bool exchange(const std::filesystem::path& a, const std::filesystem::path& b);

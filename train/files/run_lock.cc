@@ -7,9 +7,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 
-#include "train/files/atomic_file.h"
+#include "comm/processes/machine.h"
 #include "train/files/one_line.h"
 #include "train/files/posix_file.h"
 
@@ -20,31 +22,28 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kName = ".ringlet.lock";
+constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
 /// False where another process has the lock. A file system without locks gives it to everybody.
-bool lock(int descriptor) {
-  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+bool lock(const posix::Descriptor& file, int kind) {
+  return ::flock(file.get(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/// Whether `file` is still the name of what is open.
-bool is_name_of(const fs::path& file, int descriptor) {
-  struct stat named {
-  }, open{};
-  return ::stat(file.c_str(), &named) == 0 && ::fstat(descriptor, &open) == 0 &&
-         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+/// The same, of a run that starts: others who only ask whether the folder is free hold the lock for
+/// a moment.
+bool lock_patiently(const posix::Descriptor& file) {
+  constexpr int kTries = 10;
+  for (int i = 0; i < kTries; ++i) {
+    if (lock(file, LOCK_EX)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
-std::string this_process() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"this host"};
-  return "process " + std::to_string(::getpid()) + " on " + host.data();
-}
-
-/// Closes the file of another run's lock, and throws what that says of its run.
-[[noreturn]] void refuse(const fs::path& folder, int descriptor) {
+/// Throws what the file of another run's lock says of that run.
+[[noreturn]] void refuse(const fs::path& folder, const posix::Descriptor& file) {
   std::array<char, 300> text{};
-  const ssize_t got = ::pread(descriptor, text.data(), text.size() - 1, 0);
-  ::close(descriptor);
+  const ssize_t got = ::pread(file.get(), text.data(), text.size() - 1, 0);
   throw FileError(folder.string() + " is being written by " +
                   (got > 0 ? on_one_line(text.data()) : "another run") +
                   "; wait for its end, stop it, or name another folder");
@@ -53,30 +52,26 @@ std::string this_process() {
 }  // namespace
 
 RunLock::RunLock(const fs::path& folder) : file_(folder / kName) {
-  constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
   while (true) {
-    descriptor_ = ::open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
-    if (descriptor_ < 0) throw posix::file_error("write", file_, errno);
-    if (!lock(descriptor_)) refuse(folder, descriptor_);
-    if (is_name_of(file_, descriptor_)) break;
-    ::close(descriptor_);  // its holder has just removed it
+    descriptor_ = posix::open_own(file_, O_RDWR | O_CREAT, kMode);
+    if (!lock_patiently(descriptor_)) refuse(folder, descriptor_);
+    if (posix::is_name_of(file_, descriptor_)) break;  // else its holder has just removed it
   }
-  const std::string holder = this_process();
+  const std::string holder = "process " + std::to_string(::getpid()) + " on " + comm::host_name();
   // The text is for people: the lock holds without it, on a full disk too.
-  if (::ftruncate(descriptor_, 0) != 0) return;
-  (void)!::pwrite(descriptor_, holder.data(), holder.size(), 0);
+  if (::ftruncate(descriptor_.get(), 0) != 0) return;
+  (void)!::pwrite(descriptor_.get(), holder.data(), holder.size(), 0);
 }
 
 RunLock::~RunLock() {
   ::unlink(file_.c_str());  // before it is unlocked: nobody can have locked what goes
-  ::close(descriptor_);
 }
 
 void RunLock::require_free(const fs::path& folder) {
-  const int descriptor = ::open((folder / kName).c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) return;  // nobody writes there, or nobody here may
-  if (!lock(descriptor)) refuse(folder, descriptor);
-  ::close(descriptor);
+  const posix::Descriptor file(
+      ::open((folder / kName).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file) return;  // nobody writes there
+  if (!lock(file, LOCK_SH)) refuse(folder, file);
 }
 
 }  // namespace ringlet::train

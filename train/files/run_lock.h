@@ -4,28 +4,32 @@
 //
 // The system lets go of the lock when the process ends, however it ends. So a file that a killed
 // run has left behind bars nobody. Where the file system has no locks (some NFS), runs are not kept
-// apart; that stops none.
+// apart; that stops none. A folder may come from anybody: a link, a pipe or a file with a second
+// name that is called so is refused, for it would be somebody else's file that is written.
 #pragma once
 
 #include <filesystem>
+
+#include "train/files/descriptor.h"
 
 namespace ringlet::train {
 
 class RunLock {
  public:
-  /// Claims a folder that is there. Throws FileError, which names who holds it.
+  /// Claims a folder that is there. Throws FileError, which names who holds it, or what is no file
+  /// of a run's.
   explicit RunLock(const std::filesystem::path& folder);
   /// Gives it back and removes the file.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  /// Throws FileError where a run holds the folder, and claims nothing.
+  /// Throws FileError where a run holds the folder. Claims and writes nothing.
   static void require_free(const std::filesystem::path& folder);
 
  private:
   std::filesystem::path file_;
-  int descriptor_ = -1;
+  posix::Descriptor descriptor_;
 };
 
 }  // namespace ringlet::train

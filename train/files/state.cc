@@ -148,12 +148,12 @@ void save_progress(const fs::path& out, const Progress& progress) {
 }
 
 SavedState read_state(const fs::path& out) {
-  AtomicDirectory::recover(out / "state");
   SavedState saved;
   std::error_code error;
+  const fs::path state = AtomicDirectory::current(out / "state");
   const bool is_state =
-      !fs::exists(out / "state/state.json", error) && fs::exists(out / "state.json", error);
-  saved.folder = is_state ? out : out / "state";
+      !fs::exists(state / "state.json", error) && fs::exists(out / "state.json", error);
+  saved.folder = is_state ? out : state;
   const fs::path path = saved.folder / "state.json";
   if (fs::status(path, error).type() == fs::file_type::not_found)
     throw FileError(path.string() + " cannot be read; is this the --out of a run?");

@@ -72,7 +72,8 @@ void save_state(const std::filesystem::path& out, const nn::Registry& registry,
 /// Writes anew how far the run has come whose state is OUT/state: the epoch was tested, and its
 /// numbers are where they are kept. Throws FileError.
 void save_progress(const std::filesystem::path& out, const Progress& progress);
-/// Reads recipe and progress of OUT (or of OUT/state itself). Throws FileError.
+/// Reads recipe and progress of OUT (or of OUT/state itself), and changes nothing there. Throws
+/// FileError.
 SavedState read_state(const std::filesystem::path& out);
 /// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError, also
 /// for a number that is not finite: no run goes on from it.

@@ -87,6 +87,12 @@ std::vector<Provocation> provocations_by_runs() {
        }},
       {1,
        [](const Stage& stage) {
+         fs::create_directory(stage / "o");
+         fs::create_symlink(stage.file("notes", "the user's"), stage / "o/.ringlet.lock");
+         return quick({"--out", stage / "o"});
+       }},
+      {1,
+       [](const Stage& stage) {
          Program live(quick_train({"--epochs", "100000", "--lr", "0.001", "--out", stage / "o"}));
          EXPECT_TRUE(live.wait_for("epoch   train loss"));
          return quick({"--out", stage / "o", "--force"});

@@ -110,9 +110,11 @@ int count_epochs(const std::filesystem::path& folder, std::int64_t step) {
 
 EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step) {
   train::require_writable_directory(folder);
-  path_ = folder / file_name();
   constexpr int kReadable = 0666;
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadable);
+  do {  // once more where another container's process of this number took the name
+    path_ = folder / file_name();
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadable);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) throw train::posix::file_error("create", path_, errno);
   Event version;
   version.set_file_version("brain.Event:2");
