@@ -1,9 +1,14 @@
 #include "app/commands/former_run.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "app/cli/usage.h"
 #include "comm/processes/plan_check.h"
+#include "train/files/file_error.h"
 
 namespace ringlet::app {
 
@@ -13,6 +18,19 @@ constexpr const char* kAuto = "auto";
 constexpr const char* kRunKey = "run";  // beside the names of a Checkpoint
 constexpr const char* kFolderKey = "folder of the state";
 constexpr const char* kStateKey = "state";
+
+/// Throws FileError where the state is damaged, and says what goes on without it.
+void require_whole(const FormerRun& former) {
+  try {
+    train::require_whole(former.state);
+  } catch (const train::FileError& damage) {
+    std::error_code error;
+    if (!std::filesystem::exists(former.folder / train::kStateBefore, error)) throw;
+    throw train::FileError(
+        fmt::format("{}; --resume auto --out {} goes on from the state before it", damage.what(),
+                    former.folder.string()));
+  }
+}
 
 }  // namespace
 
@@ -36,6 +54,7 @@ std::optional<FormerRun> read_former_run(const train::Files& files,
   } else {
     former.state = train::read_state(files.resume);
     former.folder = run_of(former.state.folder);
+    require_whole(former);
   }
   former.weights = read_checkpoint(former.state.folder / "model.safetensors");
   return former;

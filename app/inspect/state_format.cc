@@ -23,12 +23,16 @@ struct Weights {
   std::string problem;
   std::int64_t broken = 0;  // NaN and infinite numbers
 
-  explicit Weights(const fs::path& folder) {
+  Weights(const fs::path& folder, const train::FileSums& sums) {
+    const auto summarised = [&](const char* name) {
+      train::SafetensorsStream stream(folder / name);
+      std::vector<TensorSummary> tensors = summarise_tensors(stream);
+      train::require_sum(sums, folder / name, stream.sum());
+      return tensors;
+    };
     try {
-      train::SafetensorsStream model_file(folder / "model.safetensors");
-      model = summarise_tensors(model_file);
-      train::SafetensorsStream optimizer_file(folder / "optimizer.safetensors");
-      optimizer = summarise_tensors(optimizer_file);
+      model = summarised("model.safetensors");
+      optimizer = summarised("optimizer.safetensors");
     } catch (const train::FileError& error) {
       problem = error.what();
       return;
@@ -72,11 +76,26 @@ Table recipe_table(const train::Recipe& recipe) {
   return table;
 }
 
+struct WholeState {
+  train::StateJson json;
+  Weights weights;
+};
+
+/// A live run may replace its state meanwhile. What belongs to two of them is read once more.
+WholeState read_whole(const fs::path& folder) {
+  constexpr int kTries = 5;
+  for (int i = 1;; ++i) {
+    const train::StateJson json = train::read_state_json(folder / "state.json");
+    WholeState state{json, Weights(folder, json.sums)};
+    if (i == kTries || state.weights.problem.empty()) return state;
+    if (train::read_state_json(folder / "state.json").sums == json.sums) return state;
+  }
+}
+
 }  // namespace
 
 void add_state(Document& document, const fs::path& folder) {
-  const train::StateJson state = train::read_state_json(folder / "state.json");
-  const Weights weights(folder);
+  const auto [state, weights] = read_whole(folder);
   const train::Progress& progress = state.progress;
   const auto samples = static_cast<double>(progress.epoch_samples);
   const auto add = [&](const char* name, const Value& value) {

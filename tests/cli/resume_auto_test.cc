@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 
 #include "tests/cli/program.h"
@@ -61,6 +62,36 @@ TEST_F(ResumeAuto, PassesOverABrokenState) {
   EXPECT_TRUE(holds(outcome.out, {"resumed   after step 2"}));
   EXPECT_TRUE(is_undisturbed());
   EXPECT_EQ(read_file(out() + "/state.broken/optimizer.safetensors").size(), 100U);
+}
+
+// A disk that flips a bit, and a file of the state before: all can be read, and are not the state.
+TEST_F(ResumeAuto, PassesOverAStateThatIsNotAsItWasSaved) {
+  const std::string state = out() + "/state", optimizer = "/optimizer.safetensors";
+  const auto flip = [](const std::string& file) {
+    std::string bytes = read_file(file);
+    bytes[bytes.size() / 2] ^= 1;
+    write_file(file, bytes);
+  };
+  const std::function<void()> damages[] = {[&] { flip(state + "/model.safetensors"); },
+                                           [&] {
+                                             fs::copy(out() + "/state.before" + optimizer,
+                                                      state + optimizer,
+                                                      fs::copy_options::overwrite_existing);
+                                           }};
+  for (const auto& damage : damages) {
+    fs::remove_all(out());
+    ASSERT_TRUE(succeeds(go({"--max-steps", "3"})));
+    damage();
+    EXPECT_TRUE(fails_with(
+        1,
+        ringlet({"train", "--resume", out(), "--synthetic-train", "256", "--synthetic-test", "64"}),
+        {"is not the file that was saved", "--resume auto --out " + out()}));
+    const Outcome outcome = go();
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_TRUE(holds(outcome.err, {"ringlet: warning: ", "is not the file that was saved",
+                                    "goes on from the state before that, after step 2"}));
+    EXPECT_TRUE(is_undisturbed());
+  }
 }
 
 TEST_F(ResumeAuto, BeginsWhereAStartWasEndedBeforeItsFirstState) {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <map>
@@ -21,6 +22,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/aside.h"
+#include "train/files/byte_sum.h"
 #include "train/files/json_text.h"
 #include "train/files/last_state.h"
 #include "train/files/load_model.h"
@@ -224,6 +226,98 @@ TEST(State, IsReadWhereAWriterHasMovedItForAMoment) {
   EXPECT_TRUE(fs::exists(moved));
 }
 
+/// The bytes of a file, changed by `change`.
+template <class Change>
+void change_file(const fs::path& file, Change change) {
+  std::string bytes = testing::read_file(file);
+  change(bytes);
+  testing::write_file(file, bytes);
+}
+
+TEST(State, DamageOfAnyKindIsFound) {
+  const testing::TemporaryDirectory out, other;
+  const Model model;
+  const auto message = [&] {
+    return testing::message_of<FileError>([&] { model.load(out.path()); });
+  };
+  model.save(other.path(), 7);
+  const auto flip = [](std::string& bytes) { bytes[bytes.size() / 2] ^= 4; };
+  const auto clear = [](std::string& bytes) {
+    std::fill(bytes.end() - 400'000, bytes.end(), '\0');
+  };
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    const fs::path file = out / "state" / name;
+    model.save(out.path(), 5);
+    change_file(file, flip);
+    EXPECT_TRUE(says(message(), {file.string(), "is not the file that was saved", "is damaged"}));
+    model.save(out.path(), 5);
+    change_file(file, clear);
+    EXPECT_TRUE(says(message(), {file.string(), "is not the file that was saved"}));
+    model.save(out.path(), 5);
+    fs::copy(other / "state" / name, file, fs::copy_options::overwrite_existing);  // another step's
+    EXPECT_TRUE(says(message(), {file.string(), "another state's"}));
+  }
+  const fs::path json = out / "state/state.json";
+  model.save(out.path(), 5);
+  change_file(json,
+              [](std::string& text) { text.replace(text.find("\"step\": 5"), 9, "\"step\": 4"); });
+  EXPECT_TRUE(says(message(), {json.string(), "is not as it was written"}));
+  fs::copy(other / "state/state.json", json, fs::copy_options::overwrite_existing);
+  EXPECT_TRUE(says(message(), {"model.safetensors is not the file that was saved"}));
+}
+
+/// As versions without sums wrote it.
+void take_sums_out(const fs::path& json) {
+  auto document = parse_json(testing::read_file(json));
+  EXPECT_EQ(document.erase("sums"), 1U);
+  testing::write_file(json, document.dump(2) + "\n");
+}
+
+TEST(State, WithoutSumsIsReadAsBefore) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 5);
+  const fs::path json = out / "state/state.json";
+  const auto written = parse_json(testing::read_file(json));
+  EXPECT_EQ(written["sums"].size(), 3U);
+  testing::write_file(json, written.dump());  // other blanks are no damage
+  EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(model.filled(5)));
+  take_sums_out(json);
+  change_file(json,
+              [](std::string& text) { text.replace(text.find("\"step\": 5"), 9, "\"step\": 4"); });
+  EXPECT_EQ(read_state(out.path()).progress.step, 4);
+  EXPECT_TRUE(bytes_of(model.load(out.path())) == bytes_of(model.filled(5)));
+}
+
+TEST(ByteSum, IsTheSameHoweverTheBytesAreCut) {
+  std::string bytes(200'000, '\0');
+  std::mt19937 random(1);
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  const auto sum_in_pieces = [&](std::size_t piece) {
+    ByteSum sum;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      sum.add(bytes.data() + at, std::min(piece, bytes.size() - at));
+    }
+    return sum.finish();
+  };
+  const std::string whole = sum_in_pieces(bytes.size());
+  EXPECT_EQ(whole.size(), 16U);
+  for (const std::size_t piece : {1, 7, 4096, 65'536, 65'537}) {
+    EXPECT_EQ(sum_in_pieces(piece), whole) << piece;
+  }
+  for (const std::size_t at : {0, 1, 65'535, 65'536, 199'999}) {
+    bytes[at] ^= 1;
+    EXPECT_NE(sum_in_pieces(bytes.size()), whole) << at;
+    bytes[at] ^= 1;
+  }
+  bytes.push_back('\0');
+  EXPECT_NE(sum_in_pieces(bytes.size()), whole);
+  // States on disk keep it.
+  ByteSum fixed;
+  fixed.add("ringlet", 7);
+  EXPECT_EQ(fixed.finish(), "70489b59b8d15469");
+}
+
 TEST(State, AnotherModelsIsRefused) {
   const testing::TemporaryDirectory out;
   Model("mlp").save(out.path(), 7);
@@ -342,6 +436,18 @@ TEST_F(TwoStates, GiveTheLastThatIsFinite) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state.progress.step, 5);
   EXPECT_TRUE(says(found->warning, {"optimizer.safetensors", "has nan at", "after step 5"}));
+}
+
+TEST_F(TwoStates, GiveTheOneBeforeWhereABitHasFlipped) {
+  for (const char* file : {"state.json", "model.safetensors", "optimizer.safetensors"}) {
+    change_file(out_ / "state" / file, [](std::string& bytes) { bytes[bytes.size() - 20] ^= 1; });
+    const auto before = find_last_state(out_.path());
+    ASSERT_TRUE(before);
+    EXPECT_EQ(before->state.progress.step, 3);
+    EXPECT_TRUE(says(before->warning, {file, "the state before that, after step 3"}));
+    model_.save(out_.path(), 3);
+    model_.save(out_.path(), 5, FormerState::kept);
+  }
 }
 
 TEST_F(TwoStates, GiveNothingWhereNoneIsWhole) {

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <system_error>
 
-#include "train/files/load_model.h"
 #include "train/files/posix_file.h"
 
 namespace ringlet::train {
@@ -20,12 +19,10 @@ bool is_there(const fs::path& folder) {
   return fs::exists(folder, error);
 }
 
-/// Throws FileError where a file cannot be read to its end, or holds what no run goes on from.
+/// Throws FileError where a file is not as it was saved.
 SavedState read_whole(const fs::path& folder) {
   SavedState state = read_state(folder);
-  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
-    require_finite_numbers(state.folder / name);
-  }
+  require_whole(state);
   return state;
 }
 

@@ -14,9 +14,8 @@ struct LastState {
   std::string warning{};  ///< what is wrong with a newer one; empty: there is none
 };
 
-/// The newest state of OUT that is whole: its files can be read to their ends, and their numbers
-/// are finite. Nothing where OUT has no state. Throws FileError where it has, and none of them is
-/// whole.
+/// The newest state of OUT that is whole (require_whole). Changes nothing there. Nothing where OUT
+/// has no state. Throws FileError where it has, and none of them is whole.
 std::optional<LastState> find_last_state(const std::filesystem::path& out);
 
 /// Makes a state that was found behind a broken one OUT/state again. The broken one becomes

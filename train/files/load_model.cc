@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 using FileEntry = SafetensorsFile::Entry;
 
 constexpr std::array kFloats{"F32", "F16", "BF16", "F64"};
-constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 bool is_float(const std::string& dtype) {
   return std::find(kFloats.begin(), kFloats.end(), dtype) != kFloats.end();
@@ -238,14 +236,16 @@ std::vector<float> floats_of(const SafetensorsFile& file, const std::string& nam
 }
 
 HostState load_model(const fs::path& path, const nn::Registry& registry, Head head,
-                     NonFinite nonfinite) {
+                     NonFinite nonfinite, const FileSums& sums) {
   require_no_optimizer(path);
   const SafetensorsFile file(path);
+  require_sum(sums, path, file.sum());
   return ModelReader(file, registry).read(head, nonfinite);
 }
 
-void require_finite_numbers(const fs::path& path) {
+void require_finite_numbers(const fs::path& path, const FileSums& sums) {
   const SafetensorsFile file(path);
+  require_sum(sums, path, file.sum());
   for (const FileEntry& entry : file.entries()) {
     if (is_float(entry.spec.dtype)) require_all_finite(file, entry.spec, as_f32(entry));
   }

@@ -80,6 +80,7 @@ SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path
     entries_.push_back({std::move(tensor.spec), {at, bytes}});
     at += 8 * words_for(bytes);
   }
+  sum_ = stream.sum();
 }
 
 const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const {
@@ -156,12 +157,22 @@ SafetensorsWriter::SafetensorsWriter(const fs::path& path, std::span<const Tenso
   }
   const std::string text = format_safetensors_header(path.string(), header);
   const std::uint64_t length = text.size();
-  file_.write(&length, sizeof length);
-  file_.write(text);
+  write(&length, sizeof length);
+  write(text.data(), text.size());
 }
 
-void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+void SafetensorsWriter::write(const void* data, std::size_t bytes) {
+  file_.write(data, bytes);
+  sum_.add(data, bytes);
+}
+
+std::string SafetensorsWriter::commit() {
+  file_.commit();
+  return sum_.finish();
+}
+
+std::string write_safetensors(const fs::path& path, std::span<const TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata) {
   const std::vector<const TensorToWrite*> order = in_file_order(path.string(), tensors);
   std::vector<TensorSpec> specs;
   for (const TensorToWrite* tensor : order) specs.push_back(tensor->spec);
@@ -169,7 +180,7 @@ void write_safetensors(const fs::path& path, std::span<const TensorToWrite> tens
   for (const TensorToWrite* tensor : order) {
     file.write(tensor->data, static_cast<std::size_t>(bytes_of(tensor->spec)));
   }
-  file.commit();
+  return file.commit();
 }
 
 }  // namespace ringlet::train

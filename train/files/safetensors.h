@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "train/files/atomic_file.h"
+#include "train/files/byte_sum.h"
 
 namespace ringlet::train {
 
@@ -51,6 +52,8 @@ class SafetensorsFile {
   };
 
   const std::filesystem::path& path() const { return path_; }
+  /// Of all the file's bytes (byte_sum.h).
+  const std::string& sum() const { return sum_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// In the order of their bytes in the file.
   const std::vector<Entry>& entries() const { return entries_; }
@@ -74,6 +77,7 @@ class SafetensorsFile {
   const Entry& require(std::string_view name, std::string_view dtype) const;
 
   std::filesystem::path path_;
+  std::string sum_;
   std::vector<std::uint64_t> storage_;  // the tensors' bytes, aligned to 8
   std::map<std::string, std::string> metadata_;
   std::vector<Entry> entries_;
@@ -87,11 +91,13 @@ class SafetensorsWriter {
   SafetensorsWriter(const std::filesystem::path& path, std::span<const TensorSpec> tensors,
                     const std::map<std::string, std::string>& metadata);
   /// The next bytes of the tensors, one behind the other.
-  void write(const void* data, std::size_t bytes) { file_.write(data, bytes); }
-  void commit() { file_.commit(); }
+  void write(const void* data, std::size_t bytes);
+  /// Returns the file's sum (byte_sum.h).
+  std::string commit();
 
  private:
   AtomicFile file_;
+  ByteSum sum_;
 };
 
 /// A tensor to write; `data` holds product(shape) elements of spec.dtype, row-major.
@@ -101,8 +107,10 @@ struct TensorToWrite {
 };
 
 /// Writes the file atomically (atomic_file.h). The bytes depend on the arguments only, not on the
-/// tensors' order. Throws FileError, also for a name that comes twice or a dtype that is not known.
-void write_safetensors(const std::filesystem::path& path, std::span<const TensorToWrite> tensors,
-                       const std::map<std::string, std::string>& metadata = {});
+/// tensors' order. Returns their sum (byte_sum.h). Throws FileError, also for a name that comes
+/// twice or a dtype that is not known.
+std::string write_safetensors(const std::filesystem::path& path,
+                              std::span<const TensorToWrite> tensors,
+                              const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace ringlet::train

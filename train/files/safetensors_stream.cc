@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "train/files/foreign_format.h"
 
@@ -33,6 +34,14 @@ void SafetensorsStream::read(void* destination, std::uint64_t bytes) {
   stream_->read(static_cast<char*>(destination), static_cast<std::streamsize>(bytes));
   if (!*stream_) fail("cannot be read to its end; check the disk");
   remaining_ -= bytes;
+  sum_.add(destination, bytes);
+}
+
+std::string SafetensorsStream::sum() {
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 16;
+  std::vector<char> piece(std::min(kPiece, remaining_));
+  while (remaining_ > 0) read(piece.data(), std::min(kPiece, remaining_));
+  return sum_.finish();
 }
 
 /// Tells of another format by its name, and not by what its bytes would mean here.

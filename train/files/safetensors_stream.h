@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "train/files/byte_sum.h"
 #include "train/files/safetensors_header.h"
 
 namespace ringlet::train {
@@ -23,6 +24,8 @@ class SafetensorsStream {
   SafetensorsHeader& header() { return header_; }
   /// The next `bytes` bytes of the tensors, which follow each other in the header's order.
   void read(void* destination, std::uint64_t bytes);
+  /// Reads what is left, and sums up the whole file (byte_sum.h). To be called once, last.
+  std::string sum();
 
  private:
   void refuse_foreign();
@@ -32,6 +35,7 @@ class SafetensorsStream {
   std::string name_;
   std::unique_ptr<std::istream> stream_;
   std::uint64_t remaining_ = 0;
+  ByteSum sum_;
   SafetensorsHeader header_;
 };
 

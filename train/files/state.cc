@@ -107,22 +107,23 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   }
 }
 
-void save_model(const fs::path& file, const nn::Registry& registry, const HostState& state,
-                const ModelInfo& info) {
+std::string save_model(const fs::path& file, const nn::Registry& registry, const HostState& state,
+                       const ModelInfo& info) {
   std::vector<TensorToWrite> tensors;
   const auto specs = model_specs(registry);
   const auto add = [&](const void* data) { tensors.push_back({specs[tensors.size()], data}); };
   for (const auto& values : state.values) add(values.data());
   for (const auto& values : state.buffers) add(values.data());
   for (const std::int64_t& count : state.counters) add(&count);
-  write_safetensors(file, tensors, to_metadata(info));
+  return write_safetensors(file, tensors, to_metadata(info));
 }
 
 void save_state(const fs::path& out, const nn::Registry& registry, const HostState& state,
                 const ModelInfo& info, const Recipe& recipe, const Progress& progress,
                 std::uint64_t data_hash, FormerState former) {
   AtomicDirectory folder(out / "state");
-  save_model(folder.path() / "model.safetensors", registry, state, info);
+  FileSums sums;
+  sums[kModelFile] = save_model(folder.path() / kModelFile, registry, state, info);
   std::vector<TensorToWrite> tensors;
   const auto specs = optimizer_specs(registry, names_of(state.optimizer));
   for (const HostArena& arena : state.optimizer) {
@@ -130,9 +131,9 @@ void save_state(const fs::path& out, const nn::Registry& registry, const HostSta
       tensors.push_back({specs[tensors.size()], numbers.data()});
     }
   }
-  write_safetensors(folder.path() / "optimizer.safetensors", tensors);
+  sums[kOptimizerFile] = write_safetensors(folder.path() / kOptimizerFile, tensors);
   write_file_atomically(folder.path() / "state.json",
-                        format_state_json({recipe, progress, data_hash, state.loss_scale}));
+                        format_state_json({recipe, progress, data_hash, state.loss_scale, sums}));
   const fs::path before = out / kStateBefore;
   if (former == FormerState::kept) return folder.commit(before);
   folder.commit();
@@ -161,10 +162,18 @@ SavedState read_state(const fs::path& out) {
   return saved;
 }
 
+void require_whole(const SavedState& saved) {
+  for (const char* name : {kModelFile, kOptimizerFile}) {
+    require_finite_numbers(saved.folder / name, saved.sums);
+  }
+}
+
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
                      const std::vector<std::string>& arenas) {
-  HostState state = load_model(saved.folder / "model.safetensors", registry);
-  const SafetensorsFile file(saved.folder / "optimizer.safetensors");
+  HostState state = load_model(saved.folder / kModelFile, registry, Head::as_in_file,
+                               NonFinite::refused, saved.sums);
+  const SafetensorsFile file(saved.folder / kOptimizerFile);
+  require_sum(saved.sums, file.path(), file.sum());
   const auto specs = optimizer_specs(registry, arenas);
   file.match(specs);
   for (const std::string& arena : arenas) state.optimizer.push_back({arena, {}});

@@ -6,7 +6,7 @@
 //     model.safetensors       the same for the moment of saving
 //     optimizer.safetensors   the optimiser's state, cut into the parameters: of one arena (SGD's
 //                             velocity) under their names, of several under "ARENA/PARAMETER"
-//     state.json              position in the data, recipe, versions
+//     state.json              position in the data, recipe, versions, a sum of each file
 //
 // A state knows no number of ranks: the position is a number of optimiser steps, and everything
 // random is a function of (seed, epoch, position).
@@ -42,7 +42,9 @@ struct HostState {
   std::optional<LossScaleState> loss_scale{};  ///< under f16
 };
 
-inline constexpr const char* kStateBefore = "state.before";  ///< in OUT
+inline constexpr const char* kStateBefore = "state.before";     ///< in OUT
+inline constexpr const char* kModelFile = "model.safetensors";  ///< in OUT and in a state
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
 /// A state that was read from a folder.
 struct SavedState : StateJson {
@@ -56,9 +58,9 @@ HostState download(Device& device, const nn::Parameters& parameters,
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
             std::span<const StateArena> optimizer);
 
-/// Writes weights and buffers, and what the model is. Throws FileError.
-void save_model(const std::filesystem::path& file, const nn::Registry& registry,
-                const HostState& state, const ModelInfo& info);
+/// Writes weights and buffers, and what the model is. Returns the file's sum. Throws FileError.
+std::string save_model(const std::filesystem::path& file, const nn::Registry& registry,
+                       const HostState& state, const ModelInfo& info);
 /// What becomes of the state that a new one replaces.
 enum class FormerState : std::uint8_t {
   removed,  ///< it may be another run's; so is what lies in OUT/state.before
@@ -75,8 +77,11 @@ void save_progress(const std::filesystem::path& out, const Progress& progress);
 /// Reads recipe and progress of OUT (or of OUT/state itself), and changes nothing there. Throws
 /// FileError.
 SavedState read_state(const std::filesystem::path& out);
-/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError, also
-/// for a number that is not finite: no run goes on from it.
+/// Throws FileError where a file of the state cannot be read to its end, holds a number that is not
+/// finite, or is not the one that was saved (of a state without sums that is not known).
+void require_whole(const SavedState& saved);
+/// Reads the numbers of a state. `arenas`: names of the optimiser's arenas. Throws FileError as
+/// above.
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
                      const std::vector<std::string>& arenas);
 

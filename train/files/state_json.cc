@@ -5,7 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "train/files/atomic_file.h"
+#include "train/files/byte_sum.h"
+#include "train/files/file_error.h"
 #include "train/files/input_file.h"
 #include "train/files/json_fields.h"
 #include "train/files/json_text.h"
@@ -16,6 +17,8 @@ namespace ringlet::train {
 namespace {
 
 constexpr int kFormat = 1;
+constexpr const char* kSums = "sums";
+constexpr const char* kOwnName = "state.json";  // among the sums
 constexpr int kMaxDepth = 8;                    // ours has two levels
 constexpr std::size_t kShown = 100;             // bytes of what a message quotes
 constexpr std::uintmax_t kMostBytes = 1 << 20;  // ours has less than one KiB
@@ -98,6 +101,25 @@ void require_possible(const std::string& source, const LossScaleState& state) {
   }
 }
 
+/// Of all that state.json says but this. Blanks and the order of keys do not count.
+std::string sum_of(nlohmann::json json) {
+  json[kSums].erase(kOwnName);
+  const std::string text = json.dump();
+  ByteSum sum;
+  sum.add(text.data(), text.size());
+  return sum.finish();
+}
+
+/// Takes the sum of state.json itself out of `sums`. Throws FileError where it is another.
+void check_own_sum(const std::string& source, const nlohmann::json& json, FileSums& sums) {
+  const auto own = sums.extract(kOwnName);
+  if (own && own.mapped() == sum_of(json)) return;
+  throw FileError(
+      source +
+      " is not as it was written; the file is damaged (where it was changed on purpose, "
+      "take its \"sums\" out)");
+}
+
 }  // namespace
 
 std::string format_state_json(const StateJson& state) {
@@ -115,6 +137,10 @@ std::string format_state_json(const StateJson& state) {
                           {"skips_in_row", scale.skips_in_row},
                           {"skips", scale.skips}};
   }
+  if (!state.sums.empty()) {
+    json[kSums] = state.sums;
+    json[kSums][kOwnName] = sum_of(json);
+  }
   return json.dump(2) + "\n";
 }
 
@@ -129,6 +155,7 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
     read_field(json, "data_hash", state.data_hash);
     if (json.contains("untested")) state.progress.untested = read_ended_epoch(json["untested"]);
     if (json.contains("loss_scale")) state.loss_scale = read_loss_scale(json["loss_scale"]);
+    if (json.contains(kSums)) state.sums = json[kSums].get<FileSums>();
     if (!json.contains("recipe")) throw std::runtime_error("'recipe' is missing");
   } catch (const std::exception& error) {
     throw FileError(source + " does not hold a state (" + error.what() + "); the file is damaged");
@@ -136,11 +163,21 @@ StateJson parse_state_json(const std::string& source, std::string_view text) {
   require_possible(source, state.progress);
   if (state.loss_scale) require_possible(source, *state.loss_scale);
   state.recipe = recipe_from_json(json["recipe"], source);
+  if (json.contains(kSums)) check_own_sum(source, json, state.sums);
   return state;
 }
 
 StateJson read_state_json(const std::filesystem::path& file) {
   return parse_state_json(file.string(), read_text(file, kMostBytes));
+}
+
+void require_sum(const FileSums& sums, const std::filesystem::path& file, const std::string& sum) {
+  const auto saved = sums.find(file.filename().string());
+  if (saved == sums.end() || saved->second == sum) return;
+  throw FileError(fmt::format(
+      "{} is not the file that was saved: its sum is {}, and that of its state is {}; it is "
+      "damaged, or another state's",
+      file.string(), sum, on_one_line(saved->second, kShown)));
 }
 
 }  // namespace ringlet::train

@@ -1,8 +1,10 @@
-// state.json of a state folder: how far a run has come, by which recipe, on which data (state.h).
+// state.json of a state folder: how far a run has come, by which recipe, on which data, and the
+// sums of the state's files (state.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,20 +41,28 @@ struct LossScaleState {
   bool operator==(const LossScaleState&) const = default;
 };
 
+/// The sums of a state's files (byte_sum.h), by name.
+using FileSums = std::map<std::string, std::string>;
+
 struct StateJson {
   Recipe recipe;
   Progress progress;
   std::uint64_t data_hash = 0;
   std::optional<LossScaleState> loss_scale{};  ///< of f16 alone
+  FileSums sums{};                             ///< of the files beside state.json; older ones: none
 };
 
+/// Where `state` has sums, one of the text itself is added to them.
 std::string format_state_json(const StateJson& state);
 
 /// Throws FileError that starts with `source`: no JSON, another version's, a field that is missing,
-/// of the wrong type or beyond any run.
+/// of the wrong type or beyond any run, or another text than was written.
 StateJson parse_state_json(const std::string& source, std::string_view text);
 
 /// The same of a file, which has to be a regular one of a size that such files have.
 StateJson read_state_json(const std::filesystem::path& file);
+
+/// Throws FileError where `file`, whose sum is `sum`, is not the one that was saved with `sums`.
+void require_sum(const FileSums& sums, const std::filesystem::path& file, const std::string& sum);
 
 }  // namespace ringlet::train

@@ -248,6 +248,21 @@ std::vector<Provocation> provocations_by_inputs() {
       state("\"lr\"", "\"more\": 1, \"lr\""),
       {1,
        [](const Stage& stage) {
+         const std::string json = stage.run() + "/state/state.json";
+         std::string text = read_file(json);
+         write_file(json, text.replace(text.find("\"step\": 4"), 9, "\"step\": 3"));
+         return stage.resume();
+       }},
+      {1,
+       [](const Stage& stage) {
+         const std::string file = stage.run({"--save-every", "2"}) + "/state/optimizer.safetensors";
+         std::string bytes = read_file(file);
+         bytes.back() ^= 1;
+         write_file(file, bytes);
+         return stage.resume();
+       }},
+      {1,
+       [](const Stage& stage) {
          const std::string folder = stage / "images";
          const std::string out = trained_on_a_folder(stage, folder);
          write_file(folder + "/" + kTrainImages, idx({20, 4, 5}, 200));

@@ -46,10 +46,13 @@ class Stage {
     return *this / "out";
   }
 
-  /// Resumes a run in whose state.json `what` was replaced by `by`.
+  /// Resumes a run in whose state.json `what` was replaced by `by`, on purpose: without its sums.
   Outcome resume_with(const std::string& what, const std::string& by) const {
     const std::string json = run() + "/state/state.json";
     std::string text = read_file(json);
+    const auto sums = text.find(",\n  \"sums\"");
+    EXPECT_NE(sums, std::string::npos);
+    text.replace(sums, std::string::npos, "\n}\n");
     const auto at = text.find(what);
     EXPECT_NE(at, std::string::npos) << what;
     write_file(json, text.replace(at, what.size(), by));
