@@ -11,6 +11,16 @@ namespace ringlet::app {
 
 namespace {
 
+namespace fs = std::filesystem;
+
+/// A pipe in a folder may never get a writer. Those of a shell, as <(command), have one.
+bool is_named_pipe(const fs::path& file) {
+  std::error_code error;
+  const std::string name = file.string();
+  return fs::status(file, error).type() == fs::file_type::fifo && !name.starts_with("/dev/") &&
+         !name.starts_with("/proc/");
+}
+
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
   throw ConfigError(fmt::format("--config {} cannot be read ({})", file.string(), why));
 }
@@ -20,6 +30,7 @@ namespace {
 std::vector<ConfigEntry> read_config(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) fail(file, "it is a folder");
+  if (is_named_pipe(file)) fail(file, "it is a pipe, which may never get a writer; name a file");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) fail(file, std::generic_category().message(errno));
   std::string text(kMaxConfigBytes + 1, '\0');  // one more than is taken: told apart, never loaded

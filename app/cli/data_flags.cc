@@ -6,6 +6,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
+#include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "data/open_dataset.h"
 #include "kernels/processors.h"
@@ -62,6 +63,7 @@ void require_here(const std::string& data) {
 /// Reads all samples once where --cache says so.
 data::Splits cached(data::Splits splits, const std::string& cache, const train::Recipe& recipe) {
   if (cache.empty()) return splits;
+  require_name("--cache", cache);
   const bool cuts = recipe.augment == data::name_of(data::Augment::random_resized_crop);
   if (cuts && recipe.crop_from == 0 && splits.train->photographs()) {
     throw UsageError(

@@ -58,6 +58,13 @@ CLI::Option* add_force_flag(CLI::App& command, bool& force) {
                           "replace what is there already; what the command reads it never writes");
 }
 
+void require_name(const std::string& flag, const fs::path& path) {
+  if (path != "-") return;
+  throw UsageError(fmt::format(
+      "{} - would not write to standard output; name a file or folder (./- for one of that name)",
+      flag));
+}
+
 Outputs::Outputs(const CLI::App& command, bool force) : force_(force) {
   reads("--config", config_file_of(command));
 }
@@ -91,11 +98,16 @@ void Outputs::reads_data(const train::TrainOptions& options) {
 
 void Outputs::writes(const std::string& flag, const fs::path& file) {
   if (file.empty()) return;
+  require_name(flag, file);
   train::require_writable_file(file);
   claim(flag, file, false);
 }
 
 void Outputs::writes_lines(const std::string& flag, const fs::path& file, bool goes_on) {
+  if (file == "-") {
+    throw UsageError(flag + " - would be a file of that name; standard output is " + flag +
+                     " /dev/stdout, the file ./-");
+  }
   if (file.empty() || train::is_stream(file)) return;
   train::require_writable_file(file);
   claim(flag, file, goes_on && train::holds_metrics(file));

@@ -22,6 +22,10 @@ namespace ringlet::app {
 /// Adds --force.
 CLI::Option* add_force_flag(CLI::App& command, bool& force);
 
+/// Throws UsageError where `path` is "-", which other programs take for standard output: here it
+/// would become a file or folder of that name.
+void require_name(const std::string& flag, const std::filesystem::path& path);
+
 class Outputs {
  public:
   /// `command`: its configuration file is read.

@@ -176,6 +176,7 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
   constexpr std::int64_t kLargestPass = 250;
   const std::vector<fs::path> files = expanded(request.files);
   const bool saves = !request.save_input.empty();
+  require_name("--save-input", request.save_input);
   if (saves) claim_inputs(request, files, info, outputs);
   train::PredictorOptions how = request.how;
   how.batch = std::min(std::ssize(files), kLargestPass);

@@ -6,6 +6,7 @@
 #include "app/commands/checkpoint.h"
 #include "app/commands/former_run.h"
 #include "train/files/atomic_file.h"
+#include "train/files/line_file.h"
 #include "train/files/load_model.h"
 
 namespace ringlet::app {
@@ -70,6 +71,11 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   if (!names_own_metrics(files)) {
     outputs.writes_lines("--metrics", files.metrics, !files.resume.empty() || began_before);
   }
+  if (!files.metrics.empty() && train::is_stream(files.metrics)) {
+    metrics_ = train::open_stream(files.metrics, "--metrics " + files.metrics.string());
+  }
+  require_name("--tensorboard", files.tensorboard);
+  require_name("--out", files.out);
   if (files.out.empty()) return;
   train::require_writable_directory(files.out);
   if (!lock_) lock_ = std::make_unique<train::RunLock>(files.out);

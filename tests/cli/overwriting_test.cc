@@ -104,6 +104,13 @@ TEST_P(Writers, ReplaceNoLinkToAFile) {
   EXPECT_TRUE(fails_with(2, ringlet(GetParam().line(run(), link)), {link, "--force"}));
 }
 
+TEST_P(Writers, MakeNoFileThatIsCalledAsStandardOutput) {
+  const TemporaryDirectory folder;
+  const Outcome outcome = ringlet(GetParam().line(run(), "-"), {.folder = folder.path()});
+  EXPECT_TRUE(fails_with(2, outcome, {" - would ", "./-"}));
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
 TEST_P(Writers, NeverWriteWhatTheyRead) {
   if (GetParam().reads == nullptr) GTEST_SKIP() << "it reads no file but --config";
   const std::string file = run() + "/" + GetParam().reads, before = read_file(file);
@@ -140,6 +147,15 @@ TEST(RunFolder, KeepsWhatIsTheUsers) {
     EXPECT_TRUE(fails_with(2, ringlet(line), {folder.path(), "--force"})) << name;
     EXPECT_EQ(read_file(folder / name), "the user's");
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1) << "something was left";
+  }
+}
+
+TEST(Folders, AreNotMadeWithTheNameOfStandardOutput) {
+  const TemporaryDirectory folder;
+  for (const char* flag : {"--out", "--tensorboard"}) {
+    const Outcome outcome = ringlet(quick_train({flag, "-"}), {.folder = folder.path()});
+    EXPECT_TRUE(fails_with(2, outcome, {std::string(flag) + " - would ", "./-"}));
+    EXPECT_TRUE(fs::is_empty(folder.path()));
   }
 }
 

@@ -102,6 +102,30 @@ TEST_F(StrangeFiles, AreNamedInAReport) {
   }
 }
 
+TEST_F(StrangeFiles, AreNoConfiguration) {
+  for (const Strange& strange : kStrange) {
+    SCOPED_TRACE(strange.name);
+    fs::remove(path("config"));
+    strange.make(path("config"));
+    EXPECT_TRUE(
+        fails_with(2, ringlet(quick_train({"--config", path("config")})), {path("config")}));
+  }
+}
+
+// A pipe without a reader would be waited for, in silence and for ever.
+TEST_F(StrangeFiles, TakeMetricsOnlyWhereSomebodyReads) {
+  const std::string pipe = path("metrics"), read = path("read");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--metrics", pipe, "--out", path("unread")})),
+                         {"--metrics " + pipe, "nobody reads", "start its reader first"}));
+  EXPECT_FALSE(fs::exists(path("unread")));
+  Program reader(ShellLine{"cat '" + pipe + "' > '" + read + "'"});
+  EXPECT_TRUE(succeeds(ringlet(quick_train({"--metrics", pipe}))));
+  EXPECT_EQ(reader.wait().code, 0);
+  EXPECT_TRUE(
+      holds(read_file(read), {R"({"kind":"step","epoch":1,"step":4,)", R"("kind":"epoch")"}));
+}
+
 TEST_F(StrangeFiles, HaveNoRowsToCompareWith) {
   for (const Strange& strange : kStrange) {
     SCOPED_TRACE(strange.name);

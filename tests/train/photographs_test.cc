@@ -1,7 +1,9 @@
 // Training on photographs in a folder: the same bytes for any number of workers and replicas and
 // for a run that was resumed, what the model's file says, and a broken file in the middle.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -361,6 +363,25 @@ TEST_F(PixelCache, LeavesAloneWhatIsNone) {
   write_file(cache() + ".train", "my diary");
   EXPECT_TRUE(says(message_of<FileError>([&] { cached(cache()); }), {"is no cache of pixels"}));
   EXPECT_EQ(read_file(cache() + ".train"), "my diary");
+}
+
+TEST_F(PixelCache, WaitsForNoPipeAndReadsNoDevice) {
+  namespace fs = std::filesystem;
+  for (const char* half : {".train", ".test"}) {
+    const fs::path file = cache() + half;
+    const std::function<void()> makers[] = {[&] { ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0); },
+                                            [&] { fs::create_directory(file); },
+                                            [&] { fs::create_symlink("/dev/zero", file); },
+                                            [&] { fs::create_symlink(file.filename(), file); }};
+    for (const auto& make : makers) {
+      make();
+      EXPECT_TRUE(says(message_of<FileError>([&] { cached(cache()); }), {file.string()}));
+      const bool made = fs::exists(fs::symlink_status(cache() + ".train"));
+      EXPECT_EQ(made, half == std::string(".train"))
+          << "decoded before the other half was looked at";
+      fs::remove(file);
+    }
+  }
 }
 
 TEST_F(PixelCache, NamesAPictureThatIsBroken) {

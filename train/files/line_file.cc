@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "train/files/atomic_file.h"
+#include "train/files/posix_file.h"
 
 namespace ringlet::train {
 
@@ -26,31 +29,54 @@ std::string kept_lines(const fs::path& path, const LineFile::Keep& keep) {
   return kept;
 }
 
+[[noreturn]] void throw_unopened(const std::string& what, int code) {
+  throw FileError(what + " cannot be opened: " + std::generic_category().message(code) +
+                  "; name another file");
+}
+
+bool is_pipe(const fs::path& path) {
+  std::error_code error;
+  return fs::status(path, error).type() == fs::file_type::fifo;
+}
+
 }  // namespace
 
-LineFile::LineFile(fs::path path, std::string what, const Keep& keep)
-    : path_(std::move(path)), what_(std::move(what)) {
-  std::error_code error;
-  const fs::file_type kind = fs::status(path_, error).type();
-  const bool goes_on = keep && !is_stream(path_) && kind == fs::file_type::regular;
-  const std::string kept = goes_on ? kept_lines(path_, keep) : "";
-  if (!is_stream(path_)) write_file_atomically(path_, kept);
-  empty_ = kept.empty();
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    throw FileError(what_ + " cannot be opened: " + std::generic_category().message(errno) +
-                    "; name another file");
+posix::Descriptor open_stream(const fs::path& path, const std::string& what) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience(2);  // for a reader that is started at the same time
+  constexpr std::chrono::milliseconds kPause(10);
+  for (const auto begin = Clock::now();; std::this_thread::sleep_for(kPause)) {
+    // Without O_NONBLOCK the system would wait for a reader, in silence and for ever.
+    posix::Descriptor stream(
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    if (stream) {
+      ::fcntl(stream.get(), F_SETFL, O_APPEND);  // a reader that is slow is waited for
+      return stream;
+    }
+    if (const int code = errno; code != ENXIO || !is_pipe(path)) throw_unopened(what, code);
+    if (Clock::now() - begin < kPatience) continue;
+    throw FileError(what + " is a pipe that nobody reads; start its reader first");
   }
 }
 
-LineFile::~LineFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+LineFile::LineFile(fs::path path, std::string what, const Keep& keep)
+    : path_(std::move(path)), what_(std::move(what)) {
+  if (is_stream(path_)) {
+    descriptor_ = open_stream(path_, what_);
+    return;
+  }
+  std::error_code error;
+  const bool goes_on = keep && fs::is_regular_file(path_, error);
+  const std::string kept = goes_on ? kept_lines(path_, keep) : "";
+  write_file_atomically(path_, kept);
+  empty_ = kept.empty();
+  descriptor_ = posix::open_own(path_, O_WRONLY | O_APPEND);
 }
 
 void LineFile::append(std::string_view text) {
   empty_ = empty_ && text.empty();
   while (!text.empty()) {
-    const ssize_t written = ::write(descriptor_, text.data(), text.size());
+    const ssize_t written = ::write(descriptor_.get(), text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
       throw FileError(what_ + " cannot be written: " + std::generic_category().message(errno) +

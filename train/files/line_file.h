@@ -7,7 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "train/files/descriptor.h"
+
 namespace ringlet::train {
+
+/// Opens what is_stream() to be written into. A pipe needs a reader, which is waited for no longer
+/// than it takes to start one. `what`: its name in messages. Throws FileError.
+posix::Descriptor open_stream(const std::filesystem::path& path, const std::string& what);
 
 class LineFile {
  public:
@@ -18,9 +24,6 @@ class LineFile {
   /// its name in messages, "--metrics m.jsonl". What is_stream() is written to as it is.
   /// Throws FileError.
   LineFile(std::filesystem::path path, std::string what, const Keep& keep);
-  ~LineFile();
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
 
   /// Whether the file is empty.
   bool empty() const { return empty_; }
@@ -30,7 +33,7 @@ class LineFile {
  private:
   std::filesystem::path path_;
   std::string what_;
-  int descriptor_ = -1;
+  posix::Descriptor descriptor_;
   bool empty_ = true;
 };
 

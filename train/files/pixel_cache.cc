@@ -11,6 +11,7 @@
 #include "data/cached_dataset.h"
 #include "data/content_hash.h"
 #include "train/files/atomic_file.h"
+#include "train/files/input_file.h"
 
 namespace ringlet::train {
 
@@ -39,6 +40,20 @@ std::uint64_t hash_of(const KeptSamples& kept) {
   std::uint64_t hash = 0;
   for (std::int64_t i = 0; i < kept.size(); ++i) hash = data::hash_bytes(kept[i], hash);
   return hash;
+}
+
+bool names_something(const fs::path& file) {
+  std::error_code error;
+  return fs::status(file, error).type() != fs::file_type::not_found;
+}
+
+/// Throws FileError where the file can be neither read nor made: before any sample is decoded.
+void require_readable_or_new(const fs::path& file) {
+  if (names_something(file)) {
+    open_input(file);
+  } else {
+    require_writable_file(file);
+  }
 }
 
 /// Throws FileError for a file that is no cache.
@@ -87,7 +102,7 @@ std::shared_ptr<const data::Dataset> cached(const std::shared_ptr<const data::Da
                                             std::vector<std::string>& notes) {
   if (!set->images().empty()) return set;
   std::shared_ptr<const KeptSamples> kept;
-  if (!file.empty() && fs::exists(file)) {
+  if (!file.empty() && names_something(file)) {
     std::string defect;
     kept = read_pixel_cache(file, *set, defect);
     if (!kept) notes.push_back(fmt::format("{} {}; it is made again", file.string(), defect));
@@ -105,8 +120,7 @@ std::shared_ptr<const data::Dataset> cached(const std::shared_ptr<const data::Da
 std::shared_ptr<const KeptSamples> read_pixel_cache(const fs::path& file, const data::Dataset& set,
                                                     std::string& defect) {
   const CacheHeader wanted = header_for(set);
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw FileError(file.string() + " cannot be read; check its permissions");
+  std::ifstream stream = open_input(file);
   std::array<char, kMagic.size()> magic{};
   stream.read(magic.data(), magic.size());
   require_cache(file, {magic.data(), static_cast<std::size_t>(stream.gcount())});
@@ -142,6 +156,8 @@ std::shared_ptr<const KeptSamples> read_pixel_cache(const fs::path& file, const 
 data::Splits with_cache(data::Splits splits, const std::string& cache, int threads) {
   const bool in_file = cache != "memory";
   const auto file = [&](const char* half) { return in_file ? fs::path(cache + half) : fs::path(); };
+  if (in_file && splits.train->images().empty()) require_readable_or_new(file(".train"));
+  if (in_file && splits.test->images().empty()) require_readable_or_new(file(".test"));
   splits.train = cached(splits.train, file(".train"), threads, splits.notes);
   splits.test = cached(splits.test, file(".test"), threads, splits.notes);
   return splits;

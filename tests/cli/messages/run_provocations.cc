@@ -1,4 +1,6 @@
 // Runs that cannot write, or whose models and files bring a message where they are read.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -85,6 +87,13 @@ std::vector<Provocation> provocations_by_runs() {
        [](const Stage&) {
          return quick({"--trace", "/dev/null"});
        }},
+      {1,
+       [](const Stage& stage) {
+         EXPECT_EQ(::mkfifo((stage / "pipe").c_str(), 0600), 0);
+         return quick({"--metrics", stage / "pipe"});
+       }},
+      usage_of_train({"--metrics", "-"}),
+      usage_of_train({"--trace", "-"}),
       {1,
        [](const Stage& stage) {
          fs::create_directory(stage / "o");
