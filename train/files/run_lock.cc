@@ -32,7 +32,7 @@ bool lock(const posix::Descriptor& file, int kind) {
 /// The same, of a run that starts: others who only ask whether the folder is free hold the lock for
 /// a moment.
 bool lock_patiently(const posix::Descriptor& file) {
-  constexpr int kTries = 10;
+  constexpr int kTries = 50;
   for (int i = 0; i < kTries; ++i) {
     if (lock(file, LOCK_EX)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
