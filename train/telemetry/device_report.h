@@ -11,8 +11,8 @@ namespace ringlet::train {
 struct DeviceReport {
   std::string processor;  ///< "AMD EPYC 9554 64-Core Processor", or "processor" where none tells
   int cores = 1;          ///< logical ones that this process may use
-  std::string instruction_set;  ///< "avx512": what CPU kernels use
-  std::string product_kernels;  ///< "SkylakeX": what OpenBLAS uses
+  std::string instruction_set;    ///< "avx512": what CPU kernels use
+  std::string product_kernels{};  ///< "SkylakeX": what OpenBLAS uses
   CudaSurvey cuda{};
   std::string nccl{};  ///< "2.28.9"; empty where it cannot be opened
 };
