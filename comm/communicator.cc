@@ -30,10 +30,10 @@ struct Flat {
   DType dtype;
   View view() const { return {data, {count}, dtype}; }
 };
-Flat flat(const View& data) { return {data.data(), data.storage(), data.dtype()}; }
+Flat flat(const View& data) { return {data.address(), data.storage(), data.dtype()}; }
 
 void require_reducible(const char* operation, const View& data) {
-  require(!data.absent(), operation, "there is no tensor to reduce");
+  require(!data.absent() || data.storage() == 0, operation, "there is no tensor to reduce");
   require(data.dtype() != DType::u8, operation,
           "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
 }
@@ -111,7 +111,7 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
   require(data.dtype() == DType::f32 && wire.count() >= data.storage(), "all_reduce_narrow_between",
           "sums f32, with a wire as long");
   if (!two_level_) two_level_ = std::make_unique<TwoLevelAllReduce>(transport_);
-  stream.run([this, &stream, to = data.data(), count = data.storage(), through = wire.data(),
+  stream.run([this, &stream, to = data.address(), count = data.storage(), through = wire.address(),
               dtype = wire.dtype(), name] {
     const View sums(to, {count}, DType::f32);
     collective(stream, CollectiveKind::all_reduce, sums.bytes(), name, [&] {
@@ -144,7 +144,7 @@ void Communicator::reduce_scatter(Stream& stream, View data, std::string_view na
 void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::string_view name) {
   require(out.bytes() == in.bytes() && out.bytes() % size() == 0, "all_to_all",
           "both have the same bytes, a multiple of the ranks");
-  stream.run([this, &stream, from = out.data(), bytes = in.bytes(), into = in.data(), name] {
+  stream.run([this, &stream, from = out.address(), bytes = in.bytes(), into = in.address(), name] {
     collective(stream, CollectiveKind::all_to_all, bytes, name, [&] {
       comm::all_to_all(transport_, stream, bytes_at(from, bytes), bytes_at(into, bytes));
     });
@@ -152,7 +152,7 @@ void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::strin
 }
 
 void Communicator::broadcast(Stream& stream, int root, View data, std::string_view name) {
-  stream.run([this, &stream, root, address = data.data(), bytes = data.bytes(), name] {
+  stream.run([this, &stream, root, address = data.address(), bytes = data.bytes(), name] {
     collective(stream, CollectiveKind::broadcast, bytes, name,
                [&] { comm::broadcast(transport_, stream, root, bytes_at(address, bytes)); });
   });
@@ -161,7 +161,7 @@ void Communicator::broadcast(Stream& stream, int root, View data, std::string_vi
 void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::string_view name) {
   require(all.bytes() == size() * mine.bytes(), "all_gather",
           "the result has as many bytes as all ranks' parts together");
-  stream.run([this, &stream, from = mine.data(), bytes = mine.bytes(), into = all.data(), name] {
+  stream.run([this, &stream, from = mine.address(), bytes = mine.bytes(), into = all.address(), name] {
     collective(stream, CollectiveKind::all_gather, bytes, name, [&] {
       comm::all_gather(transport_, stream, bytes_at(from, bytes), bytes_at(into, size() * bytes));
     });

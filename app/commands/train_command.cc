@@ -348,12 +348,12 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   const data::Splits data = open_data(flags, options);
   if (speaks) print_notes(data);
   for (const auto& half : {data.train, data.test}) half->look_at_samples();
-  if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   std::optional<train::SavedState> saved;
   if (former) saved = std::move(former->state);
   train::RunSetup setup =
       checked([&] { return train::make_run_setup(options, data, group.size(), std::move(saved)); });
   checked([&] { train::require_trainable(setup); });
+  if (speaks && former) warn_of_other_tests(former->weights, *data.test);
   setup.stop_requested = is_to_stop;
 
   const std::optional<train::RunFiles> written =

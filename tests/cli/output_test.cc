@@ -183,7 +183,10 @@ TEST(Resume, FromAnEditedStateIsRefused) {
   const TemporaryDirectory folder;
   const fs::path out = folder / "run";
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "2", "--out", out.string()}))));
-  const std::string json = read_file(out / "state/state.json");
+  std::string json = read_file(out / "state/state.json");
+  const auto sums = json.find(",\n  \"sums\"");  // an edit that is meant to be read goes without
+  ASSERT_NE(sums, json.npos) << json;
+  json.replace(sums, json.npos, "\n}\n");
   const struct {
     const char *what, *by, *told;
   } edits[] = {{"\"step\": 2", "\"step\": 999999999", "step 999999999 of a run of 4 steps"},

@@ -130,7 +130,8 @@ TEST(Trace, IsOfItsFirstSpansAndSaysHowManyAreLeftOut) {
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"it was full: ", "later spans are left out", "--trace-spans 0"}));
   std::size_t spans = 0;
-  for (const json& event : train::parse_json(read_file(file)).at("traceEvents")) {
+  const json trace = train::parse_json(read_file(file));
+  for (const json& event : trace.at("traceEvents")) {
     spans += event.at("ph") == "X" ? 1 : 0;
   }
   EXPECT_EQ(spans, 50u);

@@ -117,6 +117,7 @@ TEST(Evaluate, ARankThatReadsForLongIsNotMissing) {
   TrainOptions options = plain_options(2);
   options.execution.comm_timeout = 0.5;
   const RunSetup setup = make_run_setup(options, {formula_dataset(64), test}, 2);
+  (void)test->hash();  // which the start reads every sample for
   test->slow = true;
   const Outcome outcome = run(setup);
   ASSERT_EQ(outcome.epochs.size(), 1U);
@@ -135,6 +136,7 @@ TEST(Evaluate, PhotographsThatTakeLongAreSharedByAllRanks) {
     const auto test = std::make_shared<SlowHalf>(*samples, true);
     options.execution.devices.assign(static_cast<std::size_t>(replicas), DeviceId{});
     const RunSetup setup = make_run_setup(options, {formula_dataset(128), test}, replicas);
+    (void)test->hash();  // which the start reads every sample for
     test->slow = replicas > 1;
     results.push_back(evaluate(setup, folder / "model.safetensors"));
     if (replicas == 1) continue;

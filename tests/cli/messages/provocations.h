@@ -47,8 +47,9 @@ class Stage {
   }
 
   /// Resumes a run in whose state.json `what` was replaced by `by`, on purpose: without its sums.
-  Outcome resume_with(const std::string& what, const std::string& by) const {
-    const std::string json = run() + "/state/state.json";
+  Outcome resume_with(const std::string& what, const std::string& by,
+                      const Arguments& changes = {}) const {
+    const std::string json = run(changes) + "/state/state.json";
     std::string text = read_file(json);
     const auto sums = text.find(",\n  \"sums\"");
     EXPECT_NE(sums, std::string::npos);
