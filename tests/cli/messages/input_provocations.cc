@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/cli/messages/provocations.h"
+#include "tests/support/picture_folder.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
@@ -150,7 +151,12 @@ std::vector<Provocation> provocations_by_inputs() {
       folder_with({"train/note.txt", "val/a/x.png"}),
       folder_with({"train/a/x.txt", "val/a/x.png"}),
       folder_with({"train/a/x.png", "val/b/x.png"}),
-      folder_with({"train/a/x.png", "val/a/x.png"}),
+      {1,
+       [](const Stage& stage) {
+         write_picture_folder(stage / ".");
+         stage.file("train/red/hello.png", "hello");
+         return ringlet({"train", "--data", stage / ".", "--no-out"});
+       }},
       folder_with({"train/a/x.png", "val/a/x.png", "pixels.train"}),
       {1,
        [](const Stage&) {
