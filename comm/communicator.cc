@@ -161,7 +161,8 @@ void Communicator::broadcast(Stream& stream, int root, View data, std::string_vi
 void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::string_view name) {
   require(all.bytes() == size() * mine.bytes(), "all_gather",
           "the result has as many bytes as all ranks' parts together");
-  stream.run([this, &stream, from = mine.address(), bytes = mine.bytes(), into = all.address(), name] {
+  stream.run([this, &stream, from = mine.address(), bytes = mine.bytes(), into = all.address(),
+              name] {
     collective(stream, CollectiveKind::all_gather, bytes, name, [&] {
       comm::all_gather(transport_, stream, bytes_at(from, bytes), bytes_at(into, size() * bytes));
     });
