@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <new>
 #include <thread>
 
 #include "data/error.h"
@@ -293,9 +294,11 @@ TEST(Loader, RefusesRequestsItCannotMeet) {
 }
 
 TEST(Loader, RefusesOptionsThatMakeNoSense) {
-  const auto error = [](const LoaderOptions& options, std::int64_t sampled = kSize) {
+  Allocator without_memory = host_allocator();
+  without_memory.allocate = [](std::size_t) -> void* { throw std::bad_alloc(); };
+  const auto error = [&](const LoaderOptions& options, std::int64_t sampled = kSize) {
     return message_of<DataError>(
-        [&] { Loader(numbered(4, 4), Sampler(sampled, 2), listed({}), options); });
+        [&] { Loader(numbered(4, 4), Sampler(sampled, 2), listed({}), options, without_memory); });
   };
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 0, 3}), {"max_batch"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, 8, 1}), {"depth"}));
