@@ -103,7 +103,16 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
   }
 }
 
-ProcessGroup::~ProcessGroup() { rendezvous_.reset(); }
+// Threads of the transports ask the rendezvous for other ranks, and its thread wakes transports: so
+// it forgets how, before they go.
+ProcessGroup::~ProcessGroup() {
+  {
+    const std::lock_guard lock(wakers_mutex_);
+    wakers_.clear();
+  }
+  transports_.clear();
+  rendezvous_.reset();
+}
 
 const Site& ProcessGroup::site() const {
   return rendezvous_->sites()[static_cast<std::size_t>(process())];
