@@ -14,10 +14,17 @@ LoaderWorkers::LoaderWorkers(const BatchSchedule& schedule, const BatchWriter& w
     slot.staged.resize(samples * static_cast<std::size_t>(writer.pixels()));
     slot.read_in_block.resize((samples + kBlock - 1) / kBlock);
   }
-  for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < options.workers; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {  // the system starts no further one, and those that run are waited for
+    stop();
+    throw;
+  }
 }
 
-LoaderWorkers::~LoaderWorkers() {
+LoaderWorkers::~LoaderWorkers() { stop(); }
+
+void LoaderWorkers::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

@@ -55,6 +55,7 @@ class LoaderWorkers {
 
   Slot& slot(std::int64_t k) { return slots_[static_cast<std::size_t>(k) % slots_.size()]; }
   void work();
+  void stop();  ///< of the threads
   Claim claim();
   bool begin_batch();
   void read(const Claim& claim);

@@ -18,6 +18,7 @@
 #include "comm/processes/secret.h"
 #include "comm/processes/tcp_socket.h"
 #include "comm/report/rank_text.h"
+#include "comm/time_out.h"
 
 namespace ringlet::comm {
 
@@ -79,15 +80,10 @@ class Meeting {
   std::vector<Descriptor> sockets_;
 };
 
-std::chrono::nanoseconds nanoseconds_of_timeout(double seconds) {
-  constexpr double kLongest = 1e8;  // seconds, some three years
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
-}
-
 Meeting::Meeting(Rendezvous& rendezvous, const std::string& address, double timeout_seconds)
     : rendezvous_(rendezvous),
       timeout_seconds_(timeout_seconds),
-      deadline_(Clock::now() + nanoseconds_of_timeout(timeout_seconds)),
+      deadline_(Clock::now() + nanoseconds_of(timeout_seconds)),
       own_(rendezvous.place().process),
       sockets_(static_cast<std::size_t>(rendezvous.place().processes)) {
   std::string failure;

@@ -14,6 +14,7 @@
 #include "comm/processes/rendezvous_server.h"
 #include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
+#include "comm/time_out.h"
 #include "kernels/trace.h"
 
 namespace ringlet::comm {
@@ -26,11 +27,6 @@ constexpr double kVerdictSeconds = 2;       // that the server may take to decid
 constexpr double kLastWordsSeconds = 0.6;   // after which all have noticed that process 0 is gone
 constexpr double kFirstWordsSeconds = 0.5;  // that process 0 may take to say why it cannot begin
 constexpr double kServerSlack = 1;          // seconds more, so that the server explains a time-out
-
-std::chrono::nanoseconds nanoseconds_of(double seconds) {
-  constexpr double kLongest = 1e8;  // seconds, some three years
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(seconds, kLongest) * 1e9));
-}
 
 /// A socket's name is short, a run's name need not be: a hash stands for it.
 std::string socket_name(const std::string& run) {

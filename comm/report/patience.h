@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "comm/report/wait_cycle.h"
+#include "comm/time_out.h"
 #include "comm/transport.h"
 
 namespace ringlet::comm {
@@ -23,9 +24,7 @@ std::chrono::nanoseconds patience_of(const Transport& transport);
 
 /// The time-out of `transport`.
 inline std::chrono::nanoseconds timeout_of(const Transport& transport) {
-  constexpr double kLongest = 1e9;  // seconds, some thirty years: what nanoseconds can hold
-  return std::chrono::nanoseconds(
-      static_cast<std::int64_t>(std::min(transport.timeout_seconds(), kLongest) * 1e9));
+  return nanoseconds_of(transport.timeout_seconds());
 }
 
 /// A wait cut into slices. A process that was stopped and goes on (Ctrl-Z and fg, a laptop's lid)

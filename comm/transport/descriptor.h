@@ -11,9 +11,7 @@ class Descriptor {
  public:
   Descriptor() = default;
   explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (open()) ::close(number_);
-  }
+  ~Descriptor() { (void)close(); }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -22,6 +20,8 @@ class Descriptor {
 
   bool open() const { return number_ >= 0; }
   int get() const { return number_; }
+  /// What close(2) returns, which tells of a write that failed late; 0 where nothing is open.
+  int close() { return open() ? ::close(std::exchange(number_, -1)) : 0; }
   /// Passes it on: closing it is the caller's from here on.
   int release() { return std::exchange(number_, -1); }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "kernels/error.h"
 #include "kernels/processors.h"
 #include "kernels/spin.h"
 
@@ -19,18 +20,29 @@ std::atomic<int> threads_of_all{0};
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : processors_(usable_processors()) {
+  require(threads >= 1, "ThreadPool", "the calling thread is one of its threads");
   threads_of_all += threads;
-  for (int thread = 1; thread < threads; ++thread) {
-    workers_.emplace_back([this, thread] { work(thread); });
+  try {
+    for (int thread = 1; thread < threads; ++thread) {
+      workers_.emplace_back([this, thread] { work(thread); });
+    }
+  } catch (...) {  // the system starts no further one
+    end();
+    threads_of_all -= threads;
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
+  end();
+  threads_of_all -= threads();
+}
+
+void ThreadPool::end() {
   stop_ = true;
   ++round_;
   round_.notify_all();
   for (std::thread& worker : workers_) worker.join();
-  threads_of_all -= threads();
 }
 
 void ThreadPool::wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) const {

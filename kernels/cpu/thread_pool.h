@@ -20,6 +20,8 @@ namespace ringlet {
 
 class ThreadPool {
  public:
+  /// `threads` >= 1, the caller's among them. Throws std::system_error where the system starts no
+  /// further one.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -50,6 +52,7 @@ class ThreadPool {
   /// Returns when `value` is no longer `old`.
   void wait_for_change(const std::atomic<std::uint32_t>& value, std::uint32_t old) const;
   void work(int thread);
+  void end();  ///< of the workers
 
   const int processors_;  // that this process may use
   std::vector<std::thread> workers_;

@@ -34,5 +34,20 @@ TEST(MemoryLimit, EndsTheProgramAndIsNamed) {
   }
 }
 
+TEST(MemoryLimit, OfThreadsEndsTheProgramAndIsNamed) {
+  constexpr long kMiB = 1024 * kKiB;
+  constexpr long kMany = 3000;  // mebibytes: too few for the stacks of a thousand threads
+  if (ringlet({"--version"}, {.address_space_limit = kMany * kMiB}).code != 0) {
+    GTEST_SKIP() << "sanitizers reserve more addresses";
+  }
+  for (const char* flag : {"--threads", "--workers"}) {
+    const Outcome outcome =
+        ringlet(quick_train({flag, "1000", "--augment", "flip", "--synthetic-train", "4000"}),
+                {.address_space_limit = kMany * kMiB});
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_TRUE(fails_with(1, outcome, {"no further thread can be started", "; "})) << flag;
+  }
+}
+
 }  // namespace
 }  // namespace ringlet::testing

@@ -212,35 +212,26 @@ INSTANTIATE_TEST_SUITE_P(Over, AtWork,
                          [](const auto& test) { return std::string(name_of(test.param)); });
 
 /// Rank 1 comes when its work is done, which takes several time-outs.
-TEST_P(AtWork, ARankIsWaitedFor) {
-  Processes world({2, 1, GetParam()});
-  run_ranks(2, [&](int rank) {
+void expect_waited_for(const Split& split, const std::string& strategy) {
+  Processes world(split);
+  run_ranks(world.size(), [&](int rank) {
     const auto device = in_place_device();
-    Communicator communicator(world.transport(rank), {.strategy = "ring", .timeout_seconds = 1});
+    Communicator communicator(world.transport(rank), {.strategy = strategy, .timeout_seconds = 1});
     for (int i = 0; rank == 1 && i < 80; ++i) {
       communicator.note_work();
       std::this_thread::sleep_for(milliseconds(30));
     }
     std::vector<float> data(100, 1.0F);
     communicator.all_reduce(device->communication(), view_of(data), "evaluation");
-    EXPECT_EQ(data.front(), 2.0F);
+    EXPECT_EQ(data.front(), static_cast<float>(world.size()));
   });
 }
 
+TEST_P(AtWork, ARankIsWaitedFor) { expect_waited_for({2, 1, GetParam()}, "ring"); }
+
 TEST(AtWork, ARankIsWaitedForInTheEnginesOwnCollectives) {
   if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
-  Processes world({3, 1, ProcessTransport::gloo});
-  run_ranks(3, [&](int rank) {
-    const auto device = in_place_device();
-    Communicator communicator(world.transport(rank), {.strategy = "gloo", .timeout_seconds = 1});
-    for (int i = 0; rank == 1 && i < 80; ++i) {
-      communicator.note_work();
-      std::this_thread::sleep_for(milliseconds(30));
-    }
-    std::vector<float> data(100, 1.0F);
-    communicator.all_reduce(device->communication(), view_of(data), "evaluation");
-    EXPECT_EQ(data.front(), 3.0F);
-  });
+  expect_waited_for({3, 1, ProcessTransport::gloo}, "gloo");
 }
 
 TEST(WaitWatch, GivesUpAWaitInWhichNothingMoves) {

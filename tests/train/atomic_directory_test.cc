@@ -125,8 +125,8 @@ TEST(AtomicDirectory, LeavesALivingWriterBetweenTheTwoStepsAlone) {
   const TemporaryDirectory folder;
   const fs::path old = posix::aside_of(folder / "state", "old");
   save(old, 1);
-  const posix::Descriptor held = posix::lock_folder(old);
-  ASSERT_TRUE(held);
+  const comm::Descriptor held = posix::lock_folder(old);
+  ASSERT_TRUE(held.open());
   AtomicDirectory::recover(folder / "state");
   EXPECT_EQ(AtomicDirectory::current(folder / "state"), old);
   save(folder / "state", 2);

@@ -69,7 +69,7 @@ bool is_of_this_machine(const fs::path& aside) {
                              [&](const char* suffix) { return begin.ends_with(suffix + tag); });
 }
 
-bool lock(const Descriptor& descriptor) {
+bool lock(const comm::Descriptor& descriptor) {
   return ::flock(descriptor.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
@@ -80,8 +80,8 @@ bool keep(const Aside& aside) {
   return is_name_of(aside.path, aside.lock);
 }
 
-Descriptor open_folder(const fs::path& folder) {
-  return Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+comm::Descriptor open_folder(const fs::path& folder) {
+  return comm::Descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 }  // namespace
@@ -95,10 +95,10 @@ Aside make_aside_file(const fs::path& target) {
   constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
   while (true) {
     Aside aside{aside_of(target, "tmp"), {}};
-    aside.lock = Descriptor(
+    aside.lock = comm::Descriptor(
         ::open(aside.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMode));
-    if (!aside.lock && errno != EEXIST) return {};
-    if (aside.lock && keep(aside)) return aside;
+    if (!aside.lock.open() && errno != EEXIST) return {};
+    if (aside.lock.open() && keep(aside)) return aside;
   }
 }
 
@@ -110,7 +110,7 @@ Aside make_aside_folder(const fs::path& target) {
       return {};
     }
     aside.lock = open_folder(aside.path);
-    const bool is_gone = !aside.lock && errno == ENOENT;
+    const bool is_gone = !aside.lock.open() && errno == ENOENT;
     if (!is_gone && keep(aside)) return aside;
   }
 }
@@ -129,17 +129,17 @@ std::vector<fs::path> asides_of(const fs::path& target, const char* suffix) {
   return asides;
 }
 
-Descriptor lock_folder(const fs::path& folder) {
-  Descriptor descriptor = open_folder(folder);
-  if (!descriptor || !lock(descriptor)) return {};
+comm::Descriptor lock_folder(const fs::path& folder) {
+  comm::Descriptor descriptor = open_folder(folder);
+  if (!descriptor.open() || !lock(descriptor)) return {};
   return descriptor;
 }
 
-Descriptor lock_if_dead(const fs::path& aside) {
+comm::Descriptor lock_if_dead(const fs::path& aside) {
   if (!is_of_this_machine(aside)) return {};
-  Descriptor descriptor(::open(aside.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!descriptor && errno == EISDIR) descriptor = open_folder(aside);
-  if (!descriptor || !lock(descriptor) || !is_name_of(aside, descriptor)) return {};
+  comm::Descriptor descriptor(::open(aside.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!descriptor.open() && errno == EISDIR) descriptor = open_folder(aside);
+  if (!descriptor.open() || !lock(descriptor) || !is_name_of(aside, descriptor)) return {};
   return descriptor;
 }
 
@@ -147,7 +147,8 @@ void remove_dead_asides(const fs::path& target, const char* suffix) noexcept {
   try {
     for (const fs::path& aside : asides_of(target, suffix)) {
       std::error_code error;
-      if (const Descriptor held = lock_if_dead(aside)) fs::remove_all(aside, error);
+      if (const comm::Descriptor held = lock_if_dead(aside); held.open())
+        fs::remove_all(aside, error);
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): what cannot be tidied up is left for later
   }

@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "train/files/descriptor.h"
+#include "comm/transport/descriptor.h"
 
 namespace ringlet::train::posix {
 
 /// A file or folder that has been made, and its lock. No path: it could not be made.
 struct Aside {
   std::filesystem::path path;
-  Descriptor lock;  ///< of a file, open for writing
+  comm::Descriptor lock;  ///< of a file, open for writing
 };
 
 /// Makes one for `target`. Without a path, and with errno set, where that fails.
@@ -38,10 +38,10 @@ std::vector<std::filesystem::path> asides_of(const std::filesystem::path& target
                                              const char* suffix);
 
 /// Locks a folder that gets an aside's name. Empty where that cannot be done.
-Descriptor lock_folder(const std::filesystem::path& folder);
+comm::Descriptor lock_folder(const std::filesystem::path& folder);
 
 /// The lock of an aside that is dead. Empty where it is not, or where that cannot be proved.
-Descriptor lock_if_dead(const std::filesystem::path& aside);
+comm::Descriptor lock_if_dead(const std::filesystem::path& aside);
 
 /// Removes the asides of `target` that are dead. Never throws.
 void remove_dead_asides(const std::filesystem::path& target, const char* suffix) noexcept;

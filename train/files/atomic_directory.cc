@@ -25,8 +25,8 @@ void sync_tree(const fs::path& folder) {
 /// Puts a former version back that replace_in_two_steps had moved away when it was killed.
 void put_back_old(const fs::path& target) {
   for (const fs::path& aside : posix::asides_of(target, "old")) {
-    const posix::Descriptor held = posix::lock_if_dead(aside);
-    if (held && std::rename(aside.c_str(), target.c_str()) == 0) return;
+    const comm::Descriptor held = posix::lock_if_dead(aside);
+    if (held.open() && std::rename(aside.c_str(), target.c_str()) == 0) return;
   }
 }
 
@@ -52,7 +52,7 @@ void AtomicDirectory::commit(const fs::path& former) {
   std::error_code error;
   sync_tree(aside);
   // What is replaced has the aside's name for a moment, and nobody may take it for dead.
-  const posix::Descriptor replaced = posix::lock_folder(target_);
+  const comm::Descriptor replaced = posix::lock_folder(target_);
   if (!fs::exists(target_, error)) {
     if (std::rename(aside.c_str(), target_.c_str()) != 0) {
       throw posix::file_error("write the folder", target_, errno);

@@ -64,8 +64,8 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 void AtomicFile::commit() {
   if (::fsync(aside_.lock.get()) != 0) throw posix::file_error("write", target_, errno);
   // Closing tells of a write that failed late. The lock stays until the last descriptor is closed.
-  posix::Descriptor written =
-      std::exchange(aside_.lock, posix::Descriptor(::fcntl(aside_.lock.get(), F_DUPFD_CLOEXEC, 0)));
+  comm::Descriptor written =
+      std::exchange(aside_.lock, comm::Descriptor(::fcntl(aside_.lock.get(), F_DUPFD_CLOEXEC, 0)));
   if (written.close() != 0) throw posix::file_error("write", target_, errno);
   if (::rename(aside_.path.c_str(), target_.c_str()) != 0) {
     throw posix::file_error("write", target_, errno);

@@ -41,15 +41,15 @@ bool is_pipe(const fs::path& path) {
 
 }  // namespace
 
-posix::Descriptor open_stream(const fs::path& path, const std::string& what) {
+comm::Descriptor open_stream(const fs::path& path, const std::string& what) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kPatience(2);  // for a reader that is started at the same time
   constexpr std::chrono::milliseconds kPause(10);
   for (const auto begin = Clock::now();; std::this_thread::sleep_for(kPause)) {
     // Without O_NONBLOCK the system would wait for a reader, in silence and for ever.
-    posix::Descriptor stream(
+    comm::Descriptor stream(
         ::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-    if (stream) {
+    if (stream.open()) {
       ::fcntl(stream.get(), F_SETFL, O_APPEND);  // a reader that is slow is waited for
       return stream;
     }

@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "train/files/descriptor.h"
+#include "comm/transport/descriptor.h"
 
 namespace ringlet::train {
 
 /// Opens what is_stream() to be written into. A pipe needs a reader, which is waited for no longer
 /// than it takes to start one. `what`: its name in messages. Throws FileError.
-posix::Descriptor open_stream(const std::filesystem::path& path, const std::string& what);
+comm::Descriptor open_stream(const std::filesystem::path& path, const std::string& what);
 
 class LineFile {
  public:
@@ -33,7 +33,7 @@ class LineFile {
  private:
   std::filesystem::path path_;
   std::string what_;
-  posix::Descriptor descriptor_;
+  comm::Descriptor descriptor_;
   bool empty_ = true;
 };
 

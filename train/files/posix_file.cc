@@ -64,8 +64,8 @@ void write_all(int descriptor, const fs::path& path, const void* data, std::size
 }
 
 void sync_path(const fs::path& path) {
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!descriptor) throw file_error("sync", path, errno);
+  const comm::Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!descriptor.open()) throw file_error("sync", path, errno);
   if (::fsync(descriptor.get()) != 0 && !cannot_sync(errno)) throw file_error("sync", path, errno);
 }
 
@@ -75,19 +75,20 @@ fs::path parent_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-bool is_name_of(const fs::path& path, const Descriptor& open) {
+bool is_name_of(const fs::path& path, const comm::Descriptor& open) {
   struct stat named {
   }, opened{};
   return ::lstat(path.c_str(), &named) == 0 && ::fstat(open.get(), &opened) == 0 &&
          named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-Descriptor open_own(const fs::path& file, int flags, mode_t mode) {
-  Descriptor descriptor(
+comm::Descriptor open_own(const fs::path& file, int flags, mode_t mode) {
+  comm::Descriptor descriptor(
       ::open(file.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode));
   const int code = errno;
   struct stat found {};
-  const int looked = descriptor ? ::fstat(descriptor.get(), &found) : ::lstat(file.c_str(), &found);
+  const int looked =
+      descriptor.open() ? ::fstat(descriptor.get(), &found) : ::lstat(file.c_str(), &found);
   // None: its holder has just removed it.
   const bool is_own = S_ISREG(found.st_mode) && found.st_nlink <= 1;
   if (looked == 0 && !is_own) {
@@ -95,7 +96,7 @@ Descriptor open_own(const fs::path& file, int flags, mode_t mode) {
                     " is a link, no plain file or one with a second name, and a run would write "
                     "into it; remove it");
   }
-  if (!descriptor) throw file_error("write", file, code);
+  if (!descriptor.open()) throw file_error("write", file, code);
   return descriptor;
 }
 
@@ -117,7 +118,7 @@ void put_away(const fs::path& replaced, const fs::path& former) {
 }
 
 void replace_in_two_steps(const fs::path& source, const fs::path& target, const fs::path& former) {
-  const Descriptor lock = lock_folder(target);
+  const comm::Descriptor lock = lock_folder(target);
   const fs::path old = aside_of(target, "old");
   if (::rename(target.c_str(), old.c_str()) != 0) throw file_error("replace", target, errno);
   if (::rename(source.c_str(), target.c_str()) != 0) {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 
-#include "train/files/descriptor.h"
+#include "comm/transport/descriptor.h"
 #include "train/files/file_error.h"
 
 namespace ringlet::train::posix {
@@ -28,12 +28,12 @@ void sync_parent(const std::filesystem::path& path);
 std::filesystem::path parent_of(const std::filesystem::path& path);
 
 /// Whether `path` itself, and no link there, is still the name of what is open.
-bool is_name_of(const std::filesystem::path& path, const Descriptor& open);
+bool is_name_of(const std::filesystem::path& path, const comm::Descriptor& open);
 
 /// Opens a file that only this program writes, in a folder that others may have made. Throws
 /// FileError where it is a link, no regular file, or has a second name: what would be written is
 /// somebody else's.
-Descriptor open_own(const std::filesystem::path& file, int flags, mode_t mode = 0);
+comm::Descriptor open_own(const std::filesystem::path& file, int flags, mode_t mode = 0);
 
 /// Swaps two existing folders in one step (Linux's renameat2). False where the file system cannot.
 bool exchange(const std::filesystem::path& a, const std::filesystem::path& b);

@@ -25,13 +25,13 @@ constexpr const char* kName = ".ringlet.lock";
 constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
 /// False where another process has the lock. A file system without locks gives it to everybody.
-bool lock(const posix::Descriptor& file, int kind) {
+bool lock(const comm::Descriptor& file, int kind) {
   return ::flock(file.get(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 /// The same, of a run that starts: others who only ask whether the folder is free hold the lock for
 /// a moment.
-bool lock_patiently(const posix::Descriptor& file) {
+bool lock_patiently(const comm::Descriptor& file) {
   constexpr int kTries = 50;
   for (int i = 0; i < kTries; ++i) {
     if (lock(file, LOCK_EX)) return true;
@@ -41,7 +41,7 @@ bool lock_patiently(const posix::Descriptor& file) {
 }
 
 /// Throws what the file of another run's lock says of that run.
-[[noreturn]] void refuse(const fs::path& folder, const posix::Descriptor& file) {
+[[noreturn]] void refuse(const fs::path& folder, const comm::Descriptor& file) {
   std::array<char, 300> text{};
   const ssize_t got = ::pread(file.get(), text.data(), text.size() - 1, 0);
   throw FileError(folder.string() + " is being written by " +
@@ -68,9 +68,9 @@ RunLock::~RunLock() {
 }
 
 void RunLock::require_free(const fs::path& folder) {
-  const posix::Descriptor file(
+  const comm::Descriptor file(
       ::open((folder / kName).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file) return;  // nobody writes there
+  if (!file.open()) return;  // nobody writes there
   if (!lock(file, LOCK_SH)) refuse(folder, file);
 }
 

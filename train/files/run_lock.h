@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "train/files/descriptor.h"
+#include "comm/transport/descriptor.h"
 
 namespace ringlet::train {
 
@@ -29,7 +29,7 @@ class RunLock {
 
  private:
   std::filesystem::path file_;
-  posix::Descriptor descriptor_;
+  comm::Descriptor descriptor_;
 };
 
 }  // namespace ringlet::train
