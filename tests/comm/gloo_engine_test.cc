@@ -2,6 +2,9 @@
 // and nobody's memory is touched afterwards. (What it computes: process_operations_test.cc.)
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +15,8 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/processes/tcp_socket.h"
+#include "comm/transport/descriptor.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {
@@ -33,6 +38,49 @@ class GlooEngine : public testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Strategies, GlooEngine, testing::Values("gloo", "library"),
                          [](const auto& test) { return test.param; });
+
+/// Ends of connections of this process's own whose other ends had as many of the kernel's ports.
+std::vector<Descriptor> accept_from_many_ports(int many) {
+  std::string failure;
+  const Descriptor listener(listen_tcp({"127.0.0.1", 0}, failure));
+  const TcpAddress address = own_address_of(listener.get());
+  std::vector<Descriptor> accepted;
+  for (int i = 0; i < many; ++i) {
+    const Descriptor other(connect_tcp(address, std::chrono::seconds(5), failure));
+    pollfd waiting{listener.get(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    accepted.emplace_back(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!accepted.back().open()) break;
+  }
+  return accepted;
+}
+
+/// The kernel gives one port to several connections where they lead to different places. So a port
+/// does not tell which connection of a process is another's other end.
+TEST(GlooMesh, KnowsItsConnectionsAmongOthersFromTheSamePorts) {
+  if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+  constexpr int kMany = 3000;  // of the 14,000 that the kernel picks from: some are met for certain
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlim_t before = files.rlim_cur;
+  files.rlim_cur = files.rlim_max;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  if (files.rlim_max < kMany + 1000) GTEST_SKIP() << "so many files may not be open";
+  {
+    const std::vector<Descriptor> others = accept_from_many_ports(kMany);
+    ASSERT_TRUE(others.back().open());
+    Processes world({6, 1, ProcessTransport::gloo});
+    run_ranks(6, [&](int rank) {
+      const auto device = in_place_device();
+      Communicator communicator(world.transport(rank), {.strategy = "ring"});
+      std::vector<float> data(1000, 1.0F);
+      communicator.all_reduce(device->communication(), view_of(data), "bucket 0");
+      EXPECT_EQ(data.front(), 6.0F);
+    });
+  }
+  files.rlim_cur = before;
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+}
 
 TEST_P(GlooEngine, EndsWithTheNameOfADeadProcess) {
   for (const int victim : {0, 1, 2}) {

@@ -65,11 +65,16 @@ std::string bytes_of_end(int descriptor, int (*name)(int, sockaddr*, socklen_t*)
 }
 
 /// The descriptor in this process of the other end of `ours`; -1 where that is not in this process.
+/// Both addresses are compared: the kernel gives one port to connections that lead to different
+/// places.
 int other_end_of(int ours) {
   constexpr int kMost = 1 << 20;
   const std::string own = bytes_of_end(ours, ::getsockname);
+  const std::string peer = bytes_of_end(ours, ::getpeername);
   for (int other = 0; other < kMost; ++other) {
-    if (bytes_of_end(other, ::getpeername) == own) return other;
+    if (bytes_of_end(other, ::getpeername) == own && bytes_of_end(other, ::getsockname) == peer) {
+      return other;
+    }
   }
   return -1;
 }
