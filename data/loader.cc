@@ -100,6 +100,15 @@ class Loader::Impl {
     return batch;
   }
 
+  std::exception_ptr failure_within(std::int64_t batches) {
+    const Clock::time_point start = Clock::now();
+    std::exception_ptr failure = workers_    ? workers_->failure_within(batches)
+                                 : threaded_ ? look_ahead(batches)
+                                             : nullptr;
+    waited_ += seconds_since(start);
+    return failure;
+  }
+
   double waited_seconds() const { return waited_; }
 
  private:
@@ -132,6 +141,14 @@ class Loader::Impl {
     }
     holding_ = true;
     return &slot(taken_++);
+  }
+
+  std::exception_ptr look_ahead(std::int64_t batches) {
+    std::unique_lock lock(mutex_);
+    const std::int64_t room = static_cast<std::int64_t>(memory_.count()) - (holding_ ? 1 : 0);
+    const std::int64_t reach = taken_ + std::min(batches, room);
+    changed_.wait(lock, [this, reach] { return prepared_ >= reach || ended_; });
+    return prepared_ < reach ? error_ : nullptr;
   }
 
   /// The thread.
@@ -202,6 +219,10 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
 Loader::~Loader() = default;
 
 const Batch* Loader::next() { return impl_->next(); }
+
+std::exception_ptr Loader::failure_within(std::int64_t batches) {
+  return impl_->failure_within(batches);
+}
 
 double Loader::waited_seconds() const { return impl_->waited_seconds(); }
 

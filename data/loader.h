@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -89,7 +90,12 @@ class Loader {
   /// cannot meet.
   const Batch* next();
 
-  /// Seconds that next() has spent waiting (or, with depth 0, preparing) since construction.
+  /// The error for which one of the next `batches` cannot be prepared; null where they all can, or
+  /// the schedule ends. Waits until that is known. Looks as far ahead as there is memory, and not
+  /// at all where next() prepares them itself.
+  std::exception_ptr failure_within(std::int64_t batches);
+
+  /// Seconds that both calls have spent waiting (or, with depth 0, preparing) since construction.
   double waited_seconds() const;
 
  private:

@@ -45,6 +45,14 @@ const Batch* LoaderWorkers::next() {
   return &memory_[taken_++];
 }
 
+std::exception_ptr LoaderWorkers::failure_within(std::int64_t batches) {
+  std::unique_lock lock(mutex_);
+  const std::int64_t room = std::ssize(slots_) - (holding_ ? 1 : 0);
+  const std::int64_t reach = taken_ + std::min(batches, room);
+  ready_.wait(lock, [this, reach] { return prepared_ >= reach || prepared_ == end_; });
+  return prepared_ < reach ? error_ : nullptr;
+}
+
 void LoaderWorkers::work() {
   while (true) {
     const Claim mine = claim();

@@ -35,8 +35,9 @@ class LoaderWorkers {
   LoaderWorkers(const LoaderWorkers&) = delete;
   LoaderWorkers& operator=(const LoaderWorkers&) = delete;
 
-  /// As Loader::next().
+  /// As Loader's.
   const Batch* next();
+  std::exception_ptr failure_within(std::int64_t batches);
 
  private:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

@@ -215,6 +215,37 @@ TEST(Loader, ASampleThatCannotBeReadIsAnErrorOfNext) {
   }
 }
 
+TEST(Loader, TellsOfAFailureAhead) {
+  const auto set = std::make_shared<const testing::ReadDataset>(numbered(4, 4), 27);
+  for (const int workers : {1, 3}) {
+    Loader loader(set, Sampler(kSize, 2, false),
+                  listed({{0, 0, 8}, {0, 8, 16}, {0, 16, 24}, {0, 24, 32}}),
+                  {.max_batch = 8, .depth = 4, .workers = workers});
+    EXPECT_EQ(loader.failure_within(3), nullptr);
+    const std::exception_ptr failure = loader.failure_within(4);
+    ASSERT_NE(failure, nullptr);
+    EXPECT_EQ(message_of<DataError>([&] { std::rethrow_exception(failure); }),
+              "sample 27 is broken");
+    EXPECT_EQ(loader.next()->n, 8);
+    EXPECT_EQ(loader.failure_within(2), nullptr);
+    EXPECT_NE(loader.failure_within(3), nullptr);
+    EXPECT_NE(loader.failure_within(1000), nullptr);  // no further than there is memory
+    loader.next();
+    EXPECT_EQ(loader.next()->n, 8);
+  }
+}
+
+TEST(Loader, AnEndAheadIsNoFailure) {
+  for (const int workers : {0, 1, 3}) {
+    const auto set = std::make_shared<const testing::ReadDataset>(numbered(4, 4));
+    Loader loader(set, Sampler(kSize, 2, false), listed({{0, 0, 8}, {0, 8, 16}}),
+                  {.max_batch = 8, .depth = 4, .workers = workers});
+    EXPECT_EQ(loader.failure_within(9), nullptr);
+    EXPECT_EQ(loader.next()->n, 8);
+    EXPECT_EQ(loader.failure_within(9), nullptr);
+  }
+}
+
 TEST(Loader, ABatchIsLeftAloneUntilTheNextIsAskedFor) {
   const auto set = numbered(28, 28);
   const auto endless = [](std::int64_t k) -> std::optional<BatchRequest> {

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -250,6 +251,50 @@ TEST_P(BrokenTest, CostsNothingThatWasLearnt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Replicas, BrokenTest, ::testing::Values(1, 3));
+
+/// What cannot be read in an epoch's midst.
+class BrokenTraining : public ::testing::TestWithParam<std::tuple<int, int, int>> {};
+
+TEST_P(BrokenTraining, CostsNoStepThatWasMade) {
+  const auto [replicas, accumulate, workers] = GetParam();
+  constexpr std::int64_t kSamples = 600, kBatch = 60, kIndex = 7;
+  const testing::TemporaryDirectory folder, undisturbed_folder;
+  TrainOptions options = options_into(undisturbed_folder.path(), replicas);
+  options.recipe.batch_size = kBatch;
+  options.recipe.accumulate = accumulate;
+  options.recipe.shuffle = true;
+  options.execution.workers = workers;
+  options.files.save_every = 1000;  // nothing else would be saved
+  const data::Splits whole = formula_splits(kSamples);
+  const Outcome undisturbed = run(make_run_setup(options, whole, replicas));
+  options.files.out = folder.path();
+
+  bool broken = false;
+  data::Splits data = whole;
+  data.train = std::make_shared<const WithBrokenSample>(data.train, broken);
+  const RunSetup setup = make_run_setup(options, data, replicas);
+  (void)data.train->hash();  // the start reads every sample for it
+  broken = true;
+  const data::Sampler sampler(kSamples, options.recipe.seed, true);
+  std::int64_t place = 0;  // in the first epoch
+  while (sampler.index(0, place) != kIndex) ++place;
+  const std::int64_t good = place / kBatch;  // steps
+  ASSERT_GT(good, 1);
+  EXPECT_TRUE(testing::says(
+      testing::message_of<Error>([&] { run(setup); }),
+      {"sample 7 is broken", "what was learnt up to step " + std::to_string(good) + " is saved",
+       "goes on"}));
+  EXPECT_EQ(read_state(folder.path()).progress.step, good);
+  broken = false;
+  const Outcome rest = run(setup_of(options, data));
+  EXPECT_TRUE(rest.result.finished);
+  EXPECT_EQ(rest.result.step, undisturbed.result.step);
+  EXPECT_EQ(model_in(folder.path()), model_in(undisturbed_folder.path()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, BrokenTraining,
+                         ::testing::Values(std::tuple(1, 1, 1), std::tuple(3, 1, 1),
+                                           std::tuple(2, 3, 1), std::tuple(2, 2, 3)));
 
 TEST(EpochEnd, AStateThatIsToBeTestedWhereNoEpochEndsIsDamaged) {
   const testing::TemporaryDirectory folder;

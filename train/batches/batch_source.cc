@@ -70,6 +70,9 @@ class HostBatches final : public BatchSource {
               const BatchOptions& options)
       : loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader) {}
   const data::Batch* next() override { return loader_.next(); }
+  std::exception_ptr failure_within(std::int64_t batches) override {
+    return loader_.failure_within(batches);
+  }
 
  private:
   data::Loader loader_;
@@ -183,6 +186,10 @@ class StreamedBatches final : public BatchSource {
       compute.wait(*copied_[slot]);
     }
     return &batch_;
+  }
+
+  std::exception_ptr failure_within(std::int64_t batches) override {
+    return loader_.failure_within(batches);
   }
 
  private:

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 
 #include "data/loader.h"
@@ -35,6 +36,12 @@ class BatchSource {
   /// this call; null at the schedule's end. It stays until the work enqueued before the following
   /// call has run. Throws what the loader throws.
   virtual const data::Batch* next() = 0;
+
+  /// As Loader::failure_within().
+  virtual std::exception_ptr failure_within(std::int64_t batches) {
+    (void)batches;
+    return nullptr;
+  }
 
   /// Position of the batch that next() gave, as a BatchPosition in device memory. Absent where only
   /// the host knows it.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -42,9 +43,22 @@ TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
 }
 
 /// Samples that are read are work, for those who wait for this rank.
+/// Whether samples are read while the run goes on: one may fail then.
+bool reads(const RunSetup& setup) { return setup.data.train->images().empty(); }
+
+/// Batches of a rank from one step's beginning up to the end of the first that all ranks can leave
+/// out when they hear of it now: those in flight are made.
+std::int64_t batches_in_sight(const RunSetup& setup, int rank) {
+  return setup.partition.units(rank) * (2 + setup.steps_in_flight);
+}
+
 data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communicator) {
   data::LoaderOptions loader = setup.loader;
   loader.on_read = communicator.note_of_work();
+  if (reads(setup)) {  // those, the one in use, and one that is being read meanwhile
+    const std::int64_t wanted = batches_in_sight(setup, communicator.rank()) + 2;
+    loader.depth = std::max(loader.depth, static_cast<int>(wanted));
+  }
   return loader;
 }
 
@@ -215,8 +229,18 @@ void TrainLoop::begin_step(std::int64_t samples) {
   }
   reporter_.step_begins(samples, pending_.empty());
   step_.begin_with_one_of(rates_, samples, setup_.partition.rank_range(progress_.step, rank).size(),
-                          setup_.stop_requested());
+                          setup_.stop_requested() || fails_soon());
   batches_->begin_step(setup_.partition.units(rank));
+}
+
+/// A sample that cannot be read is told of as a wish to stop, early enough that the steps before it
+/// are made and saved.
+bool TrainLoop::fails_soon() {
+  if (!reads(setup_)) return false;
+  const PhaseTimer timer(step_.phases().data, device_.compute().tracer(), "data");
+  communicator_.set_activity("data loading");
+  failure_ = batches_->failure_within(batches_in_sight(setup_, communicator_.rank()));
+  return failure_ != nullptr;
 }
 
 void TrainLoop::compute_gradients() {
@@ -308,7 +332,17 @@ void TrainLoop::after_step() {
   save_if_due(stop_agreed_ && !last);  // before the test, which takes its time, and may fail
   const bool tested = !epoch_end || test(*progress_.untested);
   result_.interrupted = !tested || (stop_agreed_ && !last);
-  if (result_.interrupted) save_if_due(true);
+  if (!result_.interrupted) return;
+  save_if_due(true);
+  if (reads(setup_)) end_if_broken();
+}
+
+/// Whether it is for this that the run was interrupted, no rank but one knows.
+void TrainLoop::end_if_broken() {
+  const auto failures = communicator_.gather_text(device_.communication(), failure_ ? "failed" : "",
+                                                  "whether samples could be read");
+  const bool failed = std::ranges::any_of(failures, [](const auto& text) { return !text.empty(); });
+  if (failed) end_with_failure(failure_, "goes on");
 }
 
 /// Replicas that go apart mostly do so at once, so they are compared after the first step. What is
@@ -346,7 +380,10 @@ bool TrainLoop::test(const EndedEpoch& ended) {
   communicator_.set_activity("evaluation");
   const Tested tested = evaluator_.run(setup_.stop_requested);
   stop_agreed_ = stop_agreed_ || tested.stop_wished;
-  if (tested.failed) end_with_failure(tested);
+  if (tested.failed) {
+    save_if_due(true);
+    end_with_failure(tested.failure, "begins with this test");
+  }
   if (!tested.result) return false;
   result_.test = *tested.result;
   reporter_.epoch_done(progress_, ended, result_.test);
@@ -356,21 +393,19 @@ bool TrainLoop::test(const EndedEpoch& ended) {
   return true;
 }
 
-/// A rank could not read its samples. What was learnt is saved first.
-void TrainLoop::end_with_failure(const Tested& tested) {
-  save_if_due(true);
-  if (!tested.failure)
-    communicator_.barrier(device_.communication(), "evaluation's end");  // throws
+/// A rank could not read its samples: that one has the `failure`, the others none. What was learnt
+/// is saved. `resumed` is what a run does that is resumed.
+void TrainLoop::end_with_failure(const std::exception_ptr& failure, std::string_view resumed) {
+  if (!failure) communicator_.barrier(device_.communication(), "the end of the run");  // throws
   const std::filesystem::path& out = setup_.options.files.out;
   try {
-    std::rethrow_exception(tested.failure);
+    std::rethrow_exception(failure);
   } catch (...) {
     const std::string message = message_of_current_exception();
     if (out.empty()) throw Error(message + "; nothing was saved (--no-out)");
-    throw Error(
-        fmt::format("{}; what was learnt up to step {} is saved: once that is mended, --resume {} "
-                    "begins with this test",
-                    message, progress_.step, out.string()));
+    throw Error(fmt::format(
+        "{}; what was learnt up to step {} is saved: once that is mended, --resume {} {}", message,
+        progress_.step, out.string(), resumed));
   }
 }
 

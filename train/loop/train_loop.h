@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -67,6 +69,7 @@ class TrainLoop {
   void rehearse();
   void load_start();
   void begin_step(std::int64_t samples);
+  bool fails_soon();
   void compute_gradients();
   const data::Batch& next_batch();
   void send_sums(std::int64_t samples);
@@ -78,7 +81,8 @@ class TrainLoop {
   bool wants_check(bool epoch_end) const;
   void check_replicas();
   bool test(const EndedEpoch& ended);
-  void end_with_failure(const Tested& tested);
+  void end_if_broken();
+  [[noreturn]] void end_with_failure(const std::exception_ptr& failure, std::string_view resumed);
   void save_if_due(bool at_end);
 
   const RunSetup& setup_;
@@ -93,6 +97,7 @@ class TrainLoop {
   std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
   std::vector<Rates> rates_;                // of begin_step()
   bool stop_agreed_ = false;                // the wish to stop has reached every rank
+  std::exception_ptr failure_;              // of this rank's samples, a step or more ahead
   std::int64_t checked_step_ = -1;          // the replicas were compared after it
   Progress progress_;
   RunResult result_;
