@@ -1,0 +1,50 @@
+# Read by ctest whenever it starts: makes each case of a room's test program a test, with the labels of labels.cmake.
+#
+#   room, program   of what (tests/CMakeLists.txt sets them)
+
+if(NOT EXISTS "${program}")
+  add_test(${room}_tests_NOT_BUILT ${room}_tests_NOT_BUILT)
+  return()
+endif()
+
+set(listed "${program}.list")
+if(NOT EXISTS "${listed}" OR "${program}" IS_NEWER_THAN "${listed}")
+  execute_process(COMMAND "${program}" --gtest_list_tests OUTPUT_VARIABLE said RESULT_VARIABLE result TIMEOUT 60)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${program} --gtest_list_tests failed (${result}):\n${said}")
+  endif()
+  file(WRITE "${listed}" "${said}")
+endif()
+
+set(row_labels)
+set(row_regexes)
+macro(labelled label regex)
+  list(APPEND row_labels ${label})
+  list(APPEND row_regexes "${regex}")
+endmacro()
+include(${CMAKE_CURRENT_LIST_DIR}/labels.cmake)
+
+get_filename_component(folder "${program}" DIRECTORY)
+file(STRINGS "${listed}" lines REGEX "^(  )?[A-Za-z_]")  # GoogleTest lists suites and, indented, their cases
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE " +#.*" "" line "${line}")  # what follows says the parameter's value
+  if(NOT line MATCHES "^  ")
+    set(suite ${line})
+    continue()
+  endif()
+  string(STRIP "${line}" case)
+  set(name ${suite}${case})
+  set(its_labels ${room})
+  foreach(label regex IN ZIP_LISTS row_labels row_regexes)
+    if(name MATCHES "${regex}")
+      list(APPEND its_labels ${label})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES its_labels)
+  add_test(${name} "${program}" --gtest_filter=${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT 300 WORKING_DIRECTORY "${folder}"
+                                          SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  if(name MATCHES "DISABLED_")
+    set_tests_properties(${name} PROPERTIES DISABLED TRUE)
+  endif()
+endforeach()

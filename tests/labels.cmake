@@ -1,0 +1,36 @@
+# What tests are called beside their rooms' names. CI's steps (.ci/run) choose by these labels, and so can you:
+#
+#   scripts/test -LE '^(slow|pages)$'        all but these
+#   ctest --test-dir build/release -N -L '^clock$'
+#
+# labelled(LABEL REGEX) gives the label to each test whose name the regular expression finds. A row that finds none, and
+# a test that no step of CI runs, are errors (scripts/check_steps).
+
+# Under sanitizers these only take long, and what they run, others run too: one strategy and pass of the oracle has all of
+# its code and threads. The table of all messages starts the program 150 times; the fuzzers see more of its readers.
+labelled(slow "Torchrun|MessageSources|Messages|Writers|WrongLines|Help[.]")
+labelled(slow "Oracle.*(naive|doubling|accumulate2|/1_|/3_)")
+labelled(slow "TrainingOracleBits|TrainingOracle.*/(exact|one_nchw)")
+labelled(slow "AtAnyStepIsAsIfNeverStopped/(exact_|fast_1)|InFlight.*/[15]|AnyOptimizer.*/adamw")
+labelled(slow "InAnyExchange|BetweenProcesses.*(gloo|_5x1|_2x3)")
+labelled(slow "resnet18_cifar|EveryModel.*resnet[1-9]|smooth_sign")
+
+# They count the processor's time, which sanitizers take as well.
+labelled(clock "SpinNowhere|GivesWay")
+
+# Browsers and Python, which sanitizers do not see into, and where a program's output goes.
+labelled(pages "Report|Export|TensorBoard|StandardOutput")
+
+# Loops in vectors, compiled without sanitizers; what is around them runs as lanes_portable too.
+labelled(vectors "lanes_avx")
+
+# About numbers alone: the thread sanitizer sees the same threads in others.
+labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Uneven.*_of_40|Setups/Reduce|Clipping")
+labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
+
+# For GPUs; scripts/test --preset stand-in runs them without one.
+labelled(gpu "[Cc]uda|StepNodes")
+
+# On a stand-in for GPUs, these say nothing (how much a real library holds) or only take long.
+labelled(real_gpu "CudaLibraries[.]SayWhat")
+labelled(real_gpu "Oracle.*(naive|doubling|accumulate2|cuda_4)")
