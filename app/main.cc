@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "app/cli/before_meeting.h"
 #include "app/cli/checks.h"
 #include "app/cli/effective_config.h"
 #include "app/cli/error_exit.h"
@@ -62,6 +63,12 @@ void describe(CLI::App& app, Action& action) {
   }
 }
 
+int refuse_command_line(int argc, char** argv, const std::string& why) {
+  print_error(why);
+  tell_others_of_command_line(argc, argv, why);
+  return kUsage;
+}
+
 /// Reads the command line. Returns the exit code where there is no action to run.
 std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action, int argc,
                          char** argv) {
@@ -74,8 +81,9 @@ std::optional<int> parse(CLI::App& app, Settings& settings, const Action& action
   } catch (const CLI::Success& request) {  // --help, --version
     return app.exit(request);
   } catch (const CLI::ParseError& error) {
-    print_error(explain(app, error));
-    return kUsage;
+    return refuse_command_line(argc, argv, explain(app, error));
+  } catch (const UsageError& error) {
+    return refuse_command_line(argc, argv, error.what());
   }
   if (!settings.print_only()) return {};
   fmt::print("{}", effective_config(*chosen_command(app), action.values()));
@@ -92,8 +100,8 @@ int run_program(int argc, char** argv) {
     Settings settings(app);
     const auto code = parse(app, settings, action, argc, argv);
     return code ? *code : action.run();
-  } catch (const ToldElsewhere&) {
-    return kFailed;
+  } catch (const Told& told) {
+    return told.code();
   } catch (const data::Stopped&) {
     return kInterrupted + noted_signal();
   } catch (const UsageError& error) {

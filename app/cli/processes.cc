@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "app/cli/before_meeting.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/family_board.h"
 #include "app/cli/signals.h"
@@ -24,7 +25,6 @@ namespace ringlet::app {
 
 namespace {
 
-constexpr const char* kOurselves = "ringlet";       // as a launcher: start_processes()
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
 /// The place in the environment, if it is meant for this run. Nothing: N processes are to be
@@ -144,7 +144,8 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
     // What is wrong with the flags is said here, once. `body` resolves them again, with a resumed
     // run's recipe, and must come to the transport of this group. It does: the recipe reaches the
     // transport only by --sync's default, auto or doubling, which all transports carry.
-    const train::Execution execution = resolve(*flags).execution;
+    const train::Execution execution =
+        before_meeting(place, [&] { return resolve(*flags).execution; });
     if (place) return run_as_process(*place, execution, body);
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
     note_stop_signals();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "comm/group.h"
 #include "comm/processes/launch.h"
@@ -13,11 +14,24 @@
 
 namespace ringlet::app {
 
-/// Ends this process quietly: another process has failed and shows its error.
-class ToldElsewhere : public Error {
+/// Ends this process quietly, with `code()`: the user has been told why.
+class Told : public Error {
  public:
-  ToldElsewhere() : Error("another process failed and says why") {}
+  Told(const std::string& by, int code) : Error(by + " says why"), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
 };
+
+/// Another process has failed and shows its error.
+class ToldElsewhere : public Told {
+ public:
+  ToldElsewhere() : Told("another process", kFailed) {}
+};
+
+/// start_processes() as a launcher (ProcessPlace::launcher).
+inline constexpr const char* kOurselves = "ringlet";
 
 /// What a command does in each process, with a rank for each device. Returns the exit code.
 using ProcessBody = std::function<int(comm::Group& group)>;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/cli/before_meeting.h"
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
@@ -266,15 +267,18 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
 /// it.
 int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
                 const comm::ProcessPlace& place) {
-  const AllReduceBlock planned = all_reduce_block_at(flags, place);
   const auto rows_file = comm::environment_variable(kRowsVariable);
   std::optional<bench::MachineRecord> machine;
   Others others;
-  if (place.process == 0 && !rows_file) {
-    check_outputs(flags, command, place.processes);
-    others = read_others(flags);
-    machine = machine_of(flags);
-  }
+  const AllReduceBlock planned = before_meeting(place, [&] {
+    AllReduceBlock block = all_reduce_block_at(flags, place);
+    if (place.process == 0 && !rows_file) {
+      check_outputs(flags, command, place.processes);
+      others = read_others(flags);
+      machine = machine_of(flags);
+    }
+    return block;
+  });
   return run_as_process(place, planned.options.execution, [&](comm::Group& group) {
     const AllReduceBlock block = all_reduce_block_over(flags, place, group);
     const auto trace = tracer_of(flags);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "app/cli/before_meeting.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
@@ -142,7 +143,8 @@ int tune_as_process(const TuneFlags& flags) {
         "tune --processes takes its place from torchrun, mpirun or srun, or from RANK, WORLD_SIZE, "
         "MASTER_ADDR and MASTER_PORT, and none of these is set; without it, threads are measured");
   }
-  const AllReduceBlock planned = all_reduce_block_at(flags.bench, *place);
+  const AllReduceBlock planned =
+      before_meeting(place, [&] { return all_reduce_block_at(flags.bench, *place); });
   return run_as_process(*place, planned.options.execution, [&](comm::Group& group) {
     const bool is_first = group.process() == 0;
     if (is_first) prepare(flags);

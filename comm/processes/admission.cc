@@ -56,6 +56,11 @@ std::string hubs_proof(const std::string& token, const Message& hello,
   return proof_of("hub", token, hello, challenge);
 }
 
+std::string why_it_cannot_begin(const Hello& comer, bool with_host) {
+  return fmt::format("{} (pid {}) cannot begin: {}", name_of_process(comer, with_host), comer.pid,
+                     comer.failure);
+}
+
 std::string why_of_another_version(const Hello& comer, const HubOptions& hub) {
   if (comer.protocol == kProtocol) return "";
   return fmt::format(

@@ -23,6 +23,9 @@ std::string comers_proof(const std::string& token, const Message& hello,
 std::string hubs_proof(const std::string& token, const Message& hello,
                        const std::string& challenge);
 
+/// What the others hear of a process whose hello says that it has failed.
+std::string why_it_cannot_begin(const Hello& comer, bool with_host);
+
 // Why a comer over TCP is not let in; "" where nothing speaks against it.
 std::string why_of_another_version(const Hello& comer, const HubOptions& hub);
 std::string why_of_another_run(const Hello& comer, const HubOptions& hub);

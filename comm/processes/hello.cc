@@ -31,7 +31,8 @@ Message to_message(const Hello& hello) {
                     {"address", hello.address},
                     {"run", hello.run},
                     {"nonce", hello.nonce},
-                    {"protocol", hello.protocol}};
+                    {"protocol", hello.protocol},
+                    {"failure", hello.failure}};
   return {.kind = Message::Kind::hello,
           .number = hello.process,
           .key = to_text(fields),
@@ -50,6 +51,7 @@ Hello hello_of(const Message& message) {
           .run = value_of(fields, "run"),
           .nonce = value_of(fields, "nonce"),
           .protocol = value_of(fields, "protocol"),
+          .failure = value_of(fields, "failure"),
           .agreed = plan_of(message.value)};
 }
 

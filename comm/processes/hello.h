@@ -25,6 +25,7 @@ struct Hello {
   std::string run;      ///< ProcessPlace::run
   std::string nonce;    ///< random, over TCP: the hub proves with it that it knows the token
   std::string protocol = kProtocol;  ///< how this program speaks over TCP
+  std::string failure{};             ///< why it cannot take part; empty where it can
   Plan agreed{};                     ///< what all must agree on
 };
 

@@ -5,9 +5,6 @@
 
 namespace ringlet::comm {
 
-namespace {
-
-/// At most `longest` bytes of a text, none of its letters in part (UTF-8).
 std::string shortened(const std::string& text, std::size_t longest) {
   constexpr std::string_view kMore = " ...";
   if (text.size() <= longest) return text;
@@ -16,8 +13,6 @@ std::string shortened(const std::string& text, std::size_t longest) {
   while (end > 0 && inside_letter()) --end;
   return text.substr(0, end).append(kMore);
 }
-
-}  // namespace
 
 Message abort_message(const RootCause& cause, int process) {
   std::string key = std::to_string(process);

@@ -51,6 +51,9 @@ struct MessageHeader {
   std::uint32_t key_bytes;
 };
 
+/// At most `longest` bytes of a text, none of its letters in part (UTF-8).
+std::string shortened(const std::string& text, std::size_t longest);
+
 /// The abort that `process` speaks of. A cause that is too long for a message is cut here, the key
 /// counted: wherever it goes from here, it fits.
 Message abort_message(const RootCause& cause, int process);

@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kVerdictSeconds = 2;       // that the server may take to decide who tells the user
 constexpr double kLastWordsSeconds = 0.6;   // after which all have noticed that process 0 is gone
 constexpr double kFirstWordsSeconds = 0.5;  // that process 0 may take to say why it cannot begin
+constexpr double kFailureSeconds = 2;       // that a process may take to tell of its own failure
 constexpr double kServerSlack = 1;          // seconds more, so that the server explains a time-out
 
 /// A socket's name is short, a run's name need not be: a hash stands for it.
@@ -59,6 +60,7 @@ Hello Rendezvous::hello() const {
           .address = own_address_,
           .run = place_.run,
           .nonce = {},
+          .failure = options_.failure,
           .agreed = options_.agreed};
 }
 
@@ -405,6 +407,16 @@ void Rendezvous::remind_of_missing(double seconds) {
   options_.remind(
       fmt::format("waited {:g} s for {} to come to the end of the run; look for what keeps it",
                   seconds, text_of_processes(missing)));
+}
+
+void tell_failure(const ProcessPlace& place, const std::string& why) noexcept {
+  constexpr std::size_t kLongest = 4000;  // beside what else a stranger has to say
+  try {
+    RendezvousOptions options{.timeout_seconds = kFailureSeconds};
+    options.failure = shortened(why, kLongest);
+    const Rendezvous rendezvous(place, options);
+  } catch (const std::exception&) {  // as it has to end: nobody joins who has failed
+  }
 }
 
 template <class Ready>

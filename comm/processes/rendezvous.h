@@ -8,6 +8,7 @@
 //               what all must agree on                          processes, once all have come; over
 //                                                               TCP a challenge and a proof before
 //                                                               (admission.h)
+//               or that it has failed, and why           ->   everybody stops (tell_failure())
 //   set         key, value                                 ->   everybody has it
 //   ask_status                                             ->   everybody sets its ranks' status
 //   clock       key                                        ->   the same with the hub's time, to
@@ -61,7 +62,9 @@ namespace ringlet::comm {
 struct RendezvousOptions {
   int replicas = 1;             ///< ranks of this process; the same number in all processes
   double timeout_seconds = 60;  ///< longest wait for a process that has to come
-  Plan agreed;                  ///< what must be equal in all processes for them to be one run
+  Plan agreed{};                ///< what must be equal in all processes for them to be one run
+  /// Why this process cannot take part: it comes to say only that (tell_failure()).
+  std::string failure{};
   /// Called once, on the rendezvous's own thread, when the run is given up.
   std::function<void(const RootCause&)> on_abort = [](const RootCause&) {};
   /// This process's answer to ask_status(), called on the rendezvous's own thread.
@@ -161,5 +164,10 @@ class Rendezvous {
 
   std::thread thread_;  // the last member: it uses the others
 };
+
+/// For a process that ends before it has met the others: tells them why, so that they end as well.
+/// It waits a moment for process 0, or as process 0 for all others; whoever comes later learns
+/// nothing. `why` may be cut.
+void tell_failure(const ProcessPlace& place, const std::string& why) noexcept;
 
 }  // namespace ringlet::comm

@@ -51,11 +51,16 @@ void RendezvousServer::serve() noexcept {
 /// What has been decided still goes to those who read it, when process 0 has left already.
 bool RendezvousServer::is_done() const {
   constexpr std::chrono::seconds kLastCall(1);
-  if (!over_) return false;
+  if (!over_ || awaits_latecomers()) return false;
   const bool unread = std::any_of(guests_.begin(), guests_.end(), [](const Guest& guest) {
     return !guest.outbox.empty() || (guest.socket.is_stream() && !guest.is_stranger());
   });
   return !unread || Clock::now() - *over_ > kLastCall;
+}
+
+/// Where the run ended before all had come, the rest is on its way and would wait in vain.
+bool RendezvousServer::awaits_latecomers() const {
+  return informed_ < options_.processes - 1 && Clock::now() < open_until_;
 }
 
 void RendezvousServer::wait_for_events() {
@@ -104,7 +109,7 @@ void RendezvousServer::admit() {
       guests_.push_back(
           {.socket = std::move(socket), .came = Clock::now(), .pulse = Pulse(options_.beat)});
       if (!verdict_ || over_tcp()) continue;
-      guests_.back().outbox.push(*verdict_);
+      tell_verdict(guests_.back());
       send_and_part();
     }
   } catch (const CommError& error) {
@@ -218,8 +223,11 @@ void RendezvousServer::greet(Guest& guest, Hello hello) {
   refused_.erase(hello.process);
   guest.hello = std::move(hello);
   if (verdict_) {
-    if (over_tcp()) guest.outbox.push(*verdict_);
+    if (over_tcp()) tell_verdict(guest);
     return;
+  }
+  if (!guest.hello.failure.empty()) {
+    return abort_all({0, why_it_cannot_begin(guest.hello, over_tcp())}, kHub);
   }
   for (const Guest& other : guests_) {
     if (&other != &guest && other.process() >= 0) compare(other, guest);
@@ -314,6 +322,7 @@ void RendezvousServer::give_up_on_refused() {
     const auto found = refused_.find(process);
     if (found == refused_.end() || Clock::now() - found->second.at < options_.second_chance) return;
   }
+  deadline_ = Clock::now();  // nobody else is awaited
   abort_all({0, refused_.at(missing().front()).why}, kHub);
 }
 
@@ -337,7 +346,7 @@ void RendezvousServer::send_and_part() {
   for (Guest& guest : guests_) {
     if (guest.socket.open()) guest.outbox.send_to(guest.socket);
     const bool knows = verdict_ && !(over_tcp() && guest.is_stranger());
-    const bool is_last = over_ && over_tcp();
+    const bool is_last = over_ && over_tcp() && !awaits_latecomers();
     if ((knows || guest.told_all || is_last) && !guest.is_own && guest.outbox.empty()) part(guest);
   }
   std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.open(); });
@@ -360,12 +369,21 @@ void RendezvousServer::tell_everybody(const Message& message) {
 }
 
 void RendezvousServer::abort_all(const RootCause& cause, int speaker) {
+  constexpr std::chrono::seconds kLatecomers(2);
   if (verdict_) return;
   verdict_ = abort_message(cause, speaker);
+  const Clock::time_point now = Clock::now();
+  if (joining_ && now < deadline_) open_until_ = now + kLatecomers;
   joining_ = false;
   for (Guest& guest : guests_) {
-    if (!over_tcp() || !guest.is_stranger()) guest.outbox.push(*verdict_);
+    if (!over_tcp() || !guest.is_stranger()) tell_verdict(guest);
   }
+}
+
+void RendezvousServer::tell_verdict(Guest& guest) {
+  guest.outbox.push(*verdict_);
+  if (!guest.is_own) ++informed_;
+  if (over_) over_ = Clock::now();  // it has the same time to read this
 }
 
 std::vector<int> RendezvousServer::missing() const {

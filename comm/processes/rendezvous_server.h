@@ -54,7 +54,7 @@ class RendezvousServer {
   /// Serves process 0 on `own` and the others on `listener`.
   RendezvousServer(MessageSocket own, MessageSocket listener, const HubOptions& options);
   /// Waits until process 0 has closed the other end of `own`, and a moment more for those that have
-  /// yet to read how the run ended.
+  /// yet to read how the run ended; where it ended before all had come, for these too.
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
@@ -84,6 +84,7 @@ class RendezvousServer {
 
   void serve() noexcept;
   bool is_done() const;
+  bool awaits_latecomers() const;
   void wait_for_events();
   void poll_all(std::vector<pollfd>& waiting) const;
   void admit();
@@ -108,6 +109,7 @@ class RendezvousServer {
   void part(Guest& guest);
   void tell_everybody(const Message& message);
   void abort_all(const RootCause& cause, int speaker);
+  void tell_verdict(Guest& guest);
   std::vector<int> missing() const;
   int present() const;
   bool over_tcp() const { return !options_.address.empty(); }
@@ -121,6 +123,8 @@ class RendezvousServer {
   std::map<int, Refusal> refused_{};  // by the process that it claimed to be; the latest
   std::set<std::string> warned_{};    // what the user was told of those
   std::optional<Message> verdict_{};  // the first abort; those that follow change nothing
+  int informed_ = 0;                  // others that were told the verdict
+  Clock::time_point open_until_{};    // for those that have yet to hear a verdict of the start
   bool said_farewell_ = false;
   std::optional<Clock::time_point> over_{};  // since process 0 has closed its end
   std::thread thread_;                       // the last member: it uses the others

@@ -79,6 +79,14 @@ Outcome come_twice_as_second() {
   return first.wait();
 }
 
+Outcome wait_for_one_that_cannot_begin() {
+  const Arguments line = quick_train({"--processes", "--comm-timeout", "10"});
+  Program first(line, {.environment = place(0, 2)});
+  wait_until_it_listens();
+  ringlet(line + Arguments{"--transport", "local"}, {.environment = place(1, 2)});
+  return first.wait();
+}
+
 Outcome disagree(const Arguments& first, const Arguments& second) {
   const Arguments both{"--processes", "--comm-timeout", "5"};
   Program one(quick_train(both + first), {.environment = place(0, 2)});

@@ -21,6 +21,8 @@ Outcome lose_both();
 Outcome come_twice_as_first();
 /// The outcome of process 0 of three processes, two of which claim to be process 1.
 Outcome come_twice_as_second();
+/// The outcome of process 0 of two, where process 1 fails before it comes.
+Outcome wait_for_one_that_cannot_begin();
 /// The outcome of the one that tells the user, of two processes with different flags.
 Outcome disagree(const Arguments& first, const Arguments& second);
 

@@ -8,9 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
+#include "comm/processes/message_socket.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
@@ -320,6 +323,57 @@ TEST(ProcessesRun, KilledBeforeAllHaveComeNamesTheVictim) {
   second.send(SIGKILL);
   EXPECT_TRUE(fails_with(1, first.wait(10), {"process 1 (pid "}));
   EXPECT_EQ(second.wait().signal, SIGKILL);
+}
+
+/// Of two processes that are started by hand: one waits for the other, which then cannot begin.
+struct Failure {
+  Outcome waiting, failed;
+};
+
+Failure fail_before_meeting(int failing, const Arguments& line, const Arguments& wrong) {
+  auto listener = std::optional(comm::MessageSocket::listen(comm::TcpAddress{"127.0.0.1", 0}));
+  const comm::TcpAddress address = listener->own_address();
+  const auto place = [&address](int rank) {
+    auto environment = by_hand(rank, 2);
+    environment["RINGLET_HUB"] = "127.0.0.1:" + std::to_string(address.port);
+    return environment;
+  };
+  if (failing != 0) listener.reset();
+  Program waiting(line, {.environment = place(1 - failing)});
+  const auto waits = [&] {
+    if (listener) return listener->accept().open();  // it has asked for process 0
+    std::string failure;
+    return comm::MessageSocket::connect(address, milliseconds(1000), failure).open();
+  };
+  for (int i = 0; i < 1000 && !waits(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  listener.reset();
+  const Outcome failed = ringlet(line + wrong, {.environment = place(failing)});
+  return {waiting.wait(20), failed};
+}
+
+TEST(ProcessesRun, OneThatFailsBeforeItHasMetTheOthersTellsThem) {
+  const TemporaryDirectory folder;
+  const Arguments train = quick_train({"--processes"});
+  const Arguments bench{"bench", "all-reduce", "--processes"};
+  for (const auto& [line, wrong, code, text] :
+       {std::tuple<Arguments, Arguments, int, std::string>{
+            train, {"--config", "nowhere.toml"}, 2, "nowhere.toml cannot be read"},
+        {train, {"--out", ""}, 2, "--out"},
+        {train, {"--transport", "local"}, 2, "--transport local"},
+        {bench, {"--with", folder / "nowhere.json"}, 1, "nowhere.json"}}) {
+    for (const int failing : {0, 1}) {
+      if (failing == 1 && line == bench) continue;  // process 0 alone reads that file
+      const Failure failure = fail_before_meeting(failing, line, wrong);
+      EXPECT_TRUE(fails_with(code, failure.failed, {text.c_str()})) << failing;
+      EXPECT_FALSE(failure.waiting.timed_out) << failing << " " << text;
+      EXPECT_EQ(failure.waiting.code, 1);
+      if (failing == 0) {
+        EXPECT_EQ(failure.waiting.err, "");
+      } else {
+        EXPECT_TRUE(fails_with(1, failure.waiting, {"process 1 on ", " cannot begin: ", text}));
+      }
+    }
+  }
 }
 
 TEST(ProcessesRun, DieWithTheirParent) {

@@ -418,6 +418,39 @@ TEST(HubOverTcp, WaitsNotForLongWhereOnlyWhoWasRefusedIsMissing) {
   EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(60));
 }
 
+TEST(HubOverTcp, EndsForAllWhereOneCannotBegin) {
+  for (const int failed : {0, 1, 2}) {
+    Hub hub(3);
+    const auto begin = steady_clock::now();
+    const auto messages = messages_of_ranks(3, [&](int process) {
+      if (process == failed) return tell_failure(hub.place(process), std::string(50'000, 'x'));
+      hub.join(process);
+    });
+    const std::string who =
+        fmt::format("process {} on {} (pid {}) cannot begin: xxx", failed, host_name(), ::getpid());
+    for (int process = 0; process < 3; ++process) {
+      const std::string& message = messages[static_cast<std::size_t>(process)];
+      if (process == failed) continue;
+      EXPECT_TRUE(contains(message, who)) << message.substr(0, 200);
+      EXPECT_TRUE(message.ends_with("xxx ...")) << "the text is cut";
+    }
+    EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(10)) << failed;
+  }
+}
+
+TEST(HubOverTcp, TakesNoFailureFromAStranger) {
+  Hub hub(2);
+  std::thread first([&] { hub.join(0); });
+  MessageSocket stranger = hub.connect();
+  Hello hello = hub.hello(1);
+  hello.failure = "no, really";
+  const auto answer = introduce(stranger, hello, "not the token");
+  EXPECT_TRUE(answer && answer->kind == Kind::abort);
+  hub.join(1);
+  first.join();
+  expect_end(hub, 2);
+}
+
 TEST(HubOverTcp, IsNotChangedByStrangers) {
   Hub hub(2);
   std::thread first([&] { hub.join(0); });

@@ -413,6 +413,37 @@ TEST(Rendezvous, SaysWhoNeverCame) {
   }
 }
 
+TEST(Rendezvous, EndsForAllWhereOneCannotBegin) {
+  for (const int failed : {0, 1, 2}) {
+    const std::string run = new_run();
+    const auto begin = steady_clock::now();
+    const auto messages = messages_of_ranks(3, [&](int process) {
+      const ProcessPlace place{process, 3, run, "test"};
+      if (process == failed) return tell_failure(place, "there is no folder 'x'");
+      const Rendezvous rendezvous(place, quick_options());
+    });
+    const std::string why =
+        fmt::format("process {} (pid {}) cannot begin: there is no folder 'x'", failed, ::getpid());
+    for (int process = 0; process < 3; ++process) {
+      const std::string& message = messages[static_cast<std::size_t>(process)];
+      EXPECT_EQ(message, process == failed ? ""
+                         : process == 0    ? why
+                                           : "stopped, because rank 0 failed: " + why);
+    }
+    EXPECT_LT(seconds_since(begin), 10) << failed;
+  }
+}
+
+TEST(Rendezvous, KeepsNobodyForLongWhereAllFailAlikeOrNobodyElseIsThere) {
+  const std::string run = new_run(), why(100'000, 'x');
+  const auto begin = steady_clock::now();
+  run_ranks(5, [&](int i) {
+    const ProcessPlace together{i, 3, run, "test"}, alone{i - 3, 2, new_run(), "test"};
+    tell_failure(i < 3 ? together : alone, why);
+  });
+  EXPECT_LT(seconds_since(begin), 10);
+}
+
 TEST(Rendezvous, RefusesProcessesThatDoNotAgree) {
   const std::string run = new_run();
   const auto messages = messages_of_ranks(2, [&](int process) {

@@ -164,6 +164,7 @@ std::vector<Provocation> provocations_by_flags() {
       {1, [](const Stage&) { return lose_both(); }},
       {1, [](const Stage&) { return come_twice_as_first(); }},
       {1, [](const Stage&) { return come_twice_as_second(); }},
+      {1, [](const Stage&) { return wait_for_one_that_cannot_begin(); }},
       {1,
        [](const Stage&) {
          return disagree({"--lr", "0.1"}, {"--lr", "0.2"});
