@@ -108,6 +108,7 @@ void add_state(Document& document, const fs::path& folder) {
   } else {
     add("their loss", {});
   }
+  add("epoch waits for its test", progress.untested.has_value());
   if (state.loss_scale) {
     add("loss scale", state.loss_scale->scale);
     add("skipped steps", state.loss_scale->skips);

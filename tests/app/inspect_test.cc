@@ -199,6 +199,17 @@ TEST_F(Inspect, SaysWhetherAStateCanBeResumed) {
   EXPECT_TRUE(says(cut["warnings"].at(0).get<std::string>(), {"model.safetensors: truncated"}));
 }
 
+TEST_F(Inspect, SaysWhetherAnEpochIsYetToBeTested) {
+  write_state({1, 2});
+  EXPECT_EQ(found("")["epoch_waits_for_its_test"], false);
+  train::StateJson state{{}, {.step = 7, .epoch_loss = 3, .epoch_samples = 2}, 5};
+  state.progress.untested = train::EndedEpoch{};
+  testing::write_file(folder_ / "state/state.json", train::format_state_json(state));
+  for (const char* name : {"", "state", "state/state.json"}) {
+    EXPECT_EQ(found(name)["epoch_waits_for_its_test"], true) << name;
+  }
+}
+
 TEST_F(Inspect, AddsUpATrace) {
   testing::write_file(folder_ / "t", R"({"traceEvents":[
 {"name":"fwd","cat":"kernel","ph":"X","ts":0,"dur":60,"pid":0,"tid":1},
