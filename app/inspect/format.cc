@@ -19,11 +19,7 @@ constexpr std::size_t kHeadBytes = 4096;
 
 std::string first_bytes(const Subject& subject) {
   if (const auto foreign = train::recognise_foreign(subject.head)) return "it is " + foreign->is;
-  constexpr std::size_t kShown = 8;
-  std::string shown;
-  for (const char c : subject.head.substr(0, kShown)) {
-    shown += fmt::format("{}{:02x}", shown.empty() ? "" : " ", static_cast<unsigned char>(c));
-  }
+  const std::string shown = train::first_bytes(subject.head);
   return shown.empty() ? "it is empty" : "it begins with " + shown;
 }
 

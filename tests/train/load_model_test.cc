@@ -246,12 +246,18 @@ TEST_F(LoadModel, WhatIsSavedIsFiniteBuffersToo) {
                    {"step 3", "buffer " + registry_.buffers[1]->name}));
 }
 
+/// What torch.save() of version 1.5 begins with.
+const std::string kOldTorch("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M");
+
 // The first bytes of real files, as far as they matter.
 TEST(ForeignFormat, IsToldByItsFirstBytes) {
   const std::string zip("PK\x03\x04\0\0\x08\x08\0\0", 10);
   const std::pair<std::string, const char*> known[] = {
       {zip + std::string(20, '\0') + "archive/data.pklFB", "PyTorch's own format"},
-      {std::string("\x80\x02\x8a\x0al\xfc\x9c", 7), "pickle"},
+      {zip + std::string(20, '\0') + "net/data/0FB", "TorchScript"},
+      {zip + std::string(20, '\0') + "net/data.pklFB net/code/__torch__/net.py", "TorchScript"},
+      {kOldTorch, "PyTorch's own format"},
+      {std::string("\x80\x02}q\0", 5), "pickle"},
       {std::string("\x80\x04\x95", 3), "pickle"},
       {zip + std::string(20, '\0') + "arr_0.npy", "npz"},
       {zip + std::string(20, '\0') + "weights.txt", "zip archive"},
@@ -260,7 +266,12 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
       {std::string("\x08\x08:\xc0\x9b", 5), "ONNX"},
       {"\x89HDF\r\n\x1a\n", "HDF5"},
       {std::string("GGUF\x03\0\0\0", 8), "GGUF"},
-      {"\x1f\x8b\x08", "gzip"},
+      {"\x1f\x8b\x08", "compressed"},
+      {"BZh91AY", "compressed"},
+      {"\xfd\x37zXZ", "compressed"},
+      {"\x28\xb5\x2f\xfd", "compressed"},
+      {"weights.st" + std::string(247, '\0') + "ustar ", "tar"},
+      {"The weights are elsewhere.\n", "text"},
       {"version https://git-lfs.github.com/spec/v1\noid sha256:0", "Git LFS"},
       {"<!DOCTYPE html><html>", "web page"},
       {"\n<html lang=\"en\">", "web page"},
@@ -271,19 +282,24 @@ TEST(ForeignFormat, IsToldByItsFirstBytes) {
     EXPECT_NE(found->is.find(word), std::string::npos) << found->is;
     EXPECT_FALSE(found->remedy.empty());
   }
-  for (const std::string& head : {std::string(), std::string("short"), std::string(16, '\xff'),
-                                  std::string("\x08\x12\0\0\0\0\0\0{\"a\"", 12),
-                                  std::string("{\"\0\0\0\0\0\0{\"a\"", 12), std::string(8, '\0')}) {
+  for (const std::string& head :
+       {std::string(), std::string("short"), std::string(16, '\xff'),
+        std::string("\x08\x12\0\0\0\0\0\0{\"a\"", 12), std::string("\x08\x01\x12\x90\x1a", 5),
+        std::string("text\x01 or not"), std::string("{\"\0\0\0\0\0\0{\"a\"", 12),
+        std::string(8, '\0')}) {
     EXPECT_FALSE(recognise_foreign(head)) << head;
   }
 }
 
 TEST(ForeignFormat, IsNamedWhereWeightsAreRead) {
   const testing::TemporaryDirectory folder;
-  testing::write_file(folder / "w.bin", std::string("\x80\x02\x8a\x0al\xfc\x9c", 7));
+  testing::write_file(folder / "w.bin", kOldTorch);
   EXPECT_TRUE(
       says(message_of<FileError>([&] { SafetensorsFile(folder / "w.bin"); }),
-           {"w.bin: is a pickle", "not safetensors", "torch.load(FILE, weights_only=True)"}));
+           {"w.bin: is PyTorch's", "not safetensors", "torch.load(FILE, weights_only=True)"}));
+  testing::write_file(folder / "unknown", std::string(16, '\xff'));
+  EXPECT_TRUE(says(message_of<FileError>([&] { SafetensorsFile(folder / "unknown"); }),
+                   {"unknown: is no safetensors file, and of no kind", "ff ff ff ff ff ff ff ff"}));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "train/files/foreign_format.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -15,16 +17,30 @@ bool has(FirstBytes head, FirstBytes part) { return head.find(part) != FirstByte
 
 bool is_zip(FirstBytes head) { return head.starts_with("PK\x03\x04"); }
 
-/// torch.save() as it was before version 1.6, and any other pickle of protocol 2 or later.
+/// torch.save() begins with its program. A model of torch.jit.save() has code besides, and may have
+/// a weight that fills the whole head first.
+bool is_torch_zip(FirstBytes head) { return is_zip(head) && has(head, "/data.pkl"); }
+bool is_torch_script(FirstBytes head) {
+  const FirstBytes before = head.substr(0, std::min(head.find("/data.pkl"), head.size()));
+  return is_zip(head) && (has(before, "/data/") || has(head, "/code/__torch__"));
+}
+
+/// torch.save() as it was before version 1.6: a pickle that begins with this number.
+bool is_old_torch(FirstBytes head) {
+  return head.starts_with("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19");
+}
+
+/// Any other pickle of protocol 2 or later.
 bool is_pickle(FirstBytes head) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 }
 
 /// A protobuf message whose first field is ir_version, and whose second one is a ModelProto's.
+/// TensorFlow's SavedModel begins in the same way, with version 1, which ONNX left in 2017.
 bool is_onnx(FirstBytes head) {
   constexpr FirstBytes kNext = "\x12\x1a\x22\x28\x32\x3a\x42";  // tags of the fields 2 to 8
   constexpr char kMostVersions = 32;
-  return head.size() > 2 && head[0] == 8 && head[1] > 0 && head[1] < kMostVersions &&
+  return head.size() > 2 && head[0] == 8 && head[1] > 1 && head[1] < kMostVersions &&
          kNext.find(head[2]) != FirstBytes::npos;
 }
 
@@ -34,6 +50,24 @@ bool is_page(FirstBytes head) {
   std::transform(begin.begin(), begin.end(), begin.begin(),
                  [](char c) { return 'A' <= c && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return has(begin, "<!doctype html") || has(begin, "<html");
+}
+
+bool is_tar(FirstBytes head) {
+  constexpr std::size_t kMagic = 257;
+  return head.size() > kMagic && head.substr(kMagic).starts_with("ustar");
+}
+
+bool is_compressed(FirstBytes head) {
+  return head.starts_with("\x1f\x8b") || head.starts_with("BZh") ||
+         head.starts_with("\xfd\x37zXZ") || head.starts_with("\x28\xb5\x2f\xfd");
+}
+
+bool is_text(FirstBytes head) {
+  constexpr std::size_t kShown = 64;
+  const FirstBytes begin = head.substr(0, kShown);
+  return head.size() > kLengthBytes && std::all_of(begin.begin(), begin.end(), [](char c) {
+           return (' ' <= c && c <= '~') || ('\t' <= c && c <= '\r');
+         });
 }
 
 struct KnownFormat {
@@ -48,9 +82,14 @@ constexpr const char* kByTorch =
 
 /// The first that fits counts.
 constexpr std::array kKnownFormats{
-    KnownFormat{[](FirstBytes head) { return is_zip(head) && has(head, "data.pkl"); },
+    KnownFormat{is_torch_script, "a TorchScript model, a program that only PyTorch reads",
+                "write safetensors in Python: "
+                "safetensors.torch.save_file(torch.jit.load(FILE).state_dict(), NEW)"},
+    KnownFormat{[](FirstBytes head) { return is_torch_zip(head) || is_old_torch(head); },
                 "PyTorch's own format, a pickle that only PyTorch reads", kByTorch},
-    KnownFormat{is_pickle, "a pickle, which only Python reads", kByTorch},
+    KnownFormat{is_pickle, "a pickle, a program that only Python reads",
+                "where you trust it, write its arrays in Python: "
+                "safetensors.numpy.save_file({NAME: ARRAY, ...}, NEW)"},
     KnownFormat{
         [](FirstBytes head) { return is_zip(head) && has(head, ".npy"); }, "NumPy's npz",
         "write safetensors in Python: safetensors.numpy.save_file(dict(numpy.load(FILE)), NEW)"},
@@ -67,15 +106,25 @@ constexpr std::array kKnownFormats{
     KnownFormat{[](FirstBytes head) { return head.starts_with("GGUF"); }, "GGUF",
                 "fetch the same model's safetensors"},
     KnownFormat{is_zip, "a zip archive", "unpack it, and name the file of weights in it"},
-    KnownFormat{[](FirstBytes head) { return head.starts_with("\x1f\x8b"); }, "compressed by gzip",
-                "unpack it (gunzip), and name what comes out"},
+    KnownFormat{is_tar, "a tar archive", "unpack it, and name the file of weights in it"},
+    KnownFormat{is_compressed, "compressed", "unpack it, and name what comes out"},
     KnownFormat{[](FirstBytes head) { return head.starts_with("version https://git-lfs"); },
                 "a pointer of Git LFS", "fetch what it stands for (git lfs pull)"},
     KnownFormat{is_page, "a web page", "fetch the file itself, and not the page about it"},
     KnownFormat{[](FirstBytes head) { return head.starts_with("{\"") || head.starts_with("{\n"); },
-                "JSON", "name the file of weights that it tells of"}};
+                "JSON", "name the file of weights that it tells of"},
+    KnownFormat{is_text, "text", "name a file of weights"}};
 
 }  // namespace
+
+std::string first_bytes(std::string_view head) {
+  constexpr std::size_t kShown = 8;
+  std::string shown;
+  for (const char c : head.substr(0, kShown)) {
+    shown += fmt::format("{}{:02x}", shown.empty() ? "" : " ", static_cast<unsigned char>(c));
+  }
+  return shown;
+}
 
 std::optional<ForeignFormat> recognise_foreign(std::string_view head) {
   if (head.size() > kLengthBytes && head[kLengthBytes] == '{') return {};

@@ -16,6 +16,9 @@ struct ForeignFormat {
   std::string remedy;  ///< how its weights become safetensors
 };
 
+/// Those that tell formats apart: "7f 45 4c 46 02 01 01 00".
+std::string first_bytes(std::string_view head);
+
 /// Nothing for a safetensors file, and for what is not known.
 std::optional<ForeignFormat> recognise_foreign(std::string_view head);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <utility>
 #include <vector>
@@ -50,6 +51,16 @@ void SafetensorsStream::refuse_foreign() {
   stream_->read(head.data(), static_cast<std::streamsize>(head.size()));
   if (const auto foreign = recognise_foreign(head)) {
     fail(fmt::format("is {}, not safetensors; {}", foreign->is, foreign->remedy));
+  }
+  std::uint64_t length = 0;
+  if (head.size() > sizeof length && head[sizeof length] != '{') {
+    std::memcpy(&length, head.data(), sizeof length);
+  }
+  if (length > kMaxSafetensorsHeader) {
+    fail(
+        fmt::format("is no safetensors file, and of no kind that is known here (it begins with "
+                    "{}); name a file of weights",
+                    first_bytes(head)));
   }
   stream_->clear();
   stream_->seekg(0);
