@@ -1,7 +1,9 @@
 # Read by ctest whenever it starts: makes each case of a room's test program a test, with the labels of labels.cmake.
 #
-#   room, program   of what (tests/CMakeLists.txt sets them)
+#   room, program           of what (tests/CMakeLists.txt sets them)
+#   RINGLET_REMEMBERED      a variable of the environment: rooms of which no timeless tests are wanted, as "nn data"
 
+cmake_policy(VERSION 3.22)
 if(NOT EXISTS "${program}")
   add_test(${room}_tests_NOT_BUILT ${room}_tests_NOT_BUILT)
   return()
@@ -24,6 +26,9 @@ macro(labelled label regex)
 endmacro()
 include(${CMAKE_CURRENT_LIST_DIR}/labels.cmake)
 
+set(remembered "$ENV{RINGLET_REMEMBERED}")
+separate_arguments(remembered)
+
 get_filename_component(folder "${program}" DIRECTORY)
 file(STRINGS "${listed}" lines REGEX "^(  )?[A-Za-z_]")  # GoogleTest lists suites and, indented, their cases
 foreach(line IN LISTS lines)
@@ -41,6 +46,12 @@ foreach(line IN LISTS lines)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES its_labels)
+  if(room IN_LIST timeless_rooms AND NOT clock IN_LIST its_labels)
+    if(room IN_LIST remembered)
+      continue()
+    endif()
+    list(APPEND its_labels timeless)
+  endif()
   add_test(${name} "${program}" --gtest_filter=${name})
   set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT 300 WORKING_DIRECTORY "${folder}"
                                           SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")

@@ -18,6 +18,10 @@ labelled(slow "resnet18_cifar|EveryModel.*resnet[1-9]|smooth_sign")
 # They count the processor's time, which sanitizers take as well.
 labelled(clock "SpinNowhere|GivesWay")
 
+# Rooms whose other tests see no clock, no second process and no file but their data: these have the label `timeless`, and
+# scripts/test remembers their green results (scripts/lib/remembered.sh).
+set(timeless_rooms kernels nn data)
+
 # Browsers and Python, which sanitizers do not see into, and where a program's output goes.
 labelled(pages "Report|Export|TensorBoard|StandardOutput")
 

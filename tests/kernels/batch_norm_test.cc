@@ -299,7 +299,7 @@ TEST_P(NormNumbers, CountsWholeMicroBatchesThoughSharesAreRounded) {
     const Tensor update = upload(device, {3}, std::vector<float>{seen, 0.1F, 0.9F});
     const Tensor places = upload(device, {3, 2}, std::vector<std::int32_t>{-2, 0, -1, 0, -1, 0});
     const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
-    Tensor running(device, {1});
+    Tensor running = upload(device, {1}, std::vector<float>{0});
     running_statistics_commit(stream, update, places, running, counter);
     EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{6});
     return running;
