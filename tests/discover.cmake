@@ -1,7 +1,10 @@
 # Read by ctest whenever it starts: makes each case of a room's test program a test, with the labels of labels.cmake.
 #
 #   room, program           of what (tests/CMakeLists.txt sets them)
-#   RINGLET_REMEMBERED      a variable of the environment: rooms of which no timeless tests are wanted, as "nn data"
+#
+# and variables of the environment:
+#   RINGLET_REMEMBERED      rooms of which no timeless tests are wanted, as "nn data"
+#   RINGLET_TOGETHER=yes    cases with the label `together` run up to 20 in one process, all of one suite and the same labels
 
 cmake_policy(VERSION 3.22)
 if(NOT EXISTS "${program}")
@@ -18,6 +21,8 @@ if(NOT EXISTS "${listed}" OR "${program}" IS_NEWER_THAN "${listed}")
   file(WRITE "${listed}" "${said}")
 endif()
 
+set(company)
+set(company_suite)
 set(row_labels)
 set(row_regexes)
 macro(labelled label regex)
@@ -28,6 +33,21 @@ include(${CMAKE_CURRENT_LIST_DIR}/labels.cmake)
 
 set(remembered "$ENV{RINGLET_REMEMBERED}")
 separate_arguments(remembered)
+
+# Makes a test of the cases in `company`, which are of one suite and have the labels in `company_labels`.
+macro(add_company)
+  list(LENGTH company count)
+  if(count GREATER 0)
+    math(EXPR first "${company_done} + 1")
+    math(EXPR company_done "${company_done} + ${count}")
+    set(company_name ${company_suite}cases_${first}_to_${company_done})
+    list(JOIN company ":" filter)
+    add_test(${company_name} "${program}" --gtest_filter=${filter})
+    set_tests_properties(${company_name} PROPERTIES LABELS "${company_labels}" TIMEOUT 300
+                                                    WORKING_DIRECTORY "${folder}")
+    set(company)
+  endif()
+endmacro()
 
 get_filename_component(folder "${program}" DIRECTORY)
 file(STRINGS "${listed}" lines REGEX "^(  )?[A-Za-z_]")  # GoogleTest lists suites and, indented, their cases
@@ -52,6 +72,19 @@ foreach(line IN LISTS lines)
     endif()
     list(APPEND its_labels timeless)
   endif()
+  if(together IN_LIST its_labels AND "$ENV{RINGLET_TOGETHER}" STREQUAL "yes")
+    list(LENGTH company count)
+    if(NOT suite STREQUAL company_suite OR NOT its_labels STREQUAL company_labels OR count EQUAL 20)
+      add_company()
+      if(NOT suite STREQUAL company_suite)
+        set(company_done 0)
+      endif()
+      set(company_suite ${suite})
+      set(company_labels "${its_labels}")
+    endif()
+    list(APPEND company ${name})
+    continue()
+  endif()
   add_test(${name} "${program}" --gtest_filter=${name})
   set_tests_properties(${name} PROPERTIES LABELS "${its_labels}" TIMEOUT 300 WORKING_DIRECTORY "${folder}"
                                           SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
@@ -59,3 +92,4 @@ foreach(line IN LISTS lines)
     set_tests_properties(${name} PROPERTIES DISABLED TRUE)
   endif()
 endforeach()
+add_company()

@@ -28,6 +28,13 @@ labelled(pages "Report|Export|TensorBoard|StandardOutput")
 # Loops in vectors, compiled without sanitizers; what is around them runs as lanes_portable too.
 labelled(vectors "lanes_avx")
 
+# Suites of many small cases, none of which forks, changes the environment or counts memory or time. To start a sanitizer's
+# test program costs more than such a case, so scripts/test runs up to 20 of a suite in one process there.
+labelled(together "^(Strategies/AllReduceTest|Splits/SplitTest|Of/Operations|Over/TwoLevel)[.]")
+labelled(together "^(Ways/Grid|Setups/Reduce|Nets/GradientTest|Nets/EquivalenceTest|Nets/PlanTest|TapeTest|Cases/OpTest)[.]")
+labelled(together "^(LayoutsAndDepths/EveryLoader|Idx|IdxDirectory|Image|PrepareImage|Sizes/Bijection|Cases/LinearMatmul)[.]")
+labelled(together "^(All/BrokenModelInfo|Safetensors|Cuda/CudaPrecision)[.]")
+
 # About numbers alone: the thread sanitizer sees the same threads in others.
 labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Uneven.*_of_40|Setups/Reduce|Clipping")
 labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
