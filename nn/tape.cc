@@ -1,5 +1,6 @@
 #include "nn/tape.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -11,12 +12,12 @@ namespace ringlet::nn {
 
 View Variable::value() const {
   require(tape_ != nullptr, "Variable::value", "the variable is empty; a layer should return one");
-  const View& whole = tape_->nodes_[static_cast<std::size_t>(node_)].value;
+  const View& whole = tape_->node(*this).value;
   return whole.shape() == shape_ ? whole : whole.reshaped(shape_);
 }
 
 Variable Variable::reshaped(const Shape& shape) const {
-  const Variable seen(*tape_, node_, shape);
+  const Variable seen(tape(), node_, shape);
   if (tape_->graph_ != nullptr) tape_->graph_->add_reshape(*this, seen);
   return seen;
 }
@@ -46,7 +47,17 @@ Tape::Tape(Device& device, Arena& arena, std::span<Parameter* const> parameters)
     : device_(device),
       arena_(arena),
       parameters_(parameters.begin(), parameters.end()),
-      node_of_parameter_(parameters.size(), -1) {}
+      node_of_parameter_(parameters.size(), -1),
+      marks_targets_(device.id().kind == DeviceKind::cpu) {}
+
+std::size_t Tape::index_of(const Variable& x) const {
+  require(!x.absent(), "Tape", "the variable is empty; ask absent() before");
+  const auto index = static_cast<std::size_t>(x.node());
+  require(&x.tape() == this && index < nodes_.size(), "Tape",
+          "the variable is of another tape, or of a step that is over; keep none from one step to "
+          "the next");
+  return index;
+}
 
 void Tape::begin(const StepContext& context) {
   context_ = context;
@@ -71,6 +82,8 @@ int Tape::add_node(const Node& node) {
 }
 
 Variable Tape::constant(const View& value) {
+  require(!value.absent() || value.count() == 0, "Tape::constant",
+          "the view is empty; give one of the batch's memory");
   return {*this, add_node({.value = value}), value.shape()};
 }
 
@@ -102,11 +115,11 @@ View Tape::keep(const Shape& shape, Layout layout, DType dtype) {
 }
 
 bool Tape::wants_gradient(const Variable& x) const {
-  return context_.training && nodes_[static_cast<std::size_t>(x.node())].wants_gradient;
+  return context_.training && nodes_[index_of(x)].wants_gradient;
 }
 
 ConstView Tape::factor(const Variable& weight, DType dtype) const {
-  const Node& node = nodes_[static_cast<std::size_t>(weight.node())];
+  const Node& node = nodes_[index_of(weight)];
   if (node.value.dtype() == dtype) return weight.value();
   require(node.parameter != nullptr && !node.parameter->narrow.absent() &&
               node.parameter->narrow.dtype() == dtype,
@@ -213,6 +226,35 @@ void* Tape::closure_memory(std::size_t bytes, std::size_t alignment) {
   return memory;
 }
 
+namespace {
+
+// A NaN that no arithmetic makes, as f32 and, in either half, as bf16 and f16.
+constexpr std::uint32_t kMark = 0x7FA57FA5;
+
+std::size_t bytes_of_mark(const View& view) {
+  return std::min(sizeof kMark, static_cast<std::size_t>(size_of(view.dtype())));
+}
+
+/// Puts the mark in the place of the first element, which is one of sample 0 in every layout.
+void mark(const View& view) { std::memcpy(view.data(), &kMark, bytes_of_mark(view)); }
+
+bool is_marked(const View& view) {
+  return std::memcmp(view.data(), &kMark, bytes_of_mark(view)) == 0;
+}
+
+}  // namespace
+
+/// Of the targets that the step's closure was to overwrite.
+void Tape::require_written(const Step& step) {
+  for (const View& target : marked_) {
+    if (!is_marked(target)) continue;
+    throw ContractError(in_layer(step.layer) + "the backward of " + step.operation +
+                        " asks Backward::target() where a gradient " + target.shape().to_string() +
+                        " goes, and does not write it; write all of it where beta is 0, zeros too");
+  }
+  marked_.clear();
+}
+
 View Tape::write_target(Node& node, float& beta) {
   require(node.wants_gradient, "Backward::target", "nobody wants this gradient");
   if (node.gradient.absent() && node.parameter != nullptr) {
@@ -224,6 +266,8 @@ View Tape::write_target(Node& node, float& beta) {
   const bool add = node.written || (node.parameter != nullptr && accumulate_);
   node.written = true;
   ++node.targets;
+  if (marks_targets_ && !add && node.gradient.bytes() > 0)
+    mark(marked_.emplace_back(node.gradient));
   beta = add ? 1.0F : 0.0F;
   return node.gradient;
 }
@@ -276,9 +320,12 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
   require_one_number("loss", loss.value(),
                      "sum it over the batch, as nn::softmax_cross_entropy does");
   require_one_number("seed", seed, "it is what the loss counts: f32 [1] that holds 1, say");
+  require(!seed.absent(), "Tape::backward",
+          "the seed is an empty view; give one that holds 1, say");
   if (checks_layers_) require_recorded(node(loss));
   require(!backward_done_, "Tape::backward", "a step goes backward once; begin() the next one");
   backward_done_ = true;
+  marked_.clear();
   accumulate_ = options.accumulate;
   for (Parameter* parameter : parameters_) {
     if (uses(*parameter) == 0) finish(*parameter, false, options, listener);
@@ -292,6 +339,7 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
     count_down(step, options, listener);
     release(step);
   }
+  marks_targets_ = false;
 }
 
 void Tape::start_from(const Variable& loss, const View& seed) {
@@ -307,7 +355,10 @@ void Tape::start_from(const Variable& loss, const View& seed) {
 
 void Tape::run(const Step& step) {
   Backward context(*this, step.device->compute());
-  if (!checks_layers_) return step.call(step.closure, context);
+  if (!checks_layers_) {
+    step.call(step.closure, context);
+    return require_written(step);
+  }
   std::vector<int> before;
   for (int i = 0; i < step.inputs; ++i) before.push_back(targets_of(step, i));
   try {

@@ -91,7 +91,8 @@ class Backward {
   View gradient(const Variable& y) const;
   /// The same for a closure that only reads it. So the seed of backward need not be copied first.
   ConstView gradient_to_read(const Variable& y) const;
-  /// Where to put the gradient of x; call it once per use, right before writing.
+  /// Where to put the gradient of x; call it once per use, right before writing. On processors, the
+  /// tape's first backward() throws ContractError where nothing was written that should have been.
   Target target(const Variable& x) const;
 
  private:
@@ -234,7 +235,8 @@ class Tape {
     void (*call)(void*, Backward&) = nullptr;
   };
 
-  Node& node(const Variable& x) { return nodes_[static_cast<std::size_t>(x.node())]; }
+  Node& node(const Variable& x) { return nodes_[index_of(x)]; }
+  std::size_t index_of(const Variable& x) const;
   int add_node(const Node& node);
   void add_to_graph(const char* operation, std::initializer_list<Variable> inputs,
                     const Variable& output, std::any spec);
@@ -255,6 +257,7 @@ class Tape {
   void require_targets(const Step& step, const std::vector<int>& before) const;
   void* closure_memory(std::size_t bytes, std::size_t alignment);
   View write_target(Node& node, float& beta);
+  void require_written(const Step& step);
   void take_seed(Node& node);
   void start_from(const Variable& loss, const View& seed);
   void run(const Step& step);
@@ -283,6 +286,8 @@ class Tape {
   View seed_;                           // of the backward pass that runs
   bool accumulate_ = false;             // options of the backward pass that runs
   bool backward_done_ = false;          // in this step
+  bool marks_targets_;                  // until the first backward pass is over
+  std::vector<View> marked_;            // of the closure that runs
 
   static constexpr std::size_t kChunkBytes = 1 << 16;
   std::vector<std::unique_ptr<std::byte[]>> chunks_;

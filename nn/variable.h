@@ -14,7 +14,10 @@ class Variable {
   Variable() = default;
   Variable(Tape& tape, int node, const Shape& shape) : tape_(&tape), node_(node), shape_(shape) {}
 
-  Tape& tape() const { return *tape_; }
+  Tape& tape() const {
+    require(tape_ != nullptr, "Variable::tape", "the variable is empty; a layer should return one");
+    return *tape_;
+  }
   int node() const { return node_; }
   const Shape& shape() const { return shape_; }
   Variable reshaped(const Shape& shape) const;

@@ -9,6 +9,7 @@
 #include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "tests/nn/support.h"
+#include "tests/support/files.h"
 
 namespace ringlet::nn {
 namespace {
@@ -377,6 +378,59 @@ TEST_F(TapeTest, AStepThatThrewLeavesNothingBehind) {
     EXPECT_EQ(rig.gradient("w"), (Floats{1, 10, 100}));
     EXPECT_EQ(log_, (Log{"ready v", "ready w"}));
   }
+}
+
+// The dry run has no memory to see it in.
+TEST_F(TapeTest, NamesTheLayerThatAsksForATargetAndDoesNotWriteIt) {
+  const std::string layer = "mine";
+  bool writes = false;
+  Rig& rig = build([&](Tape& tape, const Variable& v, const Variable& w) {
+    const Tape::Scope scope(tape, layer);
+    const Variable y = tape.make({3}, Layout::nchw);
+    fill(tape.stream(), 1, y.value());
+    tape.record("forgetful", {v, w}, y, [=, writes = &writes](Backward& backward) {
+      const auto [dv, beta_v] = backward.target(v);
+      const auto [dw, beta_w] = backward.target(w);
+      scale(backward.stream(), 1, backward.gradient(y), beta_v, dv);
+      if (*writes) fill(backward.stream(), 0, dw);
+    });
+    return y;
+  });
+  const auto message = testing::message_of<ContractError>([&] { step(); });
+  EXPECT_TRUE(testing::says(message, {"layer mine", "forgetful", "gradient [3]", "zeros too"}));
+  writes = true;
+  step();
+  EXPECT_EQ(rig.gradient("w"), (Floats{0, 0, 0}));
+}
+
+TEST_F(TapeTest, RefusesEmptyViewsAndVariables) {
+  Rig& rig = build([](Tape&, const Variable& v, const Variable& w) { return add(v, w); });
+  rig.tape.begin({});
+  const auto refuses = [](std::initializer_list<std::string> words, const auto& call) {
+    EXPECT_TRUE(testing::says(testing::message_of<ContractError>(call), words));
+  };
+  refuses({"Tape::constant", "empty"}, [&] { rig.tape.constant({}); });
+  EXPECT_NO_THROW(rig.tape.constant({nullptr, {0, 4}}));  // a batch without samples
+  refuses({"variable is empty"}, [] { relu({}); });
+  refuses({"variable is empty"}, [&] { (void)rig.tape.wants_gradient({}); });
+  refuses({"variable is empty"}, [&] { rig.tape.backward({}, rig.seed); });
+  const Variable loss = rig.forward(x_, labels_);
+  refuses({"seed", "empty"}, [&] { rig.tape.backward(loss, {}); });
+  refuses({"variable is empty"}, [&] { (void)Backward(rig.tape, rig.tape.stream()).target({}); });
+}
+
+TEST_F(TapeTest, RefusesVariablesOfAnotherTapeAndOfAStepThatIsOver) {
+  Rig& rig = build([](Tape&, const Variable& v, const Variable& w) { return add(v, w); });
+  const Variable old = rig.forward(x_, labels_);
+  Tape other(*rig.device, rig.activations, rig.registry.parameters);
+  other.begin({});
+  const auto refuses = [](const auto& call) {
+    EXPECT_TRUE(testing::says(testing::message_of<ContractError>(call), {"another tape", "over"}));
+  };
+  refuses([&] { (void)other.wants_gradient(old); });
+  refuses([&] { other.record("mine", {old}, other.constant(weights_), [](Backward&) {}); });
+  rig.tape.begin({});
+  refuses([&] { (void)old.value(); });
 }
 
 TEST_F(TapeTest, AParameterOfAnotherModelIsRefused) {
