@@ -60,6 +60,11 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
+void Transport::set_timeout(double seconds) {
+  require(seconds > 0, "Transport::set_timeout", "a time-out is more than 0 seconds");
+  timeout_seconds_ = seconds;
+}
+
 /// Bytes from the beginning of the subject; -1 for what lies elsewhere.
 std::int64_t Transport::place_of(const ConstView& part) const {
   if (subject_ == nullptr || part.bytes() == 0) return -1;

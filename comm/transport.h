@@ -112,8 +112,8 @@ class Transport {
   /// others'.
   std::int64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
-  /// The longest that an exchange may wait for its peers. Set before the first exchange.
-  void set_timeout(double seconds) { timeout_seconds_ = seconds; }
+  /// The longest that an exchange may wait for its peers, above 0. Set before the first exchange.
+  void set_timeout(double seconds);
   double timeout_seconds() const { return timeout_seconds_; }
 
   /// Aborts the world: every rank that waits in an exchange, or comes to one, throws Aborted. The

@@ -11,6 +11,7 @@
 #include "data/batch_writer.h"
 #include "data/error.h"
 #include "data/loader.h"
+#include "data/memory.h"
 
 namespace ringlet::data {
 
@@ -18,7 +19,11 @@ class BatchMemory {
  public:
   BatchMemory(const Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
               std::size_t count)
-      : allocator_(allocator), batches_(count) {
+      : allocator_(allocator) {
+    const auto floats = static_cast<std::uint64_t>(writer.image_floats(max_batch));
+    const std::uint64_t bytes_of_one = sizeof(float) * floats + sizeof(Batch);
+    if (count > usable_memory() / bytes_of_one) throw_no_memory(count, max_batch);
+    batches_.resize(count);
     owned_.reserve(2 * count);
     try {
       for (Batch& batch : batches_) {
@@ -27,8 +32,7 @@ class BatchMemory {
       }
     } catch (const std::bad_alloc&) {
       release();
-      throw DataError("loader: there is no memory for " + std::to_string(count) + " batches of " +
-                      std::to_string(max_batch) + " samples; use smaller ones");
+      throw_no_memory(count, max_batch);
     } catch (...) {
       release();
       throw;
@@ -43,6 +47,11 @@ class BatchMemory {
   Batch& operator[](std::int64_t k) { return batches_[static_cast<std::size_t>(k) % count()]; }
 
  private:
+  [[noreturn]] static void throw_no_memory(std::size_t count, std::int64_t max_batch) {
+    throw DataError("loader: there is no memory for " + std::to_string(count) + " batches of " +
+                    std::to_string(max_batch) + " samples; use fewer or smaller ones");
+  }
+
   template <class T>
   T* allocate(std::int64_t elements) {
     constexpr std::int64_t kMost =

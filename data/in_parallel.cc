@@ -3,6 +3,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -43,7 +44,10 @@ void in_parallel(std::int64_t count, int threads, const std::function<void(std::
   };
   {
     std::vector<std::jthread> others;
-    for (int t = 1; t < threads && t < count; ++t) others.emplace_back(work_on);
+    try {
+      for (int t = 1; t < threads && t < count; ++t) others.emplace_back(work_on);
+    } catch (const std::system_error&) {  // the system starts no further one; these will do
+    }
     work_on();
   }
   if (first.error) std::rethrow_exception(first.error);

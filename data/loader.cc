@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "data/batch_memory.h"
@@ -34,7 +35,10 @@ void check_options(const LoaderOptions& options, const Dataset& set) {
     fail("no memory holds a batch of " + std::to_string(options.max_batch) + " samples");
   }
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");
-  if (options.workers < 0) fail("there cannot be less than no workers");
+  if (options.workers < 0 || options.workers > LoaderOptions::kMostWorkers) {
+    fail("LoaderOptions::workers is " + std::to_string(options.workers) + "; give 0 to " +
+         std::to_string(LoaderOptions::kMostWorkers));
+  }
   for (const PerChannel* numbers : {&options.mean, &options.deviation}) {
     const std::int64_t count = std::ssize(numbers->values());
     if (count == 1 || count == set.channels()) continue;
@@ -212,8 +216,16 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
     throw DataError("loader: the sampler is for " + std::to_string(sampler.size()) +
                     " samples, but " + dataset->description());
   }
-  impl_ =
-      std::make_unique<Impl>(std::move(dataset), sampler, std::move(schedule), options, allocator);
+  try {
+    impl_ = std::make_unique<Impl>(std::move(dataset), sampler, std::move(schedule), options,
+                                   allocator);
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    throw DataError("no further thread can be started for the " + std::to_string(options.workers) +
+                    " of --workers (" + error.code().message() +
+                    "); use fewer, or raise the limits on memory and threads (ulimit -v, ulimit "
+                    "-u)");
+  }
 }
 
 Loader::~Loader() = default;

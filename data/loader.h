@@ -61,6 +61,7 @@ struct Allocator {
 Allocator host_allocator();
 
 struct LoaderOptions {
+  static constexpr int kMostWorkers = 1024;
   BatchLayout layout = BatchLayout::nchw;
   PerChannel mean = 0;         ///< of pixels / 255
   PerChannel deviation = 1;    ///< of pixels / 255, > 0
@@ -68,8 +69,8 @@ struct LoaderOptions {
   int depth = 3;  ///< batches of memory, >= 2: one in use, the others ahead. 0: no thread; next()
                   ///< prepares the batch itself, in memory for one
   /// Threads that read samples, where they have to be read (data/loader_workers.h). 0: none, as
-  /// depth 0 says. More batches than `depth` are under way where many workers would have nothing
-  /// to do.
+  /// depth 0 says; at most kMostWorkers. More batches than `depth` are under way where many workers
+  /// would have nothing to do.
   int workers = 1;
   Augmentation augment{};  ///< how samples are varied; for training
   /// Called around each sample that is read, on the thread that reads it.

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cuda_devices.h"
@@ -79,10 +80,27 @@ void Stream::begin_capture() { throw_no_graphs(*this); }
 std::unique_ptr<Graph> Stream::end_capture() { throw_no_graphs(*this); }
 void Stream::launch(Graph&) { throw_no_graphs(*this); }
 
+namespace {
+
+std::unique_ptr<Device> open_processor(DeviceId id, const DeviceOptions& options) {
+  try {
+    return std::make_unique<CpuDevice>(id, options);
+  } catch (const std::system_error&) {
+    throw DeviceError("device " + id.to_string() + " with " + std::to_string(options.threads) +
+                      " threads: " + message_of_current_exception());
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Device> open_device(DeviceId id, const DeviceOptions& options) {
+  if (options.threads < 1 || options.threads > DeviceOptions::kMostThreads) {
+    throw DeviceError("DeviceOptions::threads is " + std::to_string(options.threads) +
+                      "; give 1 to " + std::to_string(DeviceOptions::kMostThreads));
+  }
   switch (id.kind) {
     case DeviceKind::cpu:
-      return std::make_unique<CpuDevice>(id, options);
+      return open_processor(id, options);
     case DeviceKind::meta:
       return std::make_unique<MetaDevice>();
     case DeviceKind::cuda:

@@ -29,7 +29,8 @@ struct DeviceId {
 };
 
 struct DeviceOptions {
-  int threads = 1;      ///< CPU: threads that share the work of one operation, >= 1
+  static constexpr int kMostThreads = 1024;
+  int threads = 1;      ///< CPU: threads that share the work of one operation, 1 to kMostThreads
   bool overlap = true;  ///< the communication stream has a host thread of its own
   InstructionSet isa = InstructionSet::automatic;
   Bf16Products bf16 = Bf16Products::automatic;  ///< CPU; not more than the processor has

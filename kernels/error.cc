@@ -17,7 +17,8 @@ constexpr const char* kNoMemory =
 std::string message_of(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "no further thread can be started (" + error.code().message() +
-         "); raise the limits on memory and threads (ulimit -v, ulimit -u), or use fewer replicas";
+         "); raise the limits on memory and threads (ulimit -v, ulimit -u), or use fewer replicas "
+         "and threads";
 }
 
 }  // namespace

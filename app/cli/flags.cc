@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include "app/cli/checks.h"
+#include "comm/transport/local/local_transport.h"
+#include "data/loader.h"
+#include "kernels/device.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -17,10 +20,9 @@ constexpr double kShortestTimeout = 0.01;  // seconds
 void add_replica_flags(CLI::App& app, RawFlags& flags) {
   train::Execution& execution = flags.options.execution;
   const char* group = "Replicas";
-  constexpr int kMost = 1024;
   auto* replicas =
       app.add_option("--replicas", flags.replicas, "copies of the model, each on its own thread")
-          ->check(whole_number(1, kMost))
+          ->check(whole_number(1, comm::LocalGroup::kMostRanks))
           ->capture_default_str()
           ->group(group);
   auto* device = app.add_option("--device", flags.device,
@@ -38,14 +40,14 @@ void add_replica_flags(CLI::App& app, RawFlags& flags) {
       ->excludes(replicas)
       ->group(group);
   app.add_option("--threads", execution.threads, "CPU threads of each replica")
-      ->check(whole_number(1, kMost))
+      ->check(whole_number(1, DeviceOptions::kMostThreads))
       ->capture_default_str()
       ->group(group);
   app.add_option(
          "--workers", execution.workers,
          "threads of each replica that read and decode images; 0: in the step itself [1; on "
          "GPUs up to 8]")
-      ->check(whole_number(0, kMost))
+      ->check(whole_number(0, data::LoaderOptions::kMostWorkers))
       ->group(group);
   app.add_option("--layout", flags.layout,
                  "of images in memory; auto takes the faster one: lanes on CPUs, nhwc on GPUs with "

@@ -40,12 +40,14 @@ TEST(MemoryLimit, OfThreadsEndsTheProgramAndIsNamed) {
   if (ringlet({"--version"}, {.address_space_limit = kMany * kMiB}).code != 0) {
     GTEST_SKIP() << "sanitizers reserve more addresses";
   }
-  for (const char* flag : {"--threads", "--workers"}) {
+  const std::pair<const char*, const char*> kNamed[] = {{"--threads", "with 1000 threads"},
+                                                        {"--workers", "the 1000 of --workers"}};
+  for (const auto& [flag, named] : kNamed) {
     const Outcome outcome =
         ringlet(quick_train({flag, "1000", "--augment", "flip", "--synthetic-train", "4000"}),
                 {.address_space_limit = kMany * kMiB});
     EXPECT_FALSE(outcome.timed_out);
-    EXPECT_TRUE(fails_with(1, outcome, {"no further thread can be started", "; "})) << flag;
+    EXPECT_TRUE(fails_with(1, outcome, {"no further thread can be started", named, "; "})) << flag;
   }
 }
 

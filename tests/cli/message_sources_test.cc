@@ -151,6 +151,7 @@ const std::map<std::string, const char*> kUnexplained{
     {"there is no sample", "to who calls the library"},
     {"the data set '", "to who calls the library"},
     {"the dry run on the device meta", "to who calls the library"},
+    {"DeviceOptions::threads is", "to who calls the library"},
     {"is a state of the optimiser '", "to who calls the library"},
     {"BatchShares", "to who calls the library"},
     {"a batch of positions", "to who calls the library"},

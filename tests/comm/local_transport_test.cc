@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -33,6 +34,24 @@ TEST(LocalTransport, KnowsItsWorld) {
   EXPECT_THROW(group.agree("key", std::nullopt, 1), ContractError);
   EXPECT_THROW(group.transport(3), ContractError);
   EXPECT_THROW(LocalGroup(0), ContractError);
+}
+
+TEST(LocalTransport, RefusesAbsurdNumbersOfRanksAtOnce) {
+  try {
+    LocalGroup(5000);
+    FAIL() << "5000 ranks have mailboxes";
+  } catch (const ContractError& error) {
+    EXPECT_STREQ(error.what(),
+                 "5000 replicas in one process are more than 1024; give fewer devices, or use "
+                 "several processes");
+  }
+}
+
+TEST(LocalTransport, TakesNoTimeOutThatIsNone) {
+  LocalGroup group(2);
+  for (const double seconds : {0.0, -1.0, std::nan("")}) {
+    EXPECT_THROW(group.transport(0).set_timeout(seconds), ContractError);
+  }
 }
 
 TEST(LocalTransport, CopiesAndAdds) {

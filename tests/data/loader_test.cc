@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <new>
 #include <thread>
@@ -342,6 +343,12 @@ TEST(Loader, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(
       says(error({BatchLayout::nchw, 0, 1, kMany, 3}), {"memory", "1099511627776 samples"}));
   EXPECT_TRUE(says(error({BatchLayout::nchw, 0, 1, kMany << 20, 3}), {"memory", "samples"}));
+  constexpr int kMost = std::numeric_limits<int>::max();
+  for (const int workers : {-1, 1025, kMost}) {
+    EXPECT_TRUE(says(error({.max_batch = 8, .workers = workers}),
+                     {"LoaderOptions::workers", std::to_string(workers), "0 to 1024"}));
+  }
+  EXPECT_TRUE(says(error({.max_batch = 8, .depth = kMost}), {"no memory for 2147483647 batches"}));
 }
 
 TEST(Loader, RefusesEmptyFunctions) {

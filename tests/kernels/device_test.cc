@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <ctime>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/error.h"
 #include "kernels/processors.h"
+#include "tests/support/files.h"
 
 namespace ringlet {
 namespace {
@@ -33,6 +35,15 @@ TEST(OpenDevice, NamesWhatDoesNotExist) {
     FAIL() << "cpu:7 was opened";
   } catch (const DeviceError& error) {
     EXPECT_NE(std::string(error.what()).find("cpu:7"), std::string::npos) << error.what();
+  }
+}
+
+TEST(OpenDevice, RefusesAbsurdNumbersOfThreadsAtOnce) {
+  for (const int threads : {-1, 0, 1025, 1'000'000}) {
+    const auto message = testing::message_of<DeviceError>(
+        [threads] { (void)open_device({}, {.threads = threads}); });
+    EXPECT_TRUE(testing::says(
+        message, {"DeviceOptions::threads is " + std::to_string(threads), "1 to 1024"}));
   }
 }
 

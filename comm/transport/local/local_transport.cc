@@ -217,6 +217,11 @@ LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
       in_reach_(options.in_reach),
       operations_(options.operations == nullptr ? &kernels_ : options.operations) {
   require(replicas >= 1, "LocalGroup", "a group has at least one rank");
+  if (replicas > kMostRanks) {
+    throw ContractError(fmt::format(
+        "{} replicas in one process are more than {}; give fewer devices, or use several processes",
+        replicas, kMostRanks));
+  }
   const auto count = static_cast<std::size_t>(replicas);
   mailboxes_ = std::make_unique<Mailbox[]>(count * count);
   doorbells_ = std::make_unique<Doorbell[]>(count);

@@ -114,6 +114,9 @@ struct PeerBoard {
 /// Shared by the threads of a process.
 class LocalGroup final : public Group {
  public:
+  static constexpr int kMostRanks = 1024;
+  /// A rank has a mailbox for each other one. Throws ContractError unless 1 <= replicas <=
+  /// kMostRanks.
   explicit LocalGroup(int replicas, const LocalGroupOptions& options = {});
   ~LocalGroup() override;
 
