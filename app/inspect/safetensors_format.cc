@@ -8,6 +8,7 @@
 #include "app/inspect/statistics.h"
 #include "app/inspect/tensors.h"
 #include "train/files/safetensors_stream.h"
+#include "train/files/state_json.h"
 
 namespace ringlet::app::inspect {
 
@@ -51,6 +52,7 @@ class SafetensorsFormat final : public Format {
   }
 
   Document describe(const Subject& subject, const Wishes&) const override {
+    const train::FileSums sums = train::sums_beside(subject.path);
     train::SafetensorsStream file(subject.path);
     const std::vector<TensorSummary> tensors = summarise_tensors(file);
     Document document{subject.path.string(), "safetensors", {}, {}};
@@ -73,6 +75,12 @@ class SafetensorsFormat final : public Format {
       document.warnings.push_back(
           "there are numbers that are none (NaN or infinite); a model with "
           "these predicts nothing");
+    }
+    try {
+      train::require_sum(sums, subject.path, file.sum());
+    } catch (const train::FileError& error) {
+      const bool is_its_state = train::sums_beside(subject.path) == sums;  // no live run's next one
+      if (is_its_state) document.warnings.emplace_back(error.what());
     }
     return document;
   }

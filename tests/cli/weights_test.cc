@@ -63,6 +63,27 @@ std::string changed(const std::function<void(Parts&)>& change) {
 
 TEST(Weights, OfARunLoad) { EXPECT_TRUE(succeeds(start_from(good_file()))); }
 
+// One flipped bit gives other numbers, and all of them finite.
+TEST(Weights, OfADamagedStateAreRefusedWhoeverReadsThem) {
+  const TemporaryDirectory folder;
+  const std::string out = folder / "run", file = folder / "run/state/model.safetensors";
+  ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", out}))));
+  std::string bytes = read_file(file);
+  bytes[bytes.size() - 4] ^= 1;
+  write_file(file, bytes);
+  const std::initializer_list<std::string> words{file, "is not the file that was saved",
+                                                 "it is damaged"};
+  for (const Arguments& command : {Arguments{"eval", "--checkpoint", file},
+                                   {"predict", "--checkpoint", file, "--data", "synthetic"},
+                                   {"export", "--checkpoint", file, "--onnx", folder / "m.onnx"},
+                                   quick_train({"--init", file})}) {
+    EXPECT_TRUE(fails_with(1, ringlet(command), words)) << command.front();
+  }
+  const Outcome shown = ringlet({"inspect", file});  // to look at what is damaged is its purpose
+  EXPECT_TRUE(succeeds(shown));
+  EXPECT_TRUE(holds(shown.out, {"is not the file that was saved"}));
+}
+
 TEST(Weights, CutOffAreRefused) {
   const std::string& good = good_file();
   for (const std::size_t size :

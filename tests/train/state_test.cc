@@ -266,6 +266,21 @@ TEST(State, DamageOfAnyKindIsFound) {
   EXPECT_TRUE(says(message(), {"model.safetensors is not the file that was saved"}));
 }
 
+TEST(State, ItsModelByItselfIsTheOneThatWasSavedToo) {
+  const testing::TemporaryDirectory out;
+  const Model model;
+  model.save(out.path(), 5);
+  const fs::path file = out / "state/model.safetensors", copy = out / "model.safetensors";
+  EXPECT_NO_THROW(load_model(file, model.registry()));
+  change_file(file, [](std::string& bytes) { bytes[bytes.size() / 2] ^= 4; });
+  const auto message = testing::message_of<FileError>([&] { load_model(file, model.registry()); });
+  EXPECT_TRUE(says(message, {file.string(), "is not the file that was saved", "is damaged"}));
+  fs::copy(file, copy);  // a user's own, of which no sum is known
+  EXPECT_NO_THROW(load_model(copy, model.registry()));
+  testing::write_file(out / "state.json", "{\"of\": \"somebody else\"}");
+  EXPECT_NO_THROW(load_model(copy, model.registry()));
+}
+
 /// As versions without sums wrote it.
 void take_sums_out(const fs::path& json) {
   auto document = parse_json(testing::read_file(json));

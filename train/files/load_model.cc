@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -199,6 +200,22 @@ void require_no_optimizer(const fs::path& file) {
                               file.string(), kModelFile));
 }
 
+/// Reads a model, and checks it where it lies in a state. A live run may replace its state
+/// meanwhile: what belongs to two of them is read once more.
+std::unique_ptr<const SafetensorsFile> read_saved(const fs::path& path) {
+  constexpr int kTries = 5;
+  for (int i = 1;; ++i) {
+    const FileSums sums = sums_beside(path);
+    auto file = std::make_unique<const SafetensorsFile>(path);
+    try {
+      require_sum(sums, path, file->sum());
+      return file;
+    } catch (const FileError&) {
+      if (i == kTries || sums_beside(path) == sums) throw;
+    }
+  }
+}
+
 }  // namespace
 
 fs::path model_file_of(const fs::path& named) {
@@ -236,11 +253,9 @@ std::vector<float> floats_of(const SafetensorsFile& file, const std::string& nam
 }
 
 HostState load_model(const fs::path& path, const nn::Registry& registry, Head head,
-                     NonFinite nonfinite, const FileSums& sums) {
+                     NonFinite nonfinite) {
   require_no_optimizer(path);
-  const SafetensorsFile file(path);
-  require_sum(sums, path, file.sum());
-  return ModelReader(file, registry).read(head, nonfinite);
+  return ModelReader(*read_saved(path), registry).read(head, nonfinite);
 }
 
 void require_finite_numbers(const fs::path& path, const FileSums& sums) {

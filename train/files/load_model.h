@@ -33,12 +33,12 @@ std::filesystem::path model_file_of(const std::filesystem::path& named);
 
 /// Reads weights and buffers, whatever the file says of itself. Throws one FileError that lists
 /// everything that does not fit, or that names the first number that is not finite; also for a file
-/// of a state that is not the one in its `sums`.
+/// of a state that is not the one that was saved.
 HostState load_model(const std::filesystem::path& file, const nn::Registry& registry,
-                     Head head = Head::as_in_file, NonFinite nonfinite = NonFinite::refused,
-                     const FileSums& sums = {});
+                     Head head = Head::as_in_file, NonFinite nonfinite = NonFinite::refused);
 
-/// Throws FileError naming the first number of the file that is not finite. `sums`: as above.
+/// Throws FileError naming the first number of the file that is not finite, and where the file is
+/// not the one in its state's `sums`.
 void require_finite_numbers(const std::filesystem::path& file, const FileSums& sums = {});
 
 /// "FILE: its F64 numbers are rounded to f32"; empty where nothing is lost. Throws FileError.

@@ -170,8 +170,7 @@ void require_whole(const SavedState& saved) {
 
 HostState load_state(const SavedState& saved, const nn::Registry& registry,
                      const std::vector<std::string>& arenas) {
-  HostState state = load_model(saved.folder / kModelFile, registry, Head::as_in_file,
-                               NonFinite::refused, saved.sums);
+  HostState state = load_model(saved.folder / kModelFile, registry);
   const SafetensorsFile file(saved.folder / kOptimizerFile);
   require_sum(saved.sums, file.path(), file.sum());
   const auto specs = optimizer_specs(registry, arenas);

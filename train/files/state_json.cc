@@ -171,6 +171,14 @@ StateJson read_state_json(const std::filesystem::path& file) {
   return parse_state_json(file.string(), read_text(file, kMostBytes));
 }
 
+FileSums sums_beside(const std::filesystem::path& file) {
+  try {
+    return read_state_json(file.parent_path() / "state.json").sums;
+  } catch (const FileError&) {  // a model by itself, or beside a file of somebody else's
+    return {};
+  }
+}
+
 void require_sum(const FileSums& sums, const std::filesystem::path& file, const std::string& sum) {
   const auto saved = sums.find(file.filename().string());
   if (saved == sums.end() || saved->second == sum) return;

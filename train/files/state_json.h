@@ -62,6 +62,9 @@ StateJson parse_state_json(const std::string& source, std::string_view text);
 /// The same of a file, which has to be a regular one of a size that such files have.
 StateJson read_state_json(const std::filesystem::path& file);
 
+/// The sums in the state.json beside `file`; none where no such file can be read.
+FileSums sums_beside(const std::filesystem::path& file);
+
 /// Throws FileError where `file`, whose sum is `sum`, is not the one that was saved with `sums`.
 void require_sum(const FileSums& sums, const std::filesystem::path& file, const std::string& sum);
 
