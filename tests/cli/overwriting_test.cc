@@ -164,18 +164,20 @@ TEST(RunFolder, WithALockThatLeadsElsewhereIsRefused) {
   const TemporaryDirectory folder;
   const std::string out = folder / "run", lock = out + "/.ringlet.lock", notes = folder / "notes";
   ASSERT_TRUE(succeeds(ringlet(quick_train({"--max-steps", "2", "--out", out}))));
-  const std::function<void()> makers[] = {
-      [&] { fs::create_symlink(notes, lock); }, [&] { fs::create_hard_link(notes, lock); },
-      [&] { ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0); }, [&] { fs::create_directory(lock); },
-      [&] { fs::create_symlink(folder / "not there", lock); }};
-  for (const auto& make : makers) {
+  const std::pair<const char*, std::function<void()>> makers[] = {
+      {"is a link to another file", [&] { fs::create_symlink(notes, lock); }},
+      {"is a link to another file", [&] { fs::create_symlink(folder / "not there", lock); }},
+      {"is a link to a file that has another name", [&] { fs::create_hard_link(notes, lock); }},
+      {"is not a regular file", [&] { ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0); }},
+      {"is not a regular file", [&] { fs::create_directory(lock); }}};
+  for (const auto& [what, make] : makers) {
     write_file(notes, "the user's");
     make();
     for (const Arguments& line :
          {Arguments{"train", "--resume", out}, Arguments{"train", "--resume", out, "--lr", "7"},
           quick_train({"--out", out, "--force"}),
           quick_train({"--out", out, "--resume", "auto"})}) {
-      EXPECT_TRUE(fails_with(1, ringlet(line), {lock, "is a link", "remove it"}));
+      EXPECT_TRUE(fails_with(1, ringlet(line), {lock, what, "remove it"}));
     }
     EXPECT_EQ(read_file(notes), "the user's");
     EXPECT_FALSE(fs::exists(folder / "not there"));

@@ -42,6 +42,14 @@ const char* remedy(int code) {
   }
 }
 
+/// What a file is that is not a run's own; null for one that is.
+const char* what_else(const struct stat& file) {
+  if (S_ISLNK(file.st_mode)) return "a link to another file";
+  if (!S_ISREG(file.st_mode)) return "not a regular file";
+  // No name at all: its holder has just removed it.
+  return file.st_nlink > 1 ? "a link to a file that has another name, too" : nullptr;
+}
+
 /// Some file systems have nothing to flush for a folder and say so.
 bool cannot_sync(int code) { return code == EINVAL || code == ENOTSUP; }
 
@@ -89,12 +97,8 @@ comm::Descriptor open_own(const fs::path& file, int flags, mode_t mode) {
   struct stat found {};
   const int looked =
       descriptor.open() ? ::fstat(descriptor.get(), &found) : ::lstat(file.c_str(), &found);
-  // None: its holder has just removed it.
-  const bool is_own = S_ISREG(found.st_mode) && found.st_nlink <= 1;
-  if (looked == 0 && !is_own) {
-    throw FileError(file.string() +
-                    " is a link, no plain file or one with a second name, and a run would write "
-                    "into it; remove it");
+  if (const char* other = looked == 0 ? what_else(found) : nullptr) {
+    throw FileError(file.string() + " is " + other + ", and a run would write into it; remove it");
   }
   if (!descriptor.open()) throw file_error("write", file, code);
   return descriptor;
