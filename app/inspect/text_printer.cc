@@ -35,6 +35,7 @@ std::string in_words(std::int64_t number, Form form) {
 
 std::string in_words(double number, Form form) {
   constexpr double kPercent = 100;
+  if (std::isnan(number)) return "-";
   if (form == Form::share) return fmt::format("{:.1f} %", kPercent * number);
   if (form == Form::microseconds) return in_time(number);
   return fmt::format("{:.6g}", number);

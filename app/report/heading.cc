@@ -84,7 +84,7 @@ std::string lede_of(const RunFolder& run, const RunResult& result) {
     text += train::with_commas(std::llround(facts.parameters)) + " parameters, ";
   }
   text += state_of(facts, result);
-  if (std::isfinite(facts.replicas)) {
+  if (std::isfinite(facts.replicas) && std::isfinite(facts.batch)) {
     text += fmt::format(", {} samples a step over {:.0f} replica{}",
                         train::with_commas(std::llround(facts.batch)), facts.replicas,
                         facts.replicas == 1 ? "" : "s");

@@ -40,7 +40,8 @@ Sum total(const std::vector<Sum>& sums) {
 
 /// What the table's columns are.
 std::string note_of(const RunFacts& facts) {
-  std::string note = fmt::format("Sums of gradients over {:.0f} replicas", facts.replicas);
+  std::string note = "Sums of gradients";
+  if (std::isfinite(facts.replicas)) note += fmt::format(" over {:.0f} replicas", facts.replicas);
   if (!facts.machines.empty()) note += ": " + facts.machines;
   note += ". Taken: the median, with the wait for the last replica.";
   if (facts.predicted_from == "tune") note += " Predicted by what ringlet tune measured.";

@@ -29,6 +29,12 @@ using testing::says;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+TEST(InspectText, HasADashForNoNumber) {
+  const Document document{"f", "trace", {{"a", -kNaN}, {"b", {-kNaN, Form::share}}}, {}};
+  EXPECT_EQ(to_text(document), "f: trace\n  a  -\n  b  -\n");
+  EXPECT_TRUE(to_json(document)["a"].is_null());
+}
+
 template <class T>
 double decoded(const char* dtype, T bits) {
   std::byte bytes[sizeof bits];

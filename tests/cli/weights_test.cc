@@ -185,23 +185,28 @@ TEST(Weights, OfARunsFolderLoad) {
 std::string with_a_nan(const std::string& tensor) {
   return changed([&](Parts& parts) {
     const auto at = parts.header[tensor]["data_offsets"][0].get<std::size_t>();
-    parts.data.replace(at, 4, std::string("\0\0\xc0\x7f", 4));
+    parts.data.replace(at, 4, std::string("\0\0\xc0\xff", 4));  // printed as "-nan"
   });
 }
 
 TEST(Weights, ThatAreNotFiniteAreRefusedUnlessSomebodyOnlyLooks) {
   const TemporaryDirectory folder;
-  const std::string file = folder / "w.safetensors", onnx = folder / "w.onnx";
+  const std::string file = folder / "w.safetensors", onnx = folder / "w.onnx",
+                    picture = folder / "p.pgm";
+  write_file(picture, "P5\n28 28\n255\n" + std::string(28 * 28, '\x40'));
   write_file(file, with_a_nan("fc2.weight"));
   const std::string named = "w.safetensors: tensor 'fc2.weight' has nan at [0, 0]";
   EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--init", file})), {named}));
   const std::vector<Arguments> looks{{"eval", "--checkpoint", file},
                                      {"predict", "--checkpoint", file, "--data", "synthetic"},
+                                     {"predict", "--checkpoint", file, picture},
                                      {"export", "--checkpoint", file, "--onnx", onnx}};
   for (const Arguments& look : looks) {
     EXPECT_TRUE(fails_with(1, ringlet(look), {named})) << look[0];
     EXPECT_FALSE(std::filesystem::exists(onnx));
-    EXPECT_TRUE(succeeds(ringlet(look + Arguments{"--allow-nonfinite"}))) << look[0];
+    const Outcome shown = ringlet(look + Arguments{"--allow-nonfinite"});
+    EXPECT_TRUE(succeeds(shown)) << look[0];
+    EXPECT_EQ(shown.out.find("-nan"), std::string::npos) << shown.out;
   }
   EXPECT_TRUE(std::filesystem::exists(onnx));
 }

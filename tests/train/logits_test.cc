@@ -46,6 +46,17 @@ TEST(Logits, ThatAreBrokenAreFound) {
   EXPECT_EQ(first_nonfinite(logits, 3), 1);
 }
 
+TEST(Logits, ThatAreBrokenGiveNaNsWithoutASign) {
+  for (const float broken : {-std::numeric_limits<float>::quiet_NaN(),
+                             std::numeric_limits<float>::infinity()}) {  // inf - inf is "-nan" here
+    const std::vector<float> logits{0, broken};
+    const double loss = judge(logits, std::vector<std::int32_t>{1}, 2).loss;
+    EXPECT_TRUE(std::isnan(loss));
+    EXPECT_FALSE(std::signbit(loss));
+    for (const Guess& guess : likeliest(logits, 2)) EXPECT_FALSE(std::signbit(guess.probability));
+  }
+}
+
 TEST(Logits, AreJudgedByTheirLargest) {
   const std::vector<float> logits{2, 1, 0, 1, 1, 0, 0, 0, 7};  // of equal ones the first counts
   const std::vector<std::int32_t> labels{0, 1, 2};

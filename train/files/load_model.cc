@@ -17,6 +17,7 @@
 #include "train/files/one_line.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
+#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 
@@ -65,11 +66,11 @@ void require_all_finite(const SafetensorsFile& file, const TensorSpec& spec,
   const auto first = std::find_if(values.begin(), values.end(), is_broken);
   if (first == values.end()) return;
   throw FileError(fmt::format(
-      "{}: tensor '{}' has {}{} at {} (not finite: {} of its {} numbers); take weights of before "
-      "that, or look at these with --allow-nonfinite (eval, predict, export)",
-      file.path().string(), spec.name, std::isnan(*first) ? std::abs(*first) : *first,
-      spec.dtype == "F64" ? " as f32" : "", place_in(spec.shape, first - values.begin()),
-      std::count_if(first, values.end(), is_broken), values.size()));
+      "{}: tensor '{}' has {}{} at {} (not finite: {} of its {} numbers); use weights that were "
+      "saved before they broke, or look at these with --allow-nonfinite (eval, predict, export)",
+      file.path().string(), spec.name, unsigned_nan(*first), spec.dtype == "F64" ? " as f32" : "",
+      place_in(spec.shape, first - values.begin()), std::count_if(first, values.end(), is_broken),
+      values.size()));
 }
 
 /// Throws FileError for a number that training cannot count on from.
@@ -84,7 +85,7 @@ std::int64_t count_of(const SafetensorsFile& file, const std::string& name) {
   }
   throw FileError(
       fmt::format("{}: '{}' is {}, which no count of batches is; write it again without it",
-                  file.path().string(), name, count));
+                  file.path().string(), name, unsigned_nan(count)));
 }
 
 std::vector<std::int64_t> extents_of(const Shape& shape) {

@@ -9,6 +9,7 @@
 #include "kernels/host_copy.h"
 #include "train/batches/batch_source.h"
 #include "train/failure.h"
+#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 
@@ -77,11 +78,11 @@ void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
     where = fmt::format("{} (replica {})", findings[rank], rank);
     break;
   }
-  throw RunError(fmt::format(
-      "the loss is {} in step {} (epoch {}): the first broken numbers are in "
-      "{}; {}. Try a smaller --lr (now {:g}) and check the data",
-      std::isnan(loss) ? std::abs(loss) : loss, step + 1, setup.partition.epoch_of(step) + 1, where,
-      kept_in_words(setup), setup.schedule.at(step).lr));
+  throw RunError(
+      fmt::format("the loss is {} in step {} (epoch {}): the first broken numbers are in "
+                  "{}; {}. Try a smaller --lr (now {:g}) and check the data",
+                  unsigned_nan(loss), step + 1, setup.partition.epoch_of(step) + 1, where,
+                  kept_in_words(setup), setup.schedule.at(step).lr));
 }
 
 void throw_overflown_gradient(double loss, const RunSetup& setup, std::int64_t step) {
@@ -125,7 +126,7 @@ void throw_nonfinite_gradient(double norm, const std::string& finding, const Run
   throw RunError(fmt::format(
       "the gradient's norm is {} in step {} (epoch {}) and cannot be clipped: {}; {}. Try a "
       "smaller --lr (now {:g}) and check the data",
-      std::isnan(norm) ? std::abs(norm) : norm, step + 1, setup.partition.epoch_of(step) + 1,
+      unsigned_nan(norm), step + 1, setup.partition.epoch_of(step) + 1,
       finding.empty() ? "no parameter's gradient shows why" : finding, kept_in_words(setup),
       setup.schedule.at(step).lr));
 }

@@ -1,14 +1,13 @@
 #include "train/loop/evaluator.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 
@@ -132,9 +131,7 @@ Evaluation Evaluator::summarize(const std::vector<float>& sums) const {
     result.right += count.right;
   }
   require(result.samples == dataset_->size(), "evaluation", "a sample was not counted once");
-  result.loss = loss / static_cast<double>(result.samples);
-  // Processors give a NaN either sign, and "-nan" is read as something else.
-  if (std::isnan(result.loss)) result.loss = std::numeric_limits<double>::quiet_NaN();
+  result.loss = unsigned_nan(loss / static_cast<double>(result.samples));
   return result;
 }
 

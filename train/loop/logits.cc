@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/error.h"
+#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 
@@ -36,7 +37,9 @@ std::vector<Guess> likeliest(std::span<const float> logits, std::size_t count) {
   order.resize(std::min(count, order.size()));
   const double all = log_sum(logits);
   std::vector<Guess> guesses;
-  for (const std::int64_t k : order) guesses.push_back({k, std::exp(logit(k) - all)});
+  for (const std::int64_t k : order) {
+    guesses.push_back({k, unsigned_nan(std::exp(logit(k) - all))});
+  }
   return guesses;
 }
 
@@ -68,6 +71,7 @@ void Judge::add(std::span<const float> logits, std::span<const std::int32_t> lab
 Evaluation Judge::result() const {
   Evaluation result = sums_;
   if (result.samples > 0) result.loss /= static_cast<double>(result.samples);
+  result.loss = unsigned_nan(result.loss);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/error.h"
+#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 
@@ -60,7 +61,7 @@ void RunReporter::step_done(std::int64_t step, const StepSums& sums, double lr,
   report.step = step;
   report.epoch = setup_.partition.epoch_of(step - 1) + 1;
   report.step_in_epoch = (step - 1) % setup_.partition.steps_per_epoch() + 1;
-  report.loss = sums.loss / static_cast<double>(sums.samples);
+  report.loss = unsigned_nan(sums.loss / static_cast<double>(sums.samples));
   report.lr = lr;
   report.samples = sums.samples;
   report.seconds = report_watch_.seconds();
@@ -88,7 +89,7 @@ void RunReporter::epoch_done(const Progress& progress, const EndedEpoch& ended,
   const EpochReport report{
       .epoch = setup_.partition.epoch_of(progress.step - 1) + 1,
       .step = progress.step,
-      .train_loss = progress.epoch_loss / static_cast<double>(progress.epoch_samples),
+      .train_loss = unsigned_nan(progress.epoch_loss / static_cast<double>(progress.epoch_samples)),
       .test = test,
       .seconds = ended.seconds,
       .samples_per_second = static_cast<double>(ended.samples) / ended.seconds,
