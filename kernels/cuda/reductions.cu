@@ -1,5 +1,5 @@
 // The launches of the hand-written kernels that sum or count. What a thread does stands in
-// kernels/grid/; the other launches are in launches.cu.
+// kernels/grid/; the other launches are in elements.cu and images.cu.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
 #include "kernels/grid/batch_norm.h"

@@ -1,6 +1,7 @@
-// The launches of the hand-written kernels that copy or compute element by element. What a
-// thread does stands in kernels/grid/. Those that sum are in reductions.cu. Most of the time to
-// compile a .cu file goes into CUDA's headers, so there are two files of about equal cost.
+// The launches of the hand-written kernels that compute element by element. What a thread does
+// stands in kernels/grid/. Those of images are in images.cu, those that sum in reductions.cu: so a
+// change of one family compiles one of three files, each of which takes nvcc about as long. A fifth of
+// that goes into the headers of CUDA.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
 #include "kernels/grid/adamw.h"
@@ -8,12 +9,9 @@
 #include "kernels/grid/bias.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
-#include "kernels/grid/gather_batch.h"
 #include "kernels/grid/loss_scale.h"
-#include "kernels/grid/pool2d.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
-#include "kernels/grid/transpose.h"
 
 namespace ringlet::impl {
 
@@ -48,10 +46,6 @@ void relu_forward(CudaStream& stream, const ConstView& x, const View& y) {
 void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, float beta,
                    const View& dx) {
   grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
-}
-
-void change_channels(CudaStream& stream, const ConstView& x, float beta, const View& y) {
-  grid::change_channels(CudaGrid(stream), "change_channels", x, beta, y);
 }
 
 void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {
@@ -118,41 +112,10 @@ void dropout_backward(CudaStream& stream, const DropoutSpec& spec, const ConstVi
   grid::dropout_backward(CudaGrid(stream), spec, dy, beta, dx);
 }
 
-void gather_batch(CudaStream& stream, const GatherSpec& spec, const ConstView& images,
-                  const ConstView& labels, const ConstView& position, const View& y,
-                  const View& batch_labels) {
-  require_gpu_layout("gather_batch", y);
-  grid::gather_batch(CudaGrid(stream), spec, images, labels, position, y, batch_labels);
-}
-
 void normalize_forward(CudaStream& stream, const Normalization& normalization, const ConstView& x,
                        const View& y) {
   require_gpu_layout("normalize_forward", y);
   grid::normalize_forward(CudaGrid(stream), normalization, x, y);
-}
-
-void avg_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
-                        const View& y) {
-  require_gpu_layout("avg_pool2d_forward", x);
-  grid::avg_pool2d_forward(CudaGrid(stream), spec, x, y);
-}
-
-void avg_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
-                         float beta, const View& dx) {
-  require_gpu_layout("avg_pool2d_backward", dy);
-  grid::avg_pool2d_backward(CudaGrid(stream), spec, dy, beta, dx);
-}
-
-void max_pool2d_forward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& x,
-                        const View& y, const View& winner) {
-  require_gpu_layout("max_pool2d_forward", x);
-  grid::max_pool2d_forward(CudaGrid(stream), spec, x, y, winner);
-}
-
-void max_pool2d_backward(CudaStream& stream, const Pool2dSpec& spec, const ConstView& dy,
-                         const ConstView& winner, float beta, const View& dx) {
-  require_gpu_layout("max_pool2d_backward", dy);
-  grid::max_pool2d_backward(CudaGrid(stream), spec, dy, winner, beta, dx);
 }
 
 void sgd_update(CudaStream& stream, const SgdSpec& spec, const ConstView& rates, const View& value,
