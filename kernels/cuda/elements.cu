@@ -1,7 +1,7 @@
 // The launches of the hand-written kernels that compute element by element. What a thread does
 // stands in kernels/grid/. Those of images are in images.cu, those that sum in reductions.cu: so a
-// change of one family compiles one of three files, each of which takes nvcc about as long. A fifth of
-// that goes into the headers of CUDA.
+// change of one family compiles one of three files, each of which takes nvcc about as long. A
+// fifth of that goes into the headers of CUDA.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
 #include "kernels/grid/adamw.h"
