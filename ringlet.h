@@ -5,9 +5,9 @@
 // What makes a strategy, a kernel or a transport of one's own is in the rooms' other headers.
 #pragma once
 
+#include "base/data_error.h"             // how reading fails
 #include "comm/communicator.h"           // what ranks do together
 #include "comm/errors.h"                 // how that fails
-#include "data/error.h"                  // how reading fails
 #include "data/idx_dataset.h"            // images and labels from files
 #include "data/loader.h"                 // batches, ahead of time
 #include "data/memory_dataset.h"         // images and labels of one's own

@@ -14,6 +14,7 @@
 
 #include "app/cli/before_meeting.h"
 #include "app/cli/checks.h"
+#include "app/cli/commands.h"
 #include "app/cli/effective_config.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/help.h"
@@ -23,9 +24,8 @@
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
 #include "app/cli/version.h"
-#include "app/commands.h"
-#include "data/stop_request.h"
-#include "kernels/error.h"
+#include "base/error.h"
+#include "base/stop_request.h"
 
 namespace ringlet::app {
 
@@ -102,7 +102,7 @@ int run_program(int argc, char** argv) {
     return code ? *code : action.run();
   } catch (const Told& told) {
     return told.code();
-  } catch (const data::Stopped&) {
+  } catch (const Stopped&) {
     return kInterrupted + noted_signal();
   } catch (const UsageError& error) {
     print_error(error.what());

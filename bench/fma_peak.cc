@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
+#include "base/trace.h"
 #include "kernels/cpu/lanes/lanes.h"
-#include "kernels/error.h"
-#include "kernels/trace.h"
 
 namespace ringlet::bench {
 

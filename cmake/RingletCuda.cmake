@@ -5,7 +5,7 @@
 #                                comes later
 #   CUBLASLT_ROOT, CUDNN_ROOT, NCCL_ROOT   where they are not in the toolkit, the system or Python's site-packages
 #
-# cuBLASLt, cuDNN and NCCL are opened at run time (kernels/shared_library.h); their folders go into the
+# cuBLASLt, cuDNN and NCCL are opened at run time (base/shared_library.h); their folders go into the
 # program's search path.
 set(RINGLET_CUDA AUTO CACHE STRING "Build for GPUs: AUTO, ON or OFF")
 set(RINGLET_WITH_CUDA FALSE)

@@ -2,7 +2,7 @@
 #
 #   bin/ringlet                the program
 #   lib/libringlet_*.a         a static library a room
-#   lib/cmake/ringlet/         find_package(ringlet): ringlet::kernels, ::nn, ::comm, ::data, ::train, and
+#   lib/cmake/ringlet/         find_package(ringlet): ringlet::base, ::kernels, ::nn, ::comm, ::data, ::train, and
 #                              ringlet::ringlet for all
 #   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
 #   share/                     completions for bash, zsh and fish; the manual page
@@ -15,7 +15,7 @@ set_target_properties(ringlet_all PROPERTIES EXPORT_NAME ringlet)
 add_library(ringlet::ringlet ALIAS ringlet_all)
 
 # Objects lie in ringlet_kernels' archive; their targets come along for what they link to.
-set(targets ringlet_all ringlet_build ringlet_blas ringlet_lanes ringlet_norm ringlet_reduction ringlet_kernels ringlet_nn ringlet_comm
+set(targets ringlet_all ringlet_build ringlet_blas ringlet_lanes ringlet_norm ringlet_reduction ringlet_base ringlet_kernels ringlet_nn ringlet_comm
             ringlet_data ringlet_train)
 if(RINGLET_WITH_CUDA)
   list(APPEND targets ringlet_cuda)
@@ -31,7 +31,7 @@ endif()
 # the program.
 set(private kernels/dispatch.h kernels/implementations.h kernels/in_f32.h)
 file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/kernels/*.h)
-foreach(room nn comm data train)
+foreach(room base nn comm data train)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)
   list(APPEND public ${headers})
 endforeach()

@@ -1,5 +1,5 @@
 # The instruction sets that code on the CPU has versions for, and of each the compiler's options and
-# the tag in kernels/instruction_set.h.
+# the tag in base/instruction_set.h.
 set(RINGLET_X86 FALSE)
 set(RINGLET_INSTRUCTION_SETS portable)
 include(CheckCXXSourceCompiles)  # what the compiler says, as kX86 in that header

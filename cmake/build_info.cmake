@@ -1,4 +1,4 @@
-# Writes app/build_info.h, if what it says has changed. Runs with each build, since a commit configures nothing.
+# Writes app/cli/build_info.h, if what it says has changed. Runs with each build, since a commit configures nothing.
 #
 #   cmake -D SOURCE=DIR -D OUTPUT=FILE -D COMPILER=TEXT -D CUDA=VERSION -P build_info.cmake
 set(COMMIT "")
@@ -22,4 +22,4 @@ if(GIT)
     endif()
   endif()
 endif()
-configure_file(${SOURCE}/app/build_info.h.in ${OUTPUT} @ONLY)
+configure_file(${SOURCE}/app/cli/build_info.h.in ${OUTPUT} @ONLY)

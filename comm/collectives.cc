@@ -1,8 +1,8 @@
 #include "comm/collectives.h"
 
+#include "base/error.h"
 #include "comm/all_reduce/ring.h"
 #include "kernels/elementwise.h"
-#include "kernels/error.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {

@@ -7,12 +7,12 @@
 #include <exception>
 #include <limits>
 
+#include "base/error.h"
+#include "base/hash.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/collectives.h"
-#include "comm/processes/hash.h"
 #include "comm/report/answer_watch.h"
 #include "comm/report/rank_text.h"
-#include "kernels/error.h"
 #include "kernels/host_copy.h"
 
 namespace ringlet::comm {
@@ -245,7 +245,7 @@ std::uint64_t Communicator::hash_of(Stream& stream, const ConstView& data) {
       copy_to_host(stream, piece, piece_.data());
       on_host = piece_.data();
     }
-    chain[1] = hash_bytes(on_host, piece.bytes());
+    chain[1] = hash_bytes(on_host, static_cast<std::size_t>(piece.bytes()));
     chain[0] = hash_bytes(chain.data(), sizeof chain);
   }
   return chain[0];

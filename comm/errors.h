@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::comm {
 

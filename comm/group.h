@@ -12,9 +12,9 @@
 #include <optional>
 #include <string>
 
+#include "base/trace.h"
 #include "comm/clock_reading.h"
 #include "comm/transport.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::comm {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/hash.h"
 #include "comm/errors.h"
-#include "comm/processes/hash.h"
 #include "comm/processes/message.h"
 
 namespace ringlet::comm {
@@ -18,7 +18,7 @@ constexpr std::size_t kPiece = Message::kLongest / 2;  // so that any key fits b
 /// What goes before the pieces: "LENGTH HASH".
 std::string summary_of(const std::string& text) {
   const auto length = static_cast<std::int64_t>(text.size());
-  return fmt::format("{} {:016x}", length, hash_bytes(text.data(), length));
+  return fmt::format("{} {:016x}", length, hash_bytes(text.data(), text.size()));
 }
 
 /// Negative where it is none.

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::comm {
 

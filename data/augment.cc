@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/resample.h"
 
 namespace ringlet::data {

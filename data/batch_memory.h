@@ -8,16 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "base/allocator.h"
+#include "base/data_error.h"
+#include "base/error.h"
+#include "base/memory_limits.h"
 #include "data/batch_writer.h"
-#include "data/error.h"
 #include "data/loader.h"
-#include "data/memory.h"
 
 namespace ringlet::data {
 
 class BatchMemory {
  public:
-  BatchMemory(const Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
+  BatchMemory(Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
               std::size_t count)
       : allocator_(allocator) {
     const auto floats = static_cast<std::uint64_t>(writer.image_floats(max_batch));
@@ -30,7 +32,7 @@ class BatchMemory {
         batch.images = allocate<float>(writer.image_floats(max_batch));
         batch.labels = allocate<std::int32_t>(max_batch);
       }
-    } catch (const std::bad_alloc&) {
+    } catch (const OutOfMemoryError&) {
       release();
       throw_no_memory(count, max_batch);
     } catch (...) {
@@ -56,18 +58,23 @@ class BatchMemory {
   T* allocate(std::int64_t elements) {
     constexpr std::int64_t kMost =
         std::numeric_limits<std::int64_t>::max() / std::int64_t{sizeof(T)};
-    if (elements > kMost) throw std::bad_alloc();
-    void* memory = allocator_.allocate(static_cast<std::size_t>(elements) * sizeof(T));
-    owned_.push_back(memory);
-    return static_cast<T*>(memory);
+    if (elements > kMost) throw OutOfMemoryError("no memory is as large");
+    const std::int64_t bytes = elements * std::int64_t{sizeof(T)};
+    owned_.push_back({allocator_.allocate(bytes), bytes});
+    return static_cast<T*>(owned_.back().address);
   }
   void release() {
-    for (void* memory : owned_) allocator_.release(memory);
+    for (const Owned& memory : owned_) allocator_.deallocate(memory.address, memory.bytes);
   }
 
-  Allocator allocator_;
+  struct Owned {
+    void* address;
+    std::int64_t bytes;
+  };
+
+  Allocator& allocator_;
   std::vector<Batch> batches_;
-  std::vector<void*> owned_;
+  std::vector<Owned> owned_;
 };
 
 }  // namespace ringlet::data

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string>
 
-#include "data/error.h"
+#include "base/data_error.h"
 
 namespace ringlet::data {
 namespace {

@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "base/sampling.h"
 #include "data/dataset.h"
 #include "data/loader.h"
-#include "data/sampler.h"
 
 namespace ringlet::data {
 

@@ -1,6 +1,5 @@
 #include "data/byte_source.h"
 
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-#include "data/error.h"
+#include "base/data_error.h"
 
 namespace ringlet::data {
 namespace {
@@ -181,11 +180,6 @@ std::unique_ptr<ByteSource> unpacked(std::unique_ptr<PlainSource> plain, std::st
 }
 
 }  // namespace
-
-std::uint64_t memory_bytes() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
 
 std::unique_ptr<ByteSource> open_bytes(const fs::path& file) {
   std::error_code error;

@@ -32,9 +32,6 @@ class ByteSource {
 inline constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 26;
 inline constexpr std::uint64_t kMostSwelling = 200;
 
-/// Bytes of memory that this machine has. A process may have less: data/memory.h.
-std::uint64_t memory_bytes();
-
 /// Opens a regular file. Throws DataError naming it.
 std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& file);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/memory_dataset.h"
 
 namespace ringlet::data {

@@ -11,10 +11,6 @@ namespace ringlet::data {
 /// How often each byte value occurs.
 using Histogram = std::array<std::uint64_t, 256>;
 
-/// A 64-bit hash of `bytes`, chained to `seed`. The same on all machines of one byte order. It is
-/// stored in saved states, so it must never change. Not cryptographic.
-std::uint64_t hash_bytes(std::span<const std::uint8_t> bytes, std::uint64_t seed);
-
 /// Hashes all pixels of a set, and counts those of each channel by themselves.
 class PixelCounter {
  public:

@@ -4,9 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/data_error.h"
+#include "base/hash.h"
 #include "data/content_hash.h"
 #include "data/empty_classes.h"
-#include "data/error.h"
 
 namespace ringlet::data {
 namespace {
@@ -36,7 +37,7 @@ std::vector<PixelStatistics> statistics_of(const PixelCounter& counter, std::int
 }
 
 std::uint64_t hash_text(const std::string& text, std::uint64_t seed) {
-  return hash_bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}, seed);
+  return hash_bytes(text.data(), text.size(), seed);
 }
 
 template <class T>

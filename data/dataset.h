@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "data/augment.h"
 #include "data/per_channel.h"
-#include "data/stop_request.h"
 
 namespace ringlet::data {
 

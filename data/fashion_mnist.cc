@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdlib>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/sha256.h"
 #include "data/idx_dataset.h"
-#include "data/sha256.h"
 
 namespace ringlet::data {
 namespace {

@@ -11,8 +11,9 @@
 #include <system_error>
 #include <vector>
 
-#include "data/content_hash.h"
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/descriptor.h"
+#include "base/hash.h"
 
 namespace ringlet::data {
 
@@ -20,25 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Descriptor {
-  int number;
-
-  explicit Descriptor(int opened) : number(opened) {}
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-};
-
 /// A regular file, open to be read.
 class OpenFile {
  public:
   explicit OpenFile(const fs::path& path)
-      : path_(path), file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)} {
-    if (file_.number < 0 && errno == ENOENT) fail("there is no such file; check the path");
+      : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (!file_.open() && errno == ENOENT) fail("there is no such file; check the path");
     struct stat found {};
-    if (file_.number < 0 || ::fstat(file_.number, &found) != 0) {
+    if (!file_.open() || ::fstat(file_.get(), &found) != 0) {
       fail("cannot be opened: " + std::generic_category().message(errno) +
            "; check its permissions");
     }
@@ -50,7 +40,7 @@ class OpenFile {
   void read(std::uint64_t from, std::span<std::uint8_t> bytes) const {
     while (!bytes.empty()) {
       const ssize_t got =
-          ::pread(file_.number, bytes.data(), bytes.size(), static_cast<off_t>(from));
+          ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(from));
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) fail("cannot be read; check the disk");
       from += static_cast<std::uint64_t>(got);

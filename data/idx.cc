@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "data/error.h"
-#include "data/memory.h"
+#include "base/data_error.h"
+#include "base/memory_limits.h"
 
 namespace ringlet::data {
 namespace {

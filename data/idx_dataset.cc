@@ -5,8 +5,8 @@
 #include <future>
 #include <optional>
 
+#include "base/data_error.h"
 #include "data/empty_classes.h"
-#include "data/error.h"
 #include "data/memory_dataset.h"
 
 namespace ringlet::data {

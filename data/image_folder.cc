@@ -7,9 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "data/content_hash.h"
+#include "base/data_error.h"
+#include "base/hash.h"
 #include "data/empty_classes.h"
-#include "data/error.h"
 #include "data/fingerprint.h"
 #include "data/folder_advice.h"
 #include "data/images/centre_crop.h"

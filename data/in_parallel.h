@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "data/stop_request.h"
+#include "base/stop_request.h"
 
 namespace ringlet::data {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/memory_limits.h"
 #include "data/in_parallel.h"
-#include "data/memory.h"
 
 namespace ringlet::data {
 

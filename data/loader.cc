@@ -6,22 +6,19 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 
+#include "base/data_error.h"
 #include "data/batch_memory.h"
 #include "data/batch_writer.h"
-#include "data/error.h"
 #include "data/loader_workers.h"
 
 namespace ringlet::data {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::align_val_t kAlignment{64};
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -64,17 +61,12 @@ std::size_t batches_of(const LoaderOptions& options, bool reads) {
 
 }  // namespace
 
-Allocator host_allocator() {
-  return {[](std::size_t bytes) { return ::operator new(bytes, kAlignment); },
-          [](void* memory) { ::operator delete(memory, kAlignment); }};
-}
-
 /// A ring of batches between one producer, the loader's thread, and one consumer, the caller of
 /// next(). The consumer holds the batch at `taken_ - 1` until it asks for the next one.
 class Loader::Impl {
  public:
   Impl(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,
-       const LoaderOptions& options, const Allocator& allocator)
+       const LoaderOptions& options, Allocator& allocator)
       : dataset_(std::move(dataset)),
         schedule_(std::move(schedule)),
         writer_(*dataset_, sampler, options),
@@ -205,12 +197,9 @@ class Loader::Impl {
 };
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler,
-               BatchSchedule schedule, const LoaderOptions& options, const Allocator& allocator) {
+               BatchSchedule schedule, const LoaderOptions& options, Allocator& allocator) {
   if (!dataset) throw DataError("loader: there is no data set");
   if (!schedule) throw DataError("loader: the schedule is empty; give a function of requests");
-  if (!allocator.allocate || !allocator.release) {
-    throw DataError("loader: the allocator has an empty function; host_allocator() has both");
-  }
   check_options(options, *dataset);
   if (sampler.size() != dataset->size()) {
     throw DataError("loader: the sampler is for " + std::to_string(sampler.size()) +

@@ -17,9 +17,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/allocator.h"
+#include "base/sampling.h"
 #include "data/dataset.h"
 #include "data/per_channel.h"
-#include "data/sampler.h"
 
 namespace ringlet::data {
 
@@ -50,16 +51,6 @@ struct Batch {
   BatchRequest request;
 };
 
-/// Where batches live (pinned memory for a GPU, for example). The loader calls both functions in
-/// its constructor and destructor only. `allocate` must return memory aligned to 64 bytes or throw.
-struct Allocator {
-  std::function<void*(std::size_t bytes)> allocate;
-  std::function<void(void*)> release;
-};
-
-/// Ordinary memory of the process.
-Allocator host_allocator();
-
 struct LoaderOptions {
   static constexpr int kMostWorkers = 1024;
   BatchLayout layout = BatchLayout::nchw;
@@ -79,9 +70,11 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  /// Throws DataError for options that make no sense, and what the allocator throws.
+  /// Batches lie in memory of `allocator` (pinned memory for a GPU, for example), which outlives
+  /// this. It is asked in the constructor and the destructor only. Throws DataError for options
+  /// that make no sense, and what the allocator throws.
   Loader(std::shared_ptr<const Dataset> dataset, const Sampler& sampler, BatchSchedule schedule,
-         const LoaderOptions& options, const Allocator& allocator = host_allocator());
+         const LoaderOptions& options, Allocator& allocator = host_allocator());
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

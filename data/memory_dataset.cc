@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/error.h"
+#include "base/data_error.h"
 
 namespace ringlet::data {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/data_error.h"
 #include "data/cifar10.h"
-#include "data/error.h"
 #include "data/fashion_mnist.h"
 #include "data/folder_advice.h"
 #include "data/idx_dataset.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/sampler.h"
+#include "base/sampling.h"
 
 namespace ringlet::data {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/image.h"
 
 namespace ringlet::data {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "data/sampler.h"
+#include "base/sampling.h"
 
 namespace ringlet::data {
 

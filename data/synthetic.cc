@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/fashion_mnist.h"
 #include "data/garments.h"
 #include "data/images/canvas.h"

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "base/host_device.h"
 #include "kernels/contract.h"
-#include "kernels/host_device.h"
 #include "kernels/tensor.h"
 
 namespace ringlet {

@@ -11,8 +11,8 @@
 // Products of narrow factors are added up in f32, with the bias (f32), before y is rounded.
 #pragma once
 
+#include "base/instruction_set.h"
 #include "kernels/activation.h"
-#include "kernels/instruction_set.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 

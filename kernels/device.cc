@@ -5,9 +5,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/error.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/error.h"
 #include "kernels/meta_device.h"
 
 namespace ringlet {

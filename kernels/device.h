@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/allocator.h"
-#include "kernels/instruction_set.h"
+#include "base/allocator.h"
+#include "base/instruction_set.h"
 #include "kernels/stream.h"
 
 namespace ringlet {

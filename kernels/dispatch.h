@@ -7,9 +7,9 @@
 #include <string>
 #include <type_traits>
 
+#include "base/error.h"
 #include "kernels/device.h"
 #include "kernels/device_list.h"
-#include "kernels/error.h"
 
 namespace ringlet {
 

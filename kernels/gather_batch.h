@@ -6,8 +6,8 @@
 // The same bits as data/'s loader makes on the host (sampling.h has what both share).
 #pragma once
 
+#include "base/sampling.h"
 #include "kernels/batch_position.h"
-#include "kernels/sampling.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/allocator.h"
+#include "base/allocator.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 

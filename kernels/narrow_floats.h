@@ -12,7 +12,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/host_device.h"
+#include "base/host_device.h"
 
 namespace ringlet {
 

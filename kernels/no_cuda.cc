@@ -1,9 +1,9 @@
 // In place of kernels/cuda in a build without CUDA.
 #include <string>
 
+#include "base/error.h"
 #include "kernels/branch.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/error.h"
 
 namespace ringlet {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/error.h"
-#include "kernels/host_device.h"
+#include "base/error.h"
+#include "base/host_device.h"
 #include "kernels/narrow_floats.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"

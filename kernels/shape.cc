@@ -1,6 +1,6 @@
 #include "kernels/shape.h"
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet {
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 namespace ringlet {
 

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/shape.h"
 
 namespace ringlet {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "kernels/philox.h"
+#include "base/philox.h"
 
 namespace ringlet::nn {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "nn/parameter.h"
 #include "nn/tape.h"
 #include "nn/variable.h"

@@ -1,7 +1,7 @@
 // Helpers for ending a run in good order after an error.
 #pragma once
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/stream.h"
 
 namespace ringlet::train {

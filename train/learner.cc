@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "comm/report/rank_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "train/failure.h"
-#include "train/files/atomic_file.h"
 #include "train/loop/diagnose.h"
 #include "train/optimizers/no_decay.h"
 

@@ -1,6 +1,6 @@
 #include "train/models.h"
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/resnet.h"

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::train {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "base/error.h"
 #include "kernels/conv2d.h"
-#include "kernels/error.h"
 
 namespace ringlet::train {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "kernels/device.h"
-#include "kernels/instruction_set.h"
 #include "kernels/tensor.h"
 #include "nn/parameter.h"
 #include "train/precision.h"

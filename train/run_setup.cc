@@ -8,15 +8,15 @@
 #include <string>
 #include <utility>
 
+#include "base/files/atomic_file.h"
+#include "base/processors.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
-#include "data/images/border.h"
+#include "data/border.h"
 #include "data/open_dataset.h"
-#include "kernels/processors.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
-#include "train/files/atomic_file.h"
 #include "train/files/recipe_json.h"
 #include "train/loop/pass_size.h"
 #include "train/optimizers/no_decay.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "data/dataset.h"
-#include "data/stop_request.h"
 #include "train/batches/partition.h"
 #include "train/files/model_info.h"
 #include "train/files/state.h"
@@ -42,7 +42,7 @@ struct RunSetup {
   int steps_in_flight = 0;
   std::optional<SavedState> resumed;
   /// Asked once a step, and once a pass of an evaluation; true ends the run after it, on all ranks.
-  data::StopRequest stop_requested = [] { return false; };
+  StopRequest stop_requested = [] { return false; };
 };
 
 /// Checks the options against each other and the data, and works out everything above. What the

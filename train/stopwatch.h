@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 namespace ringlet::train {
 

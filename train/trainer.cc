@@ -7,8 +7,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/stop_request.h"
 #include "comm/transport/nccl/nccl_transport.h"
-#include "data/stop_request.h"
 #include "kernels/cuda_devices.h"
 #include "train/failure.h"
 #include "train/files/load_model.h"
@@ -165,7 +165,7 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     if (communicator.world().local_rank == 0) result = tested.result;
   };
   run_replicas(group, setup.options.execution, body);
-  if (!result) throw data::Stopped();
+  if (!result) throw Stopped();
   return *result;
 }
 

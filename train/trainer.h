@@ -44,7 +44,7 @@ RunResult train(const RunSetup& setup, std::span<RunListener* const> listeners,
 RunResult train(comm::Group& group, const RunSetup& setup, std::span<RunListener* const> listeners,
                 TraceWriter* trace = nullptr);
 
-/// Evaluates a model's weights file on the test data. Throws data::Stopped where
+/// Evaluates a model's weights file on the test data. Throws Stopped where
 /// RunSetup::stop_requested says so meanwhile.
 Evaluation evaluate(const RunSetup& setup, const std::filesystem::path& model,
                     NonFinite nonfinite = NonFinite::refused);

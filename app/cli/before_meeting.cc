@@ -6,8 +6,8 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/processes.h"
+#include "base/error.h"
 #include "comm/processes/rendezvous.h"
-#include "kernels/error.h"
 
 namespace ringlet::app {
 

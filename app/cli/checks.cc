@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "app/cli/suggest.h"
+#include "base/error.h"
 #include "data/open_dataset.h"
 #include "kernels/device.h"
-#include "kernels/error.h"
 
 namespace ringlet::app {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 
 namespace ringlet::app {
 
@@ -20,7 +20,7 @@ constexpr std::ptrdiff_t kMaxDots = 4096;
 
 [[noreturn]] void fail(const std::string& source, std::int64_t line, const std::string& what) {
   constexpr std::size_t kLongest = 1000;  // a key may have the file's 64 KiB
-  throw ConfigError(fmt::format("{}:{}: {}", source, line, train::on_one_line(what, kLongest)));
+  throw ConfigError(fmt::format("{}:{}: {}", source, line, on_one_line(what, kLongest)));
 }
 
 /// Follows a line outside of its texts: KEY = TEXT, KEY = [TEXT, TEXT, and what goes on with a

@@ -8,8 +8,8 @@
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
+#include "base/processors.h"
 #include "data/open_dataset.h"
-#include "kernels/processors.h"
 #include "train/files/pixel_cache.h"
 #include "train/models.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "app/cli/settings.h"
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 #include "train/version.h"
 
 namespace ringlet::app {
@@ -47,7 +47,7 @@ std::string toml_text(const std::string& text) {
       out += c;
     }
   }
-  return train::printable(out + "\"");  // what else hides gets TOML's escapes too: \u202e
+  return printable(out + "\"");  // what else hides gets TOML's escapes too: \u202e
 }
 
 std::string literal(const CLI::Option& option, const std::string& text) {

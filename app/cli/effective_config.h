@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "app/commands.h"
+#include "app/cli/commands.h"
 
 namespace ringlet::app {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "app/cli/family_board.h"
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 
 /// The leak sanitizer's look, which it takes at a usual exit. Null in a build without it.
 extern "C" [[gnu::weak]] void __lsan_do_leak_check();  // NOLINT(bugprone-reserved-identifier)
@@ -15,11 +15,11 @@ namespace ringlet::app {
 
 void print_error(const std::string& message) {
   if (!may_tell_error()) return;
-  std::fprintf(stderr, "ringlet: error: %s\n", train::on_one_line(message).c_str());
+  std::fprintf(stderr, "ringlet: error: %s\n", on_one_line(message).c_str());
 }
 
 void print_warning(const std::string& message) {
-  std::fprintf(stderr, "ringlet: warning: %s\n", train::on_one_line(message).c_str());
+  std::fprintf(stderr, "ringlet: warning: %s\n", on_one_line(message).c_str());
 }
 
 void end_process(int code) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::app {
 

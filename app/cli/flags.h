@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/commands.h"
+#include "app/cli/commands.h"
 #include "train/files/model_info.h"
 #include "train/options.h"
 

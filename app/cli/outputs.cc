@@ -7,8 +7,8 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/settings.h"
+#include "base/files/atomic_file.h"
 #include "data/idx_dataset.h"
-#include "train/files/atomic_file.h"
 #include "train/files/state.h"
 #include "train/telemetry/metrics.h"
 
@@ -99,7 +99,7 @@ void Outputs::reads_data(const train::TrainOptions& options) {
 void Outputs::writes(const std::string& flag, const fs::path& file) {
   if (file.empty()) return;
   require_name(flag, file);
-  train::require_writable_file(file);
+  require_writable_file(file);
   claim(flag, file, false);
 }
 
@@ -108,8 +108,8 @@ void Outputs::writes_lines(const std::string& flag, const fs::path& file, bool g
     throw UsageError(flag + " - would be a file of that name; standard output is " + flag +
                      " /dev/stdout, the file ./-");
   }
-  if (file.empty() || train::is_stream(file)) return;
-  train::require_writable_file(file);
+  if (file.empty() || is_stream(file)) return;
+  require_writable_file(file);
   claim(flag, file, goes_on && train::holds_metrics(file));
 }
 

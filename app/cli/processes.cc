@@ -13,9 +13,9 @@
 #include "app/cli/family_board.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "comm/processes/machine.h"
+#include "base/machine.h"
+#include "base/stop_request.h"
 #include "comm/processes/process_group.h"
-#include "data/stop_request.h"
 #include "train/failure.h"
 #include "train/sync/transport_choice.h"
 #include "train/trainer.h"
@@ -59,7 +59,7 @@ std::filesystem::path file_of(const std::filesystem::path& file, const std::stri
 /// have a program of its own, it has to be the same one.
 comm::Plan agreed_by(const comm::ProcessPlace& place) {
   comm::Plan plan{{"ringlet's version", train::kVersion}};
-  if (place.hub) plan.emplace_back("the build of the program", comm::build_id());
+  if (place.hub) plan.emplace_back("the build of the program", build_id());
   return plan;
 }
 
@@ -82,7 +82,7 @@ int end_with_failure(comm::ProcessGroup& group) {
   std::string message = message_of_current_exception();
   try {
     throw;
-  } catch (const data::Stopped&) {
+  } catch (const Stopped&) {
     message = stopped_by(noted_signal());
   } catch (...) {  // it has its message
   }

@@ -8,9 +8,9 @@
 
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
+#include "base/error.h"
 #include "comm/group.h"
 #include "comm/processes/launch.h"
-#include "kernels/error.h"
 
 namespace ringlet::app {
 

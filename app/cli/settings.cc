@@ -10,8 +10,8 @@
 #include "app/cli/checks.h"
 #include "app/cli/config.h"
 #include "app/cli/suggest.h"
+#include "base/one_line.h"
 #include "comm/processes/launch.h"
-#include "train/files/one_line.h"
 
 namespace ringlet::app {
 
@@ -174,7 +174,7 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
       throw ConfigError(fmt::format(
-          "{}'{}' is the name of no flag{}", place, train::on_one_line(entry.key, kShown),
+          "{}'{}' is the name of no flag{}", place, on_one_line(entry.key, kShown),
           meant.empty() ? "; --help-all lists them, each to be written without its dashes"
                         : fmt::format("; did you mean {}?", meant)));
     }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/cli/error_exit.h"
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::app {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "app/build_info.h"
+#include "app/cli/build_info.h"
 #include "kernels/device.h"
 #include "train/version.h"
 

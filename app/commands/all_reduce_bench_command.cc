@@ -9,22 +9,22 @@
 #include <optional>
 
 #include "app/cli/before_meeting.h"
+#include "app/cli/commands.h"
 #include "app/cli/outputs.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
 #include "app/report/all_reduce_page.h"
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
+#include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "comm/transport/local/local_transport.h"
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
-#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 
@@ -172,8 +172,8 @@ void write_report(const fs::path& file, const Outcome& outcome, const Others& ot
   const bool theirs = machine.is_null() && !others.machines.empty();
   const std::string page =
       report::all_reduce_page(rows, theirs ? others.machines.front() : machine);
-  train::write_file_atomically(file, page);
-  fmt::print("wrote {} ({} KiB); open it in a browser\n", train::on_one_line(file.string()),
+  write_file_atomically(file, page);
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", on_one_line(file.string()),
              (page.size() + 1023) / 1024);
 }
 
@@ -192,9 +192,9 @@ void write_outputs(const AllReduceFlags& flags, const Outcome& outcome, const Ot
                                  {"models", bench::models_json(comparisons)},
                                  {"fastest", bench::fastest_json(comparisons)},
                                  {"regrets", bench::regrets_json(comparisons)}};
-    train::write_file_atomically(flags.json, train::row_a_line(json));
+    write_file_atomically(flags.json, row_a_line(json));
   }
-  if (!flags.csv.empty()) train::write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
+  if (!flags.csv.empty()) write_file_atomically(flags.csv, bench::to_csv(outcome.rows));
   if (!flags.report.empty()) write_report(flags.report, outcome, others, machine_json);
 }
 
@@ -288,7 +288,7 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     if (place.process != 0) return 0;
     if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {
-      train::write_file_atomically(*rows_file, outcome_json(outcome).dump());
+      write_file_atomically(*rows_file, outcome_json(outcome).dump());
     } else {
       write_outputs(flags, outcome, others, machine);
       require_right(outcome.rows);
@@ -302,7 +302,7 @@ class RowsFile {
  public:
   RowsFile() {
     const int descriptor = mkstemp(name_.data());
-    if (descriptor < 0) throw train::FileError(name_ + " cannot be created; is TMPDIR writable?");
+    if (descriptor < 0) throw FileError(name_ + " cannot be created; is TMPDIR writable?");
     close(descriptor);
     setenv(kRowsVariable, name_.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
   }
@@ -317,7 +317,7 @@ class RowsFile {
   void add_to(Outcome& outcome) const {
     const auto rows = bench::read_measurements(name_);
     outcome.rows.insert(outcome.rows.end(), rows.begin(), rows.end());
-    const auto content = train::parse_json(train::read_text(name_, bench::kMostRowsBytes));
+    const auto content = parse_json(read_text(name_, bench::kMostRowsBytes));
     for (const double ns : content.at("distances")) {
       outcome.distances.push_back({ns});
     }
@@ -329,9 +329,8 @@ class RowsFile {
     const fs::path folder = fs::temp_directory_path(error);
     if (error) {
       const auto given = comm::environment_variable("TMPDIR");
-      throw train::FileError(
-          fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
-                      given.value_or("/tmp"), error.message()));
+      throw FileError(fmt::format("{} is no folder for temporary files: {}; set TMPDIR to one",
+                                  given.value_or("/tmp"), error.message()));
     }
     return (folder / "ringlet-all-reduce-XXXXXX").string();
   }

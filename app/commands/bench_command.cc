@@ -5,14 +5,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/commands.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
-#include "app/commands.h"
+#include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
 #include "bench/training/training_bench.h"
 #include "data/synthetic.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app {
@@ -166,7 +166,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     json["peak_gflops"] = peak.gflops();
     json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();
   }
-  if (!flags.json.empty()) train::write_file_atomically(flags.json, json.dump(2) + "\n");
+  if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
   return 0;
 }
 

@@ -7,10 +7,10 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/usage.h"
 #include "app/report/run_folder.h"
+#include "base/files/json_text.h"
 #include "comm/shared_text.h"
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
-#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 
@@ -43,7 +43,7 @@ report::RunFacts facts_of(const fs::path& run) {
     std::error_code error;
     if (!fs::is_regular_file(run / "run.json", error)) return {};
     return report::read_facts(run);
-  } catch (const train::FileError&) {  // without it data are looked for in the usual places
+  } catch (const FileError&) {  // without it data are looked for in the usual places
     return {};
   }
 }
@@ -57,9 +57,9 @@ report::RunFacts facts_of(const fs::path& run) {
 }  // namespace
 
 std::string model_in_words(const fs::path& file, const train::ModelInfo& info, bool assumed) {
-  const std::string name = train::on_one_line(file.string());
+  const std::string name = on_one_line(file.string());
   if (!assumed) {
-    return fmt::format("{}: {}, trained on {}", name, info.model, train::on_one_line(info.data));
+    return fmt::format("{}: {}, trained on {}", name, info.model, on_one_line(info.data));
   }
   return fmt::format(
       "{} does not say what it holds: taken for {} (--model), classes by number, images of {} x {} "
@@ -188,7 +188,7 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
 
 fs::path run_of(const fs::path& folder) {
   const std::string name = folder.filename().string();
-  // The second is the state while it is being replaced (train/files/aside.h).
+  // The second is the state while it is being replaced (base/files/aside.h).
   if (name != "state" && !name.starts_with("state.old.")) return folder;
   return folder.has_parent_path() ? folder.parent_path() : fs::path(".");
 }

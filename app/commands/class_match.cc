@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "app/cli/error_exit.h"
+#include "base/one_line.h"
 #include "data/relabelled_dataset.h"
-#include "train/files/one_line.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app {
@@ -79,10 +79,10 @@ ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const dat
 void print_answers(const Checkpoint& checkpoint, const std::string& model, const data::Dataset& set,
                    const ClassMatch& match, const std::string& note,
                    const train::Evaluation& result) {
-  fmt::print("{} ({}) on {}\n", train::on_one_line(checkpoint.file.string()), model,
-             train::on_one_line(set.description()));
+  fmt::print("{} ({}) on {}\n", on_one_line(checkpoint.file.string()), model,
+             on_one_line(set.description()));
   for (const std::string& line : {note, match.note}) {
-    if (!line.empty()) fmt::print("{}\n", train::on_one_line(line));
+    if (!line.empty()) fmt::print("{}\n", on_one_line(line));
   }
   train::Evaluation own = result;
   own.classes.clear();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/cli/checks.h"
-#include "app/commands.h"
+#include "app/cli/commands.h"
 #include "app/completion/completion.h"
 
 namespace ringlet::app {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "app/commands.h"
+#include "app/cli/commands.h"
 #include "train/telemetry/device_report.h"
 
 namespace ringlet::app {

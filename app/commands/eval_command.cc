@@ -5,16 +5,16 @@
 #include <cstdio>
 #include <memory>
 
+#include "app/cli/commands.h"
 #include "app/cli/flags.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/class_match.h"
+#include "base/files/atomic_file.h"
+#include "base/one_line.h"
 #include "data/open_dataset.h"
-#include "train/files/atomic_file.h"
-#include "train/files/one_line.h"
 #include "train/trainer.h"
 
 namespace ringlet::app {
@@ -44,7 +44,7 @@ std::string other_data(const Checkpoint& checkpoint, const std::string& data,
       data::find_dataset(data) != nullptr || data::find_dataset(info.data) != nullptr;
   const bool same = checkpoint.test_contents == test.contents();
   if (data != info.data && (named || !same)) {
-    return fmt::format("--data {} (the run has {})", data, train::on_one_line(info.data));
+    return fmt::format("--data {} (the run has {})", data, on_one_line(info.data));
   }
   if (info.test_samples > 0 && info.test_samples != test.size()) {
     return fmt::format("{} {} (the run has {})",
@@ -53,17 +53,15 @@ std::string other_data(const Checkpoint& checkpoint, const std::string& data,
   }
   const bool has_all_classes = test.classes() == std::ssize(info.classes);
   if (same || checkpoint.test_contents.empty() || !has_all_classes) return {};
-  return fmt::format("{} (the run has {})", test.contents(),
-                     train::on_one_line(checkpoint.test_contents));
+  return fmt::format("{} (the run has {})", test.contents(), on_one_line(checkpoint.test_contents));
 }
 
 /// Finite weights may still compute what is not.
 void require_finite(const Checkpoint& checkpoint, const train::Evaluation& result,
                     const data::Dataset& dataset) {
   if (std::isfinite(result.loss)) return;
-  throw train::FileError(fmt::format("{} gives a loss of {} on {}; its weights are broken",
-                                     checkpoint.file.string(), std::abs(result.loss),
-                                     dataset.name()));
+  throw FileError(fmt::format("{} gives a loss of {} on {}; its weights are broken",
+                              checkpoint.file.string(), std::abs(result.loss), dataset.name()));
 }
 
 int run_evaluation(const EvalFlags& all, comm::Group& group) {

@@ -10,7 +10,7 @@
 
 #include "app/cli/error_exit.h"
 #include "app/report/run_folder.h"
-#include "train/files/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "train/telemetry/arithmetic.h"
 
 namespace ringlet::app {
@@ -28,7 +28,7 @@ Arithmetic arithmetic_of_run(const std::filesystem::path& folder, const Arithmet
     const report::RunFacts facts = report::read_facts(folder);
     if (!facts.gpus.empty()) return now.gpus.empty() ? Arithmetic{.gpus = facts.gpus} : now;
     return {.instruction_set = facts.instruction_set, .openblas = facts.openblas};
-  } catch (const train::FileError&) {  // it explains a run; going on does not need it
+  } catch (const FileError&) {  // it explains a run; going on does not need it
     return {};
   }
 }

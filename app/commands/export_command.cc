@@ -4,14 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/commands.h"
 #include "app/cli/flags.h"
 #include "app/cli/help.h"
 #include "app/cli/outputs.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/checkpoint.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
 #include "train/onnx/onnx_export.h"
 
 namespace ringlet::app {
@@ -49,14 +49,14 @@ int export_model(const ExportFlags& flags, const CLI::App& command) {
       checkpoint.info ? *checkpoint.info : assume_info(checkpoint, recipe, nullptr);
   const std::string bytes =
       train::to_onnx(checkpoint.file, info, {}, nonfinite_of(flags.allow_nonfinite));
-  train::write_file_atomically(flags.onnx, bytes);
+  write_file_atomically(flags.onnx, bytes);
   fmt::print("{}\n", model_in_words(checkpoint.file, info, !checkpoint.info));
-  fmt::print("saved {} ({} KiB, ONNX operator set {})\n", train::on_one_line(flags.onnx.string()),
+  fmt::print("saved {} ({} KiB, ONNX operator set {})\n", on_one_line(flags.onnx.string()),
              bytes.size() / 1024, train::kOnnxOpset);
   fmt::print("  input   image   float [N, {}, {}, {}], pixels from 0 to 255\n", info.channels,
              info.height, info.width);
   fmt::print("  output  logits  float [N, {}]: {}\n", info.classes.size(),
-             train::on_one_line(fmt::format("{}", fmt::join(info.classes, ", "))));
+             on_one_line(fmt::format("{}", fmt::join(info.classes, ", "))));
   return 0;
 }
 

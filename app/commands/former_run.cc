@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "app/cli/usage.h"
+#include "base/files/file_error.h"
 #include "comm/processes/plan_check.h"
-#include "train/files/file_error.h"
 
 namespace ringlet::app {
 
@@ -23,12 +23,11 @@ constexpr const char* kStateKey = "state";
 void require_whole(const FormerRun& former) {
   try {
     train::require_whole(former.state);
-  } catch (const train::FileError& damage) {
+  } catch (const FileError& damage) {
     std::error_code error;
     if (!std::filesystem::exists(former.folder / train::kStateBefore, error)) throw;
-    throw train::FileError(
-        fmt::format("{}; --resume auto --out {} goes on from the state before it", damage.what(),
-                    former.folder.string()));
+    throw FileError(fmt::format("{}; --resume auto --out {} goes on from the state before it",
+                                damage.what(), former.folder.string()));
   }
 }
 

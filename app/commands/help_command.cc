@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/completion/completion.h"
 
 namespace ringlet::app {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "app/cli/checks.h"
+#include "app/cli/commands.h"
 #include "app/cli/error_exit.h"
-#include "app/commands.h"
 #include "app/inspect/format.h"
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::app {
 

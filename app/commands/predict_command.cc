@@ -6,16 +6,16 @@
 #include <vector>
 
 #include "app/cli/checks.h"
+#include "app/cli/commands.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/class_match.h"
 #include "app/commands/predict.h"
+#include "base/one_line.h"
 #include "data/open_dataset.h"
-#include "train/files/one_line.h"
 #include "train/loop/logits.h"
 #include "train/precision_support.h"
 
@@ -95,7 +95,7 @@ int predict_of_data(const PredictFlags& flags, const CLI::App& command) {
   const train::Evaluation result =
       predict_dataset(*device, checkpoint.file, info, match.set, how_to_predict(flags), flags.out);
   print_answers(checkpoint, info.model, *dataset, match, "", result);
-  if (!flags.out.empty()) fmt::print("\nsaved {}\n", train::on_one_line(flags.out.string()));
+  if (!flags.out.empty()) fmt::print("\nsaved {}\n", on_one_line(flags.out.string()));
   return 0;
 }
 

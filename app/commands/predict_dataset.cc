@@ -58,7 +58,7 @@ train::Evaluation predict_dataset(Device& device, const std::filesystem::path& m
     const std::int64_t samples = std::ssize(logits) / classes;
     const std::int64_t broken = train::first_nonfinite(logits, classes);
     if (broken >= 0 && how.nonfinite == train::NonFinite::refused) {
-      throw train::FileError(
+      throw FileError(
           fmt::format("{} gives sample {} of {} a number that is not finite; its weights "
                       "are broken",
                       model.string(), done + broken, dataset->name()));

@@ -8,12 +8,12 @@
 #include "app/cli/error_exit.h"
 #include "app/commands/predict.h"
 #include "app/commands/predicted_image.h"
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/files/atomic_file.h"
+#include "base/stop_request.h"
 #include "data/images/image.h"
 #include "data/images/picture_reader.h"
 #include "data/picture_list.h"
-#include "data/stop_request.h"
-#include "train/files/atomic_file.h"
 #include "train/loop/logits.h"
 #include "train/loop/predictor.h"
 
@@ -28,13 +28,13 @@ namespace fs = std::filesystem;
 [[noreturn]] void fail_without_image(const fs::path& folder,
                                      const std::map<std::string, int>& foreign) {
   if (foreign.empty()) {
-    throw data::DataError(folder.string() +
-                          ": no image lies in this folder (.png, .jpg, .jpeg, .bmp, .pgm, .ppm)");
+    throw DataError(folder.string() +
+                    ": no image lies in this folder (.png, .jpg, .jpeg, .bmp, .pgm, .ppm)");
   }
   std::vector<std::string> kinds;
   for (const auto& [ending, count] : foreign) kinds.push_back(fmt::format("{} {}", count, ending));
-  throw data::DataError(fmt::format("{}: no image in this folder is read by its ending, but {}; {}",
-                                    folder.string(), fmt::join(kinds, ", "), data::kForeignRemedy));
+  throw DataError(fmt::format("{}: no image in this folder is read by its ending, but {}; {}",
+                              folder.string(), fmt::join(kinds, ", "), data::kForeignRemedy));
 }
 
 std::vector<fs::path> images_in(const fs::path& folder) {
@@ -48,8 +48,8 @@ std::vector<fs::path> images_in(const fs::path& folder) {
       if (const auto ending = data::foreign_ending(entry.path())) ++foreign[*ending];
     }
   } catch (const fs::filesystem_error& error) {
-    throw data::DataError(folder.string() + ": cannot be listed: " + error.code().message() +
-                          "; check its permissions");
+    throw DataError(folder.string() + ": cannot be listed: " + error.code().message() +
+                    "; check its permissions");
   }
   if (files.empty()) fail_without_image(folder, foreign);
   std::sort(files.begin(), files.end());
@@ -107,7 +107,7 @@ class Passes {
   std::vector<PredictedImage> next() {
     std::vector<PredictedImage> images;
     while (next_ < files_.size() && std::ssize(images) < predictor_.batch()) {
-      data::stop_if(request_.how.stop_requested);
+      stop_if(request_.how.stop_requested);
       prepare_next(images);
       line_.show(static_cast<std::int64_t>(next_));
     }
@@ -124,7 +124,7 @@ class Passes {
     const fs::path& file = files_[next_++];
     try {
       images.push_back(prepare(file, predictor_.info(), request_));
-    } catch (const data::DataError& error) {
+    } catch (const DataError& error) {
       if (files_.size() == 1) throw;
       line_.clear();
       print_warning(error.what());
@@ -141,9 +141,9 @@ class Passes {
     const std::size_t classes = predictor_.info().classes.size();
     const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
     if (broken >= 0 && request_.how.nonfinite == train::NonFinite::refused) {
-      throw train::FileError(
-          fmt::format("{} gives {} a number that is not finite; its weights are broken",
-                      model_.string(), images[static_cast<std::size_t>(broken)].file.string()));
+      throw FileError(fmt::format("{} gives {} a number that is not finite; its weights are broken",
+                                  model_.string(),
+                                  images[static_cast<std::size_t>(broken)].file.string()));
     }
     for (std::size_t i = 0; i < images.size(); ++i) {
       images[i].guesses = train::likeliest(
@@ -163,7 +163,7 @@ class Passes {
 /// Asks for all files that --save-input may write, before the first is written.
 void claim_inputs(const PredictImages& request, const std::vector<fs::path>& images,
                   const train::ModelInfo& info, Outputs& outputs) {
-  train::require_writable_directory(request.save_input);
+  require_writable_directory(request.save_input);
   for (const fs::path& image : images) outputs.reads("IMAGE", image);
   InputNames names(request.save_input, info);
   for (const fs::path& image : images) outputs.writes("--save-input", names.next(image));
@@ -192,7 +192,7 @@ void predict_images(Device& device, const fs::path& model, const train::ModelInf
   }
   printer.finish(passes.left_out());
   if (passes.left_out().empty()) return;
-  throw data::DataError(
+  throw DataError(
       fmt::format("{} of {} images cannot be read, as the warnings say; mend or remove them",
                   passes.left_out().size(), files.size()));
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "app/commands/checkpoint.h"
-#include "train/files/atomic_file.h"
-#include "train/files/one_line.h"
+#include "base/files/atomic_file.h"
+#include "base/one_line.h"
 
 namespace ringlet::app {
 
@@ -67,7 +67,7 @@ void save_input(const fs::path& file, const train::ModelInfo& info, const Predic
       content += static_cast<char>(image.prepared.pixels[std::size_t(c) * plane + i]);
     }
   }
-  train::write_file_atomically(file, content);
+  write_file_atomically(file, content);
 }
 
 ImagePrinter::ImagePrinter(const fs::path& model, const train::ModelInfo& info, bool assumed,
@@ -94,16 +94,16 @@ void ImagePrinter::print_text(const std::vector<PredictedImage>& images) const {
   std::size_t width = 0;
   for (const PredictedImage& image : images) {
     for (const train::Guess& guess : image.guesses) {
-      width = std::max(width, train::on_one_line(class_of(info_, guess)).size());
+      width = std::max(width, on_one_line(class_of(info_, guess)).size());
     }
   }
   for (const PredictedImage& image : images) {
     const std::vector<std::string>& steps = image.prepared.steps;
-    fmt::print("\n{} ({} x {})\n  {}\n", train::on_one_line(image.file.string()), image.width,
+    fmt::print("\n{} ({} x {})\n  {}\n", on_one_line(image.file.string()), image.width,
                image.height,
                steps.empty() ? "taken as it is" : fmt::format("{}", fmt::join(steps, ", ")));
     for (const train::Guess& guess : image.guesses) {
-      fmt::print("    {:<{}}  {:6.2f} %\n", train::on_one_line(class_of(info_, guess)), width,
+      fmt::print("    {:<{}}  {:6.2f} %\n", on_one_line(class_of(info_, guess)), width,
                  100 * guess.probability);
     }
   }

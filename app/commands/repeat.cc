@@ -6,7 +6,7 @@
 
 #include "app/cli/flags.h"
 #include "app/cli/settings.h"
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 
 namespace ringlet::app {
 
@@ -16,14 +16,14 @@ namespace {
 std::string quoted_escapes(const std::string& word) {
   std::string text;
   for (const char c : word) text.append(c == '\'' || c == '\\' ? "\\" : "").append(1, c);
-  return "$'" + train::on_one_line(text, std::string::npos) + "'";
+  return "$'" + on_one_line(text, std::string::npos) + "'";
 }
 
 /// The word quoted for a shell.
 std::string quoted(const std::string& word) {
   const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=/.,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  if (train::on_one_line(word, word.size()) != word) return quoted_escapes(word);
+  if (on_one_line(word, word.size()) != word) return quoted_escapes(word);
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";

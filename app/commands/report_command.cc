@@ -4,15 +4,15 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/cli/commands.h"
 #include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/report/report.h"
-#include "train/files/atomic_file.h"
-#include "train/files/one_line.h"
+#include "base/files/atomic_file.h"
+#include "base/one_line.h"
 
 namespace ringlet::app {
 
@@ -44,8 +44,8 @@ int run(const Flags& flags, const CLI::App& command) {
   outputs.reads_data("--data-dir", flags.report.data_dir);
   outputs.writes("--out", flags.out);
   const std::string page = report::report_page(flags.report);
-  train::write_file_atomically(flags.out, page);
-  fmt::print("wrote {} ({} KiB); open it in a browser\n", train::on_one_line(flags.out.string()),
+  write_file_atomically(flags.out, page);
+  fmt::print("wrote {} ({} KiB); open it in a browser\n", on_one_line(flags.out.string()),
              (page.size() + 1023) / 1024);
   return 0;
 }

@@ -5,8 +5,8 @@
 #include "app/cli/processes.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/former_run.h"
-#include "train/files/atomic_file.h"
-#include "train/files/line_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/line_file.h"
 #include "train/files/load_model.h"
 
 namespace ringlet::app {
@@ -52,7 +52,7 @@ void RunClaim::resumed(const train::Files& files) {
   const fs::path run = resumes_by_itself_ ? files.out : resumed_run(files.resume);
   if ((resumes_by_itself_ || goes_on(files)) && fs::is_directory(run)) {
     lock_ = std::make_unique<train::RunLock>(run);
-    train::AtomicDirectory::recover(run / "state");
+    AtomicDirectory::recover(run / "state");
   } else {
     train::RunLock::require_free(run);
   }
@@ -71,13 +71,13 @@ void RunClaim::outputs(const train::TrainOptions& options, int processes) {
   if (!names_own_metrics(files)) {
     outputs.writes_lines("--metrics", files.metrics, !files.resume.empty() || began_before);
   }
-  if (!files.metrics.empty() && train::is_stream(files.metrics)) {
-    metrics_ = train::open_stream(files.metrics, "--metrics " + files.metrics.string());
+  if (!files.metrics.empty() && is_stream(files.metrics)) {
+    metrics_ = open_stream(files.metrics, "--metrics " + files.metrics.string());
   }
   require_name("--tensorboard", files.tensorboard);
   require_name("--out", files.out);
   if (files.out.empty()) return;
-  train::require_writable_directory(files.out);
+  require_writable_directory(files.out);
   if (!lock_) lock_ = std::make_unique<train::RunLock>(files.out);
   outputs.writes_run("--out", files.out, goes_on(files) || began_before);
 }

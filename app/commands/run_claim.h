@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "comm/transport/descriptor.h"
+#include "base/descriptor.h"
 #include "train/files/run_lock.h"
 #include "train/options.h"
 
@@ -32,7 +32,7 @@ class RunClaim {
  private:
   const CLI::App& command_;
   std::unique_ptr<train::RunLock> lock_;
-  comm::Descriptor metrics_;  // a pipe's reader would take it for ended without it
+  Descriptor metrics_;  // a pipe's reader would take it for ended without it
   bool resumes_by_itself_ = false;
 };
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <system_error>
 
-#include "train/files/posix_file.h"
+#include "base/files/posix_file.h"
 
 namespace ringlet::app {
 
@@ -26,7 +26,7 @@ std::int64_t number_behind(const std::string& prefix, const std::string& name) {
 
 /// The error that the system has told, of `path`.
 void require_made(const fs::path& path, const std::error_code& error) {
-  if (error) throw train::posix::file_error("create", path, error.value());
+  if (error) throw posix::file_error("create", path, error.value());
 }
 
 }  // namespace

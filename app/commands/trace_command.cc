@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "app/cli/commands.h"
 #include "app/cli/outputs.h"
-#include "app/commands.h"
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 #include "train/telemetry/trace_merge.h"
 
 namespace ringlet::app {
@@ -23,8 +23,7 @@ struct MergeFlags {
 
 /// "process 2 on b     1,204.2 us behind the clock of process 0, known to 31.0 us, ..."
 std::string in_words(const train::MergedTrace& trace) {
-  const std::string who =
-      fmt::format("process {} on {}", trace.process, train::on_one_line(trace.host));
+  const std::string who = fmt::format("process {} on {}", trace.process, on_one_line(trace.host));
   if (trace.within_us == 0) return fmt::format("{:<24} the clock of process 0\n", who);
   const char* side = trace.behind_us < 0 ? "ahead of" : "behind";
   return fmt::format(
@@ -39,7 +38,7 @@ int merge(const MergeFlags& flags, const CLI::App& command) {
   for (const train::MergedTrace& trace : train::merge_traces(flags.files, flags.out)) {
     fmt::print("{}", in_words(trace));
   }
-  const std::string out = train::on_one_line(flags.out.string());
+  const std::string out = on_one_line(flags.out.string());
   fmt::print("saved {}; https://ui.perfetto.dev opens it, 'ringlet inspect {}' sums it up\n", out,
              out);
   return 0;

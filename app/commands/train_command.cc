@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/cli/checks.h"
+#include "app/cli/commands.h"
 #include "app/cli/config.h"
 #include "app/cli/count_line.h"
 #include "app/cli/effective_config.h"
@@ -25,17 +26,16 @@
 #include "app/cli/signals.h"
 #include "app/cli/standard_output.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/checkpoint.h"
 #include "app/commands/exact_bytes.h"
 #include "app/commands/former_run.h"
 #include "app/commands/repeat.h"
 #include "app/commands/run_claim.h"
 #include "app/commands/run_folder.h"
-#include "comm/processes/machine.h"
+#include "base/files/atomic_file.h"
+#include "base/machine.h"
+#include "base/one_line.h"
 #include "comm/shared_text.h"
-#include "train/files/atomic_file.h"
-#include "train/files/one_line.h"
 #include "train/models.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
@@ -136,7 +136,7 @@ void add_file_flags(CLI::App& app, RawFlags& flags) {
 
 /// `begins`: under --resume auto, which may also go on with what the folder holds.
 void print_folder(const fs::path& out, bool begins) {
-  fmt::print("folder    {}\n", out.empty() ? "none (--no-out)" : train::on_one_line(out.string()));
+  fmt::print("folder    {}\n", out.empty() ? "none (--no-out)" : on_one_line(out.string()));
   if (begins) fmt::print("resume    no state is there, so the run begins\n");
 }
 
@@ -156,8 +156,8 @@ class Notes : public train::RunListener {
       fmt::print("\nnothing {}was left to do: {} of {} steps were done before\n",
                  tested_ ? "but the test " : "", setup.first_step, setup.last_step);
     }
-    fmt::print("{}\n", last_saved_.empty() ? "nothing was saved"
-                                           : "saved " + train::on_one_line(last_saved_));
+    fmt::print("{}\n",
+               last_saved_.empty() ? "nothing was saved" : "saved " + on_one_line(last_saved_));
   }
 
  private:
@@ -251,7 +251,7 @@ std::string configured(const fs::path& folder, const std::string& key) {
 
 /// A curve of accuracies is of one set of test data.
 void warn_of_other_tests(const Checkpoint& weights, const data::Dataset& test) {
-  const std::string now = test.contents(), before = train::on_one_line(weights.test_contents);
+  const std::string now = test.contents(), before = on_one_line(weights.test_contents);
   if (before.empty() || before == now) return;
   print_warning(
       fmt::format("the test data are others than before, and so are accuracies from here on: {} "
@@ -285,7 +285,7 @@ void write_config(const CLI::App& command, const train::TrainOptions& options) {
     if (const std::string init = configured(run, "init"); !init.empty()) values["init"] = init;
     if (configured(run, "out").empty()) values.erase("out");
   }
-  train::write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
+  write_file_atomically(options.files.out / kConfigFile, effective_config(command, values));
 }
 
 /// Makes the run's folder where none is named, and opens its files, all in the first process.
@@ -367,7 +367,7 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
   std::unique_ptr<train::TraceWriter> trace;
   if (!files.trace.empty()) trace = std::make_unique<train::TraceWriter>(files.trace_spans);
 
-  train::TraceSource source{group.process(), comm::host_name(), {}};
+  train::TraceSource source{group.process(), host_name(), {}};
   const auto read_clock = [&] {
     if (trace) source.clock.push_back(group.read_clock(options.execution.comm_timeout));
   };

@@ -6,18 +6,18 @@
 #include <thread>
 
 #include "app/cli/before_meeting.h"
+#include "app/cli/commands.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
-#include "app/commands.h"
 #include "app/commands/all_reduce_bench_flags.h"
+#include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
 #include "bench/all_reduce/measure.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/ring.h"
-#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 #include "train/sync/tuning.h"
 
@@ -119,7 +119,7 @@ void keep(const TuneFlags& flags, const bench::AllReduceBenchOptions& options,
 }
 
 void say_where(const TuneFlags& flags) {
-  fmt::print("kept in {}; --sync auto reads it\n", train::on_one_line(flags.file.string()));
+  fmt::print("kept in {}; --sync auto reads it\n", on_one_line(flags.file.string()));
 }
 
 int tune(const TuneFlags& flags) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/files/atomic_file.h"
 #include "data/byte_source.h"
-#include "train/files/atomic_file.h"
 #include "train/files/foreign_format.h"
 
 namespace ringlet::app::inspect {
@@ -25,12 +25,11 @@ std::string first_bytes(const Subject& subject) {
 
 [[noreturn]] void fail_unknown(const Subject& subject) {
   if (subject.is_folder) {
-    throw train::FileError(
-        subject.path.string() +
-        " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
-        "--out of a run, or a file");
+    throw FileError(subject.path.string() +
+                    " holds nothing of a run (state/, model.safetensors, metrics.jsonl); name the "
+                    "--out of a run, or a file");
   }
-  throw train::FileError(fmt::format(
+  throw FileError(fmt::format(
       "{} is nothing that Ringlet reads or writes ({}{}); known are safetensors, IDX, state.json, "
       "Chrome traces and metrics in JSON lines",
       subject.path.string(), subject.gzipped ? "unpacked, " : "", first_bytes(subject)));

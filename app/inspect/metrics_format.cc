@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/inspect/format.h"
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
 #include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::app::inspect {
@@ -88,8 +88,8 @@ class MetricsFormat final : public Format {
   bool recognises(const Subject& subject) const override {
     if (subject.is_folder || subject.gzipped || !subject.head.starts_with('{')) return false;
     const std::string line = subject.head.substr(0, subject.head.find('\n'));
-    if (train::json_depth(line) > 8) return false;
-    const auto json = train::json_or_discarded(line);
+    if (json_depth(line) > 8) return false;
+    const auto json = json_or_discarded(line);
     return json.is_object() && json.contains("kind");
   }
 

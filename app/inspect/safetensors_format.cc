@@ -78,7 +78,7 @@ class SafetensorsFormat final : public Format {
     }
     try {
       train::require_sum(sums, subject.path, file.sum());
-    } catch (const train::FileError& error) {
+    } catch (const FileError& error) {
       const bool is_its_state = train::sums_beside(subject.path) == sums;  // no live run's next one
       if (is_its_state) document.warnings.emplace_back(error.what());
     }

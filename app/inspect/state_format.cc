@@ -7,7 +7,7 @@
 #include "app/inspect/format.h"
 #include "app/inspect/run_folder.h"
 #include "app/inspect/tensors.h"
-#include "train/files/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "train/files/recipe_json.h"
 #include "train/files/state_json.h"
 
@@ -33,7 +33,7 @@ struct Weights {
     try {
       model = summarised("model.safetensors");
       optimizer = summarised("optimizer.safetensors");
-    } catch (const train::FileError& error) {
+    } catch (const FileError& error) {
       problem = error.what();
       return;
     }

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "app/inspect/document.h"
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app::inspect {
@@ -48,7 +48,7 @@ std::string text_of(const Value& value) {
     std::string operator()(bool yes) const { return yes ? "yes" : "no"; }
     std::string operator()(std::int64_t number) const { return in_words(number, form); }
     std::string operator()(double number) const { return in_words(number, form); }
-    std::string operator()(const std::string& text) const { return train::on_one_line(text); }
+    std::string operator()(const std::string& text) const { return on_one_line(text); }
     std::string operator()(const Value::Sizes& sizes) const {
       return fmt::format("[{}]", fmt::join(sizes, ", "));
     }
@@ -90,7 +90,7 @@ std::string text_of(const Table& table) {
 }  // namespace
 
 std::string to_text(const Document& document) {
-  std::string text = fmt::format("{}: {}\n", train::on_one_line(document.path), document.format);
+  std::string text = fmt::format("{}: {}\n", on_one_line(document.path), document.format);
   std::size_t width = 0;
   for (const Fact& fact : document.facts) width = std::max(width, fact.name.size());
   for (const Fact& fact : document.facts) {
@@ -101,7 +101,7 @@ std::string to_text(const Document& document) {
   }
   for (const std::string& picture : document.pictures) text.append("\n").append(picture);
   for (const std::string& warning : document.warnings) {
-    text += fmt::format("  warning: {}\n", train::on_one_line(warning));
+    text += fmt::format("  warning: {}\n", on_one_line(warning));
   }
   return text;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 
 namespace ringlet::app::report {
 
@@ -38,13 +38,9 @@ std::string with_entities(std::string_view text) {
 
 }  // namespace
 
-Html escaped(std::string_view text) {
-  return Html::trusted(with_entities(train::on_one_line(text)));
-}
+Html escaped(std::string_view text) { return Html::trusted(with_entities(on_one_line(text))); }
 
-Html escaped_lines(std::string_view text) {
-  return Html::trusted(with_entities(train::printable(text)));
-}
+Html escaped_lines(std::string_view text) { return Html::trusted(with_entities(printable(text))); }
 
 Html folded(std::string_view title, const Html& html) {
   return markup("<details><summary>{}</summary>\n{}</details>\n", title, html);

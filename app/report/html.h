@@ -46,7 +46,7 @@ class Html {
 };
 
 /// Text as it stands between tags or in an attribute's quotes, escaped as in a message
-/// (train/files/one_line.h).
+/// (base/one_line.h).
 Html escaped(std::string_view text);
 
 /// The same for text of several lines, at any length.

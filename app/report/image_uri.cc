@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/report/html.h"
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::app::report {
 

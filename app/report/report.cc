@@ -8,7 +8,7 @@
 #include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 #include "app/report/test_results.h"
-#include "kernels/error.h"
+#include "base/error.h"
 #include "train/version.h"
 
 namespace ringlet::app::report {
@@ -21,7 +21,7 @@ namespace {
 Html answers_of(const RunFolder& run, const ReportOptions& options, const std::string& suffix) {
   try {
     return test_section(test_model(run, options.data_dir, options.stop_requested), suffix);
-  } catch (const data::Stopped&) {
+  } catch (const Stopped&) {
     throw;
   } catch (const std::exception&) {  // data's errors are no Error
     return markup("<p class=\"warning\" id=\"no-test{}\">Not known here: {}</p>\n", suffix,

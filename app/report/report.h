@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/stop_request.h"
+#include "base/stop_request.h"
 
 namespace ringlet::app::report {
 
@@ -21,7 +21,7 @@ struct ReportOptions {
   std::vector<std::filesystem::path> runs;  ///< folders; 1 to kMaxRuns
   std::string data_dir;                     ///< where the data lies now; empty: where it lay then
   DefaultConfig default_config{};           ///< empty: not known
-  data::StopRequest stop_requested{};       ///< asked once a pass; then data::Stopped is thrown
+  StopRequest stop_requested{};             ///< asked once a pass; then Stopped is thrown
 };
 
 /// The page. What cannot be had (the data, the model, the machine) is said in its place. Throws

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
 
 namespace ringlet::app::report {
 
@@ -125,7 +125,7 @@ void read_machine_part(const Record& record, RunFacts& facts) {
 }  // namespace
 
 RunFacts parse_run_facts(std::string_view text, const std::string& source) {
-  const Record record(train::parse_json_text(source, text, kMaxDepth));
+  const Record record(parse_json_text(source, text, kMaxDepth));
   RunFacts facts;
   facts.ringlet = record.text("/ringlet");
   facts.started = record.text("/started");

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <system_error>
 
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
 #include "train/files/state.h"
 
 namespace ringlet::app::report {
 
 namespace fs = std::filesystem;
-using train::FileError;
 
 namespace {
 
@@ -22,7 +21,7 @@ template <class Read>
 void or_note(RunFolder& run, Read read) {
   try {
     read();
-  } catch (const train::FileError& error) {
+  } catch (const FileError& error) {
     run.notes.emplace_back(error.what());
   }
 }
@@ -71,17 +70,17 @@ std::string RunFolder::data_name() const {
 
 RunFacts read_facts(const fs::path& folder) {
   const fs::path file = folder / kRecordFile;
-  return parse_run_facts(train::read_text(file, kMostText), file.string());
+  return parse_run_facts(read_text(file, kMostText), file.string());
 }
 
 RunFolder read_run(const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) {
-    throw train::FileError(folder.string() + " is not a folder; name the --out of a run");
+    throw FileError(folder.string() + " is not a folder; name the --out of a run");
   }
   if (is_missing(folder / "metrics.jsonl")) {
-    throw train::FileError(folder.string() +
-                           " holds no metrics.jsonl, which a run writes; name the --out of a run");
+    throw FileError(folder.string() +
+                    " holds no metrics.jsonl, which a run writes; name the --out of a run");
   }
   RunFolder run;
   run.path = folder;
@@ -97,7 +96,7 @@ RunFolder read_run(const fs::path& folder) {
   run.finished = fs::exists(folder / "model.safetensors", error);
   if (run.finished) run.weights = folder / "model.safetensors";
   if (!is_missing(folder / "config.toml")) {
-    or_note(run, [&] { run.config = train::read_text(folder / "config.toml", kMostText); });
+    or_note(run, [&] { run.config = read_text(folder / "config.toml", kMostText); });
   }
   return run;
 }

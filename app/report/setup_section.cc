@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/report/sections.h"
-#include "kernels/error.h"
+#include "base/error.h"
 #include "train/files/recipe_json.h"
 
 namespace ringlet::app::report {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "app/report/test_results.h"
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::app::report {
 

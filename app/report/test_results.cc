@@ -7,10 +7,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/files/atomic_file.h"
+#include "base/processors.h"
 #include "data/open_dataset.h"
 #include "data/relabelled_dataset.h"
-#include "kernels/processors.h"
-#include "train/files/atomic_file.h"
 #include "train/files/model_info.h"
 #include "train/loop/logits.h"
 #include "train/loop/predictor.h"
@@ -18,8 +18,6 @@
 namespace ringlet::app::report {
 
 namespace {
-
-using train::FileError;
 
 constexpr std::size_t kShownMistakes = 24;
 
@@ -42,8 +40,7 @@ std::string place_of(const RunFolder& run, const std::string& data_dir) {
 }
 
 /// The run's data as it lies here now.
-data::Splits data_of(const RunFolder& run, const std::string& data_dir,
-                     const data::StopRequest& stop) {
+data::Splits data_of(const RunFolder& run, const std::string& data_dir, const StopRequest& stop) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   const std::string name = place_of(run, data_dir);
   data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
@@ -59,15 +56,14 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir,
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {
     if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {
-      throw train::FileError("run.json does not say how many images were drawn");
+      throw FileError("run.json does not say how many images were drawn");
     }
     options.synthetic_train = static_cast<std::int64_t>(facts.synthetic_train);
     options.synthetic_test = static_cast<std::int64_t>(facts.synthetic_test);
   }
   data::Splits splits = data::open_dataset(name, options);
   if (run.recipe && !splits.train->is_known_as(run.data_hash)) {
-    throw train::FileError(splits.train->description() +
-                           " is other data than the run was trained on");
+    throw FileError(splits.train->description() + " is other data than the run was trained on");
   }
   return splits;
 }
@@ -86,10 +82,9 @@ std::shared_ptr<const data::Dataset> under_classes_of(const train::ModelInfo& in
 
 }  // namespace
 
-TestResults test_model(const RunFolder& run, const std::string& data_dir,
-                       const data::StopRequest& stop) {
+TestResults test_model(const RunFolder& run, const std::string& data_dir, const StopRequest& stop) {
   if (!run.weights) {
-    throw train::FileError(run.path.string() + " holds neither model.safetensors nor a state");
+    throw FileError(run.path.string() + " holds neither model.safetensors nor a state");
   }
   const data::Splits splits = data_of(run, data_dir, stop);
   const auto device = open_device({}, {.threads = usable_processors()});

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/report/run_folder.h"
+#include "base/stop_request.h"
 #include "data/dataset.h"
-#include "data/stop_request.h"
 
 namespace ringlet::app::report {
 
@@ -42,8 +42,8 @@ TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector
 
 /// Opens the run's data and computes its model's answers. `data_dir`: where the data lies now;
 /// empty: where it lay then. Throws Error where that cannot be done: no weights, no data, or other
-/// data than then. Throws data::Stopped where `stop` says so.
+/// data than then. Throws Stopped where `stop` says so.
 TestResults test_model(const RunFolder& run, const std::string& data_dir,
-                       const data::StopRequest& stop = {});
+                       const StopRequest& stop = {});
 
 }  // namespace ringlet::app::report

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/processors.h"
+#include "base/trace.h"
 #include "bench/all_reduce/sizes.h"
 #include "bench/all_reduce/streaming_copy.h"
 #include "kernels/device.h"
 #include "kernels/memory.h"
-#include "kernels/processors.h"
-#include "kernels/trace.h"
 
 namespace ringlet::bench {
 

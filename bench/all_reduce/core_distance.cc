@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 namespace ringlet::bench {
 

@@ -8,9 +8,9 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
 #include "bench/all_reduce/measurement.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
 
@@ -89,7 +89,7 @@ bool is_list(const nlohmann::json& machine, const char* name,
 }  // namespace
 
 nlohmann::json read_machine(const std::filesystem::path& file) {
-  nlohmann::json json = train::json_or_discarded(train::read_text(file, kMostRowsBytes));
+  nlohmann::json json = json_or_discarded(read_text(file, kMostRowsBytes));
   if (!json.is_object() || !json.contains("machine") || !json.at("machine").is_object()) return {};
   nlohmann::json machine = json.at("machine");
   const bool copies = machine.contains("copy") && machine.at("copy").is_object() &&

@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "base/hash.h"
 #include "bench/all_reduce/pinning.h"
 #include "bench/all_reduce/rank_barrier.h"
 #include "bench/all_reduce/read_all.h"
@@ -20,7 +21,6 @@
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/part_transport.h"
-#include "comm/processes/hash.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"
@@ -98,7 +98,7 @@ class RankBuffers {
   std::int64_t count_wrong(std::int64_t iteration) {
     return pattern_.count_wrong(iteration, result_on_host(), bytes());
   }
-  std::uint64_t hash() { return comm::hash_bytes(result_on_host(), bytes()); }
+  std::uint64_t hash() { return hash_bytes(result_on_host(), static_cast<std::size_t>(bytes())); }
 
  private:
   bool out_of_place() const { return !input_.view().absent(); }
@@ -365,7 +365,7 @@ std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOp
     }
   };
   train::run_replicas(group, options.execution, body);
-  if (stopped) throw data::Stopped();
+  if (stopped) throw Stopped();
   return measurements;
 }
 

@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "bench/all_reduce/measurement.h"
 #include "comm/group.h"
-#include "data/stop_request.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
 #include "train/options.h"
@@ -45,7 +45,7 @@ struct AllReduceBenchOptions {
   int iterations = 0;  ///< timed calls; 0: as many as take kSecondsOfASize
   bool pin = true;     ///< a processor for each rank on the CPU, where there are enough (pinning.h)
   bool check = true;   ///< compare results with the exact ones
-  data::StopRequest stop_requested{};  ///< asked once a size and strategy
+  StopRequest stop_requested{};  ///< asked once a size and strategy
   /// Devices of this process's ranks, transport, time-out, and the table of `auto`.
   train::Execution execution{};
 
@@ -60,7 +60,7 @@ using MeasurementListener = std::function<void(const Measurement& measurement)>;
 
 /// Measures all sizes in order and, at each, all strategies in order, so that those which are
 /// compared run close together in time. Every process gets all measurements; only rank 0 calls
-/// `listener`. Throws data::Stopped where `options.stop_requested` says so. With `trace`,
+/// `listener`. Throws Stopped where `options.stop_requested` says so. With `trace`,
 /// kTracedCalls more calls of each are recorded there. The execution leaves nothing open:
 /// train::decided().
 std::vector<Measurement> measure_all_reduce(comm::Group& group, AllReduceBenchOptions options,

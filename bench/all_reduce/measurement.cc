@@ -6,10 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
-#include "train/files/one_line.h"
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
+#include "base/one_line.h"
 
 namespace ringlet::bench {
 
@@ -69,7 +69,7 @@ using nlohmann::json;
 Measurement from_json(const json& row) {
   const auto word = [&row](const char* field) {  // for a terminal, a table and a page
     constexpr std::size_t kLongest = 60;
-    return train::on_one_line(row.at(field).get<std::string>(), kLongest);
+    return on_one_line(row.at(field).get<std::string>(), kLongest);
   };
   Measurement m;
   m.engine = word("engine");
@@ -107,7 +107,7 @@ std::string complaint(const Measurement& m) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& file, const std::string& why) {
-  throw train::FileError(fmt::format(
+  throw FileError(fmt::format(
       "{}: {}; it should hold what 'ringlet bench all-reduce --json' writes, or such rows as lines",
       file.string(), why));
 }
@@ -132,7 +132,7 @@ Measurement checked_row(const json& row, const std::filesystem::path& file, std:
 
 /// The rows of the file's one object, or of its lines.
 json rows_in(const std::string& text, const std::filesystem::path& file) {
-  const json whole = train::json_or_discarded(text);
+  const json whole = json_or_discarded(text);
   if (whole.is_object() && whole.contains("rows") && whole.at("rows").is_array()) {
     return whole.at("rows");
   }
@@ -142,7 +142,7 @@ json rows_in(const std::string& text, const std::filesystem::path& file) {
     const std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    rows.push_back(train::json_or_discarded(line));
+    rows.push_back(json_or_discarded(line));
     if (!rows.back().is_object()) refuse(file, fmt::format("row {} is no object", rows.size()));
   }
   return rows;
@@ -151,7 +151,7 @@ json rows_in(const std::string& text, const std::filesystem::path& file) {
 }  // namespace
 
 std::vector<Measurement> read_measurements(const std::filesystem::path& file) {
-  const std::string text = train::read_text(file, kMostRowsBytes);
+  const std::string text = read_text(file, kMostRowsBytes);
   std::vector<Measurement> measurements;
   for (const json& row : rows_in(text, file)) {
     measurements.push_back(checked_row(row, file, measurements.size() + 1));

@@ -3,7 +3,7 @@
 #include <new>
 #include <thread>
 
-#include "kernels/processors.h"
+#include "base/processors.h"
 
 namespace ringlet::bench {
 

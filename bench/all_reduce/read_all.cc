@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/instruction_set.h"
+#include "base/instruction_set.h"
 
 namespace ringlet::bench {
 

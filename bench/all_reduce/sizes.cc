@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::bench {
 

@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/shared_library.h"
 #include "bench/kernels/memory_kernels.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cudnn.h"
-#include "kernels/shared_library.h"
 
 namespace ringlet::bench {
 

@@ -20,10 +20,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
 #include "bench/kernels/memory_kernels.h"
 #include "kernels/elementwise.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::bench {
 
@@ -150,7 +150,7 @@ void measure_all(DeviceId id, const std::vector<std::int64_t>& batches,
   std::vector<Row> rows;
   for (const std::int64_t batch : batches) measure(*device, timer, machine, batch, rows);
   if (!file.empty()) {
-    train::write_file_atomically(file, train::row_a_line(to_json(*device, machine, rows)));
+    write_file_atomically(file, row_a_line(to_json(*device, machine, rows)));
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "kernels/instruction_set.h"
+#include "base/instruction_set.h"
 
 namespace ringlet::bench::peers {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "data/stop_request.h"
+#include "base/stop_request.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "train/trainer.h"
 
@@ -80,7 +80,7 @@ TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_u
           speed.phases = divided(loop.phases().since(before), static_cast<double>(steps));
         }
       });
-  if (stopped) throw data::Stopped();
+  if (stopped) throw Stopped();
   const std::span<const train::StepReport> measured =
       std::span(steps_done.reports).last(static_cast<std::size_t>(steps));
   speed.step = step_seconds(measured);

@@ -30,7 +30,7 @@ struct TrainingSpeed {
   double computed_flops = 0;      ///< of a step over all ranks: what the fused kernels compute
 };
 
-/// Runs `warm_up` and then `steps` optimiser steps, all ranks together. Throws data::Stopped where
+/// Runs `warm_up` and then `steps` optimiser steps, all ranks together. Throws Stopped where
 /// RunSetup::stop_requested says so meanwhile.
 TrainingSpeed measure_training(const train::RunSetup& setup, std::int64_t warm_up,
                                std::int64_t steps);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {

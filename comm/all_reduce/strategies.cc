@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/doubling.h"
 #include "comm/all_reduce/halving_doubling.h"
@@ -15,7 +16,6 @@
 #include "comm/all_reduce/tree.h"
 #include "comm/all_reduce/two_level.h"
 #include "comm/all_reduce/two_shot.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::comm {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/processes/run_name.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

@@ -16,8 +16,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/processes/message_socket.h"
-#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/processes/rendezvous.h"
-#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 

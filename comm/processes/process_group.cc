@@ -11,14 +11,14 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
+#include "base/processors.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/rank_text.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "comm/transport/mpi/mpi_transport.h"
 #include "comm/transport/sealed_memory.h"
 #include "comm/transport/shm/shm_transport.h"
-#include "kernels/error.h"
-#include "kernels/processors.h"
 
 namespace ringlet::comm {
 

@@ -8,14 +8,14 @@
 #include <sstream>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/trace.h"
 #include "comm/processes/admission.h"
-#include "comm/processes/hash.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
 #include "comm/time_out.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 
@@ -31,8 +31,7 @@ constexpr double kServerSlack = 1;          // seconds more, so that the server 
 
 /// A socket's name is short, a run's name need not be: a hash stands for it.
 std::string socket_name(const std::string& run) {
-  return fmt::format("ringlet/{}/{:016x}", ::getuid(),
-                     hash_bytes(run.data(), static_cast<std::int64_t>(run.size())));
+  return fmt::format("ringlet/{}/{:016x}", ::getuid(), hash_bytes(run.data(), run.size()));
 }
 
 }  // namespace

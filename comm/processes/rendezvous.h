@@ -47,12 +47,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/machine.h"
 #include "comm/clock_reading.h"
 #include "comm/errors.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/hub_line.h"
 #include "comm/processes/launch.h"
-#include "comm/processes/machine.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/plan_check.h"
 #include "comm/processes/rendezvous_server.h"

@@ -8,12 +8,12 @@
 #include <exception>
 #include <utility>
 
+#include "base/trace.h"
 #include "comm/processes/admission.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/plan_check.h"
 #include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 

@@ -15,9 +15,9 @@
 #include <system_error>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/errors.h"
 #include "comm/processes/message_socket.h"
-#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 

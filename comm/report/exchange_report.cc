@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/report/rank_text.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 namespace ringlet::comm {
 

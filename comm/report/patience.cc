@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 namespace ringlet::comm {
 

@@ -17,8 +17,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "kernels/processors.h"
-#include "kernels/spin.h"
+#include "base/processors.h"
+#include "base/spin.h"
 
 namespace ringlet::comm {
 

@@ -1,7 +1,7 @@
 #include "comm/transport/peer_ranges.h"
 
+#include "base/trace.h"
 #include "comm/transport/peer_memory.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "comm/transport/descriptor.h"
+#include "base/descriptor.h"
 
 namespace ringlet::comm {
 

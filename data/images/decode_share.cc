@@ -3,8 +3,8 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "data/error.h"
-#include "data/memory.h"
+#include "base/data_error.h"
+#include "base/memory_limits.h"
 
 namespace ringlet::data {
 

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <system_error>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/decode_bytes.h"
 #include "data/images/decode_share.h"
 #include "data/images/exif.h"

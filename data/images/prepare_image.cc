@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/centre_crop.h"
 #include "data/images/resample.h"
 #include "data/images/stb.h"

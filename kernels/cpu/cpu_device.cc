@@ -4,8 +4,8 @@
 #include <new>
 #include <string>
 
+#include "base/error.h"
 #include "kernels/cpu/lanes/bf16/bf16.h"
-#include "kernels/error.h"
 
 namespace ringlet {
 

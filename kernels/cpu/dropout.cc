@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/philox.h"
 #include "kernels/cpu/loops.h"
 #include "kernels/elements.h"
-#include "kernels/philox.h"
 
 namespace ringlet::impl {
 

@@ -1,6 +1,6 @@
 #include "kernels/in_f32.h"
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/implementations.h"
 
 namespace ringlet {

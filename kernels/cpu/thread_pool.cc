@@ -3,9 +3,9 @@
 #include <chrono>
 #include <utility>
 
-#include "kernels/error.h"
-#include "kernels/processors.h"
-#include "kernels/spin.h"
+#include "base/error.h"
+#include "base/processors.h"
+#include "base/spin.h"
 
 namespace ringlet {
 

@@ -3,7 +3,7 @@
 
 #include <cublasLt.h>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet {
 

@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
+#include "base/error.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
-#include "kernels/error.h"
 
 namespace ringlet {
 

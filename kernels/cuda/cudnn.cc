@@ -3,8 +3,8 @@
 #include <array>
 #include <type_traits>
 
+#include "base/shared_library.h"
 #include "kernels/cuda/libraries.h"
-#include "kernels/shared_library.h"
 
 namespace ringlet {
 

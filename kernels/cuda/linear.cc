@@ -1,10 +1,10 @@
 #include "kernels/linear.h"
 
+#include "base/error.h"
 #include "kernels/cuda/cublas_matmuls.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/views.h"
-#include "kernels/error.h"
 #include "kernels/implementations.h"
 
 namespace ringlet::impl {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/tensor.h"
 
 namespace ringlet {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/philox.h"
 #include "kernels/dropout.h"
 #include "kernels/elements.h"
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/pack.h"
-#include "kernels/philox.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {

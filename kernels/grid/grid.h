@@ -32,8 +32,8 @@
 
 #include <cstdint>
 
+#include "base/host_device.h"
 #include "kernels/grid/divisor.h"
-#include "kernels/host_device.h"
 
 namespace ringlet::grid {
 

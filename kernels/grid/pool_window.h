@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/host_device.h"
+#include "base/host_device.h"
 
 namespace ringlet {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "nn/ops/conv2d.h"
 
 namespace ringlet::nn {

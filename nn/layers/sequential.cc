@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::nn {
 

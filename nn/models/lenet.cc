@@ -1,6 +1,6 @@
 #include "nn/models/lenet.h"
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"

@@ -1,7 +1,7 @@
 #include "nn/ops/dropout.h"
 
+#include "base/philox.h"
 #include "kernels/dropout.h"
-#include "kernels/philox.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {

@@ -12,11 +12,11 @@
 #include "app/inspect/format.h"
 #include "app/inspect/picture.h"
 #include "app/inspect/statistics.h"
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/files/state_json.h"
 
@@ -112,11 +112,11 @@ TEST(Statistics, LeaveOutWhatIsNoNumber) {
 class Inspect : public ::testing::Test {
  protected:
   nlohmann::json found(const std::string& name, const Wishes& wishes = {}) {
-    return train::parse_json(to_json(inspect(folder_ / name, wishes)).dump());
+    return parse_json(to_json(inspect(folder_ / name, wishes)).dump());
   }
   std::string error(const std::string& name, const std::string& bytes) {
     testing::write_file(folder_ / name, bytes);
-    return message_of<train::FileError>([&] { inspect(folder_ / name, {}); });
+    return message_of<FileError>([&] { inspect(folder_ / name, {}); });
   }
   void write_state(const std::vector<float>& weights) {
     const std::filesystem::path state = folder_ / "state";
@@ -261,10 +261,9 @@ TEST_F(Inspect, SaysWhatItDoesNotKnow) {
   EXPECT_TRUE(says(error("a", testing::gzip("abc")), {"unpacked", "61 62 63"}));
   std::filesystem::remove(folder_ / "a");
   std::filesystem::remove(folder_ / "a.safetensors");
-  EXPECT_TRUE(says(message_of<train::FileError>([&] { inspect(folder_.path(), {}); }),
-                   {"nothing of a run"}));
   EXPECT_TRUE(
-      says(message_of<data::DataError>([&] { inspect("/no/such", {}); }), {"no such file"}));
+      says(message_of<FileError>([&] { inspect(folder_.path(), {}); }), {"nothing of a run"}));
+  EXPECT_TRUE(says(message_of<DataError>([&] { inspect("/no/such", {}); }), {"no such file"}));
 }
 
 }  // namespace

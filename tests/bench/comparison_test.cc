@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "bench/all_reduce/measure.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 
 namespace ringlet::bench {
 namespace {
@@ -71,7 +71,7 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
     try {
       read_measurements(folder / "x.json");
       ADD_FAILURE() << text;
-    } catch (const train::FileError& error) {
+    } catch (const FileError& error) {
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
     }
   };
@@ -86,7 +86,7 @@ TEST(Measurements, ThatCannotBeReadAreNamed) {
   refuses("", "no rows");
   refuses("{\"rows\":[]}", "no rows");
   refuses("{\"rows\":[1", "row 1 is no object");
-  EXPECT_THROW(read_measurements(folder / "nothing.json"), train::FileError);
+  EXPECT_THROW(read_measurements(folder / "nothing.json"), FileError);
 }
 
 TEST(Measurements, FillALineOfCsvEach) {

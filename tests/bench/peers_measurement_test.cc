@@ -10,11 +10,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/files/json_text.h"
 #include "bench/peers/data.h"
 #include "bench/peers/forked_ranks.h"
 #include "bench/peers/measurement.h"
 #include "bench/peers/options.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::bench::peers {
 namespace {
@@ -172,7 +172,7 @@ TEST(PeersMeasurement, IsOneObjectWithBandwidths) {
       {"op", "sum"},      {"in_place", true},         {"iterations", 9},    {"median_us", 1000.0},
       {"min_us", 500.0},  {"p99_us", 2000.0},         {"algbw_gbs", 4.0},   {"busbw_gbs", 6.0},
       {"wrong", 3},       {"cores_ns", {25.0, 150.2}}};
-  EXPECT_EQ(train::parse_json(line), expected);
+  EXPECT_EQ(parse_json(line), expected);
 }
 
 TEST(PeersSizes, GoFromBeginToEndOrAreListed) {

@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -15,7 +15,7 @@ Outcome run(const std::string& line) { return Program(ShellLine{line}).wait(60);
 std::vector<nlohmann::json> rows_of(const Outcome& outcome) {
   std::istringstream text(outcome.out);
   std::vector<nlohmann::json> rows;
-  for (std::string line; std::getline(text, line);) rows.push_back(train::parse_json(line));
+  for (std::string line; std::getline(text, line);) rows.push_back(parse_json(line));
   return rows;
 }
 

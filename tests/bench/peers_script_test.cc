@@ -2,9 +2,9 @@
 // puts together are known to the digit.
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -85,7 +85,7 @@ TEST_F(PeersScript, AlternatesAndTakesRatiosWithinARound) {
   const std::string once = "threads\nprocesses\ngloo\n";
   EXPECT_EQ(read_file(folder_ / "log"), once + once + once);
 
-  const auto json = train::parse_json(read_file(folder_ / "out.json"));
+  const auto json = parse_json(read_file(folder_ / "out.json"));
   EXPECT_EQ(json.at("machine").at("processor"), "pretended");
   ASSERT_EQ(json.at("rows").size(), 3U);
   const auto& threads = json.at("rows").at(0);
@@ -109,7 +109,7 @@ TEST_F(PeersScript, ComparesNearWithNearAndFarWithFar) {
           "OURS_1='20 30' OURS_2='20 150' OURS_3='150 160' PEER_1='30,30' PEER_2='30,30' "
           "PEER_3='150,160'");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto json = train::parse_json(read_file(folder_ / "out.json"));
+  const auto json = parse_json(read_file(folder_ / "out.json"));
   std::vector<std::string> seen;
   for (const auto& ratio : json.at("ratios")) {
     if (ratio.at("ours").at(1) != "threads") continue;
@@ -132,7 +132,7 @@ TEST_F(PeersScript, SetsAFloorBesideThatIsNeitherOursNorAPeer) {
   EXPECT_TRUE(holds(outcome.out, {"floor local ring", "6.0 \n", "gloo local ring", "30.0*",
                                   "4K: 3.00 times as fast as the best peer", said}));
   EXPECT_FALSE(holds(outcome.out, {"6.0*"}));
-  const auto json = train::parse_json(read_file(folder_ / "out.json"));
+  const auto json = parse_json(read_file(folder_ / "out.json"));
   ASSERT_EQ(json.at("ratios").size(), 2U);
   for (const auto& ratio : json.at("ratios")) EXPECT_EQ(ratio.at("peer").at(0), "gloo");
   EXPECT_EQ(json.at("rows").size(), 4U);

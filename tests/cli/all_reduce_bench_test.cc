@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 
+#include "base/files/json_text.h"
 #include "comm/all_reduce/strategies.h"
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -48,7 +48,7 @@ std::set<std::string> strategies_in(const nlohmann::json& rows) {
 
 /// The file's JSON, or null and a failure.
 nlohmann::json json_of(const fs::path& file) {
-  auto json = train::json_or_discarded(read_file(file));
+  auto json = json_or_discarded(read_file(file));
   EXPECT_FALSE(json.is_discarded()) << file;
   return json;
 }

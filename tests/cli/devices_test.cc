@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -21,7 +21,7 @@ TEST(DevicesCommand, ListsTheProcessorAndEitherGpusOrAReason) {
 TEST(DevicesCommand, AreReadByPrograms) {
   const Outcome outcome = ringlet({"devices", "--json"});
   EXPECT_TRUE(succeeds(outcome));
-  const auto json = train::parse_json(outcome.out);
+  const auto json = parse_json(outcome.out);
   EXPECT_EQ(json["cpu"]["device"], "cpu:0");
   EXPECT_NE(json["cuda"]["devices"].empty(), json["cuda"]["why_none"].is_null());
 }

@@ -1,5 +1,5 @@
 // `ringlet export --onnx`: what it writes, as onnx's checker and ONNX Runtime see it.
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/fashion_mnist.h"
 #include "data/synthetic.h"
 #include "kernels/device.h"
@@ -22,7 +22,7 @@ std::vector<std::uint8_t> some_images() {
   };
   try {
     return first(*data::load_fashion_mnist({}).test);
-  } catch (const data::DataError&) {
+  } catch (const DataError&) {
     return first(*data::make_synthetic({1, kImages, 1}).test);
   }
 }

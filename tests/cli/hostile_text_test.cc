@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -295,7 +295,7 @@ TEST_F(HostileFiles, WithMarkupInAnyTextOfAMeasurementAreShownEscaped) {
 }
 
 TEST_F(HostileFiles, WithMarkupInAnyTextOfARunAreShownEscaped) {
-  nlohmann::json record = train::parse_json(read_file(path("run/run.json")));
+  nlohmann::json record = parse_json(read_file(path("run/run.json")));
   record["machine"]["gpus"] = {{{"name", "g"}, {"device", "cuda:0"}}};
   record["sync"] = {{"predicted_from", "tune"},
                     {"buckets", {{{"name", "bucket 0"}, {"strategy", "ring"}, {"bytes", 4}}}}};

@@ -1,9 +1,9 @@
 // ringlet inspect, as its users see it.
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -19,7 +19,7 @@ TEST(InspectCommand, ShowsAllThatARunLeaves) {
                                 "best accuracy", ": safetensors\n", "fc1.weight"}));
   const Outcome json = ringlet({"inspect", "--json", out, trace});
   ASSERT_TRUE(succeeds(json));
-  const auto documents = train::parse_json(json.out);
+  const auto documents = parse_json(json.out);
   ASSERT_EQ(documents.size(), 2u);
   EXPECT_EQ(documents[0]["steps_done"], 4);
   EXPECT_EQ(documents[0]["can_be_resumed"], true);

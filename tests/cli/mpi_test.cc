@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -63,7 +63,7 @@ std::vector<double> times_in(const nlohmann::json& trace, const std::string& nam
 
 /// Of how many steps the first bucket is on its way before backward has come to its end.
 int overlapped_steps(const fs::path& trace) {
-  const auto json = train::parse_json(read_file(trace));
+  const auto json = parse_json(read_file(trace));
   const std::vector<double> begins = times_in(json, "bucket 0 (", false);
   const std::vector<double> ends = times_in(json, "backward conv1", true);
   EXPECT_EQ(begins.size(), ends.size());

@@ -2,13 +2,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "data/synthetic.h"
 #include "tests/cli/program.h"
 #include "tests/support/exif.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
 #include "tests/support/testdata.h"
-#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
@@ -43,7 +43,7 @@ class Predict : public ::testing::Test {
   static json predict_json(const Arguments& more) {
     const Outcome outcome = predict(more + Arguments{"--json"});
     EXPECT_TRUE(succeeds(outcome));
-    return train::parse_json(outcome.out);
+    return parse_json(outcome.out);
   }
 
   static std::unique_ptr<TemporaryDirectory> folder_;
@@ -204,11 +204,11 @@ TEST_F(Predict, LeavesOutWhatCannotBeReadAndEndsWithAnError) {
                                   "ringlet: warning: " + files[2] + ": is no image",
                                   "ringlet: error: 2 of 3 images cannot be read"}));
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 3);
-  const json answer = train::parse_json(predict(files + Arguments{"--json"}).out);
+  const json answer = parse_json(predict(files + Arguments{"--json"}).out);
   EXPECT_EQ(answer.at("images"), predict_json({files[1]}).at("images"));
   ASSERT_EQ(answer.at("left_out").size(), 2u);
   EXPECT_EQ(answer.at("left_out")[1].at("file"), files[2]);
-  EXPECT_EQ(train::parse_json(predict({files[0], files[2], "--json"}).out).at("images").size(), 0u);
+  EXPECT_EQ(parse_json(predict({files[0], files[2], "--json"}).out).at("images").size(), 0u);
 }
 
 TEST_F(Predict, TurnsAPictureOfATiltedCameraUpright) {
@@ -252,8 +252,7 @@ TEST_F(Predict, OfAFileThatIsPyTorchsSaysWhatIsAssumed) {
   EXPECT_TRUE(holds(plain.out, {"pixels / 255\n"}));
   const Outcome wrong = ringlet({"predict", "--checkpoint", file, "--model", "mlp", image});
   EXPECT_TRUE(fails_with(1, wrong, {"init.safetensors", "fc3.weight"}));
-  const json answer =
-      train::parse_json(ringlet({"predict", "--checkpoint", file, "--json", image}).out);
+  const json answer = parse_json(ringlet({"predict", "--checkpoint", file, "--json", image}).out);
   EXPECT_EQ(answer.at("assumed"), true);
   EXPECT_EQ(answer.at("model"), "lenet");
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files/json_text.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
@@ -10,7 +11,6 @@
 #include "tests/support/files.h"
 #include "tests/support/tensors.h"
 #include "tests/support/testdata.h"
-#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
@@ -54,7 +54,7 @@ TEST_P(ProcessesOracle, LossesAndParametersArePyTorchs) {
   const TemporaryDirectory folder;
   write_formula(folder.path(), "train", 0, kSteps * kBatch);
   write_formula(folder.path(), "t10k", kSteps * kBatch, kTestSamples);
-  const auto expected = train::parse_json(read_file(kFolder + "reference.json")).at("formula");
+  const auto expected = parse_json(read_file(kFolder + "reference.json")).at("formula");
   const std::string metrics = folder / "metrics", out = folder / "out";
   ASSERT_TRUE(succeeds(ringlet({"train",
                                 "--model",
@@ -100,7 +100,7 @@ TEST_P(ProcessesOracle, LossesAndParametersArePyTorchs) {
   std::istringstream lines(read_file(metrics));
   std::size_t steps = 0;
   for (std::string line; std::getline(lines, line);) {
-    const auto json = train::parse_json(line);
+    const auto json = parse_json(line);
     if (json.at("kind") != "step") continue;
     ASSERT_LT(steps, expected.at("losses").size());
     EXPECT_NEAR(json.at("loss").get<double>(), expected.at("losses")[steps].get<double>(),

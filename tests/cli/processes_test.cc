@@ -13,11 +13,11 @@
 #include <thread>
 #include <tuple>
 
+#include "base/files/json_text.h"
 #include "comm/processes/message_socket.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -62,7 +62,7 @@ std::vector<double> losses_in(const std::filesystem::path& metrics) {
   std::istringstream text(read_file(metrics));
   std::vector<double> losses;
   for (std::string line; std::getline(text, line);) {
-    const auto json = train::parse_json(line);
+    const auto json = parse_json(line);
     if (json.contains("loss")) losses.push_back(json.at("loss"));
   }
   return losses;

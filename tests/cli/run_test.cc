@@ -9,10 +9,10 @@
 #include <sstream>
 #include <thread>
 
-#include "kernels/processors.h"
+#include "base/files/json_text.h"
+#include "base/processors.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -22,7 +22,7 @@ using nlohmann::json;
 std::vector<json> lines_of(const std::filesystem::path& file) {
   std::istringstream text(read_file(file));
   std::vector<json> lines;
-  for (std::string line; std::getline(text, line);) lines.push_back(train::parse_json(line));
+  for (std::string line; std::getline(text, line);) lines.push_back(parse_json(line));
   return lines;
 }
 
@@ -130,7 +130,7 @@ TEST(Trace, IsOfItsFirstSpansAndSaysHowManyAreLeftOut) {
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"it was full: ", "later spans are left out", "--trace-spans 0"}));
   std::size_t spans = 0;
-  const json trace = train::parse_json(read_file(file));
+  const json trace = parse_json(read_file(file));
   for (const json& event : trace.at("traceEvents")) {
     spans += event.at("ph") == "X" ? 1 : 0;
   }
@@ -156,7 +156,7 @@ TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
                "--warm-up", "1", "--steps", "5", "--json", folder / "speed.json"});
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {" ms a step (mean; median "}));
-  const json speed = train::parse_json(read_file(folder / "speed.json"));
+  const json speed = parse_json(read_file(folder / "speed.json"));
   const double mean = speed.at("mean_seconds"), fastest = speed.at("fastest_seconds");
   EXPECT_GE(mean, fastest);
   EXPECT_GE(speed.at("median_seconds").get<double>(), fastest);
@@ -225,7 +225,7 @@ TEST(Trace, IsAChromeTraceOfEveryRank) {
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"\nwrote " + (folder / "trace.json").string() +
                                   "; https://ui.perfetto.dev opens it, 'ringlet inspect "}));
-  const json trace = train::parse_json(read_file(folder / "trace.json"));
+  const json trace = parse_json(read_file(folder / "trace.json"));
   std::set<int> ranks;
   std::set<std::string> names;
   for (const json& event : trace.at("traceEvents")) {

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/cli/python.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -46,7 +46,7 @@ AllSeries series_of(const std::filesystem::path& metrics, std::int64_t steps_per
   AllSeries all;
   std::istringstream text(read_file(metrics));
   for (std::string line; std::getline(text, line);) {
-    const auto json = train::parse_json(line);
+    const auto json = parse_json(line);
     const std::string kind = json.at("kind");
     const std::int64_t step = kind == "step"
                                   ? json.at("step").get<std::int64_t>()

@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -24,7 +24,7 @@ TEST(Tune, KeepsATableThatAutoPicksFrom) {
 
   const Outcome picked = ringlet(quick_train({"--replicas", "2", "--sync", "auto"}), options);
   ASSERT_TRUE(succeeds(picked));
-  auto table = train::parse_json(read_file(file));
+  auto table = parse_json(read_file(file));
   const std::string last = table["ranges"].back()["strategy"];
   EXPECT_TRUE(holds(picked.out, {"auto (" + last + ") all-reduce"}));
 

@@ -5,9 +5,9 @@
 #include <regex>
 #include <sstream>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -315,7 +315,7 @@ TEST(Version, ForProgramsSaysWhatWasBuiltAndHow) {
   for (const Arguments& line : {Arguments{"--version", "--json"}, {"--json", "--version"}}) {
     const Outcome outcome = ringlet(line, {.environment = {{"RINGLET_ISA", "portable"}}});
     ASSERT_TRUE(succeeds(outcome));
-    const auto json = train::parse_json(outcome.out);
+    const auto json = parse_json(outcome.out);
     EXPECT_TRUE(std::regex_match(json.at("version").get<std::string>(), std::regex("0\\..+")));
     const nlohmann::json& commit = json.at("commit");
     EXPECT_TRUE(commit.is_null() ||

@@ -4,10 +4,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::testing {
 namespace {
@@ -28,7 +28,7 @@ struct Parts {
   static Parts of(const std::string& bytes) {
     std::uint64_t size = 0;
     std::memcpy(&size, bytes.data(), sizeof size);
-    return {train::parse_json(bytes.substr(8, size)), bytes.substr(8 + size)};
+    return {parse_json(bytes.substr(8, size)), bytes.substr(8 + size)};
   }
   std::string bytes() const {
     std::string text = header.dump();

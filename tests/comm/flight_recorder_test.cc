@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "comm/processes/hash.h"
+#include "base/hash.h"
 #include "comm/report/rank_text.h"
 
 namespace ringlet::comm {
@@ -50,20 +50,6 @@ TEST(RankText, ReadsAsASentence) {
   EXPECT_EQ(text_of(std::vector<int>{0, 3}), "ranks 0 and 3");
   EXPECT_EQ(text_of(std::vector<int>{0, 1, 3}), "ranks 0, 1 and 3");
   EXPECT_EQ(text_of_values({"a", "b", "a"}), "ranks 0 and 2 have a, rank 1 has b");
-}
-
-TEST(Hash, DependsOnEveryByteAndTheLength) {
-  std::string bytes(83, 'a');
-  const std::uint64_t hash = hash_bytes(bytes.data(), 83);
-  EXPECT_EQ(hash_bytes(bytes.data(), 83), hash);
-  for (char& byte : bytes) {
-    byte = 'b';
-    EXPECT_NE(hash_bytes(bytes.data(), 83), hash);
-    byte = 'a';
-  }
-  const std::string zeros(64, '\0');
-  EXPECT_NE(hash_bytes(zeros.data(), 3), hash_bytes(zeros.data(), 4));
-  EXPECT_NE(hash_bytes(zeros.data(), 32), hash_bytes(zeros.data(), 64));
 }
 
 }  // namespace

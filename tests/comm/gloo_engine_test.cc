@@ -14,9 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/communicator.h"
 #include "comm/processes/tcp_socket.h"
-#include "comm/transport/descriptor.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {

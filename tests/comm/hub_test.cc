@@ -12,11 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/processes/admission.h"
 #include "comm/processes/frames.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/rendezvous.h"
-#include "kernels/trace.h"
 #include "tests/comm/processes.h"
 
 namespace ringlet::comm {

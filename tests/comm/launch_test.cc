@@ -11,8 +11,8 @@
 #include <map>
 #include <string>
 
+#include "base/error.h"
 #include "comm/processes/message_socket.h"
-#include "kernels/error.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/processors.h"
+#include "base/trace.h"
 #include "comm/communicator.h"
-#include "kernels/error.h"
-#include "kernels/processors.h"
-#include "kernels/trace.h"
 #include "tests/comm/ranks.h"
 
 namespace ringlet::comm {

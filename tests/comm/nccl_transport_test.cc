@@ -13,12 +13,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/shared_library.h"
 #include "comm/communicator.h"
 #include "comm/transport/nccl/nccl_backend.h"
 #include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/memory.h"
-#include "kernels/shared_library.h"
 #include "tests/comm/async_device.h"
 #include "tests/comm/nccl_stand_in.h"
 #include "tests/comm/ranks.h"

@@ -14,8 +14,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/processors.h"
 #include "comm/communicator.h"
-#include "kernels/processors.h"
 #include "tests/comm/failing_transport.h"
 #include "tests/comm/processes.h"
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/processes/hash.h"
+#include "base/hash.h"
 #include "comm/processes/outbox.h"
 #include "tests/comm/processes.h"
 
@@ -78,7 +78,7 @@ bool end_together(const Rendezvouses& all) {
 
 /// A connection of this user's to the run's process 0, which has to wait for others.
 MessageSocket connect_as_stranger(const std::string& run) {
-  const std::uint64_t hash = hash_bytes(run.data(), static_cast<std::int64_t>(run.size()));
+  const std::uint64_t hash = hash_bytes(run.data(), run.size());
   const std::string name = fmt::format("ringlet/{}/{:016x}", ::getuid(), hash);
   while (true) {
     if (MessageSocket socket = MessageSocket::connect(name); socket.open()) return socket;

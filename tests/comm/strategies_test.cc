@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/naive.h"
 #include "comm/communicator.h"
-#include "kernels/error.h"
 #include "tests/comm/ranks.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <set>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/resample.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"

@@ -1,5 +1,5 @@
 // The border's brightness counts each pixel of the edge once, and nothing else.
-#include "data/images/border.h"
+#include "data/border.h"
 
 #include <gtest/gtest.h>
 

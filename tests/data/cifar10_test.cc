@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/open_dataset.h"
 #include "tests/support/files.h"
 

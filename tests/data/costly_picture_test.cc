@@ -4,11 +4,11 @@
 #include <atomic>
 #include <thread>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/memory_limits.h"
 #include "data/images/decode_bytes.h"
 #include "data/images/decode_share.h"
 #include "data/images/picture_reader.h"
-#include "data/memory.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/pictures.h"
 

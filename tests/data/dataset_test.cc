@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/memory_dataset.h"
 #include "tests/support/files.h"
 #include "tests/support/read_dataset.h"

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/sha256.h"
 #include "data/idx_dataset.h"
 #include "data/memory_dataset.h"
 #include "data/open_dataset.h"
-#include "data/sha256.h"
 #include "tests/data/idx_files.h"
 
 namespace ringlet::data {

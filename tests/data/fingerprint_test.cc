@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "tests/support/files.h"
 
 namespace ringlet::data {

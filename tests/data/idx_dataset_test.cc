@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "tests/data/idx_files.h"
 
 namespace ringlet::data {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <tuple>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
 #include "data/open_dataset.h"

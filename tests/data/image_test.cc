@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"

@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <new>
+#include <stdexcept>
 #include <thread>
 
-#include "data/error.h"
+#include "base/allocator.h"
+#include "base/data_error.h"
+#include "base/error.h"
 #include "data/memory_dataset.h"
 #include "tests/support/files.h"
 #include "tests/support/read_dataset.h"
@@ -325,9 +327,38 @@ TEST(Loader, RefusesRequestsItCannotMeet) {
   }
 }
 
+/// Memory of the process as long as `left` does not reach 0, which counts what is live.
+class CountingAllocator : public Allocator {
+ public:
+  explicit CountingAllocator(int left = 1000) : left_(left) {}
+  void* allocate(std::int64_t size) override {
+    if (left_-- == 0) throw std::runtime_error("no more pinned memory");
+    void* memory = host_allocator().allocate(size);
+    live[memory] = size;
+    bytes += size;
+    return memory;
+  }
+  void deallocate(void* memory, std::int64_t size) noexcept override {
+    const auto found = live.find(memory);
+    if (found == live.end() || found->second != size) std::abort();
+    live.erase(found);
+    host_allocator().deallocate(memory, size);
+  }
+  std::map<void*, std::int64_t> live;
+  std::int64_t bytes = 0;
+
+ private:
+  int left_;
+};
+
+class NoMemory : public Allocator {
+ public:
+  void* allocate(std::int64_t) override { throw OutOfMemoryError("there is none"); }
+  void deallocate(void*, std::int64_t) noexcept override {}
+};
+
 TEST(Loader, RefusesOptionsThatMakeNoSense) {
-  Allocator without_memory = host_allocator();
-  without_memory.allocate = [](std::size_t) -> void* { throw std::bad_alloc(); };
+  NoMemory without_memory;
   const auto error = [&](const LoaderOptions& options, std::int64_t sampled = kSize) {
     return message_of<DataError>(
         [&] { Loader(numbered(4, 4), Sampler(sampled, 2), listed({}), options, without_memory); });
@@ -351,56 +382,31 @@ TEST(Loader, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(says(error({.max_batch = 8, .depth = kMost}), {"no memory for 2147483647 batches"}));
 }
 
-TEST(Loader, RefusesEmptyFunctions) {
-  const auto error = [](const BatchSchedule& schedule, const Allocator& allocator) {
-    return message_of<DataError>(
-        [&] { Loader(numbered(4, 4), Sampler(kSize, 2), schedule, {.max_batch = 8}, allocator); });
-  };
-  EXPECT_TRUE(says(error({}, host_allocator()), {"the schedule is empty"}));
-  EXPECT_TRUE(says(error(listed({}), {}), {"allocator", "empty function"}));
+TEST(Loader, RefusesAnEmptyFunction) {
+  EXPECT_TRUE(says(message_of<DataError>(
+                       [&] { Loader(numbered(4, 4), Sampler(kSize, 2), {}, {.max_batch = 8}); }),
+                   {"the schedule is empty"}));
 }
 
 TEST(Loader, TakesItsMemoryFromTheAllocatorAndGivesItBack) {
-  std::map<void*, std::size_t> live;
-  std::size_t bytes = 0;
-  const Allocator host = host_allocator();
-  const Allocator counting{[&](std::size_t size) {
-                             void* memory = host.allocate(size);
-                             live[memory] = size;
-                             bytes += size;
-                             return memory;
-                           },
-                           [&](void* memory) {
-                             live.erase(memory);
-                             host.release(memory);
-                           }};
+  CountingAllocator counting;
   {
     Loader loader(numbered(4, 4), Sampler(kSize, 2), listed({{0, 0, 17}}),
                   {BatchLayout::lanes16, 0, 1, 17, 3}, counting);
-    EXPECT_EQ(bytes, 3 * (32 * 16 * sizeof(float) + 17 * sizeof(std::int32_t)));
-    EXPECT_TRUE(live.contains(loader.next()->images));
+    EXPECT_EQ(counting.bytes, 3 * (32 * 16 * sizeof(float) + 17 * sizeof(std::int32_t)));
+    EXPECT_TRUE(counting.live.contains(loader.next()->images));
   }
-  EXPECT_TRUE(live.empty());
+  EXPECT_TRUE(counting.live.empty());
 }
 
 TEST(Loader, GivesMemoryBackWhenTheAllocatorFails) {
-  int live = 0, calls = 0;
-  const Allocator host = host_allocator();
-  const Allocator failing{[&](std::size_t size) {
-                            if (++calls == 4) throw std::runtime_error("no more pinned memory");
-                            ++live;
-                            return host.allocate(size);
-                          },
-                          [&](void* memory) {
-                            --live;
-                            host.release(memory);
-                          }};
+  CountingAllocator failing(3);
   EXPECT_EQ(message_of<std::runtime_error>([&] {
               Loader(numbered(4, 4), Sampler(kSize, 2), listed({}), {BatchLayout::nchw, 0, 1, 8, 3},
                      failing);
             }),
             "no more pinned memory");
-  EXPECT_EQ(live, 0);
+  EXPECT_TRUE(failing.live.empty());
 }
 
 TEST(Loader, MeasuresTheTimeThatNextWaits) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/memory_dataset.h"
 #include "tests/support/counting_new.h"
 #include "tests/support/files.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/image_folder.h"
 #include "data/in_parallel.h"
 #include "data/kept_samples.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/exif.h"
 #include "tests/support/counting_new.h"
 #include "tests/support/exif.h"

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "tests/support/files.h"
 #include "tests/support/pictures.h"
 

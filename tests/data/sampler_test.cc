@@ -1,9 +1,9 @@
-#include "data/sampler.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "base/sampling.h"
 
 namespace ringlet::data {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/fashion_mnist.h"
 #include "tests/support/files.h"
 

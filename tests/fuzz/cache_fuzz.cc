@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "data/content_hash.h"
+#include "base/files/atomic_file.h"
+#include "base/hash.h"
 #include "data/memory_dataset.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/files/atomic_file.h"
 #include "train/files/pixel_cache.h"
 
 namespace ringlet::fuzz {
@@ -48,7 +48,7 @@ std::string bytes_of(const T& value) {
 }
 
 std::string cache(std::uint64_t hash, std::uint64_t samples) {
-  const std::uint64_t content = data::hash_bytes(pixels(), 0);
+  const std::uint64_t content = hash_bytes(pixels(), 0);
   return "ringlet pixels 1" + bytes_of(hash) + bytes_of(samples) + bytes_of(set().pixels()) +
          bytes_of(content) + std::string(pixels().begin(), pixels().end());
 }
@@ -57,7 +57,7 @@ std::string cache_of_larger() {
   const std::uint64_t sizes[] = {2, 1, 0}, samples = 3, none = 0;
   const std::vector<std::uint8_t> first{1, 2}, second{3};
   const std::uint64_t content =
-      data::hash_bytes({}, data::hash_bytes(second, data::hash_bytes(first, 0)));
+      hash_bytes(std::span<const std::uint8_t>(), hash_bytes(second, hash_bytes(first, 0)));
   return "ringlet pixels 1" + bytes_of(larger().hash()) + bytes_of(samples) + bytes_of(none) +
          bytes_of(content) + bytes_of(sizes) + "\1\2\3";
 }
@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("ringlet-fuzz-" + std::to_string(getpid()));
   std::ofstream(file, std::ios::binary) << fuzz::text_of(data, size);
-  fuzz::reads<train::FileError>([&] {
+  fuzz::reads<FileError>([&] {
     std::string defect;
     const auto read = train::read_pixel_cache(file, fuzz::set(), defect);
     fuzz::promise((read != nullptr) == defect.empty(), "what cannot be taken has a reason");

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "train/files/one_line.h"
+#include "base/one_line.h"
 
 namespace ringlet::fuzz {
 
@@ -18,7 +18,7 @@ void promise(bool holds, const char* what) {
 
 void check_message(const std::string& message) {
   promise(!message.empty(), "an error says something");
-  promise(train::on_one_line(message) == message, "a message is one line of printable text");
+  promise(on_one_line(message) == message, "a message is one line of printable text");
 }
 
 }  // namespace ringlet::fuzz

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/data_error.h"
 #include "data/byte_source.h"
-#include "data/error.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -42,9 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span content(data, size);
   std::vector<std::uint8_t> large, small;
   const bool reads_large =
-      fuzz::reads<data::DataError>([&] { large = fuzz::read_all(content, 1 << 16); });
-  const bool reads_small =
-      fuzz::reads<data::DataError>([&] { small = fuzz::read_all(content, 1000); });
+      fuzz::reads<DataError>([&] { large = fuzz::read_all(content, 1 << 16); });
+  const bool reads_small = fuzz::reads<DataError>([&] { small = fuzz::read_all(content, 1000); });
   fuzz::promise(reads_large == reads_small && large == small,
                 "the size of the pieces changes nothing");
   return 0;

@@ -1,7 +1,7 @@
 // IDX, gzipped or not: read as images, as labels, and scanned.
 #include <algorithm>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/idx.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/fuzz.h"
@@ -30,14 +30,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ringlet;
   const std::span content(data, size);
   std::vector<std::uint8_t> scanned;
-  const bool scans = fuzz::reads<data::DataError>([&] {
+  const bool scans = fuzz::reads<DataError>([&] {
     data::scan_idx(*data::open_bytes(content, "fuzz"), "fuzz", [&](const auto&, auto piece) {
       scanned.insert(scanned.end(), piece.begin(), piece.end());
     });
   });
   for (const int dimensions : {1, 3}) {
     data::IdxArray array;
-    const bool read = fuzz::reads<data::DataError>(
+    const bool read = fuzz::reads<DataError>(
         [&] { array = data::read_idx(*data::open_bytes(content, "fuzz"), "fuzz", dimensions); });
     if (!read) continue;
     fuzz::promise(scans && scanned == array.values, "scanning sees what reading keeps");

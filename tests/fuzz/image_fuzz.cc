@@ -1,7 +1,7 @@
 // Pictures: PNG, JPEG, BMP, PGM and PPM, with limits small enough that none takes long.
 #include <zlib.h>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "data/images/image.h"
 #include "data/images/picture_reader.h"
 #include "tests/data/idx_files.h"
@@ -82,7 +82,7 @@ std::vector<std::string> seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
   const data::ImageLimits limits{.side = 512, .pixels = 1 << 16};
-  fuzz::reads<data::DataError>([&] {
+  fuzz::reads<DataError>([&] {
     const data::Image image = data::decode_image({data, size}, "fuzz", limits);
     fuzz::promise(image.width >= 1 && image.width <= limits.side && image.height >= 1 &&
                       image.height <= limits.side && image.channels >= 1 && image.channels <= 4,
@@ -92,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                              static_cast<std::size_t>(image.channels),
                   "there are as many pixels as the extents say");
   });
-  fuzz::reads<data::DataError>([&] {
+  fuzz::reads<DataError>([&] {
     static data::PictureReader reader;
     const data::RgbxView view = reader.decode({data, size}, "fuzz", true, limits);
     fuzz::promise(view.width >= 1 && view.width <= limits.side && view.height >= 1 &&

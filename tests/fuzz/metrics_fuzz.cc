@@ -1,6 +1,6 @@
 // Metrics in JSON lines.
+#include "base/files/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::fuzz {
@@ -21,7 +21,7 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
-  fuzz::reads<train::FileError>([&] {
+  fuzz::reads<FileError>([&] {
     const train::Metrics metrics = train::parse_metrics(fuzz::text_of(data, size), "fuzz");
     const train::StepColumns& steps = metrics.steps;
     const std::size_t n = steps.size();

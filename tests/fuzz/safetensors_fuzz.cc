@@ -52,17 +52,14 @@ void read_file(std::string_view bytes) {
   for (const auto& entry : file.entries()) {
     promise(file.contains(entry.spec.name), "each entry can be found");
     if (entry.spec.dtype == "F32") (void)file.f32(entry.spec.name);
-    (void)reads<train::FileError>([&] { train::floats_of(file, entry.spec.name); });
-    if (entry.spec.dtype != "I64")
-      (void)reads<train::FileError>([&] { file.i64(entry.spec.name); });
+    (void)reads<FileError>([&] { train::floats_of(file, entry.spec.name); });
+    if (entry.spec.dtype != "I64") (void)reads<FileError>([&] { file.i64(entry.spec.name); });
   }
   train::SafetensorsStream again = stream();
   promise(app::inspect::summarise_tensors(again).size() == file.entries().size(),
           "a summary of each tensor");
   (void)file.besides({});
-  (void)reads<train::FileError>([&] {
-    file.match(std::vector<train::TensorSpec>{{"a", "F32", {}}});
-  });
+  (void)reads<FileError>([&] { file.match(std::vector<train::TensorSpec>{{"a", "F32", {}}}); });
 }
 
 /// What is read can be written, and is then read as the same.
@@ -85,7 +82,7 @@ void read_header(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
   const std::string_view bytes = fuzz::text_of(data, size);
-  fuzz::reads<train::FileError>([&] { fuzz::read_file(bytes); });
-  fuzz::reads<train::FileError>([&] { fuzz::read_header(bytes); });
+  fuzz::reads<FileError>([&] { fuzz::read_file(bytes); });
+  fuzz::reads<FileError>([&] { fuzz::read_header(bytes); });
   return 0;
 }

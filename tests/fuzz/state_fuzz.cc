@@ -1,6 +1,6 @@
 // state.json: what is read can be written, and is then read as the same.
+#include "base/files/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/files/atomic_file.h"
 #include "train/files/state_json.h"
 
 namespace ringlet::fuzz {
@@ -23,7 +23,7 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
-  fuzz::reads<train::FileError>([&] {
+  fuzz::reads<FileError>([&] {
     const train::StateJson state = train::parse_state_json("fuzz", fuzz::text_of(data, size));
     const train::StateJson again = train::parse_state_json("fuzz", train::format_state_json(state));
     fuzz::promise(again.recipe == state.recipe && again.data_hash == state.data_hash &&

@@ -1,6 +1,6 @@
 // Chrome traces.
+#include "base/files/atomic_file.h"
 #include "tests/fuzz/fuzz.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/trace_reader.h"
 
 namespace ringlet::fuzz {
@@ -21,7 +21,7 @@ std::vector<std::string> seeds() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ringlet;
-  fuzz::reads<train::FileError>([&] {
+  fuzz::reads<FileError>([&] {
     train::parse_trace(fuzz::text_of(data, size), "fuzz", [](const train::TraceSpan& span) {
       fuzz::promise(span.duration_us >= 0, "no span ends before it begins");
     });

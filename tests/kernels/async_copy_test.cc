@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/host_copy.h"
 #include "tests/support/tensors.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "kernels/adamw.h"
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
@@ -15,7 +16,6 @@
 #include "kernels/device.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
-#include "kernels/error.h"
 #include "kernels/gather_batch.h"
 #include "kernels/l2_norm.h"
 #include "kernels/linear.h"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_library.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/autotune.h"
 #include "kernels/cuda/cublas_descriptors.h"
@@ -22,7 +23,6 @@
 #include "kernels/host_copy.h"
 #include "kernels/linear.h"
 #include "kernels/memory.h"
-#include "kernels/shared_library.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 #include "tests/support/tensors.h"

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
+#include "base/processors.h"
 #include "kernels/cpu/cpu_device.h"
-#include "kernels/error.h"
-#include "kernels/processors.h"
 #include "tests/support/files.h"
 
 namespace ringlet {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "data/loader.h"
-#include "kernels/error.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/gather_cases.h"
 #include "tests/kernels/harness.h"

@@ -2,8 +2,8 @@
 // is compared with the three operations one after another, in double.
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
-#include "kernels/error.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/harness.h"
 #include "tests/reference/bias.h"

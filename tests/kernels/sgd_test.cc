@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "tests/kernels/harness.h"
 #include "tests/reference/elements.h"
 

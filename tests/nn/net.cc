@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/philox.h"
+#include "base/philox.h"
 #include "nn/initializer.h"
 #include "nn/layers/batch_norm2d.h"
 #include "nn/layers/conv2d.h"

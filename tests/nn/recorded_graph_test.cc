@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/trace.h"
 #include "kernels/pool2d.h"
-#include "kernels/trace.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/stateless.h"

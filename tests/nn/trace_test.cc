@@ -1,5 +1,5 @@
 // What a tracer on the compute stream sees of a step.
-#include "kernels/trace.h"
+#include "base/trace.h"
 
 #include <gtest/gtest.h>
 

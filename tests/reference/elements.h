@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/philox.h"
 #include "kernels/decay_table.h"
 #include "kernels/dropout.h"
 #include "kernels/normalize.h"
-#include "kernels/philox.h"
 #include "kernels/sgd.h"
 
 namespace ringlet::test::reference {

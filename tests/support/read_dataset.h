@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/data_error.h"
 #include "data/dataset.h"
-#include "data/error.h"
 
 namespace ringlet::testing {
 
@@ -24,7 +24,7 @@ class ReadDataset final : public data::Dataset {
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {
     ++reads;
-    if (index == broken_) throw data::DataError("sample " + std::to_string(index) + " is broken");
+    if (index == broken_) throw DataError("sample " + std::to_string(index) + " is broken");
     source_->read(index, out);
   }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/instruction_set.h"
+#include "base/instruction_set.h"
 #include "kernels/product_kernels.h"
 
 namespace ringlet::train {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "data/error.h"
+#include "base/data_error.h"
 #include "ringlet.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
@@ -65,7 +65,7 @@ TEST(BatchShares, OfALastBatchMayBeEmpty) {
 TEST(BatchShares, RefuseWhatMakesNoSense) {
   const auto error_of = [](const std::shared_ptr<const data::Dataset>& dataset,
                            std::int64_t batch_size) {
-    return testing::message_of<data::DataError>(
+    return testing::message_of<DataError>(
         [&] { BatchShares(dataset, {}, {.batch_size = batch_size}); });
   };
   EXPECT_TRUE(testing::says(error_of(nullptr, 4), {"no data set"}));

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/metrics_reader.h"
 #include "train/telemetry/run_files.h"
 #include "train/telemetry/tensorboard/event_file.h"
@@ -275,7 +275,7 @@ TEST_P(BrokenTraining, CostsNoStepThatWasMade) {
   const RunSetup setup = make_run_setup(options, data, replicas);
   (void)data.train->hash();  // the start reads every sample for it
   broken = true;
-  const data::Sampler sampler(kSamples, options.recipe.seed, true);
+  const Sampler sampler(kSamples, options.recipe.seed, true);
   std::int64_t place = 0;  // in the first epoch
   while (sampler.index(0, place) != kIndex) ++place;
   const std::int64_t good = place / kBatch;  // steps

@@ -7,13 +7,13 @@
 #include <thread>
 #include <typeinfo>
 
+#include "base/files/atomic_file.h"
 #include "comm/errors.h"
 #include "comm/transport/local/local_transport.h"
 #include "kernels/host_copy.h"
 #include "tests/comm/failing_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/atomic_file.h"
 #include "train/models.h"
 
 namespace ringlet::train {

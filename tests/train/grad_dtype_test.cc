@@ -257,8 +257,7 @@ TEST(NarrowSync, ALearnerNarrowsToo) {
         if (k == 4) return {};
         return data::BatchRequest{0, 32 * all.rank(), 32 * (all.rank() + 1)};
       };
-      data::Loader loader(dataset, data::Sampler(dataset->size(), 1, false), share,
-                          {.max_batch = 64});
+      data::Loader loader(dataset, Sampler(dataset->size(), 1, false), share, {.max_batch = 64});
       while (const data::Batch* batch = loader.next()) {
         const double loss = learner.step(*batch, 64, {.lr = 0.05});
         if (all.rank() == 0) last = loss;

@@ -46,7 +46,7 @@ std::vector<double> learn(const Cuts& cuts, std::int64_t world_samples = kBatch)
       if (k == kLearningSteps) return {};
       return data::BatchRequest{0, k * kBatch + cuts[rank], k * kBatch + cuts[rank + 1]};
     };
-    data::Loader loader(dataset, data::Sampler(dataset->size(), 1, false), share,
+    data::Loader loader(dataset, Sampler(dataset->size(), 1, false), share,
                         {.max_batch = 2 * kBatch});
     while (const data::Batch* batch = loader.next()) {
       losses[rank].push_back(learner.step(*batch, world_samples, {.lr = 0.05, .momentum = 0.9}));
@@ -91,7 +91,7 @@ TEST(Learner, CountsRightAnswers) {
                                static_cast<int>(dataset->width()),
                                static_cast<int>(dataset->classes())};
     Learner learner(device, all, nn::make_mlp, {.input = input, .max_batch = kBatch});
-    data::Loader loader(dataset, data::Sampler(kBatch, 1, false),
+    data::Loader loader(dataset, Sampler(kBatch, 1, false),
                         [](std::int64_t) {
                           return data::BatchRequest{0, 0, kBatch};
                         },
@@ -211,7 +211,7 @@ void with_learners(
       const auto [begin, end] = ranges[static_cast<std::size_t>(k)];
       return data::BatchRequest{0, begin, end};
     };
-    data::Loader batches(dataset, data::Sampler(dataset->size(), 1, false), schedule,
+    data::Loader batches(dataset, Sampler(dataset->size(), 1, false), schedule,
                          {.max_batch = kBatch});
     Learner learner(device, all, nn::make_mlp, {.input = input, .max_batch = kBatch});
     body(learner, batches, rank);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/error.h"
+#include "base/error.h"
 
 namespace ringlet::train {
 namespace {

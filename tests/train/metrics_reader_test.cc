@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/metrics.h"
 
 namespace ringlet::train {

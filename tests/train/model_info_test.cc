@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "kernels/error.h"
+#include "base/error.h"
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
-#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 namespace {

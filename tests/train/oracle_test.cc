@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/files/json_text.h"
 #include "data/open_dataset.h"
 #include "nn/row_major.h"
 #include "tests/oracle/formula_data.h"
@@ -16,7 +17,6 @@
 #include "tests/support/tensors.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
-#include "train/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 
@@ -180,7 +180,7 @@ TEST(OracleFashionMnist, LossesArePyTorchs) {
   data::Splits data;
   try {
     data = data::open_dataset("fashion-mnist");
-  } catch (const data::DataError& error) {
+  } catch (const DataError& error) {
     GTEST_SKIP() << "Fashion-MNIST is not installed: " << error.what();
   }
   const nlohmann::json expected = reference("fashion_mnist");

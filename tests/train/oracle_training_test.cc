@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/json_text.h"
 #include "kernels/host_copy.h"
 #include "tests/oracle/formula_data.h"
 #include "tests/support/files.h"
@@ -16,7 +17,6 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/failure.h"
-#include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
 #include "train/models.h"
 #include "train/optimizers/optimizer.h"

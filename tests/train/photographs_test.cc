@@ -7,13 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "data/error.h"
+#include "base/data_error.h"
+#include "base/files/atomic_file.h"
 #include "data/image_folder.h"
 #include "data/images/centre_crop.h"
 #include "tests/support/files.h"
 #include "tests/support/picture_folder.h"
 #include "tests/train/runs.h"
-#include "train/files/atomic_file.h"
 #include "train/files/model_info.h"
 #include "train/files/pixel_cache.h"
 #include "train/files/recipe_json.h"
@@ -387,7 +387,7 @@ TEST_F(PixelCache, WaitsForNoPipeAndReadsNoDevice) {
 TEST_F(PixelCache, NamesAPictureThatIsBroken) {
   write_file(pictures() / "train/green/2.png", "no picture");
   write_file(pictures() / "train/red/1.png", "no picture");
-  EXPECT_TRUE(says(message_of<data::DataError>([&] { cached(cache()); }), {"green/2.png"}));
+  EXPECT_TRUE(says(message_of<DataError>([&] { cached(cache()); }), {"green/2.png"}));
   EXPECT_FALSE(std::filesystem::exists(cache() + ".train"));
 }
 

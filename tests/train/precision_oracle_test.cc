@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "base/files/json_text.h"
 #include "kernels/cuda_devices.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
-#include "train/files/json_text.h"
 #include "train/loop/replica.h"
 #include "train/precision_support.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "tests/train/runs.h"
-#include "train/files/json_text.h"
 #include "train/loop/replica.h"
 
 namespace ringlet::train {

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
 #include "train/telemetry/metrics.h"
 
 namespace ringlet::train {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/json_text.h"
 #include "train/telemetry/epoch_table.h"
 
 namespace ringlet::train {

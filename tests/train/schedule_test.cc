@@ -6,10 +6,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "kernels/error.h"
+#include "base/error.h"
+#include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
-#include "train/files/json_text.h"
 #include "train/files/recipe_json.h"
 #include "train/options.h"
 

@@ -18,12 +18,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/byte_sum.h"
+#include "base/files/aside.h"
+#include "base/files/json_text.h"
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
-#include "train/files/aside.h"
-#include "train/files/byte_sum.h"
-#include "train/files/json_text.h"
 #include "train/files/last_state.h"
 #include "train/files/load_model.h"
 #include "train/files/safetensors.h"

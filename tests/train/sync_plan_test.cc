@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/files/json_text.h"
 #include "comm/all_reduce/ring.h"
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/files/json_text.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_record.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/tensorboard/crc32c.h"
 #include "train/telemetry/tensorboard/event.pb.h"
 #include "train/telemetry/tensorboard/event_writer.h"
@@ -134,9 +134,9 @@ TEST(EventWriter, TwoInOneFolderHaveFilesOfTheirOwn) {
 
 TEST(EventWriter, AFolderThatCannotBeMadeIsNamed) {
   const testing::TemporaryDirectory folder;
-  EXPECT_TRUE(testing::says(
-      testing::message_of<train::FileError>([&] { EventFile file("/proc/self/events", 1); }),
-      {"/proc/self/events"}));
+  EXPECT_TRUE(
+      testing::says(testing::message_of<FileError>([&] { EventFile file("/proc/self/events", 1); }),
+                    {"/proc/self/events"}));
 }
 
 }  // namespace

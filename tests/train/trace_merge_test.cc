@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/trace_reader.h"
 #include "train/telemetry/trace_writer.h"
 

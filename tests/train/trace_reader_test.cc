@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/files/atomic_file.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 #include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {

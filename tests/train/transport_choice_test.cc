@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/transport/nccl/nccl_transport.h"
-#include "kernels/error.h"
 
 namespace ringlet::train {
 namespace {

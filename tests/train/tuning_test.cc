@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 
+#include "base/files/atomic_file.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/transport/local/local_transport.h"
 #include "tests/support/files.h"
-#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "data/error.h"
+#include "base/data_error.h"
 
 namespace ringlet::train {
 
@@ -10,11 +10,11 @@ namespace {
 
 Partition partition_of(const data::Dataset* dataset, const comm::World& world,
                        const BatchSharesOptions& options) {
-  if (dataset == nullptr) throw data::DataError("BatchShares: there is no data set");
+  if (dataset == nullptr) throw DataError("BatchShares: there is no data set");
   if (options.batch_size < 1 || options.epochs < 0) {
-    throw data::DataError("BatchShares: a batch has at least one sample, and epochs are not " +
-                          std::to_string(options.epochs) + "; batch_size is " +
-                          std::to_string(options.batch_size));
+    throw DataError("BatchShares: a batch has at least one sample, and epochs are not " +
+                    std::to_string(options.epochs) + "; batch_size is " +
+                    std::to_string(options.batch_size));
   }
   return {.size = dataset->size(),
           .batch_size = options.batch_size,
@@ -28,7 +28,7 @@ BatchShares::BatchShares(const std::shared_ptr<const data::Dataset>& dataset,
                          const comm::World& world, const BatchSharesOptions& options)
     : partition_(partition_of(dataset.get(), world, options)),
       rank_(world.rank),
-      loader_(dataset, data::Sampler(dataset->size(), options.seed, options.shuffle),
+      loader_(dataset, Sampler(dataset->size(), options.seed, options.shuffle),
               [partition = partition_, rank = rank_,
                steps = options.epochs * partition_.steps_per_epoch()](
                   std::int64_t step) -> std::optional<data::BatchRequest> {

@@ -13,7 +13,7 @@ namespace ringlet::train {
 
 namespace {
 
-data::Sampler sampler_of(const data::Dataset& dataset, const BatchOptions& options) {
+Sampler sampler_of(const data::Dataset& dataset, const BatchOptions& options) {
   return {dataset.size(), options.seed, options.shuffle};
 }
 
@@ -148,6 +148,19 @@ class ResidentBatches final : public BatchSource {
   data::Batch batch_;
 };
 
+/// Memory of the host that the device copies from by itself.
+class PinnedMemory final : public Allocator {
+ public:
+  explicit PinnedMemory(Device& device) : device_(device) {}
+  void* allocate(std::int64_t bytes) override { return device_.allocate_host(bytes); }
+  void deallocate(void* address, std::int64_t /*bytes*/) noexcept override {
+    device_.deallocate_host(address);
+  }
+
+ private:
+  Device& device_;
+};
+
 class StreamedBatches final : public BatchSource {
  public:
   StreamedBatches(Device& device, const std::shared_ptr<const data::Dataset>& dataset,
@@ -155,11 +168,9 @@ class StreamedBatches final : public BatchSource {
       : device_(device),
         memories_{BatchMemory(device, *dataset, options.loader),
                   BatchMemory(device, *dataset, options.loader)},
+        pinned_(device),
         loader_(dataset, sampler_of(*dataset, options), std::move(schedule), options.loader,
-                {[&device](std::size_t bytes) {
-                   return device.allocate_host(static_cast<std::int64_t>(bytes));
-                 },
-                 [&device](void* memory) { device.deallocate_host(memory); }}) {
+                pinned_) {
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       copied_[slot] = device.make_event();
       used_[slot] = device.make_event();
@@ -197,6 +208,7 @@ class StreamedBatches final : public BatchSource {
 
   Device& device_;
   std::array<BatchMemory, kSlots> memories_;
+  PinnedMemory pinned_;
   data::Loader loader_;
   std::array<std::unique_ptr<Event>, kSlots> copied_, used_;
   std::size_t turn_ = 0;

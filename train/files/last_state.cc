@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <system_error>
 
-#include "train/files/posix_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/posix_file.h"
 
 namespace ringlet::train {
 

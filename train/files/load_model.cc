@@ -13,8 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/one_line.h"
 #include "kernels/narrow_floats.h"
-#include "train/files/one_line.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
 #include "train/unsigned_nan.h"

@@ -8,8 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
 #include "train/files/safetensors.h"
 #include "train/models.h"
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/hash.h"
 #include "data/cached_dataset.h"
-#include "data/content_hash.h"
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
 
 namespace ringlet::train {
 
@@ -36,9 +36,9 @@ CacheHeader header_for(const data::Dataset& set) {
 }
 
 std::uint64_t hash_of(const KeptSamples& kept) {
-  if (!kept.images().empty()) return data::hash_bytes(kept.images(), 0);
+  if (!kept.images().empty()) return hash_bytes(kept.images(), 0);
   std::uint64_t hash = 0;
-  for (std::int64_t i = 0; i < kept.size(); ++i) hash = data::hash_bytes(kept[i], hash);
+  for (std::int64_t i = 0; i < kept.size(); ++i) hash = hash_bytes(kept[i], hash);
   return hash;
 }
 

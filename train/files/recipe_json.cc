@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/files/atomic_file.h"
+#include "base/files/json_fields.h"
+#include "base/files/json_text.h"
 #include "data/augment.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_fields.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::train {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <thread>
 
-#include "comm/processes/machine.h"
-#include "train/files/one_line.h"
-#include "train/files/posix_file.h"
+#include "base/files/posix_file.h"
+#include "base/machine.h"
+#include "base/one_line.h"
 
 namespace ringlet::train {
 
@@ -25,13 +25,13 @@ constexpr const char* kName = ".ringlet.lock";
 constexpr mode_t kMode = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
 
 /// False where another process has the lock. A file system without locks gives it to everybody.
-bool lock(const comm::Descriptor& file, int kind) {
+bool lock(const Descriptor& file, int kind) {
   return ::flock(file.get(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 /// The same, of a run that starts: others who only ask whether the folder is free hold the lock for
 /// a moment.
-bool lock_patiently(const comm::Descriptor& file) {
+bool lock_patiently(const Descriptor& file) {
   constexpr int kTries = 50;
   for (int i = 0; i < kTries; ++i) {
     if (lock(file, LOCK_EX)) return true;
@@ -41,7 +41,7 @@ bool lock_patiently(const comm::Descriptor& file) {
 }
 
 /// Throws what the file of another run's lock says of that run.
-[[noreturn]] void refuse(const fs::path& folder, const comm::Descriptor& file) {
+[[noreturn]] void refuse(const fs::path& folder, const Descriptor& file) {
   std::array<char, 300> text{};
   const ssize_t got = ::pread(file.get(), text.data(), text.size() - 1, 0);
   throw FileError(folder.string() + " is being written by " +
@@ -57,7 +57,7 @@ RunLock::RunLock(const fs::path& folder) : file_(folder / kName) {
     if (!lock_patiently(descriptor_)) refuse(folder, descriptor_);
     if (posix::is_name_of(file_, descriptor_)) break;  // else its holder has just removed it
   }
-  const std::string holder = "process " + std::to_string(::getpid()) + " on " + comm::host_name();
+  const std::string holder = "process " + std::to_string(::getpid()) + " on " + host_name();
   // The text is for people: the lock holds without it, on a full disk too.
   if (::ftruncate(descriptor_.get(), 0) != 0) return;
   (void)!::pwrite(descriptor_.get(), holder.data(), holder.size(), 0);
@@ -68,7 +68,7 @@ RunLock::~RunLock() {
 }
 
 void RunLock::require_free(const fs::path& folder) {
-  const comm::Descriptor file(
+  const Descriptor file(
       ::open((folder / kName).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.open()) return;  // nobody writes there
   if (!lock(file, LOCK_SH)) refuse(folder, file);

@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "comm/transport/descriptor.h"
+#include "base/descriptor.h"
 
 namespace ringlet::train {
 
@@ -29,7 +29,7 @@ class RunLock {
 
  private:
   std::filesystem::path file_;
-  comm::Descriptor descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace ringlet::train

@@ -6,8 +6,8 @@
 #include <bit>
 #include <numeric>
 
-#include "data/memory.h"
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
+#include "base/memory_limits.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
 
@@ -66,11 +66,11 @@ SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path
   // Each tensor starts at a multiple of 8 bytes here, whatever its place in the file is.
   std::uint64_t words = 0;
   for (const PlacedTensor& tensor : header.tensors) words += words_for(tensor.end - tensor.begin);
-  if (words > data::usable_memory() / sizeof(std::uint64_t)) {
+  if (words > usable_memory() / sizeof(std::uint64_t)) {
     throw FileError(
         fmt::format("{}: its tensors are larger than this machine's memory ({} bytes); name "
                     "weights of the same model",
-                    path_.string(), data::usable_memory()));
+                    path_.string(), usable_memory()));
   }
   storage_.resize(words);
   auto* at = reinterpret_cast<std::byte*>(storage_.data());

@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "train/files/atomic_file.h"
-#include "train/files/byte_sum.h"
+#include "base/byte_sum.h"
+#include "base/files/atomic_file.h"
 
 namespace ringlet::train {
 

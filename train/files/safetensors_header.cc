@@ -11,7 +11,7 @@
 #include <set>
 #include <tuple>
 
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
 
 namespace ringlet::train {
 namespace {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "train/files/byte_sum.h"
+#include "base/byte_sum.h"
 #include "train/files/safetensors_header.h"
 
 namespace ringlet::train {

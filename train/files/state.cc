@@ -3,9 +3,9 @@
 #include <string>
 #include <system_error>
 
+#include "base/files/atomic_file.h"
 #include "kernels/host_copy.h"
 #include "nn/row_major.h"
-#include "train/files/atomic_file.h"
 #include "train/files/load_model.h"
 #include "train/files/safetensors.h"
 

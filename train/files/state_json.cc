@@ -5,11 +5,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "train/files/byte_sum.h"
-#include "train/files/file_error.h"
-#include "train/files/input_file.h"
-#include "train/files/json_fields.h"
-#include "train/files/json_text.h"
+#include "base/byte_sum.h"
+#include "base/files/file_error.h"
+#include "base/files/input_file.h"
+#include "base/files/json_fields.h"
+#include "base/files/json_text.h"
 #include "train/files/recipe_json.h"
 
 namespace ringlet::train {

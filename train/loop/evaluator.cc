@@ -67,7 +67,7 @@ std::vector<std::int64_t> Evaluator::pass_sizes() const {
   return {sizes.begin(), sizes.end()};
 }
 
-void Evaluator::make_passes(const data::StopRequest& stop, Tested& mine, bool& whole) {
+void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) {
   for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
     communicator_.note_work();
     whole = !(stop && stop());
@@ -83,7 +83,7 @@ void Evaluator::make_passes(const data::StopRequest& stop, Tested& mine, bool& w
   }
 }
 
-Tested Evaluator::run(const data::StopRequest& stop) {
+Tested Evaluator::run(const StopRequest& stop) {
   Device& device = replica_.device();
   Stream& compute = device.compute();
   fill(compute, 0, losses_);

@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "comm/communicator.h"
-#include "data/stop_request.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/replica.h"
 #include "train/telemetry/reports.h"
@@ -43,11 +43,11 @@ class Evaluator {
   /// Runs this rank's passes and sums over ranks; every rank gets the whole result. A rank on which
   /// `stop` says so between two passes, or whose samples cannot be read, makes no further one. What
   /// then is missing is no error: all ranks learn of it together. Such an evaluator is spent.
-  Tested run(const data::StopRequest& stop = {});
+  Tested run(const StopRequest& stop = {});
 
  private:
   /// Makes this rank's passes, and notes what keeps it from that.
-  void make_passes(const data::StopRequest& stop, Tested& mine, bool& whole);
+  void make_passes(const StopRequest& stop, Tested& mine, bool& whole);
   Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "train/unsigned_nan.h"
 
 namespace ringlet::train {

@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/files/atomic_file.h"
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
-#include "train/files/atomic_file.h"
 #include "train/loop/pass_size.h"
 #include "train/loop/replica.h"
 #include "train/models.h"
@@ -120,7 +120,7 @@ void Predictor::each_pass(const std::shared_ptr<const data::Dataset>& dataset,
                                          {.loader = loader, .shuffle = false});
   while (const data::Batch* pass = batches->next()) {
     take(run_pass(*dataset, pass->images, pass->n));
-    data::stop_if(stop_requested_);
+    stop_if(stop_requested_);
   }
 }
 

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "base/stop_request.h"
 #include "data/dataset.h"
-#include "data/stop_request.h"
 #include "kernels/memory.h"
 #include "nn/layer.h"
 #include "nn/parameters.h"
@@ -34,7 +34,7 @@ struct PredictorOptions {
   bool emulate_precision = false;        ///< see Execution
   /// Weights that are not finite may be taken, to look at what they compute.
   NonFinite nonfinite = NonFinite::refused;
-  data::StopRequest stop_requested{};  ///< asked once a pass; then data::Stopped is thrown
+  StopRequest stop_requested{};  ///< asked once a pass; then Stopped is thrown
 };
 
 class Predictor {
@@ -68,7 +68,7 @@ class Predictor {
   ModelInfo info_;
   DType dtype_;  // of activations
   std::int64_t batch_;
-  data::StopRequest stop_requested_;
+  StopRequest stop_requested_;
   Layout layout_;
   std::unique_ptr<nn::Layer> model_;
   std::unique_ptr<nn::Parameters> parameters_;

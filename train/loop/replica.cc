@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "data/memory.h"
+#include "base/memory_limits.h"
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -29,7 +29,7 @@ nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
 nn::InputSpec dry_input_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
   nn::InputSpec input = input_of(spec, samples);
   const std::int64_t memory = device.id().kind == DeviceKind::cpu
-                                  ? static_cast<std::int64_t>(data::usable_memory())
+                                  ? static_cast<std::int64_t>(usable_memory())
                                   : device.free_bytes();
   input.memory = std::min(memory, Arena::kUnlimited);
   return input;

@@ -3,7 +3,7 @@
 #include <any>
 #include <map>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "kernels/pool2d.h"
 #include "nn/ops/batch_norm.h"
 #include "nn/ops/conv2d.h"

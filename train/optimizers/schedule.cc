@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/error.h"
+#include "base/error.h"
 #include "train/options.h"
 
 namespace ringlet::train {

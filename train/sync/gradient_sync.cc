@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/trace.h"
 #include "comm/all_reduce/two_level.h"
 #include "kernels/elementwise.h"
-#include "kernels/trace.h"
 #include "train/stopwatch.h"
 
 namespace ringlet::train {

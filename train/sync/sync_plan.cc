@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "train/files/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/error.h"
 #include "comm/all_reduce/needs.h"
 #include "comm/transport/nccl/nccl_transport.h"
-#include "kernels/error.h"
 #include "train/sync/tuning.h"
 
 namespace ringlet::train {

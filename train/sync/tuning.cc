@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
 #include "comm/all_reduce/auto.h"
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
 
 namespace ringlet::train {
 

@@ -7,10 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "base/instruction_set.h"
 #include "comm/processes/plan_check.h"
 #include "comm/report/rank_text.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/instruction_set.h"
 #include "kernels/product_kernels.h"
 #include "train/precision_support.h"
 

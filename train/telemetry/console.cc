@@ -6,8 +6,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "base/one_line.h"
 #include "kernels/device.h"
-#include "train/files/one_line.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {

@@ -10,7 +10,7 @@
 
 #include <filesystem>
 
-#include "train/files/line_file.h"
+#include "base/files/line_file.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {

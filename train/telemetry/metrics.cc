@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "train/files/json_text.h"
+#include "base/files/json_text.h"
 
 namespace ringlet::train {
 

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-#include "train/files/line_file.h"
+#include "base/files/line_file.h"
 #include "train/telemetry/reports.h"
 
 namespace ringlet::train {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <sstream>
 
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
 
 namespace ringlet::train {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "train/files/atomic_file.h"
+#include "base/files/atomic_file.h"
 #include "train/telemetry/epoch_table.h"
 #include "train/telemetry/metrics.h"
 #include "train/telemetry/run_record.h"

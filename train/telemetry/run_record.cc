@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "data/byte_source.h"
-#include "train/files/atomic_file.h"
-#include "train/files/json_text.h"
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
+#include "base/memory_limits.h"
 #include "train/telemetry/device_report.h"
 #include "train/version.h"
 
@@ -43,7 +43,7 @@ std::string operating_system() {
 
 /// GPUs are asked only where one is used: that opens CUDA's libraries.
 json machine_of(const Execution& execution) {
-  json machine{{"system", operating_system()}, {"memory_bytes", data::memory_bytes()}};
+  json machine{{"system", operating_system()}, {"memory_bytes", memory_bytes()}};
   const bool on_gpu =
       std::any_of(execution.devices.begin(), execution.devices.end(),
                   [](const DeviceId& device) { return device.kind == DeviceKind::cuda; });

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
 #include "comm/clock_reading.h"
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
 
 namespace ringlet::train {
 

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
-#include "train/files/atomic_file.h"
-#include "train/files/input_file.h"
-#include "train/files/json_text.h"
+#include "base/files/atomic_file.h"
+#include "base/files/input_file.h"
+#include "base/files/json_text.h"
 
 namespace ringlet::train {
 namespace {

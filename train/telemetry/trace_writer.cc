@@ -6,8 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/files/atomic_file.h"
 #include "train/failure.h"
-#include "train/files/atomic_file.h"
 
 namespace ringlet::train {
 

@@ -25,9 +25,9 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/clock_reading.h"
 #include "kernels/device.h"
-#include "kernels/trace.h"
 
 namespace ringlet::train {
 

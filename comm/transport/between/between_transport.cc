@@ -12,10 +12,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/error.h"
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/wait_watch.h"
-#include "kernels/error.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {

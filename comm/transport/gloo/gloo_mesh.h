@@ -22,9 +22,9 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/processes/rendezvous.h"
 #include "comm/transport/between/loop_rest.h"
-#include "comm/transport/descriptor.h"
 
 namespace ringlet::comm {
 

@@ -12,13 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/processors.h"
 #include "comm/processes/peer_sockets.h"
 #include "comm/processes/process_group.h"
 #include "comm/processes/tcp_socket.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/gloo/gloo_collectives.h"
 #include "comm/transport/gloo/gloo_mesh.h"
-#include "kernels/processors.h"
 
 namespace ringlet::comm {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error.h"
 #include "comm/report/exchange_report.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

@@ -8,14 +8,14 @@
 #include <thread>
 #include <utility>
 
+#include "base/error.h"
+#include "base/processors.h"
+#include "base/trace.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/local/local_peer_access.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
-#include "kernels/error.h"
-#include "kernels/processors.h"
 #include "kernels/reduce.h"
-#include "kernels/trace.h"
 
 namespace ringlet::comm {
 

@@ -44,12 +44,12 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/group.h"
 #include "comm/transport.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/lazy_event.h"
 #include "comm/transport/memory_operations.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

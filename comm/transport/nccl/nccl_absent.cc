@@ -1,6 +1,6 @@
 // In place of comm/nccl_*.cc in a build without CUDA.
+#include "base/error.h"
 #include "comm/transport/nccl/nccl_transport.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "kernels/shared_library.h"
+#include "base/shared_library.h"
 
 namespace ringlet::comm {
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "comm/collectives.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/patience.h"
@@ -24,7 +25,6 @@
 #include "comm/transport/nccl/nccl_communicator.h"
 #include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/error.h"
 #include "kernels/memory.h"
 
 namespace ringlet::comm {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/error.h"
 #include "comm/errors.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

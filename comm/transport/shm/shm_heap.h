@@ -17,9 +17,9 @@
 #include <mutex>
 #include <vector>
 
+#include "base/allocator.h"
 #include "comm/processes/memory_mesh.h"
 #include "comm/transport/sealed_memory.h"
-#include "kernels/allocator.h"
 
 namespace ringlet::comm {
 

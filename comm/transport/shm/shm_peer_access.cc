@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "comm/processes/process_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
-#include "kernels/error.h"
 
 namespace ringlet::comm {
 

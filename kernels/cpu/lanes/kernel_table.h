@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "base/instruction_set.h"
 #include "kernels/cpu/lanes/arguments.h"
-#include "kernels/instruction_set.h"
 
 namespace ringlet::lanes {
 

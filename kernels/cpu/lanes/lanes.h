@@ -14,12 +14,12 @@
 // alone, so no bit depends on the number of threads.
 #pragma once
 
+#include "base/instruction_set.h"
 #include "kernels/activation.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
 #include "kernels/cpu/cpu_device.h"
 #include "kernels/cpu/lanes/kernel_table.h"
-#include "kernels/instruction_set.h"
 #include "kernels/pool2d.h"
 #include "kernels/tensor.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/instruction_set.h"
+#include "base/instruction_set.h"
 
 namespace ringlet::impl {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/instruction_set.h"
+#include "base/instruction_set.h"
 #include "kernels/reduce.h"
 #include "kernels/tensor.h"
 

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "train/files/atomic_file.h"
-#include "train/files/posix_file.h"
+#include "base/files/atomic_file.h"
+#include "base/files/posix_file.h"
 #include "train/telemetry/tensorboard/crc32c.h"
 #include "train/telemetry/tensorboard/event.pb.h"
 
@@ -109,13 +109,13 @@ int count_epochs(const std::filesystem::path& folder, std::int64_t step) {
 }
 
 EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_step) {
-  train::require_writable_directory(folder);
+  require_writable_directory(folder);
   constexpr int kReadable = 0666;
   do {  // once more where another container's process of this number took the name
     path_ = folder / file_name();
     descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadable);
   } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) throw train::posix::file_error("create", path_, errno);
+  if (descriptor_ < 0) throw posix::file_error("create", path_, errno);
   Event version;
   version.set_file_version("brain.Event:2");
   add(version);
@@ -129,7 +129,7 @@ EventFile::EventFile(const std::filesystem::path& folder, std::int64_t first_ste
 EventFile::~EventFile() {
   try {
     flush();
-  } catch (const train::FileError&) {  // whoever wants to know has called flush()
+  } catch (const FileError&) {  // whoever wants to know has called flush()
   }
   ::close(descriptor_);
 }
@@ -142,7 +142,7 @@ void EventFile::add(Event& event) {
 }
 
 void EventFile::flush() {
-  train::posix::write_all(descriptor_, path_, pending_.data(), pending_.size());
+  posix::write_all(descriptor_, path_, pending_.data(), pending_.size());
   pending_.clear();
 }
 

@@ -1,0 +1,37 @@
+#include "base/allocator.h"
+
+#include <cstddef>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+
+namespace ringlet {
+
+namespace {
+
+class HostAllocator final : public Allocator {
+ public:
+  void* allocate(std::int64_t bytes) override {
+    void* memory = ::operator new(static_cast<std::size_t>(bytes), kAlignment, std::nothrow);
+    if (memory == nullptr) {
+      throw OutOfMemoryError("there is no memory for " + std::to_string(bytes) + " bytes");
+    }
+    return memory;
+  }
+  void deallocate(void* address, std::int64_t /*bytes*/) noexcept override {
+    ::operator delete(address, kAlignment);
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{256};
+};
+
+}  // namespace
+
+Allocator& host_allocator() {
+  static HostAllocator allocator;
+  return allocator;
+}
+
+}  // namespace ringlet

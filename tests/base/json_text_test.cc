@@ -1,0 +1,40 @@
+// JSON of files with tables: as many lines as entries, and the same values when read back. What is
+// no JSON.
+#include "base/files/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ringlet {
+
+TEST(JsonText, HasARowALine) {
+  const nlohmann::json document = {
+      {"machine", {{"cores", 2}, {"near", {1.5, 2}}}},
+      {"none", nlohmann::json::array()},
+      {"rows", {{{"bytes", 4}, {"name", "a\nb"}}, {{"bytes", 8}, {"name", "c"}}}}};
+  const std::string text = row_a_line(document);
+  EXPECT_EQ(parse_json(text), document);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << text;
+  EXPECT_NE(text.find("\n  {\"bytes\":8,\"name\":\"c\"}]}\n"), std::string::npos) << text;
+  EXPECT_EQ(row_a_line(nlohmann::json::object()), "{}\n");
+}
+
+TEST(JsonText, KnowsItsDepth) {
+  EXPECT_EQ(json_depth(""), 0);
+  EXPECT_EQ(json_depth(R"({"a":[1,{"b":2}]})"), 3);
+  EXPECT_EQ(json_depth(R"({"[[[\"[":1})"), 1);
+}
+
+TEST(JsonText, IsParsedOrDiscarded) {
+  const nlohmann::json list = {1, "a"};
+  EXPECT_EQ(parse_json(R"([1, "a"])"), list);
+  EXPECT_EQ(json_or_discarded(R"([1, "a"])"), list);
+  for (const char* broken : {"", "{", "[1] 2"}) {
+    EXPECT_THROW(parse_json(broken), nlohmann::json::exception) << broken;
+    EXPECT_TRUE(json_or_discarded(broken).is_discarded()) << broken;
+  }
+}
+
+}  // namespace ringlet
