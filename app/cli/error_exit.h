@@ -24,9 +24,9 @@ void print_error(const std::string& message);
 /// "ringlet: warning: MESSAGE"
 void print_warning(const std::string& message);
 
-/// Flushes the streams and ends the process, once all of our own threads have ended. No library is
-/// asked to end its threads: where memory is short, OpenBLAS would wait for ever for those that
-/// look for some.
+/// Flushes the streams and ends the process, once all of our own threads have ended. Libraries do
+/// not clean up: OpenBLAS would wait for its threads, and where memory is short these try for ever
+/// to get some.
 [[noreturn]] void end_process(int code);
 
 /// Prints the error and ends the process with kFailed at once. Nothing is destroyed and no other

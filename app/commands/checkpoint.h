@@ -48,7 +48,8 @@ void warn_of_rounding(const std::filesystem::path& weights);
 /// What the file says of itself.
 Checkpoint read_checkpoint(const std::filesystem::path& file);
 
-/// For another process, and back. Names that a Checkpoint does not have are passed over.
+/// A checkpoint as one process sends it to the others, and as they receive it. Entries that a
+/// Checkpoint does not have are ignored.
 comm::Plan to_plan(const Checkpoint& checkpoint);
 Checkpoint checkpoint_of(const comm::Plan& plan);
 

@@ -64,10 +64,10 @@ StrategyTable modeled_table(
   StrategyTable table;
   for (int power = 0; power <= kLargest && !candidates.empty(); ++power) {
     const std::int64_t bytes = power == 0 ? 0 : std::int64_t{1} << power;
-    const auto of_these = static_cast<double>(bytes);
-    const auto fastest = std::min_element(
-        candidates.begin(), candidates.end(),
-        [&](auto& a, auto& b) { return seconds(a, of_these) < seconds(b, of_these); });
+    const auto size = static_cast<double>(bytes);
+    const auto fastest =
+        std::min_element(candidates.begin(), candidates.end(),
+                         [&](auto& a, auto& b) { return seconds(a, size) < seconds(b, size); });
     if (table.empty() || table.back().strategy != fastest->name) {
       table.push_back({ranks, bytes, fastest->name});
     }

@@ -16,11 +16,11 @@ struct Matrix {
   bool transposed = false;
 };
 
-/// While it lives, OpenBLAS has the memory of one product more.
+/// Held by each product while it runs: makes sure that OpenBLAS has memory for it.
 ///
 /// OpenBLAS takes 128 MiB of addresses for each product that runs at the same time, and keeps them.
-/// Where there are none it asks again for ever (blas_memory_alloc of 0.3.21). So where addresses
-/// are limited (ulimit -v), a product that needs more than were taken before asks the system first.
+/// Where it gets none it tries for ever (blas_memory_alloc of 0.3.21). So where addresses are
+/// limited (ulimit -v), and more products run than ever before, this asks the system first.
 class GemmMemory {
  public:
   /// Throws std::bad_alloc where the addresses are used up.
@@ -36,8 +36,8 @@ inline void use_calling_thread_only() {
   (void)told;
 }
 
-/// Throws std::bad_alloc where OpenBLAS would have no memory.
 /// c = beta * c + a b   with a (as taken) [m, k], b [k, n], c [m, n]. With beta = 0, c is not read.
+/// Throws std::bad_alloc where OpenBLAS would have no memory.
 inline void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                  float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;
