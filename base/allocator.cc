@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <new>
-#include <string>
 
 #include "base/error.h"
 
@@ -15,7 +14,7 @@ class HostAllocator final : public Allocator {
   void* allocate(std::int64_t bytes) override {
     void* memory = ::operator new(static_cast<std::size_t>(bytes), kAlignment, std::nothrow);
     if (memory == nullptr) {
-      throw OutOfMemoryError("there is no memory for " + std::to_string(bytes) + " bytes");
+      throw OutOfMemoryError("the machine's memory, or the limit on it (ulimit -v), is used up");
     }
     return memory;
   }

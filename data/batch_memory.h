@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -56,9 +54,6 @@ class BatchMemory {
 
   template <class T>
   T* allocate(std::int64_t elements) {
-    constexpr std::int64_t kMost =
-        std::numeric_limits<std::int64_t>::max() / std::int64_t{sizeof(T)};
-    if (elements > kMost) throw OutOfMemoryError("no memory is as large");
     const std::int64_t bytes = elements * std::int64_t{sizeof(T)};
     owned_.push_back({allocator_.allocate(bytes), bytes});
     return static_cast<T*>(owned_.back().address);

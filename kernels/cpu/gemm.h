@@ -36,8 +36,8 @@ inline void use_calling_thread_only() {
   (void)told;
 }
 
-/// c = beta * c + a b   with a (as taken) [m, k], b [k, n], c [m, n]. With beta = 0, c is not read.
-/// Throws std::bad_alloc where OpenBLAS would have no memory.
+/// c = beta * c + a b, with a [m, k] and b [k, n] as they are taken, and c [m, n]. With beta = 0, c
+/// is not read. Throws std::bad_alloc where OpenBLAS would have no memory.
 inline void gemm(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b,
                  float beta, float* c, std::int64_t c_stride) {
   if (m == 0 || n == 0) return;

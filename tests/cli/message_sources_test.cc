@@ -85,7 +85,7 @@ std::vector<std::string> fixed_parts(const std::string& text, const char* variab
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> codes;
   const fs::path root = RINGLET_SOURCES;
-  for (const char* room : {"kernels", "nn", "comm", "data", "train", "bench", "app"}) {
+  for (const char* room : {"base", "kernels", "nn", "comm", "data", "train", "bench", "app"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string kind = entry.path().extension();
       if (kind != ".cc" && kind != ".h" && kind != ".cu") continue;
