@@ -1,8 +1,8 @@
 #include "nn/plan.h"
 
 #include "kernels/running_statistics.h"
+#include "nn/cast.h"
 #include "nn/dry_run.h"
-#include "nn/ops/elementwise.h"
 #include "nn/tape.h"
 
 namespace ringlet::nn {
