@@ -5,17 +5,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "comm/communicator.h"
 #include "comm/report/patience.h"
 #include "comm/report/wait_watch.h"
@@ -44,13 +48,20 @@ std::unique_ptr<ProcessGroup> join(const std::string& run, int process, int proc
       ProcessGroupOptions{.timeout_seconds = 20, .transport = transport});
 }
 
-/// A process that comes to a run and is stopped then (SIGSTOP), as by a debugger.
+/// A process that comes to a run and is stopped when all have come (SIGSTOP), as by a debugger.
 class StoppedProcess {
  public:
-  StoppedProcess(const std::string& run, int process, int processes, ProcessTransport transport) {
+  StoppedProcess(const std::string& run, int process, int processes, ProcessTransport transport)
+      : others_(processes - 1) {
+    std::array<int, 2> pipe{};
+    if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe");
+    const Descriptor reads(pipe[0]);
+    all_have_come_ = Descriptor(pipe[1]);
     pid_ = ::fork();
     if (pid_ != 0) return;
     const auto group = join(run, process, processes, transport);
+    char byte = 0;
+    (void)!::read(reads.get(), &byte, 1);
     ::raise(SIGSTOP);
     ::_exit(0);
   }
@@ -61,13 +72,19 @@ class StoppedProcess {
   StoppedProcess(const StoppedProcess&) = delete;
   StoppedProcess& operator=(const StoppedProcess&) = delete;
 
-  /// Returns when it is stopped. Any thread, more than once.
+  /// Each other process calls this when it has come. Returns when this one is stopped.
   void await() {
-    std::call_once(awaited_, [this] { ::waitpid(pid_, nullptr, WUNTRACED); });
+    others_.arrive_and_wait();
+    std::call_once(awaited_, [this] {
+      (void)!::write(all_have_come_.get(), "", 1);
+      ::waitpid(pid_, nullptr, WUNTRACED);
+    });
   }
 
  private:
   pid_t pid_ = -1;
+  Descriptor all_have_come_;
+  std::latch others_;
   std::once_flag awaited_;
 };
 
