@@ -14,6 +14,8 @@ labelled(slow "TrainingOracleBits|TrainingOracle.*/(exact|one_nchw)")
 labelled(slow "AtAnyStepIsAsIfNeverStopped/(exact_|fast_1)|InFlight.*/[15]|AnyOptimizer.*/adamw")
 labelled(slow "InAnyExchange|BetweenProcesses.*(gloo|_5x1|_2x3)")
 labelled(slow "resnet18_cifar|EveryModel.*resnet[1-9]|smooth_sign")
+# Two runs for each place where a run can be killed. EpochEnd's other tests have the same code.
+labelled(slow "EpochEnd[.]IsToldOnceWhereverTheRunIsKilled")
 
 # They count the processor's time, which sanitizers take as well.
 labelled(clock "SpinNowhere|GivesWay")
