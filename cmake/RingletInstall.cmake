@@ -42,8 +42,8 @@ foreach(header IN LISTS public)
   install(FILES ${CMAKE_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/${folder})
 endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet)
-install(FILES ${CMAKE_BINARY_DIR}/generated/train/version.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train)
+install(FILES ${CMAKE_BINARY_DIR}/generated/train/recipe/version.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train/recipe)
 
 # Where a user's CMake looks first for what has no package of its own.
 get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)

@@ -12,9 +12,9 @@
 #include "comm/report/rank_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "train/failure.h"
 #include "train/loop/diagnose.h"
 #include "train/optimizers/no_decay.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

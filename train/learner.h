@@ -24,7 +24,7 @@
 #include "data/loader.h"
 #include "kernels/memory.h"
 #include "train/loop/train_step.h"
-#include "train/optimizers/schedule.h"
+#include "train/recipe/schedule.h"
 
 namespace ringlet::train {
 

@@ -13,9 +13,9 @@
 #include "kernels/device.h"
 #include "train/files/load_model.h"
 #include "train/loop/train_loop.h"
-#include "train/options.h"
-#include "train/run_setup.h"
-#include "train/telemetry/reports.h"
+#include "train/recipe/options.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 #include "train/telemetry/trace_writer.h"
 
 namespace ringlet::train {

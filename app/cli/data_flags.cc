@@ -11,7 +11,7 @@
 #include "base/processors.h"
 #include "data/open_dataset.h"
 #include "train/files/pixel_cache.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::app {
 

@@ -13,7 +13,7 @@
 
 #include "app/cli/settings.h"
 #include "base/one_line.h"
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::app {
 

@@ -10,7 +10,7 @@
 
 #include "app/cli/commands.h"
 #include "train/files/model_info.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::app {
 

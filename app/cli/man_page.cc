@@ -7,7 +7,7 @@
 #include "app/cli/help.h"
 #include "app/cli/help_pages.h"
 #include "app/cli/usage.h"
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::app {
 

@@ -16,10 +16,10 @@
 #include "base/machine.h"
 #include "base/stop_request.h"
 #include "comm/processes/process_group.h"
-#include "train/failure.h"
+#include "train/recipe/version.h"
+#include "train/reports/failure.h"
 #include "train/sync/transport_choice.h"
 #include "train/trainer.h"
-#include "train/version.h"
 
 namespace ringlet::app {
 

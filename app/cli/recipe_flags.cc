@@ -9,9 +9,9 @@
 #include "data/augment.h"
 #include "data/open_dataset.h"
 #include "train/files/recipe_json.h"
-#include "train/models.h"
 #include "train/optimizers/no_decay.h"
 #include "train/optimizers/optimizer.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::app {
 

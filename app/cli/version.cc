@@ -5,7 +5,7 @@
 
 #include "app/cli/build_info.h"
 #include "kernels/device.h"
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::app {
 

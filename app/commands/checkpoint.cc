@@ -12,7 +12,7 @@
 #include "data/fashion_mnist.h"
 #include "data/open_dataset.h"
 #include "train/files/safetensors.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::app {
 

@@ -10,7 +10,7 @@
 
 #include "app/commands/checkpoint.h"
 #include "data/dataset.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::app {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/group.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::app {
 

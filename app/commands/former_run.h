@@ -8,7 +8,7 @@
 
 #include "app/commands/checkpoint.h"
 #include "train/files/last_state.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::app {
 

@@ -13,7 +13,7 @@
 #include "kernels/device.h"
 #include "train/files/model_info.h"
 #include "train/loop/predictor.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::app {
 

@@ -17,7 +17,7 @@
 #include "base/one_line.h"
 #include "data/open_dataset.h"
 #include "train/loop/logits.h"
-#include "train/precision_support.h"
+#include "train/recipe/precision_support.h"
 
 namespace ringlet::app {
 

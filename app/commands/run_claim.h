@@ -8,7 +8,7 @@
 
 #include "base/descriptor.h"
 #include "train/files/run_lock.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::app {
 

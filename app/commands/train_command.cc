@@ -36,7 +36,7 @@
 #include "base/machine.h"
 #include "base/one_line.h"
 #include "comm/shared_text.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
 #include "train/trainer.h"

@@ -12,7 +12,7 @@
 #include "app/report/page.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::app::report {
 

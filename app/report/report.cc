@@ -9,7 +9,7 @@
 #include "app/report/svg_plot.h"
 #include "app/report/test_results.h"
 #include "base/error.h"
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::app::report {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/report/run_facts.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 #include "train/telemetry/metrics_reader.h"
 
 namespace ringlet::app::report {

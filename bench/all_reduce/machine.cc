@@ -11,8 +11,8 @@
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
 #include "bench/all_reduce/measurement.h"
+#include "train/recipe/version.h"
 #include "train/telemetry/device_report.h"
-#include "train/version.h"
 
 namespace ringlet::bench {
 

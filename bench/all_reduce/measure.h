@@ -24,7 +24,7 @@
 #include "comm/group.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 #include "train/telemetry/trace_writer.h"
 
 namespace ringlet::bench {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "train/run_setup.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::bench {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/synthetic.h"
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::bench {
 namespace {

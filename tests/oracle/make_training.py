@@ -54,7 +54,7 @@ def make_mlp():
 
 MODELS = {"lenet": make_lenet, "mlp": make_mlp}
 
-# Fields of Recipe (train/options.h).
+# Fields of Recipe (train/recipe/options.h).
 SGD = {
     "optimizer": "sgd",
     "lr": 0.04,

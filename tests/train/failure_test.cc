@@ -14,7 +14,7 @@
 #include "tests/comm/failing_transport.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 namespace {

@@ -13,9 +13,9 @@
 #include "kernels/narrow_floats.h"
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
-#include "train/failure.h"
 #include "train/learner.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
+#include "train/reports/failure.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::train {

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "tests/support/files.h"
-#include "train/stopwatch.h"
 #include "train/trainer.h"
 
 namespace ringlet::train {

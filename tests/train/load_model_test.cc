@@ -14,7 +14,7 @@
 #include "tests/train/runs.h"
 #include "train/files/foreign_format.h"
 #include "train/loop/diagnose.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 namespace {

@@ -1,6 +1,6 @@
 // The registry of models: every model in it can be made, planned, trained as its recipe says, and
 // exported; and a model of one's own, with a branch, can be all that as well.
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 #include <gtest/gtest.h>
 

@@ -16,8 +16,8 @@
 #include "tests/train/runs.h"
 #include "train/files/recipe_json.h"
 #include "train/files/safetensors.h"
-#include "train/models.h"
 #include "train/optimizers/no_decay.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 namespace {

@@ -18,7 +18,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 namespace {

@@ -16,10 +16,10 @@
 #include "tests/support/gpu.h"
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
-#include "train/failure.h"
 #include "train/files/recipe_json.h"
-#include "train/models.h"
 #include "train/optimizers/optimizer.h"
+#include "train/recipe/models.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 namespace {

@@ -17,7 +17,7 @@
 #include "train/files/model_info.h"
 #include "train/files/pixel_cache.h"
 #include "train/files/recipe_json.h"
-#include "train/sync/plan_entries.h"
+#include "train/loop/plan_entries.h"
 
 namespace ringlet::train {
 namespace {

@@ -15,7 +15,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/resnet_start.h"
 #include "train/loop/replica.h"
-#include "train/precision_support.h"
+#include "train/recipe/precision_support.h"
 
 namespace ringlet::train {
 namespace {

@@ -17,11 +17,11 @@
 #include "tests/support/files.h"
 #include "tests/train/resnet_start.h"
 #include "tests/train/runs.h"
-#include "train/failure.h"
 #include "train/learner.h"
 #include "train/loop/train_step.h"
-#include "train/models.h"
-#include "train/precision_support.h"
+#include "train/recipe/models.h"
+#include "train/recipe/precision_support.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 namespace {

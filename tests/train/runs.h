@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "train/files/state.h"
 #include "train/loop/train_loop.h"
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 #include "train/trainer.h"
 
 namespace ringlet::train {

@@ -1,5 +1,5 @@
 // The schedules against PyTorch's tables.
-#include "train/optimizers/schedule.h"
+#include "train/recipe/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "tests/support/files.h"
 #include "tests/support/testdata.h"
 #include "train/files/recipe_json.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 namespace {

@@ -27,7 +27,7 @@
 #include "train/files/last_state.h"
 #include "train/files/load_model.h"
 #include "train/files/safetensors.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 namespace {

@@ -14,10 +14,10 @@
 #include <system_error>
 
 #include "base/one_line.h"
+#include "base/unsigned_nan.h"
 #include "kernels/narrow_floats.h"
 #include "train/files/safetensors_header.h"
 #include "train/files/safetensors_stream.h"
-#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 

@@ -11,7 +11,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
 #include "train/files/safetensors.h"
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 namespace ringlet::train {
 

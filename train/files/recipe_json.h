@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -23,7 +23,7 @@
 #include "train/files/model_info.h"
 #include "train/files/state_json.h"
 #include "train/optimizers/optimizer.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "train/options.h"
-#include "train/phase_seconds.h"
+#include "train/files/phase_seconds.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/unsigned_nan.h"
 #include "kernels/classify.h"
 #include "kernels/host_copy.h"
 #include "train/batches/batch_source.h"
-#include "train/failure.h"
-#include "train/unsigned_nan.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

@@ -8,7 +8,7 @@
 #include "train/files/state.h"
 #include "train/loop/replica.h"
 #include "train/loop/train_step.h"
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

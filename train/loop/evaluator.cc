@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/unsigned_nan.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
-#include "train/unsigned_nan.h"
 
 namespace ringlet::train {
 

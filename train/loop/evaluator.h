@@ -18,7 +18,7 @@
 #include "comm/communicator.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/replica.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

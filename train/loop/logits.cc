@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "train/unsigned_nan.h"
+#include "base/unsigned_nan.h"
 
 namespace ringlet::train {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

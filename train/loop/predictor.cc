@@ -13,10 +13,10 @@
 #include "nn/ops/softmax_cross_entropy.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
-#include "train/loop/pass_size.h"
 #include "train/loop/replica.h"
-#include "train/models.h"
-#include "train/precision_support.h"
+#include "train/recipe/models.h"
+#include "train/recipe/precision_support.h"
+#include "train/setup/pass_size.h"
 
 namespace ringlet::train {
 

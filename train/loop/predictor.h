@@ -23,7 +23,7 @@
 #include "nn/tape.h"
 #include "train/files/load_model.h"
 #include "train/files/model_info.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -6,8 +6,6 @@
 #include "kernels/classify.h"
 #include "kernels/elementwise.h"
 #include "nn/ops/softmax_cross_entropy.h"
-#include "train/models.h"
-#include "train/precision_support.h"
 
 namespace ringlet::train {
 
@@ -48,30 +46,6 @@ struct Replica::BlankBatch {
   Tensor images, labels;
   data::Batch batch;
 };
-
-std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
-  if (!spec.make_model) return make_model(spec.recipe.model, spec.input);
-  return nn::require_model(spec.make_model(spec.input), "make_model");
-}
-
-void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate) {
-  const Precision precision = spec.recipe.precision;
-  if (!is_narrow(precision)) return;
-  const auto model = make_model(spec);
-  require_precision(precision, device, spec.layout, nn::register_model(*model).parameters, emulate);
-}
-
-Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     Precision precision) {
-  if (choice == LayoutChoice::nchw) return Layout::nchw;
-  if (choice == LayoutChoice::lanes) return Layout::lanes;
-  if (choice == LayoutChoice::nhwc) return Layout::nhwc;
-  if (device == DeviceKind::cuda) {
-    return uses_tensor_cores(precision) ? Layout::nhwc : Layout::nchw;
-  }
-  const bool fills_lanes = samples_per_pass >= kLanes;
-  return device == DeviceKind::cpu && fills_lanes ? Layout::lanes : Layout::nchw;
-}
 
 Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)
     : device_(device),

@@ -6,44 +6,16 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "data/loader.h"
 #include "kernels/memory.h"
 #include "nn/cross_replica.h"
-#include "nn/layer.h"
-#include "nn/models/model.h"
 #include "nn/parameters.h"
 #include "nn/plan.h"
 #include "nn/tape.h"
-#include "train/options.h"
+#include "train/setup/replica_spec.h"
 
 namespace ringlet::train {
-
-/// What a replica must be told to be built; equal on all ranks but for the device.
-struct ReplicaSpec {
-  Recipe recipe;
-  MakeModel make_model = {};  ///< see TrainOptions
-  nn::ModelInput input;
-  Layout layout = Layout::nchw;
-  std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
-  std::int64_t max_eval_batch = 1;
-  int gradient_arenas = 1;
-  bool fuse = true;
-};
-
-/// The model of `spec`, its parameters without memory.
-std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
-
-/// Throws ContractError where such a device computes the model's precision not at all, or slowly
-/// (precision.h).
-void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate);
-
-/// The layout that `choice` means for this model and device: batch-in-lanes on the CPU when a pass
-/// has at least sixteen samples, NHWC on a GPU whose tensor cores are used (uses_tensor_cores()),
-/// else NCHW.
-Layout choose_layout(LayoutChoice choice, DeviceKind device, std::int64_t samples_per_pass,
-                     Precision precision = Precision::f32);
 
 class Replica {
  public:

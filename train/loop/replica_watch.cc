@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "comm/errors.h"
-#include "train/failure.h"
-#include "train/stopwatch.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

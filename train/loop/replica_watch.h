@@ -16,7 +16,7 @@
 #include <string>
 
 #include "comm/group.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

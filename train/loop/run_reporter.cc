@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "train/unsigned_nan.h"
+#include "base/unsigned_nan.h"
 
 namespace ringlet::train {
 

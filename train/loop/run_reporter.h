@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "comm/communicator.h"
 #include "nn/plan.h"
 #include "train/loop/train_step.h"
-#include "train/run_setup.h"
-#include "train/stopwatch.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

@@ -8,7 +8,7 @@
 #include "comm/communicator.h"
 #include "train/loop/run_reporter.h"
 #include "train/loop/train_step.h"
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

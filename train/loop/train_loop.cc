@@ -7,12 +7,12 @@
 #include <set>
 #include <string>
 
-#include "train/failure.h"
+#include "base/stopwatch.h"
 #include "train/files/load_model.h"
 #include "train/loop/diagnose.h"
 #include "train/loop/on_rank_0.h"
-#include "train/stopwatch.h"
-#include "train/sync/plan_entries.h"
+#include "train/loop/plan_entries.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

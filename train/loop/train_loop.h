@@ -15,8 +15,8 @@
 #include "train/loop/state_saver.h"
 #include "train/loop/step_graphs.h"
 #include "train/loop/train_step.h"
-#include "train/run_setup.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

@@ -1,12 +1,12 @@
 #include "train/loop/train_step.h"
 
+#include "base/stopwatch.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
 #include "kernels/loss_scale.h"
-#include "train/failure.h"
 #include "train/loop/broadcast_model.h"
-#include "train/stopwatch.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

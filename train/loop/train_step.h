@@ -27,9 +27,9 @@
 #include "train/loop/replica.h"
 #include "train/loop/step_inputs.h"
 #include "train/optimizers/optimizer.h"
+#include "train/reports/reports.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/world_statistics.h"
-#include "train/telemetry/reports.h"
 
 namespace ringlet::train {
 

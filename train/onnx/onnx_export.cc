@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "nn/recorded_graph.h"
-#include "train/models.h"
 #include "train/onnx/onnx.pb.h"
 #include "train/onnx/onnx_graph.h"
-#include "train/version.h"
+#include "train/recipe/models.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::train {
 

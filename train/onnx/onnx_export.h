@@ -14,7 +14,7 @@
 
 #include "train/files/load_model.h"
 #include "train/files/model_info.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -13,7 +13,7 @@
 
 #include "kernels/memory.h"
 #include "nn/parameters.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

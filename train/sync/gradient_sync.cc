@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
 #include "base/trace.h"
 #include "comm/all_reduce/two_level.h"
 #include "kernels/elementwise.h"
-#include "train/stopwatch.h"
 
 namespace ringlet::train {
 

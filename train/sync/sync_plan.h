@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/tuning.h"
 

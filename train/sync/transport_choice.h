@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "comm/processes/process_group.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -19,7 +19,7 @@
 
 #include "comm/all_reduce/strategy_table.h"
 #include "comm/group.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

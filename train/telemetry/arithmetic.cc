@@ -12,7 +12,7 @@
 #include "comm/report/rank_text.h"
 #include "kernels/cuda_devices.h"
 #include "kernels/product_kernels.h"
-#include "train/precision_support.h"
+#include "train/recipe/precision_support.h"
 
 namespace ringlet::train {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

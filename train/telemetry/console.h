@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "train/stopwatch.h"
+#include "base/stopwatch.h"
+#include "train/reports/reports.h"
 #include "train/telemetry/progress.h"
-#include "train/telemetry/reports.h"
 
 namespace ringlet::train {
 

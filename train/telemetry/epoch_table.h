@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "base/files/line_file.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/files/line_file.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

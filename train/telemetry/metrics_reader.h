@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 
 namespace ringlet::train {
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "train/run_setup.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

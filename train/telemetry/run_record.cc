@@ -16,8 +16,8 @@
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
 #include "base/memory_limits.h"
+#include "train/recipe/version.h"
 #include "train/telemetry/device_report.h"
-#include "train/version.h"
 
 namespace ringlet::train {
 

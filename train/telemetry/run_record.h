@@ -25,8 +25,8 @@
 #include <filesystem>
 #include <string>
 
-#include "train/run_setup.h"
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
+#include "train/setup/run_setup.h"
 
 namespace ringlet::train {
 

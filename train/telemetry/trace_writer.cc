@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files/atomic_file.h"
-#include "train/failure.h"
+#include "train/reports/failure.h"
 
 namespace ringlet::train {
 

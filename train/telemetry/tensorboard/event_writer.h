@@ -9,7 +9,7 @@
 
 #include <filesystem>
 
-#include "train/telemetry/reports.h"
+#include "train/reports/reports.h"
 #include "train/telemetry/tensorboard/event_file.h"
 
 namespace ringlet::train::tensorboard {

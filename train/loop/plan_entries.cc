@@ -1,8 +1,8 @@
-#include "train/sync/plan_entries.h"
+#include "train/loop/plan_entries.h"
 
 #include <fmt/format.h>
 
-#include "train/version.h"
+#include "train/recipe/version.h"
 
 namespace ringlet::train {
 

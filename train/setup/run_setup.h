@@ -12,10 +12,9 @@
 #include "train/batches/partition.h"
 #include "train/files/model_info.h"
 #include "train/files/state.h"
-#include "train/loop/replica.h"
-#include "train/optimizers/schedule.h"
-#include "train/options.h"
-#include "train/telemetry/reports.h"
+#include "train/recipe/options.h"
+#include "train/recipe/schedule.h"
+#include "train/setup/replica_spec.h"
 
 namespace ringlet::train {
 

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
-namespace ringlet::train {
+namespace ringlet {
 
 /// `value`; a NaN without a sign.
 inline double unsigned_nan(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
-}  // namespace ringlet::train
+}  // namespace ringlet

@@ -15,8 +15,8 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
-#include "train/optimizers/schedule.h"
-#include "train/precision.h"
+#include "train/recipe/precision.h"
+#include "train/recipe/schedule.h"
 
 namespace ringlet::nn {
 class Parameters;

@@ -5,7 +5,7 @@
 
 #include "base/trace.h"
 
-namespace ringlet::train {
+namespace ringlet {
 
 class Stopwatch {
  public:
@@ -30,4 +30,4 @@ class PhaseTimer {
   ScopedSpan span_;
 };
 
-}  // namespace ringlet::train
+}  // namespace ringlet

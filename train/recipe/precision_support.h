@@ -7,7 +7,7 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/parameter.h"
-#include "train/precision.h"
+#include "train/recipe/precision.h"
 
 namespace ringlet::train {
 

@@ -1,4 +1,4 @@
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 
 #include <fmt/format.h>
 
@@ -18,12 +18,12 @@
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
 #include "train/files/recipe_json.h"
-#include "train/loop/pass_size.h"
 #include "train/optimizers/no_decay.h"
 #include "train/optimizers/optimizer.h"
+#include "train/recipe/version.h"
+#include "train/setup/pass_size.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
-#include "train/version.h"
 
 namespace ringlet::train {
 

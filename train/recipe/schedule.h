@@ -9,7 +9,7 @@
 
 namespace ringlet::train {
 
-struct Recipe;  // train/options.h
+struct Recipe;  // train/recipe/options.h
 
 enum class ScheduleKind : std::uint8_t { constant, step, cosine, polynomial, one_cycle };
 

@@ -1,4 +1,4 @@
-#include "train/optimizers/schedule.h"
+#include "train/recipe/schedule.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

@@ -1,4 +1,4 @@
-#include "train/precision.h"
+#include "train/recipe/precision.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/precision_support.h"
+#include "train/recipe/precision_support.h"
 
 #include <fmt/format.h>
 

@@ -1,10 +1,10 @@
-#include "train/models.h"
+#include "train/recipe/models.h"
 
 #include "base/error.h"
 #include "nn/models/lenet.h"
 #include "nn/models/mlp.h"
 #include "nn/models/resnet.h"
-#include "train/options.h"
+#include "train/recipe/options.h"
 
 namespace ringlet::train {
 

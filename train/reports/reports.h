@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "nn/plan.h"
-#include "train/options.h"
-#include "train/phase_seconds.h"
+#include "train/files/phase_seconds.h"
+#include "train/recipe/options.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/sync_plan.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/run_setup.h"
+#include "train/setup/run_setup.h"
 #include "train/sync/gradient_sync.h"
 
 namespace ringlet::train {
