@@ -7,7 +7,7 @@
 
 #include "base/data_error.h"             // how reading fails
 #include "comm/communicator.h"           // what ranks do together
-#include "comm/errors.h"                 // how that fails
+#include "comm/core/errors.h"            // how that fails
 #include "data/idx_dataset.h"            // images and labels from files
 #include "data/loader.h"                 // batches, ahead of time
 #include "data/memory_dataset.h"         // images and labels of one's own

@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "comm/all_reduce/collectives.h"
 #include "comm/all_reduce/two_level.h"
-#include "comm/collectives.h"
 #include "comm/report/answer_watch.h"
 #include "comm/report/rank_text.h"
 #include "kernels/host_copy.h"

@@ -30,8 +30,8 @@
 
 #include "comm/all_reduce/all_reduce.h"
 #include "comm/all_reduce/strategies.h"
+#include "comm/core/transport.h"
 #include "comm/processes/plan_check.h"
-#include "comm/transport.h"
 #include "kernels/device.h"
 
 namespace ringlet::comm {

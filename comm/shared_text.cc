@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/hash.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/message.h"
 
 namespace ringlet::comm {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "comm/group.h"
+#include "comm/core/group.h"
 
 namespace ringlet::comm {
 

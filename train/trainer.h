@@ -1,5 +1,5 @@
 // The replicas of this process as threads: started together, ended together, one error shown. They
-// are the whole world, or a part of the world of several processes (comm/group.h).
+// are the whole world, or a part of the world of several processes (comm/core/group.h).
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "comm/transport/local/local_transport.h"
 #include "kernels/device.h"
 #include "train/files/load_model.h"

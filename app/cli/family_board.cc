@@ -14,7 +14,7 @@
 #include <string>
 #include <system_error>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/launch.h"
 
 namespace ringlet::app {

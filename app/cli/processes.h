@@ -9,7 +9,7 @@
 #include "app/cli/error_exit.h"
 #include "app/cli/flags.h"
 #include "base/error.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "comm/processes/launch.h"
 
 namespace ringlet::app {

@@ -20,7 +20,7 @@
 #include "app/cli/family_board.h"
 #include "app/cli/processes.h"
 #include "app/cli/signals.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/secret.h"
 
 namespace ringlet::app {

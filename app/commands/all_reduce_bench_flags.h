@@ -8,7 +8,7 @@
 
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "comm/processes/launch.h"
 
 namespace ringlet::app {

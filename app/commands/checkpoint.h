@@ -7,7 +7,7 @@
 #include <string>
 
 #include "app/cli/flags.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "comm/processes/plan_check.h"
 #include "data/dataset.h"
 #include "train/files/load_model.h"

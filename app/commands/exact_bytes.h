@@ -1,7 +1,7 @@
 // What --exact promises is one run's bytes on any number of replicas. Unlike processors break that.
 #pragma once
 
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "train/recipe/options.h"
 
 namespace ringlet::app {

@@ -20,7 +20,7 @@
 #include "bench/all_reduce/test_pattern.h"
 #include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/two_level.h"
-#include "comm/part_transport.h"
+#include "comm/core/part_transport.h"
 #include "kernels/host_copy.h"
 #include "kernels/memory.h"
 #include "train/sync/transport_choice.h"

@@ -21,7 +21,7 @@
 
 #include "base/stop_request.h"
 #include "bench/all_reduce/measurement.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "kernels/reduce_op.h"
 #include "kernels/tensor.h"
 #include "train/recipe/options.h"

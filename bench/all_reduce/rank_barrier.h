@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 
 namespace ringlet::bench {
 

@@ -1,6 +1,6 @@
 #include "comm/all_reduce/all_reduce.h"
 
-#include "comm/collectives.h"
+#include "comm/all_reduce/collectives.h"
 
 namespace ringlet::comm {
 

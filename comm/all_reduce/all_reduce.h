@@ -26,7 +26,7 @@
 #include <memory>
 #include <optional>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

@@ -12,13 +12,9 @@
 #include <optional>
 #include <span>
 
-namespace ringlet::comm {
+#include "comm/core/cost_model.h"
 
-struct CostModel {
-  double latency_s = 0;
-  double seconds_per_byte = 0;
-  double seconds_per_reduced_byte = 0;
-};
+namespace ringlet::comm {
 
 /// Steps and bytes on a strategy's longest path.
 struct PathCost {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

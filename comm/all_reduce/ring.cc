@@ -1,7 +1,7 @@
 #include "comm/all_reduce/ring.h"
 
+#include "comm/all_reduce/collectives.h"
 #include "comm/all_reduce/parts.h"
-#include "comm/collectives.h"
 
 namespace ringlet::comm {
 

@@ -21,7 +21,7 @@
 
 #include "comm/all_reduce/all_reduce.h"
 #include "comm/all_reduce/needs.h"
-#include "comm/part_transport.h"
+#include "comm/core/part_transport.h"
 
 namespace ringlet::comm {
 

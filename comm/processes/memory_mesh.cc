@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/rendezvous.h"
 
 namespace ringlet::comm {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 
 namespace ringlet::comm {
 

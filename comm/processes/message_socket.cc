@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/tcp_socket.h"
 
 namespace ringlet::comm {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 
 namespace ringlet::comm {
 

@@ -14,11 +14,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
+#include "comm/core/time_out.h"
 #include "comm/processes/secret.h"
 #include "comm/processes/tcp_socket.h"
 #include "comm/report/rank_text.h"
-#include "comm/time_out.h"
 
 namespace ringlet::comm {
 

@@ -21,12 +21,12 @@
 #include <string>
 #include <vector>
 
-#include "comm/group.h"
+#include "comm/core/group.h"
+#include "comm/core/transport.h"
 #include "comm/processes/launch.h"
 #include "comm/processes/memory_mesh.h"
 #include "comm/processes/remote_status.h"
 #include "comm/processes/rendezvous.h"
-#include "comm/transport.h"
 #include "comm/transport/local/local_transport.h"
 
 namespace ringlet::comm {

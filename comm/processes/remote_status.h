@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "comm/core/transport.h"
 #include "comm/processes/rendezvous.h"
-#include "comm/transport.h"
 
 namespace ringlet::comm {
 

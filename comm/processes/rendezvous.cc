@@ -10,12 +10,12 @@
 
 #include "base/hash.h"
 #include "base/trace.h"
+#include "comm/core/time_out.h"
 #include "comm/processes/admission.h"
 #include "comm/processes/obituary.h"
 #include "comm/processes/rendezvous_server.h"
 #include "comm/processes/secret.h"
 #include "comm/report/rank_text.h"
-#include "comm/time_out.h"
 
 namespace ringlet::comm {
 

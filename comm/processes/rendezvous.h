@@ -48,8 +48,8 @@
 #include <vector>
 
 #include "base/machine.h"
-#include "comm/clock_reading.h"
-#include "comm/errors.h"
+#include "comm/core/clock_reading.h"
+#include "comm/core/errors.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/hub_line.h"
 #include "comm/processes/launch.h"

@@ -27,7 +27,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/hello.h"
 #include "comm/processes/message_socket.h"
 #include "comm/processes/outbox.h"

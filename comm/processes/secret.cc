@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 
 namespace ringlet::comm {
 

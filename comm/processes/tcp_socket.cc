@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/processes/message_socket.h"
 
 namespace ringlet::comm {

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

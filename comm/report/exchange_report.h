@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "comm/report/flight_recorder.h"
+#include "comm/core/flight_recorder.h"
+#include "comm/core/transport.h"
 #include "comm/report/wait_cycle.h"
-#include "comm/transport.h"
 
 namespace ringlet::comm {
 

@@ -9,9 +9,9 @@
 #include <chrono>
 #include <cstdint>
 
+#include "comm/core/time_out.h"
+#include "comm/core/transport.h"
 #include "comm/report/wait_cycle.h"
-#include "comm/time_out.h"
-#include "comm/transport.h"
 
 namespace ringlet::comm {
 

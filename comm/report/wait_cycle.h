@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <thread>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

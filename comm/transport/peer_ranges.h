@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "comm/peer_access.h"
-#include "comm/transport.h"
+#include "comm/core/peer_access.h"
+#include "comm/core/transport.h"
 #include "comm/transport/memory_operations.h"
 
 namespace ringlet::comm {

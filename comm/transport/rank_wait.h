@@ -4,10 +4,10 @@
 #include <chrono>
 #include <string>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
+#include "comm/core/transport.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/patience.h"
-#include "comm/transport.h"
 #include "comm/transport/doorbell.h"
 
 namespace ringlet::comm {

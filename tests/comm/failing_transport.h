@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

@@ -1,4 +1,4 @@
-#include "comm/report/flight_recorder.h"
+#include "comm/core/flight_recorder.h"
 
 #include <gtest/gtest.h>
 

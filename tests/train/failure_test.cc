@@ -8,7 +8,7 @@
 #include <typeinfo>
 
 #include "base/files/atomic_file.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/transport/local/local_transport.h"
 #include "kernels/host_copy.h"
 #include "tests/comm/failing_transport.h"

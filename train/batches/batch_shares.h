@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "comm/world.h"
+#include "comm/core/world.h"
 #include "data/loader.h"
 #include "train/batches/partition.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {

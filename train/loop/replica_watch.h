@@ -15,7 +15,7 @@
 #include <set>
 #include <string>
 
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "train/recipe/options.h"
 
 namespace ringlet::train {

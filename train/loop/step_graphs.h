@@ -10,7 +10,7 @@
 #include <map>
 #include <memory>
 
-#include "comm/captures.h"
+#include "comm/core/captures.h"
 #include "kernels/capture.h"
 #include "kernels/stream.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "comm/all_reduce/strategy_table.h"
-#include "comm/group.h"
+#include "comm/core/group.h"
 #include "train/recipe/options.h"
 
 namespace ringlet::train {

@@ -11,7 +11,7 @@
 
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
-#include "comm/clock_reading.h"
+#include "comm/core/clock_reading.h"
 
 namespace ringlet::train {
 

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "base/trace.h"
-#include "comm/clock_reading.h"
+#include "comm/core/clock_reading.h"
 #include "kernels/device.h"
 
 namespace ringlet::train {

@@ -22,7 +22,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 #include "comm/transport/between/message_engine.h"
 
 namespace ringlet::comm {

@@ -1,5 +1,5 @@
 // In place of gloo_transport.cc where Gloo was not found.
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 #include "comm/transport/gloo/gloo_transport.h"
 
 namespace ringlet::comm {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "comm/collectives.h"
-#include "comm/transport.h"
+#include "comm/all_reduce/collectives.h"
+#include "comm/core/transport.h"
 #include "kernels/reduce.h"
 
 namespace ringlet::comm {

@@ -45,8 +45,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/group.h"
-#include "comm/transport.h"
+#include "comm/core/group.h"
+#include "comm/core/transport.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/lazy_event.h"
 #include "comm/transport/memory_operations.h"

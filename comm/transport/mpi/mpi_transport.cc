@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/collectives.h"
+#include "comm/all_reduce/collectives.h"
 #include "comm/processes/process_group.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/mpi/mpi_module.h"

@@ -16,7 +16,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

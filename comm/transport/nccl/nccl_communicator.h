@@ -6,10 +6,10 @@
 #include <mutex>
 #include <string>
 
-#include "comm/errors.h"
+#include "comm/core/errors.h"
+#include "comm/core/world.h"
 #include "comm/transport/call_gate.h"
 #include "comm/transport/nccl/nccl_library.h"
-#include "comm/world.h"
 
 namespace ringlet::comm {
 

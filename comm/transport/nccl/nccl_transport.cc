@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "comm/collectives.h"
+#include "comm/all_reduce/collectives.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/patience.h"
 #include "comm/transport/call_gate.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "comm/errors.h"
+#include "comm/core/errors.h"
 
 namespace ringlet::comm {
 

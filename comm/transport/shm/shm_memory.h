@@ -18,7 +18,7 @@
 #include <memory>
 #include <utility>
 
-#include "comm/report/flight_recorder.h"
+#include "comm/core/flight_recorder.h"
 #include "comm/transport/doorbell.h"
 #include "comm/transport/shm/shm_heap.h"
 #include "kernels/tensor.h"

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

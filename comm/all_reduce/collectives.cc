@@ -1,4 +1,4 @@
-#include "comm/collectives.h"
+#include "comm/all_reduce/collectives.h"
 
 #include "base/error.h"
 #include "comm/all_reduce/ring.h"

@@ -26,12 +26,12 @@
 #include <optional>
 #include <string>
 
-#include "comm/all_reduce/cost_model.h"
-#include "comm/captures.h"
-#include "comm/errors.h"
-#include "comm/peer_access.h"
-#include "comm/report/flight_recorder.h"
-#include "comm/world.h"
+#include "comm/core/captures.h"
+#include "comm/core/cost_model.h"
+#include "comm/core/errors.h"
+#include "comm/core/flight_recorder.h"
+#include "comm/core/peer_access.h"
+#include "comm/core/world.h"
 #include "kernels/device.h"
 #include "kernels/reduce_op.h"
 #include "kernels/stream.h"

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/trace.h"
-#include "comm/clock_reading.h"
-#include "comm/transport.h"
+#include "comm/core/clock_reading.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 namespace ringlet::comm {
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/report/work_clock.h"
+#include "comm/core/work_clock.h"
 
 namespace ringlet::comm {
 

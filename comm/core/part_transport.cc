@@ -1,4 +1,4 @@
-#include "comm/part_transport.h"
+#include "comm/core/part_transport.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "comm/transport.h"
+#include "comm/core/transport.h"
 
 #include <cstddef>
 #include <functional>

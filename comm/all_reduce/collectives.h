@@ -1,0 +1,39 @@
+// The collectives that need one algorithm only, on Transport alone. Called on the thread that runs
+// `stream`, stream-ordered like Transport::exchange. p is the number of ranks.
+#pragma once
+
+#include "comm/core/transport.h"
+
+namespace ringlet::comm {
+
+/// data = rank `root`'s data, the same length on every rank. Binomial tree: the ranks that have the
+/// data double with each of the ceil(log2 p) steps.
+void broadcast(Transport& transport, Stream& stream, int root, View data);
+
+/// Finishes `data`, in which the values of `ranks` ranks are combined: for mean, divides by
+/// `ranks`.
+void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks);
+
+/// data = op of data over all ranks, on rank `root`; the same length on every rank. On the other
+/// ranks data then holds partial sums. Binomial tree: broadcast backwards.
+void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op);
+
+/// Part r of data = op of part r over all ranks, on rank r (parts.h). The rest of data then holds
+/// partial sums. The first half of a ring: p-1 steps.
+void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op);
+
+/// all = mine of rank 0, of rank 1, ... Rank-1, the same type; `all` has p times `mine`'s length.
+/// `mine` may be its own place in `all`.
+/// In step k every rank sends to the rank k above it: p-1 steps.
+void all_gather(Transport& transport, Stream& stream, ConstView mine, View all);
+
+/// Part r of `in` = part `rank` of rank r's `out`. Both are rank-1, of the same type and length,
+/// which is a multiple of p; they must not overlap. p-1 steps, as all_gather.
+void all_to_all(Transport& transport, Stream& stream, ConstView out, View in);
+
+/// Returns when every rank has come here. Dissemination (Hensgen, Finkel and Manber, 1988): after
+/// step k a rank has heard, at second hand, of the 2^(k+1) - 1 ranks below it; ceil(log2 p) steps
+/// of empty messages.
+void barrier(Transport& transport, Stream& stream);
+
+}  // namespace ringlet::comm
