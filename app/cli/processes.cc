@@ -15,7 +15,7 @@
 #include "app/cli/usage.h"
 #include "base/machine.h"
 #include "base/stop_request.h"
-#include "comm/processes/process_group.h"
+#include "comm/process_group.h"
 #include "train/recipe/version.h"
 #include "train/reports/failure.h"
 #include "train/sync/transport_choice.h"

@@ -2,7 +2,7 @@
 //
 // rank = process * replicas + local rank, size = processes * replicas. The threads of one process
 // are a LocalGroup (transport/local/local_transport.h), and that is the world; of several processes
-// each has a ProcessGroup (processes/process_group.h). Who holds a Group need not know which. It is
+// each has a ProcessGroup (process_group.h). Who holds a Group need not know which. It is
 // made before the ranks' threads and outlives them. After an abort it is spent: no rank exchanges
 // anything over it again.
 #pragma once

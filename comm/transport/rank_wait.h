@@ -29,7 +29,7 @@ inline CostModel memory_costs(int ranks, int processors) {
   return {turns * (in_turns ? kLatencyByScheduler : kLatency), turns / 50e9, turns / 16e9};
 }
 
-/// `RanksGroup` is a LocalGroup or a ProcessGroup: it knows whether the ranks have been given up,
+/// `RanksGroup` is a LocalGroup or a JoinedGroup: it knows whether the ranks have been given up,
 /// and gives them up. Whoever does that rings `doorbell`.
 template <class RanksGroup>
 class RankWait {

@@ -1,5 +1,5 @@
 // Ranks of several processes: the same sums, bytes and errors as between threads of one.
-#include "comm/processes/process_group.h"
+#include "comm/process_group.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

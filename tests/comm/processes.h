@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/processes/process_group.h"
+#include "comm/process_group.h"
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/comm/ranks.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/processes/process_group.h"
+#include "comm/process_group.h"
 #include "train/recipe/options.h"
 
 namespace ringlet::train {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "comm/processes/process_group.h"
+#include "comm/processes/joined_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/wait_watch.h"
 #include "kernels/reduce.h"
@@ -42,7 +42,7 @@ struct Near {
 
 class BetweenTransport final : public Transport, public CollectiveEngine {
  public:
-  BetweenTransport(ProcessGroup& group, std::shared_ptr<MessageEngine> engine, Near near)
+  BetweenTransport(JoinedGroup& group, std::shared_ptr<MessageEngine> engine, Near near)
       : Transport(near.transport.world()),
         group_(group),
         engine_(std::move(engine)),
@@ -132,7 +132,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   template <class Failure>
   [[noreturn]] void fail(const std::string& message);
 
-  ProcessGroup& group_;
+  JoinedGroup& group_;
   std::shared_ptr<MessageEngine> engine_;
   Near near_;
   Transport& local_;  // near_'s
@@ -350,7 +350,7 @@ void BetweenTransport::fail(const std::string& message) {
 }
 
 /// Of each rank of this process.
-std::vector<Near> near_of(ProcessGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+std::vector<Near> near_of(JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
   std::vector<Near> near;
   for (auto& transport : on_machine) {
     Transport& reference = *transport;
@@ -365,7 +365,7 @@ std::vector<Near> near_of(ProcessGroup& group, std::vector<std::unique_ptr<Trans
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> join_between(
-    ProcessGroup& group, const std::shared_ptr<MessageEngine>& engine,
+    JoinedGroup& group, const std::shared_ptr<MessageEngine>& engine,
     std::vector<std::unique_ptr<Transport>> on_machine) {
   std::vector<std::unique_ptr<Transport>> transports;
   for (Near& each : near_of(group, std::move(on_machine))) {

@@ -27,13 +27,13 @@
 
 namespace ringlet::comm {
 
-class ProcessGroup;
+class JoinedGroup;
 
 /// A transport for each rank of this process. `on_machine`: transports of these ranks that reach
 /// all of their machine, which carry what stays there; empty: what stays in the process goes over
 /// its LocalGroup.
 std::vector<std::unique_ptr<Transport>> join_between(
-    ProcessGroup& group, const std::shared_ptr<MessageEngine>& engine,
+    JoinedGroup& group, const std::shared_ptr<MessageEngine>& engine,
     std::vector<std::unique_ptr<Transport>> on_machine);
 
 }  // namespace ringlet::comm

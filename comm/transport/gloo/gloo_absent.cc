@@ -6,7 +6,7 @@ namespace ringlet::comm {
 
 bool has_gloo() { return false; }
 
-std::vector<std::unique_ptr<Transport>> connect_gloo(ProcessGroup&, double,
+std::vector<std::unique_ptr<Transport>> connect_gloo(JoinedGroup&, double,
                                                      std::vector<std::unique_ptr<Transport>>) {
   throw CommError(
       "--transport gloo needs Gloo, which this build has not; install libgloo-dev "

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/processors.h"
+#include "comm/processes/joined_group.h"
 #include "comm/processes/peer_sockets.h"
-#include "comm/processes/process_group.h"
 #include "comm/processes/tcp_socket.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/gloo/gloo_collectives.h"
@@ -104,7 +104,7 @@ void ignore_broken_pipes() {
 
 /// Collective over the processes of this machine: each counts its own processors, and all those of
 /// the machine.
-int spare_processors(ProcessGroup& group, double timeout_seconds) {
+int spare_processors(JoinedGroup& group, double timeout_seconds) {
   const int threads = group.replicas() + 1;
   const int processes = static_cast<int>(group.processes_here().size());
   const int on_machine = group.processors(timeout_seconds) - processes * threads;
@@ -118,7 +118,7 @@ std::string loopback() {
   return four.open() ? "127.0.0.1" : "::1";
 }
 
-std::shared_ptr<GlooMesh> connect_mesh(ProcessGroup& group, double timeout_seconds) {
+std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_seconds) {
   const bool is_loopback = group.machines() == 1;
   const std::string address = is_loopback ? loopback() : group.address();
   try {
@@ -148,7 +148,7 @@ std::shared_ptr<GlooMesh> connect_mesh(ProcessGroup& group, double timeout_secon
 bool has_gloo() { return true; }
 
 std::vector<std::unique_ptr<Transport>> connect_gloo(
-    ProcessGroup& group, double timeout_seconds,
+    JoinedGroup& group, double timeout_seconds,
     std::vector<std::unique_ptr<Transport>> on_machine) {
   ignore_broken_pipes();
   const std::shared_ptr<GlooMesh> mesh = connect_mesh(group, timeout_seconds);

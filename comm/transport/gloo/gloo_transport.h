@@ -20,7 +20,7 @@
 
 namespace ringlet::comm {
 
-class ProcessGroup;
+class JoinedGroup;
 
 /// Whether Ringlet was built with Gloo.
 bool has_gloo();
@@ -32,7 +32,7 @@ bool has_gloo();
 /// died shall be an error and not end this one. Throws CommError; if Ringlet was built without
 /// Gloo, with the remedy.
 std::vector<std::unique_ptr<Transport>> connect_gloo(
-    ProcessGroup& group, double timeout_seconds,
+    JoinedGroup& group, double timeout_seconds,
     std::vector<std::unique_ptr<Transport>> on_machine = {});
 
 }  // namespace ringlet::comm

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "comm/all_reduce/collectives.h"
-#include "comm/processes/process_group.h"
+#include "comm/processes/joined_group.h"
 #include "comm/transport/between/between_transport.h"
 #include "comm/transport/mpi/mpi_module.h"
 #include "comm/transport/rank_wait.h"
@@ -289,7 +289,7 @@ class MpiEngine final : public MessageEngine {
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> connect_mpi(
-    ProcessGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+    JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
   const std::string& launcher = group.rendezvous().place().launcher;
   if (launcher == "ringlet" || launcher == "torchrun") {
     throw CommError(

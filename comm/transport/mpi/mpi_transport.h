@@ -20,12 +20,12 @@
 
 namespace ringlet::comm {
 
-class ProcessGroup;
+class JoinedGroup;
 
 /// Connects the processes, as connect_gloo() (gloo_transport.h). Throws CommError with the remedy
 /// where there is no MPI, where it is not MPI that has started the processes, and where it has
 /// numbered them otherwise.
 std::vector<std::unique_ptr<Transport>> connect_mpi(
-    ProcessGroup& group, std::vector<std::unique_ptr<Transport>> on_machine = {});
+    JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine = {});
 
 }  // namespace ringlet::comm

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "comm/processes/process_group.h"
+#include "comm/processes/joined_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
 
 namespace ringlet::comm {
 
 ShmPeerAccess::ShmPeerAccess(ShmShared& shared, Transport& transport,
-                             RankWait<ProcessGroup>& waiting)
+                             RankWait<JoinedGroup>& waiting)
     : PeerRanges(transport, kernels_, last_cache_bytes()),
       memory_(shared.memory),
       heap_(shared.heap),

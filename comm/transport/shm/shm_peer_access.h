@@ -12,7 +12,7 @@
 
 namespace ringlet::comm {
 
-class ProcessGroup;
+class JoinedGroup;
 
 /// What the ranks of one process share with each other, and with those of other processes.
 struct ShmShared {
@@ -25,7 +25,7 @@ struct ShmShared {
 class ShmPeerAccess final : public PeerRanges {
  public:
   /// For the rank of `transport`. All of them outlive this.
-  ShmPeerAccess(ShmShared& shared, Transport& transport, RankWait<ProcessGroup>& waiting);
+  ShmPeerAccess(ShmShared& shared, Transport& transport, RankWait<JoinedGroup>& waiting);
 
   std::int64_t window_bytes() const override { return ShmMemory::kWindowBytes; }
   bool can_show(const View& mine) override;
@@ -48,7 +48,7 @@ class ShmPeerAccess final : public PeerRanges {
   const ShmMemory& memory_;
   const ShmHeap& heap_;
   ShmReach& reach_;
-  RankWait<ProcessGroup>& waiting_;
+  RankWait<JoinedGroup>& waiting_;
   ShmShown handed_;
   /// What each rank showed last: most show the same again.
   struct Reached {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/processes/process_group.h"
+#include "comm/processes/joined_group.h"
 #include "comm/report/exchange_report.h"
 #include "comm/transport/peer_memory.h"
 #include "comm/transport/rank_wait.h"
@@ -45,7 +45,7 @@ struct Progress {
 
 class ShmTransport final : public Transport {
  public:
-  ShmTransport(ProcessGroup& group, std::shared_ptr<ShmShared> shared, Transport& local,
+  ShmTransport(JoinedGroup& group, std::shared_ptr<ShmShared> shared, Transport& local,
                int processors)
       : Transport(local.world()),
         group_(group),
@@ -77,12 +77,12 @@ class ShmTransport final : public Transport {
   void take_piece(Stream& stream, int from, const View& in, Combine combine, Progress& receiving);
   void check(int from, const ShmChannel::Slot& first, std::int64_t bytes);
 
-  ProcessGroup& group_;
+  JoinedGroup& group_;
   std::shared_ptr<ShmShared> shared_;
   const ShmMemory& memory_;
   Transport& local_;
   int processors_;
-  RankWait<ProcessGroup> waiting_;
+  RankWait<JoinedGroup> waiting_;
   ShmPeerAccess peers_;
 };
 
@@ -163,7 +163,7 @@ void ShmTransport::check(int from, const ShmChannel::Slot& first, std::int64_t b
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds) {
+std::vector<std::unique_ptr<Transport>> connect_shm(JoinedGroup& group, double timeout_seconds) {
   ShmMemory memory(group.size(), group.share("shared memory", ShmMemory::bytes_for(group.size()),
                                              timeout_seconds));
   const std::shared_ptr<ShmShared> shared(

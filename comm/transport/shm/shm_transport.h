@@ -18,11 +18,11 @@
 
 namespace ringlet::comm {
 
-class ProcessGroup;
+class JoinedGroup;
 
 /// Shares memory with all other processes of `group` on this machine, which do the same, and makes
 /// a transport for each of its ranks. It reaches the ranks of this machine. Throws CommError,
 /// Aborted.
-std::vector<std::unique_ptr<Transport>> connect_shm(ProcessGroup& group, double timeout_seconds);
+std::vector<std::unique_ptr<Transport>> connect_shm(JoinedGroup& group, double timeout_seconds);
 
 }  // namespace ringlet::comm

@@ -1,12 +1,6 @@
-// ProcessGroup: this process's ranks in a world of several processes, on one machine or on several.
-//
-// Each process makes one. It joins the others (rendezvous.h), then gives each of its ranks a
-// transport that reaches the whole world:
-//   on one machine         through memory that the processes share (shm_transport.h), or within the
-//                          process through a LocalGroup and to other processes through Gloo or
-//                          MPI (between_transport.h)
-//   on several machines    to other machines through Gloo or MPI, on a machine through shared
-//                          memory
+// JoinedGroup: a process in a world of several that has joined the others (rendezvous.h), and what
+// their transports stand on: who is where, small values for all, memory that they share, and the
+// end of all when one fails. ProcessGroup (process_group.h) gives it its transports.
 //
 // Failures go both ways: what one rank reports with abort(), and the death of any process, ends the
 // exchanges of every rank of every process with Aborted, within milliseconds.
@@ -55,14 +49,13 @@ struct ProcessGroupOptions {
   Pulse::Clock::duration beat = Pulse::kBeat;  ///< between machines; the same in all processes
 };
 
-class ProcessGroup final : public Group {
+class JoinedGroup : public Group {
  public:
   /// Collective over the processes. Throws CommError where this process shall tell the user why
   /// they do not come together, Aborted where another one does.
-  ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
-  ~ProcessGroup() override;
+  JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
+  ~JoinedGroup() override;
 
-  Transport& transport(int rank) override;
   /// The group of this process's ranks, on which their transports stand.
   LocalGroup& local() { return local_; }
   int machines() const override;
@@ -113,11 +106,13 @@ class ProcessGroup final : public Group {
   /// The good end: returns when all processes have come to it. Throws Aborted.
   void leave() { rendezvous_->leave(); }
 
+ protected:
+  /// Before the transports go.
+  void forget_wakers();
+
  private:
   const Site& site() const;
   void find_place(ProcessTransport transport);
-  std::vector<std::unique_ptr<Transport>> connect(ProcessTransport transport,
-                                                  double timeout_seconds);
   std::string status_of_ranks();
   void stop_ranks(const RootCause& cause) noexcept;
   void wake_all() noexcept;
@@ -128,8 +123,7 @@ class ProcessGroup final : public Group {
   std::mutex wakers_mutex_;
   std::vector<std::function<void()>> wakers_;
   std::unique_ptr<MemoryMesh> mesh_;
-  std::vector<std::unique_ptr<Transport>> transports_;  // by local rank
-  std::unique_ptr<Rendezvous> rendezvous_;              // its thread uses all of the above
+  std::unique_ptr<Rendezvous> rendezvous_;  // its thread uses all of the above
   std::unique_ptr<RemoteStatus> remote_;
 };
 

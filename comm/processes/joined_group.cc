@@ -1,4 +1,4 @@
-#include "comm/processes/process_group.h"
+#include "comm/processes/joined_group.h"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,7 @@
 #include "base/processors.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/rank_text.h"
-#include "comm/transport/gloo/gloo_transport.h"
-#include "comm/transport/mpi/mpi_transport.h"
 #include "comm/transport/sealed_memory.h"
-#include "comm/transport/shm/shm_transport.h"
 
 namespace ringlet::comm {
 
@@ -75,7 +72,7 @@ const char* name_of(ProcessTransport transport) {
   return "auto";
 }
 
-ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
+JoinedGroup::JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
     : Group(place.process * options.replicas, options.replicas, place.processes * options.replicas),
       local_(options.replicas, {.first_rank = first_rank(),
                                 .world_size = size(),
@@ -96,31 +93,24 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
   remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas());
   try {
     find_place(options.transport);
-    transports_ = connect(options.transport, options.timeout_seconds);
   } catch (...) {
-    abort(first_rank(), message_of_current_exception());
+    JoinedGroup::abort(first_rank(), message_of_current_exception());
     throw_failure();
   }
 }
 
-// Threads of the transports ask the rendezvous for other ranks, and its thread wakes transports: so
-// it forgets how, before they go.
-ProcessGroup::~ProcessGroup() {
-  {
-    const std::lock_guard lock(wakers_mutex_);
-    wakers_.clear();
-  }
-  transports_.clear();
+JoinedGroup::~JoinedGroup() {
+  forget_wakers();
   rendezvous_.reset();
 }
 
-const Site& ProcessGroup::site() const {
+const Site& JoinedGroup::site() const {
   return rendezvous_->sites()[static_cast<std::size_t>(process())];
 }
 
-const std::string& ProcessGroup::address() const { return site().address; }
+const std::string& JoinedGroup::address() const { return site().address; }
 
-int ProcessGroup::machines() const {
+int JoinedGroup::machines() const {
   const std::vector<Site>& sites = rendezvous_->sites();
   const auto last = std::max_element(sites.begin(), sites.end(), [](const Site& a, const Site& b) {
     return a.machine < b.machine;
@@ -128,11 +118,11 @@ int ProcessGroup::machines() const {
   return last->machine + 1;
 }
 
-bool ProcessGroup::on_this_machine(int rank) const {
+bool JoinedGroup::on_this_machine(int rank) const {
   return rendezvous_->sites()[static_cast<std::size_t>(process_of(rank))].machine == site().machine;
 }
 
-std::vector<int> ProcessGroup::processes_here() const {
+std::vector<int> JoinedGroup::processes_here() const {
   std::vector<int> here;
   for (int other = 0; other < processes(); ++other) {
     if (on_this_machine(other * replicas())) here.push_back(other);
@@ -140,7 +130,7 @@ std::vector<int> ProcessGroup::processes_here() const {
   return here;
 }
 
-std::string ProcessGroup::hosts() const {
+std::string JoinedGroup::hosts() const {
   std::string text;
   for (int machine = 0; machine < machines() && machines() > 1; ++machine) {
     std::vector<int> ranks;
@@ -158,7 +148,7 @@ std::string ProcessGroup::hosts() const {
 }
 
 /// Tells the ranks which machine they are on. Throws where `transport` does not reach the others.
-void ProcessGroup::find_place(ProcessTransport transport) {
+void JoinedGroup::find_place(ProcessTransport transport) {
   std::vector<int> machine_of;
   for (const Site& other : rendezvous_->sites()) {
     machine_of.insert(machine_of.end(), static_cast<std::size_t>(replicas()), other.machine);
@@ -171,32 +161,7 @@ void ProcessGroup::find_place(ProcessTransport transport) {
                   hosts()));
 }
 
-std::vector<std::unique_ptr<Transport>> ProcessGroup::connect(ProcessTransport transport,
-                                                              double timeout_seconds) {
-  const bool by_mpi = transport == ProcessTransport::mpi;
-  if (machines() == 1 && !by_mpi && transport != ProcessTransport::gloo) {
-    return connect_shm(*this, timeout_seconds);
-  }
-  if (machines() > 1 && !by_mpi && !has_gloo()) {
-    throw CommError(
-        fmt::format("this build has no Gloo, which joins processes on several machines ({}); "
-                    "install libgloo-dev (sudo apt-get install libgloo-dev) and build anew on all, "
-                    "or start with mpirun and --transport mpi",
-                    hosts()));
-  }
-  std::vector<std::unique_ptr<Transport>> on_machine;
-  const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
-  if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);
-  if (by_mpi) return connect_mpi(*this, std::move(on_machine));
-  return connect_gloo(*this, timeout_seconds, std::move(on_machine));
-}
-
-Transport& ProcessGroup::transport(int rank) {
-  require(holds(rank), "ProcessGroup::transport", "the rank is in another process");
-  return *transports_[static_cast<std::size_t>(rank - first_rank())];
-}
-
-std::string ProcessGroup::status_of_ranks() {
+std::string JoinedGroup::status_of_ranks() {
   std::vector<RankStatus> status;
   for (int rank = first_rank(); holds(rank); ++rank) {
     status.push_back(*local_.transport(rank).look_at(rank));
@@ -204,8 +169,8 @@ std::string ProcessGroup::status_of_ranks() {
   return encode(status);
 }
 
-std::string ProcessGroup::agree(const std::string& key, const std::optional<std::string>& mine,
-                                double timeout_seconds) {
+std::string JoinedGroup::agree(const std::string& key, const std::optional<std::string>& mine,
+                               double timeout_seconds) {
   const int times = ++agreed_[key];
   const std::string numbered = times == 1 ? key : fmt::format("{} ({})", key, times);
   if (mine) rendezvous_->set(numbered, *mine);
@@ -217,10 +182,10 @@ std::string ProcessGroup::agree(const std::string& key, const std::optional<std:
   }
 }
 
-void ProcessGroup::tell_wish(int signal) { rendezvous_->set(kWish, std::to_string(signal)); }
+void JoinedGroup::tell_wish(int signal) { rendezvous_->set(kWish, std::to_string(signal)); }
 
-std::shared_ptr<void> ProcessGroup::share(const std::string& key, std::int64_t bytes,
-                                          double timeout_seconds) {
+std::shared_ptr<void> JoinedGroup::share(const std::string& key, std::int64_t bytes,
+                                         double timeout_seconds) {
   const std::vector<int> here = processes_here();
   const int first = here.front();
   const std::string ready =
@@ -241,7 +206,7 @@ std::shared_ptr<void> ProcessGroup::share(const std::string& key, std::int64_t b
   return {mapped, mapped->data()};
 }
 
-int ProcessGroup::processors(double timeout_seconds) {
+int JoinedGroup::processors(double timeout_seconds) {
   std::ostringstream mine;
   for (const int processor : allowed_processors()) mine << processor << ' ';
   const auto key = [times = ++asked_for_processors_](int of) {
@@ -256,7 +221,7 @@ int ProcessGroup::processors(double timeout_seconds) {
   return std::min(static_cast<int>(all.size()), processor_quota());
 }
 
-bool ProcessGroup::abort(int rank, const std::string& message) noexcept {
+bool JoinedGroup::abort(int rank, const std::string& message) noexcept {
   const bool first = local_.abort(rank, message);
   // Also when a rank's local transport was the first to know: only from here do the others learn.
   rendezvous_->abort(*local_.root_cause());
@@ -264,12 +229,12 @@ bool ProcessGroup::abort(int rank, const std::string& message) noexcept {
   return first;
 }
 
-void ProcessGroup::stop_ranks(const RootCause& cause) noexcept {
+void JoinedGroup::stop_ranks(const RootCause& cause) noexcept {
   local_.abort(cause.rank, cause.message);
   wake_all();
 }
 
-void ProcessGroup::on_abort(const std::function<void()>& wake) {
+void JoinedGroup::on_abort(const std::function<void()>& wake) {
   {
     const std::lock_guard lock(wakers_mutex_);
     wakers_.push_back(wake);
@@ -277,12 +242,17 @@ void ProcessGroup::on_abort(const std::function<void()>& wake) {
   if (aborted()) wake();
 }
 
-void ProcessGroup::wake_all() noexcept {
+void JoinedGroup::forget_wakers() {
+  const std::lock_guard lock(wakers_mutex_);
+  wakers_.clear();
+}
+
+void JoinedGroup::wake_all() noexcept {
   const std::lock_guard lock(wakers_mutex_);
   for (const auto& wake : wakers_) wake();
 }
 
-bool ProcessGroup::await_explanation() const {
+bool JoinedGroup::await_explanation() const {
   constexpr std::chrono::seconds kLongest(3);  // other ranks may first ask around for a report
   constexpr std::chrono::milliseconds kLook(2);
   const auto end = std::chrono::steady_clock::now() + kLongest;
@@ -292,7 +262,7 @@ bool ProcessGroup::await_explanation() const {
   return aborted();
 }
 
-void ProcessGroup::throw_failure() {
+void JoinedGroup::throw_failure() {
   const bool tells = tells_user();
   const RootCause cause = rendezvous_->root_cause().value_or(
       local_.root_cause().value_or(RootCause{first_rank(), "an unknown error"}));
