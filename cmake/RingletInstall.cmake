@@ -29,7 +29,7 @@ endif()
 
 # Left out: back ends and what chooses them, headers of libraries that a user of Ringlet need not have, and
 # the program.
-set(private kernels/dispatch.h kernels/implementations.h kernels/in_f32.h)
+set(private kernels/implementations.h)
 file(GLOB public CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/kernels/*.h)
 foreach(room base nn comm data train)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/${room}/*.h)

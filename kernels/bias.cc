@@ -1,9 +1,9 @@
 #include "kernels/bias.h"
 
 #include "kernels/contract.h"
-#include "kernels/dispatch.h"
+#include "kernels/cpu/in_f32.h"
+#include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
-#include "kernels/in_f32.h"
 #include "kernels/pool2d.h"
 
 namespace ringlet {

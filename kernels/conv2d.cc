@@ -3,10 +3,10 @@
 #include <string>
 
 #include "kernels/contract.h"
+#include "kernels/cpu/in_f32.h"
 #include "kernels/cpu/lanes/bf16/bf16.h"
-#include "kernels/dispatch.h"
+#include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
-#include "kernels/in_f32.h"
 
 namespace ringlet {
 

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "kernels/contract.h"
+#include "kernels/cpu/in_f32.h"
 #include "kernels/cpu/lanes/lanes.h"
-#include "kernels/dispatch.h"
-#include "kernels/in_f32.h"
+#include "kernels/devices/dispatch.h"
 
 namespace ringlet {
 

@@ -1,7 +1,7 @@
 #include "kernels/gather_batch.h"
 
 #include "kernels/contract.h"
-#include "kernels/dispatch.h"
+#include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
 namespace ringlet {

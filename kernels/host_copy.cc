@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/dispatch.h"
+#include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
 namespace ringlet {

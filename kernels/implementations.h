@@ -9,7 +9,7 @@
 // The public function has checked the contract before it calls them, except what lies in the
 // device's memory (labels, positions, rates) and layouts that a device lacks: the implementation
 // checks these. An operation that only one device has does not stand here: its public function
-// names that device's stream (dispatch.h).
+// names that device's stream (devices/dispatch.h).
 #pragma once
 
 #include <type_traits>

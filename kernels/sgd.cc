@@ -1,7 +1,7 @@
 #include "kernels/sgd.h"
 
 #include "kernels/contract.h"
-#include "kernels/dispatch.h"
+#include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
 namespace ringlet {

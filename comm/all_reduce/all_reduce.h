@@ -26,6 +26,7 @@
 #include <memory>
 #include <optional>
 
+#include "comm/all_reduce/cost_model.h"
 #include "comm/core/transport.h"
 
 namespace ringlet::comm {

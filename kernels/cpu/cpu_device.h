@@ -59,7 +59,7 @@ class CpuStream : public Stream {
     return static_cast<T*>(workspace(count * static_cast<std::int64_t>(sizeof(T))));
   }
 
-  /// More such memory, for what becomes f32 on its way into a kernel (kernels/in_f32.h). Each of
+  /// More such memory, for what becomes f32 on its way into a kernel (in_f32.h). Each of
   /// the kScratches grows by itself: the addresses of the others stay.
   static constexpr int kScratches = 6;
   void* scratch(int index, std::int64_t bytes);

@@ -1,4 +1,4 @@
-#include "kernels/in_f32.h"
+#include "kernels/cpu/in_f32.h"
 
 #include "base/error.h"
 #include "kernels/implementations.h"

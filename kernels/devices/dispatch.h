@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "kernels/device.h"
-#include "kernels/device_list.h"
+#include "kernels/devices/device_list.h"
 
 namespace ringlet {
 
