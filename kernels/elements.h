@@ -17,6 +17,15 @@ RINGLET_HOST_DEVICE constexpr float relu_gradient(float y, float dy) {
   return y > 0.0F ? dy : 0.0F;
 }
 
+/// 1 / (1 + exp(-x))
+RINGLET_HOST_DEVICE inline float sigmoid(float x) { return 1.0F / (1.0F + std::exp(-x)); }
+
+/// From y = sigmoid(x) or tanh(x).
+RINGLET_HOST_DEVICE constexpr float sigmoid_gradient(float y, float dy) {
+  return dy * (y * (1.0F - y));
+}
+RINGLET_HOST_DEVICE constexpr float tanh_gradient(float y, float dy) { return dy * (1.0F - y * y); }
+
 /// beta * old + new; with beta = 0, `old` is not used, whatever it holds.
 RINGLET_HOST_DEVICE constexpr float blend(float beta, float old_value, float new_value) {
   return beta == 0.0F ? new_value : beta * old_value + new_value;
@@ -50,6 +59,23 @@ inline SoftmaxTargets softmax_targets(float smoothing, std::int64_t classes) {
   const float other = smoothing / static_cast<float>(classes);
   return {(1.0F - smoothing) + other, other};
 }
+
+/// The same where classes have weights: what a sample whose label weighs `own` wants, in all and of
+/// a class that weighs `weight`. `mean`: of all weights.
+struct WeightedTargets {
+  float smoothing = 0, mean = 1, classes = 1;
+  RINGLET_HOST_DEVICE constexpr float all(float own) const {
+    return (1.0F - smoothing) * own + smoothing * mean;
+  }
+  /// The gradient with respect to one logit, for a class that weighs `weight`.
+  RINGLET_HOST_DEVICE constexpr float gradient(float probability, bool is_label, float own,
+                                               float weight, float dloss) const {
+    return dloss * (all(own) * probability - of(is_label, weight));
+  }
+  RINGLET_HOST_DEVICE constexpr float of(bool is_label, float weight) const {
+    return (is_label ? (1.0F - smoothing) * weight : 0.0F) + smoothing / classes * weight;
+  }
+};
 
 /// The gradient of softmax cross-entropy with respect to one logit.
 RINGLET_HOST_DEVICE constexpr float softmax_gradient(float probability, bool is_label,

@@ -72,27 +72,71 @@ void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
   });
 }
 
-void relu_forward(Stream& stream, ConstView x, View y) {
-  constexpr const char* kName = "relu_forward";
-  require_activations(kName, x);
-  require_same_kind(kName, x, y);
-  const Work work{kName, static_cast<double>(x.count()), total_bytes(x, y)};
+namespace {
+
+/// y = f(x): `implementation` is that of an activation, called `name`.
+template <class F>
+void activate(Stream& stream, const char* name, const ConstView& x, const View& y,
+              F implementation) {
+  require_activations(name, x);
+  require_same_kind(name, x, y);
+  const Work work{name, static_cast<double>(x.count()), total_bytes(x, y)};
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
-    impl::relu_forward(concrete, in_f32(x), in_f32(y));
+    implementation(concrete, in_f32(x), in_f32(y));
   });
 }
 
-void relu_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
-  constexpr const char* kName = "relu_backward";
-  require_activations(kName, y);
-  require_same_kind(kName, y, dy);
-  require_same_kind(kName, y, dx);
-  const Work work{kName, static_cast<double>(y.count()), total_bytes(y, dy, dx)};
+/// Its gradient, from what it gave.
+template <class F>
+void activate_backward(Stream& stream, const char* name, const ConstView& y, const ConstView& dy,
+                       const View& dx, F implementation) {
+  require_activations(name, y);
+  require_same_kind(name, y, dy);
+  require_same_kind(name, y, dx);
+  const Work work{name, static_cast<double>(y.count()), total_bytes(y, dy, dx)};
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
-    impl::relu_backward(concrete, in_f32(y), in_f32(dy), beta, in_f32(dx));
+    implementation(concrete, in_f32(y), in_f32(dy), in_f32(dx));
   });
+}
+
+}  // namespace
+
+void relu_forward(Stream& stream, ConstView x, View y) {
+  activate(stream, "relu_forward", x, y,
+           [](auto& concrete, auto&&... views) { impl::relu_forward(concrete, views...); });
+}
+
+void relu_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
+  activate_backward(stream, "relu_backward", y, dy, dx,
+                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
+                      impl::relu_backward(concrete, out, d_out, beta, d_in);
+                    });
+}
+
+void sigmoid_forward(Stream& stream, ConstView x, View y) {
+  activate(stream, "sigmoid_forward", x, y,
+           [](auto& concrete, auto&&... views) { impl::sigmoid_forward(concrete, views...); });
+}
+
+void sigmoid_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
+  activate_backward(stream, "sigmoid_backward", y, dy, dx,
+                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
+                      impl::sigmoid_backward(concrete, out, d_out, beta, d_in);
+                    });
+}
+
+void tanh_forward(Stream& stream, ConstView x, View y) {
+  activate(stream, "tanh_forward", x, y,
+           [](auto& concrete, auto&&... views) { impl::tanh_forward(concrete, views...); });
+}
+
+void tanh_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
+  activate_backward(stream, "tanh_backward", y, dy, dx,
+                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
+                      impl::tanh_backward(concrete, out, d_out, beta, d_in);
+                    });
 }
 
 }  // namespace ringlet

@@ -1,7 +1,9 @@
 // Operations on every stored element, whatever shape and layout (lanes beyond the batch included):
 // copies, casts between kinds of floats, sums, multiples, and
 //
-//   ReLU    y = max(0, x)        dx = beta * dx + dy * [y > 0]
+//   ReLU      y = max(0, x)            dx = beta * dx + dy * [y > 0]
+//   sigmoid   y = 1 / (1 + exp(-x))    dx = beta * dx + dy * y (1 - y)
+//   tanh      y = tanh(x)              dx = beta * dx + dy * (1 - y y)
 //
 // "Activations" are those of kernels/tensor.h.
 #pragma once
@@ -36,5 +38,11 @@ void scale(Stream& stream, float alpha, ConstView x, float beta, View y);
 void relu_forward(Stream& stream, ConstView x, View y);
 /// The same kind as well; with beta = 0, dx may be dy's memory.
 void relu_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx);
+/// As ReLU.
+void sigmoid_forward(Stream& stream, ConstView x, View y);
+void sigmoid_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx);
+/// As ReLU.
+void tanh_forward(Stream& stream, ConstView x, View y);
+void tanh_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx);
 
 }  // namespace ringlet

@@ -18,6 +18,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/classify.h"
+#include "kernels/concat.h"
 #include "kernels/conv2d.h"
 #include "kernels/dropout.h"
 #include "kernels/elementwise.h"
@@ -27,6 +28,7 @@
 #include "kernels/linear.h"
 #include "kernels/loss_scale.h"
 #include "kernels/normalize.h"
+#include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
 #include "kernels/running_statistics.h"
@@ -78,6 +80,8 @@ RINGLET_ON_EACH_DEVICE(bias_forward);
 RINGLET_ON_EACH_DEVICE(bias_relu_avg_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(bias_relu_backward);
 RINGLET_ON_EACH_DEVICE(cast);
+RINGLET_ON_EACH_DEVICE(concat_backward);
+RINGLET_ON_EACH_DEVICE(concat_forward);
 RINGLET_ON_EACH_DEVICE(conv2d_backward_data);
 RINGLET_ON_EACH_DEVICE(conv2d_backward_filter);
 RINGLET_ON_EACH_DEVICE(conv2d_forward);
@@ -102,6 +106,8 @@ RINGLET_ON_EACH_DEVICE(loss_scale_end);
 RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_forward);
 RINGLET_ON_EACH_DEVICE(normalize_forward);
+RINGLET_ON_EACH_DEVICE(pointwise_loss_backward);
+RINGLET_ON_EACH_DEVICE(pointwise_loss_forward);
 RINGLET_ON_EACH_DEVICE(reduce);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);
@@ -110,8 +116,12 @@ RINGLET_ON_EACH_DEVICE(running_statistics_commit);
 RINGLET_ON_EACH_DEVICE(running_statistics_track);
 RINGLET_ON_EACH_DEVICE(scale);
 RINGLET_ON_EACH_DEVICE(sgd_update);
+RINGLET_ON_EACH_DEVICE(sigmoid_backward);
+RINGLET_ON_EACH_DEVICE(sigmoid_forward);
 RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_backward);
 RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_forward);
+RINGLET_ON_EACH_DEVICE(tanh_backward);
+RINGLET_ON_EACH_DEVICE(tanh_forward);
 
 #undef RINGLET_ON_EACH_DEVICE
 

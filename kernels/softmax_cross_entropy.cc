@@ -11,7 +11,7 @@ namespace {
 
 /// The logits, or their gradient, and the probabilities.
 void require_classes(const char* operation, const ConstView& logits, const ConstView& probabilities,
-                     const ConstView& labels, float smoothing) {
+                     const ConstView& labels, float smoothing, const ClassWeights& weights) {
   require_activations(operation, logits);
   require_f32(operation, probabilities);
   require_rank(operation, logits, 2);
@@ -19,15 +19,19 @@ void require_classes(const char* operation, const ConstView& logits, const Const
   require_same_layout(operation, logits, probabilities);
   require(logits.shape()[1] > 0, operation, "there should be at least one class");
   require_labels(operation, labels, logits);
+  if (!weights.of_class.absent()) {
+    require_dense(operation, weights.of_class, Shape{logits.shape()[1]});
+  }
   require(0 <= smoothing && smoothing < 1, operation, "smoothing should be in [0, 1)");
 }
 
 }  // namespace
 
 void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView labels,
-                                   View probabilities, View loss, float smoothing, View sum) {
+                                   View probabilities, View loss, float smoothing, View sum,
+                                   const ClassWeights& weights) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
-  require_classes(kName, logits, probabilities, labels, smoothing);
+  require_classes(kName, logits, probabilities, labels, smoothing, weights);
   require_dense(kName, loss, Shape{1});
   if (!sum.absent()) require_dense(kName, sum, Shape{1});
   const Work work{kName, 5.0 * static_cast<double>(logits.count()),
@@ -35,21 +39,22 @@ void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView l
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
     impl::softmax_cross_entropy_forward(concrete, in_f32(logits), labels, probabilities, loss,
-                                        smoothing, sum);
+                                        smoothing, sum, weights);
   });
 }
 
 void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
-                                    ConstView dloss, float beta, View dlogits, float smoothing) {
+                                    ConstView dloss, float beta, View dlogits, float smoothing,
+                                    const ClassWeights& weights) {
   constexpr const char* kName = "softmax_cross_entropy_backward";
-  require_classes(kName, dlogits, probabilities, labels, smoothing);
+  require_classes(kName, dlogits, probabilities, labels, smoothing, weights);
   require_dense(kName, dloss, Shape{1});
   const Work work{kName, 2.0 * static_cast<double>(dlogits.count()),
                   total_bytes(probabilities, labels, dloss, dlogits)};
   dispatch(stream, work, [&](auto& concrete) {
     InF32 in_f32(concrete);
     impl::softmax_cross_entropy_backward(concrete, probabilities, labels, dloss, beta,
-                                         in_f32(dlogits), smoothing);
+                                         in_f32(dlogits), smoothing, weights);
   });
 }
 

@@ -1,4 +1,5 @@
 // The CPU's implementations of kernels/elementwise.h and sgd.h.
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -56,20 +57,53 @@ void scale(CpuStream& stream, float alpha, const ConstView& x, float beta, const
   }
 }
 
-void relu_forward(CpuStream& stream, const ConstView& x, const View& y) {
-  const auto relu = [](float value) { return element::relu(value); };
-  map(stream, y, relu, x);
-}
+namespace {
 
-void relu_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
-                   const View& dx) {
-  const auto gradient = [](float a, float da) { return element::relu_gradient(a, da); };
+/// dx = beta * dx + gradient(y, dy)
+template <class F>
+void map_gradient(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                  const View& dx, F gradient) {
   const auto sum = [=](float a, float da, float old) { return beta * old + gradient(a, da); };
   if (beta == 0) {
     map(stream, dx, gradient, y, dy);
   } else {
     map(stream, dx, sum, y, dy, dx);
   }
+}
+
+}  // namespace
+
+void relu_forward(CpuStream& stream, const ConstView& x, const View& y) {
+  map(
+      stream, y, [](float value) { return element::relu(value); }, x);
+}
+
+void relu_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  map_gradient(stream, y, dy, beta, dx,
+               [](float a, float da) { return element::relu_gradient(a, da); });
+}
+
+void sigmoid_forward(CpuStream& stream, const ConstView& x, const View& y) {
+  map(
+      stream, y, [](float value) { return element::sigmoid(value); }, x);
+}
+
+void sigmoid_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                      const View& dx) {
+  map_gradient(stream, y, dy, beta, dx,
+               [](float a, float da) { return element::sigmoid_gradient(a, da); });
+}
+
+void tanh_forward(CpuStream& stream, const ConstView& x, const View& y) {
+  map(
+      stream, y, [](float value) { return std::tanh(value); }, x);
+}
+
+void tanh_backward(CpuStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  map_gradient(stream, y, dy, beta, dx,
+               [](float a, float da) { return element::tanh_gradient(a, da); });
 }
 
 void sgd_update(CpuStream& stream, const SgdSpec& spec, const ConstView& rates_view,

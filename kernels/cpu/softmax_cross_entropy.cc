@@ -4,41 +4,27 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/cpu/loops.h"
+#include "kernels/cpu/sample_rows.h"
 #include "kernels/elements.h"
 
 namespace ringlet::impl {
 
 namespace {
 
-/// Where a sample's classes lie: class k at offset(n) + k * stride.
-struct LogitRows {
-  std::int64_t samples;
-  std::int64_t classes;
-  bool lanes;
-  std::int64_t stride() const { return lanes ? kLanes : 1; }
-  std::int64_t offset(std::int64_t n) const {
-    return lanes ? n / kLanes * kLanes * classes + n % kLanes : n * classes;
-  }
-};
-
-LogitRows rows_of(const ConstView& view) {
-  return {view.shape()[0], view.shape()[1], in_lanes(view)};
-}
-
-void check_labels(const char* operation, const std::int32_t* labels, const LogitRows& rows) {
+void check_labels(const char* operation, const std::int32_t* labels, const SampleRows& rows) {
   for (std::int64_t n = 0; n < rows.samples; ++n) {
-    if (0 <= labels[n] && labels[n] < rows.classes) continue;
+    if (0 <= labels[n] && labels[n] < rows.numbers) continue;
     throw ContractError(std::string(operation) + ": sample " + std::to_string(n) +
                         " has the label " + std::to_string(labels[n]) + ", outside of [0, " +
-                        std::to_string(rows.classes) + ")");
+                        std::to_string(rows.numbers) + ")");
   }
 }
 
 /// Writes softmax(logits) and returns the loss of one sample. The largest logit is subtracted, so
 /// that no exponential overflows and the sum is at least 1.
 double softmax_row(const float* logits, std::int64_t classes, std::int64_t stride,
-                   std::int64_t label, float smoothing, float* probabilities) {
+                   std::int64_t label, float smoothing, const float* weights,
+                   float* probabilities) {
   float largest = logits[0];
   for (std::int64_t k = 1; k < classes; ++k) largest = std::max(largest, logits[k * stride]);
   float sum = 0;
@@ -53,6 +39,15 @@ double softmax_row(const float* logits, std::int64_t classes, std::int64_t strid
     return static_cast<double>(logits[k * stride]) - static_cast<double>(largest);
   };
   const double log_sum = std::log(static_cast<double>(sum));
+  if (weights != nullptr) {
+    const element::WeightedTargets targets{smoothing, 1, static_cast<float>(classes)};
+    double loss = 0;
+    for (std::int64_t k = 0; k < classes; ++k) {
+      const auto wanted = static_cast<double>(targets.of(k == label, weights[k]));
+      loss += wanted * (log_sum - below_largest(k));
+    }
+    return loss;
+  }
   if (smoothing == 0) return log_sum - below_largest(label);
   double of_all = 0;
   for (std::int64_t k = 0; k < classes; ++k) of_all += below_largest(k);
@@ -61,31 +56,23 @@ double softmax_row(const float* logits, std::int64_t classes, std::int64_t strid
          share / static_cast<double>(classes) * of_all;
 }
 
-/// In lanes layout, the lanes beyond the batch become 0.
-void clear_padding(const LogitRows& rows, float* values) {
-  if (!rows.lanes || rows.samples == 0) return;
-  float* block = values + (lane_blocks(rows.samples) - 1) * kLanes * rows.classes;
-  const std::int64_t used = rows.samples - (lane_blocks(rows.samples) - 1) * kLanes;
-  for (std::int64_t k = 0; k < rows.classes; ++k) {
-    for (std::int64_t lane = used; lane < kLanes; ++lane) block[k * kLanes + lane] = 0;
-  }
-}
-
 }  // namespace
 
 void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_view,
                                    const ConstView& labels_view, const View& probabilities_view,
-                                   const View& loss, float smoothing, const View& sum) {
+                                   const View& loss, float smoothing, const View& sum,
+                                   const ClassWeights& weights) {
   constexpr const char* kName = "softmax_cross_entropy_forward";
-  const LogitRows rows = rows_of(logits_view);
+  const SampleRows rows = rows_of(logits_view);
   const auto* labels = labels_view.as<std::int32_t>();
   check_labels(kName, labels, rows);
   const float* logits = logits_view.f32();
   float* probabilities = probabilities_view.f32();
+  const float* of_class = weights.of_class.absent() ? nullptr : weights.of_class.f32();
   auto* losses = stream.workspace_of<double>(rows.samples);
   for_each_item(stream, rows.samples, [=](std::int64_t n) {
-    losses[n] = softmax_row(logits + rows.offset(n), rows.classes, rows.stride(), labels[n],
-                            smoothing, probabilities + rows.offset(n));
+    losses[n] = softmax_row(logits + rows.offset(n), rows.numbers, rows.stride(), labels[n],
+                            smoothing, of_class, probabilities + rows.offset(n));
   });
   clear_padding(rows, probabilities);
   double total = 0;
@@ -96,19 +83,25 @@ void softmax_cross_entropy_forward(CpuStream& stream, const ConstView& logits_vi
 
 void softmax_cross_entropy_backward(CpuStream& stream, const ConstView& probabilities_view,
                                     const ConstView& labels_view, const ConstView& dloss_view,
-                                    float beta, const View& dlogits_view, float smoothing) {
-  const LogitRows rows = rows_of(probabilities_view);
+                                    float beta, const View& dlogits_view, float smoothing,
+                                    const ClassWeights& weights) {
+  const SampleRows rows = rows_of(probabilities_view);
   const auto* labels = labels_view.as<std::int32_t>();
   const float* probabilities = probabilities_view.f32();
   const float dloss = *dloss_view.f32();
   float* dlogits = dlogits_view.f32();
-  const element::SoftmaxTargets targets = element::softmax_targets(smoothing, rows.classes);
+  const float* w = weights.of_class.absent() ? nullptr : weights.of_class.f32();
+  const element::WeightedTargets weighted{smoothing, weights.mean,
+                                          static_cast<float>(rows.numbers)};
+  const element::SoftmaxTargets targets = element::softmax_targets(smoothing, rows.numbers);
   for_each_item(stream, rows.samples, [=](std::int64_t n) {
     const float* p = probabilities + rows.offset(n);
     float* dz = dlogits + rows.offset(n);
-    for (std::int64_t k = 0; k < rows.classes; ++k) {
+    for (std::int64_t k = 0; k < rows.numbers; ++k) {
       const std::int64_t i = k * rows.stride();
-      const float gradient = element::softmax_gradient(p[i], k == labels[n], targets, dloss);
+      const float gradient =
+          w == nullptr ? element::softmax_gradient(p[i], k == labels[n], targets, dloss)
+                       : weighted.gradient(p[i], k == labels[n], w[labels[n]], w[k], dloss);
       dz[i] = element::blend(beta, dz[i], gradient);
     }
   });

@@ -48,6 +48,24 @@ void relu_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, 
   grid::relu_backward(CudaGrid(stream), y, dy, beta, dx);
 }
 
+void sigmoid_forward(CudaStream& stream, const ConstView& x, const View& y) {
+  grid::sigmoid_forward(CudaGrid(stream), x, y);
+}
+
+void sigmoid_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                      const View& dx) {
+  grid::sigmoid_backward(CudaGrid(stream), y, dy, beta, dx);
+}
+
+void tanh_forward(CudaStream& stream, const ConstView& x, const View& y) {
+  grid::tanh_forward(CudaGrid(stream), x, y);
+}
+
+void tanh_backward(CudaStream& stream, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  grid::tanh_backward(CudaGrid(stream), y, dy, beta, dx);
+}
+
 void bias_forward(CudaStream& stream, const ConstView& x, const ConstView& b, const View& y) {
   require_gpu_layout("bias_forward", x);
   grid::bias_forward(CudaGrid(stream), x, b, y);

@@ -2,6 +2,7 @@
 // does stands in kernels/grid/. The others are in elements.cu and reductions.cu.
 #include "kernels/cuda/cuda_grid.cuh"
 #include "kernels/cuda/views.h"
+#include "kernels/grid/concat.h"
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/transpose.h"
@@ -10,6 +11,17 @@ namespace ringlet::impl {
 
 void change_channels(CudaStream& stream, const ConstView& x, float beta, const View& y) {
   grid::change_channels(CudaGrid(stream), "change_channels", x, beta, y);
+}
+
+void concat_forward(CudaStream& stream, const ConstView& x, std::int64_t first, const View& y) {
+  require_gpu_layout("concat_forward", y);
+  grid::concat_forward(CudaGrid(stream), x, first, y);
+}
+
+void concat_backward(CudaStream& stream, const ConstView& dy, std::int64_t first, float beta,
+                     const View& dx) {
+  require_gpu_layout("concat_backward", dx);
+  grid::concat_backward(CudaGrid(stream), dy, first, beta, dx);
 }
 
 void gather_batch(CudaStream& stream, const GatherSpec& spec, const ConstView& images,

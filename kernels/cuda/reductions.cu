@@ -6,6 +6,7 @@
 #include "kernels/grid/bias.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/l2_norm.h"
+#include "kernels/grid/pointwise_loss.h"
 #include "kernels/grid/reduce.h"
 #include "kernels/grid/softmax_cross_entropy.h"
 
@@ -60,18 +61,34 @@ void batch_norm_backward(CudaStream& stream, const BatchNorm& norm, const ConstV
 
 void softmax_cross_entropy_forward(CudaStream& stream, const ConstView& logits,
                                    const ConstView& labels, const View& probabilities,
-                                   const View& loss, float smoothing, const View& sum) {
+                                   const View& loss, float smoothing, const View& sum,
+                                   const ClassWeights& weights) {
   require_nchw("softmax_cross_entropy_forward", logits);
   grid::softmax_cross_entropy_forward(CudaGrid(stream), logits, labels, probabilities, loss,
-                                      smoothing, sum);
+                                      smoothing, sum, weights);
 }
 
 void softmax_cross_entropy_backward(CudaStream& stream, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
-                                    const View& dlogits, float smoothing) {
+                                    const View& dlogits, float smoothing,
+                                    const ClassWeights& weights) {
   require_nchw("softmax_cross_entropy_backward", probabilities);
   grid::softmax_cross_entropy_backward(CudaGrid(stream), probabilities, labels, dloss, beta,
-                                       dlogits, smoothing);
+                                       dlogits, smoothing, weights);
+}
+
+void pointwise_loss_forward(CudaStream& stream, PointwiseLoss kind, const ConstView& predictions,
+                            const ConstView& targets, const View& loss, const View& sum) {
+  require_gpu_layout("pointwise_loss_forward", predictions);
+  grid::pointwise_loss_forward(CudaGrid(stream), kind, predictions, targets, loss, sum);
+}
+
+void pointwise_loss_backward(CudaStream& stream, PointwiseLoss kind, const ConstView& predictions,
+                             const ConstView& targets, const ConstView& dloss, float beta,
+                             const View& dpredictions) {
+  require_gpu_layout("pointwise_loss_backward", predictions);
+  grid::pointwise_loss_backward(CudaGrid(stream), kind, predictions, targets, dloss, beta,
+                                dpredictions);
 }
 
 void l2_norm(CudaStream& stream, const ConstView& x, const View& norm, const NormLimit& limit) {

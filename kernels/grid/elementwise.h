@@ -1,6 +1,8 @@
 // The kernels that go over elements one by one: of kernels/elementwise.h and normalize.h.
 #pragma once
 
+#include <cmath>
+
 #include "kernels/elements.h"
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
@@ -38,6 +40,26 @@ struct Relu {
 struct ReluGradient {
   RINGLET_HOST_DEVICE float operator()(float y, float dy) const {
     return element::relu_gradient(y, dy);
+  }
+};
+
+struct Sigmoid {
+  RINGLET_HOST_DEVICE float operator()(float x) const { return element::sigmoid(x); }
+};
+
+struct SigmoidGradient {
+  RINGLET_HOST_DEVICE float operator()(float y, float dy) const {
+    return element::sigmoid_gradient(y, dy);
+  }
+};
+
+struct Tanh {
+  RINGLET_HOST_DEVICE float operator()(float x) const { return std::tanh(x); }
+};
+
+struct TanhGradient {
+  RINGLET_HOST_DEVICE float operator()(float y, float dy) const {
+    return element::tanh_gradient(y, dy);
   }
 };
 
@@ -88,22 +110,54 @@ void scale(Grid&& grid, float alpha, const ConstView& x, float beta, const View&
   });
 }
 
-/// Floor: reads 4 N bytes, writes 4 N.
-template <class Grid>
-void relu_forward(Grid&& grid, const ConstView& x, const View& y) {
+/// y = f(x). Floor: reads 4 N bytes, writes 4 N.
+template <class Grid, class F>
+void activate(Grid& grid, const char* name, F f, const ConstView& x, const View& y) {
   reduction::visit_activations(y.dtype(), [&]<class T>(T) {
-    grid.for_each_pack("relu_forward", x.storage(), make_map(Relu{}, y.as<T>(), x.as<T>()));
+    grid.for_each_pack(name, x.storage(), make_map(f, y.as<T>(), x.as<T>()));
   });
 }
 
-/// Floor: reads 8 N bytes, 12 N with a beta, writes 4 N.
+/// dx = beta * dx + f(y, dy). Floor: reads 8 N bytes, 12 N with a beta, writes 4 N.
+template <class Grid, class F>
+void activate_backward(Grid& grid, const char* name, F f, const ConstView& y, const ConstView& dy,
+                       float beta, const View& dx) {
+  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
+    map_blended(grid, name, y.storage(), beta, dx.as<T>(), f, y.as<T>(), dy.as<T>());
+  });
+}
+
+template <class Grid>
+void relu_forward(Grid&& grid, const ConstView& x, const View& y) {
+  activate(grid, "relu_forward", Relu{}, x, y);
+}
+
 template <class Grid>
 void relu_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
                    const View& dx) {
-  reduction::visit_activations(y.dtype(), [&]<class T>(T) {
-    map_blended(grid, "relu_backward", y.storage(), beta, dx.as<T>(), ReluGradient{}, y.as<T>(),
-                dy.as<T>());
-  });
+  activate_backward(grid, "relu_backward", ReluGradient{}, y, dy, beta, dx);
+}
+
+template <class Grid>
+void sigmoid_forward(Grid&& grid, const ConstView& x, const View& y) {
+  activate(grid, "sigmoid_forward", Sigmoid{}, x, y);
+}
+
+template <class Grid>
+void sigmoid_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
+                      const View& dx) {
+  activate_backward(grid, "sigmoid_backward", SigmoidGradient{}, y, dy, beta, dx);
+}
+
+template <class Grid>
+void tanh_forward(Grid&& grid, const ConstView& x, const View& y) {
+  activate(grid, "tanh_forward", Tanh{}, x, y);
+}
+
+template <class Grid>
+void tanh_backward(Grid&& grid, const ConstView& y, const ConstView& dy, float beta,
+                   const View& dx) {
+  activate_backward(grid, "tanh_backward", TanhGradient{}, y, dy, beta, dx);
 }
 
 /// Floor: reads every element once, writes every element once: 6 N bytes.

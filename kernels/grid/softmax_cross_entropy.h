@@ -10,6 +10,7 @@
 #include "kernels/grid/divisor.h"
 #include "kernels/grid/grid.h"
 #include "kernels/grid/pack.h"
+#include "kernels/softmax_cross_entropy.h"
 #include "kernels/tensor.h"
 
 namespace ringlet::grid {
@@ -42,7 +43,9 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   float* probabilities = nullptr;
   float* loss = nullptr;
   float smoothing = 0;
-  float* all = nullptr;  // may be null
+  float* all = nullptr;      // may be null
+  const float* w = nullptr;  // weights of the classes; may be null
+  double mean_weight = 1;
 
   RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
     if (k == kRowPhases) {
@@ -74,7 +77,8 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
       tree_step(largest, kRowThreads, k - 1, lane, Larger{});
     } else if (k == kRowSteps + 1) {
       sum[lane] = lane_exponentials(row, lane, largest[0]);
-      if (smoothing != 0.0F) shared.below[place.thread] = lane_below(row, lane, largest[0]);
+      if (smoothing != 0.0F || w != nullptr)
+        shared.below[place.thread] = lane_below(row, lane, largest[0]);
     } else {
       tree_step(sum, kRowThreads, k - kRowSteps - 2, lane, Sum{});
     }
@@ -99,10 +103,13 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
     return sum;
   }
 
+  /// Each class's times its weight.
   RINGLET_HOST_DEVICE double lane_below(std::int64_t row, int lane, float largest) const {
     double sum = 0;
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {
-      sum += static_cast<double>(load(logits[row * classes + k])) - static_cast<double>(largest);
+      const double below =
+          static_cast<double>(load(logits[row * classes + k])) - static_cast<double>(largest);
+      sum += w == nullptr ? below : static_cast<double>(w[k]) * below;
     }
     return sum;
   }
@@ -127,11 +134,16 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
     const std::int32_t label = labels[row];
     if (label < 0 || label >= classes) return std::numeric_limits<double>::quiet_NaN();
     const double of_label = static_cast<double>(load(logits[row * classes + label])) - largest;
-    if (smoothing == 0.0F) return std::log(sum) - of_label;
+    if (smoothing == 0.0F && w == nullptr) return std::log(sum) - of_label;
     double of_all = 0;
     RINGLET_ROLLED
     for (int lane = 0; lane < kRowThreads; ++lane) of_all += below[lane];
     const auto share = static_cast<double>(smoothing);
+    if (w != nullptr) {
+      const double own = (1 - share) * static_cast<double>(w[label]);
+      return (own + share * mean_weight) * std::log(sum) - own * of_label -
+             share / static_cast<double>(classes) * of_all;
+    }
     return std::log(sum) - (1 - share) * of_label - share / static_cast<double>(classes) * of_all;
   }
 };
@@ -140,7 +152,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
 template <class Grid>
 void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const ConstView& labels,
                                    const View& probabilities, const View& loss, float smoothing = 0,
-                                   const View& sum = {}) {
+                                   const View& sum = {}, const ClassWeights& weights = {}) {
   reduction::visit_activations(logits.dtype(), [&]<class T>(T) {
     using Rows = SoftmaxRows<T>;
     const std::int64_t rows = logits.shape()[0];
@@ -156,7 +168,9 @@ void softmax_cross_entropy_forward(Grid&& grid, const ConstView& logits, const C
                         probabilities.f32(),
                         loss.f32(),
                         smoothing,
-                        sum.absent() ? nullptr : sum.f32()});
+                        sum.absent() ? nullptr : sum.f32(),
+                        weights.of_class.absent() ? nullptr : weights.of_class.f32(),
+                        static_cast<double>(weights.mean)});
   });
 }
 
@@ -179,16 +193,44 @@ struct SoftmaxGradient {
   }
 };
 
+template <class T>
+struct WeightedSoftmaxGradient {
+  SoftmaxGradient<T> plain;
+  element::WeightedTargets targets;
+  const float* w = nullptr;
+
+  /// A label outside the classes has made the loss NaN.
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
+    const std::int64_t row = plain.classes.quotient(i), k = i - row * plain.classes.divisor();
+    const std::int64_t label = plain.labels[row];
+    const float own = 0 <= label && label < plain.classes.divisor() ? w[label] : 0.0F;
+    const float gradient =
+        targets.gradient(plain.probabilities[i], k == label, own, w[k], *plain.dloss);
+    const float old = plain.beta == 0 ? 0.0F : load(plain.dlogits[i]);
+    store(plain.dlogits[i], element::blend(plain.beta, old, gradient));
+  }
+};
+
 /// Floor: reads 4 N K bytes, 8 N K with a beta, writes 4 N K.
 template <class Grid>
 void softmax_cross_entropy_backward(Grid&& grid, const ConstView& probabilities,
                                     const ConstView& labels, const ConstView& dloss, float beta,
-                                    const View& dlogits, float smoothing = 0) {
+                                    const View& dlogits, float smoothing = 0,
+                                    const ClassWeights& weights = {}) {
+  constexpr const char* kName = "softmax_cross_entropy_backward";
+  const std::int64_t classes = dlogits.shape()[1];
   reduction::visit_activations(dlogits.dtype(), [&]<class T>(T) {
-    grid.for_each("softmax_cross_entropy_backward", dlogits.count(),
-                  SoftmaxGradient<T>{Divisor(dlogits.shape()[1]), probabilities.f32(),
-                                     labels.as<std::int32_t>(), dloss.f32(), beta, dlogits.as<T>(),
-                                     element::softmax_targets(smoothing, dlogits.shape()[1])});
+    const SoftmaxGradient<T> plain{Divisor(classes),
+                                   probabilities.f32(),
+                                   labels.as<std::int32_t>(),
+                                   dloss.f32(),
+                                   beta,
+                                   dlogits.as<T>(),
+                                   element::softmax_targets(smoothing, classes)};
+    if (weights.of_class.absent()) return grid.for_each(kName, dlogits.count(), plain);
+    const element::WeightedTargets targets{smoothing, weights.mean, static_cast<float>(classes)};
+    grid.for_each(kName, dlogits.count(),
+                  WeightedSoftmaxGradient<T>{plain, targets, weights.of_class.f32()});
   });
 }
 

@@ -10,6 +10,10 @@ namespace ringlet::nn {
 
 Variable ReLU::forward(Tape&, const Variable& x) { return relu(x); }
 
+Variable Sigmoid::forward(Tape&, const Variable& x) { return sigmoid(x); }
+
+Variable Tanh::forward(Tape&, const Variable& x) { return tanh(x); }
+
 Variable AvgPool2d::forward(Tape&, const Variable& x) { return avg_pool2d(x, spec_); }
 
 Variable MaxPool2d::forward(Tape&, const Variable& x) { return max_pool2d(x, spec_); }

@@ -13,6 +13,16 @@ class ReLU : public Layer {
   Variable forward(Tape& tape, const Variable& x) override;
 };
 
+class Sigmoid : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
+class Tanh : public Layer {
+ public:
+  Variable forward(Tape& tape, const Variable& x) override;
+};
+
 class AvgPool2d : public Layer {
  public:
   explicit AvgPool2d(const Pool2dSpec& spec) : spec_(spec) {}

@@ -30,15 +30,31 @@ Variable scale(const Variable& x, float alpha) {
   return y;
 }
 
-Variable relu(const Variable& x) {
+namespace {
+
+using Forward = void (*)(Stream& stream, ConstView x, View y);
+using Gradient = void (*)(Stream& stream, ConstView y, ConstView dy, float beta, View dx);
+
+/// y = f(x), whose gradient is found from y.
+Variable activation(const char* name, const Variable& x, Forward forward, Gradient gradient) {
   Tape& tape = x.tape();
   const Variable y = tape.make(x.shape(), x.layout(), x.dtype());
-  relu_forward(tape.stream(), x.value(), y.value());
-  tape.record("relu", {x}, y, [=](Backward& backward) {
+  forward(tape.stream(), x.value(), y.value());
+  tape.record(name, {x}, y, [=](Backward& backward) {
     const auto [dx, beta] = backward.target(x);
-    relu_backward(backward.stream(), y.value(), backward.gradient(y), beta, dx);
+    gradient(backward.stream(), y.value(), backward.gradient(y), beta, dx);
   });
   return y;
 }
+
+}  // namespace
+
+Variable relu(const Variable& x) { return activation("relu", x, relu_forward, relu_backward); }
+
+Variable sigmoid(const Variable& x) {
+  return activation("sigmoid", x, sigmoid_forward, sigmoid_backward);
+}
+
+Variable tanh(const Variable& x) { return activation("tanh", x, tanh_forward, tanh_backward); }
 
 }  // namespace ringlet::nn

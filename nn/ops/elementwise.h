@@ -12,5 +12,8 @@ Variable add(const Variable& a, const Variable& b);
 Variable scale(const Variable& x, float alpha);
 /// max(0, x)
 Variable relu(const Variable& x);
+/// 1 / (1 + exp(-x))
+Variable sigmoid(const Variable& x);
+Variable tanh(const Variable& x);
 
 }  // namespace ringlet::nn

@@ -1,6 +1,7 @@
 // Differentiable softmax cross-entropy, summed over the batch (kernels/softmax_cross_entropy.h).
 #pragma once
 
+#include "kernels/softmax_cross_entropy.h"
 #include "nn/variable.h"
 
 namespace ringlet::nn {
@@ -10,7 +11,8 @@ namespace ringlet::nn {
 Variable softmax_cross_entropy(const Variable& logits, const Variable& labels);
 
 /// The same with label smoothing, in [0, 1). `sum`: f32 [1], to which the loss is added, or absent.
+/// `weights`: what each class counts. Their memory must stay for the step.
 Variable smoothed_cross_entropy(const Variable& logits, const Variable& labels, float smoothing,
-                                const View& sum = {});
+                                const View& sum = {}, const ClassWeights& weights = {});
 
 }  // namespace ringlet::nn

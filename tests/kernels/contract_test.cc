@@ -11,6 +11,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/classify.h"
+#include "kernels/concat.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/views.h"
 #include "kernels/device.h"
@@ -22,6 +23,7 @@
 #include "kernels/loss_scale.h"
 #include "kernels/memory.h"
 #include "kernels/normalize.h"
+#include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
 #include "kernels/sgd.h"
@@ -207,6 +209,46 @@ std::vector<Violation> layers() {
 
 std::vector<Violation> others() {
   return {
+      {"sigmoid_forward", "kinds",
+       [](Fixture& f) {
+         sigmoid_forward(f.stream(), f.f32({2, 3}), f.f32({3, 2}));
+       }},
+      {"tanh_backward", "layouts",
+       [](Fixture& f) {
+         tanh_backward(f.stream(), f.f32({2, 3}), f.f32({2, 3}, Layout::lanes), 0, f.f32({2, 3}));
+       }},
+      {"concat_forward", "channels",
+       [](Fixture& f) {
+         concat_forward(f.stream(), f.f32({2, 3}), 2, f.f32({2, 4}));
+       }},
+      {"concat_forward", "image",
+       [](Fixture& f) {
+         concat_forward(f.stream(), f.f32({2, 3, 4, 4}), 0, f.f32({2, 3, 4, 5}));
+       }},
+      {"concat_backward", "first",
+       [](Fixture& f) {
+         concat_backward(f.stream(), f.f32({2, 3}), -1, 0, f.f32({2, 3}));
+       }},
+      {"pointwise_loss_forward", "targets",
+       [](Fixture& f) {
+         pointwise_loss_forward(f.stream(), PointwiseLoss::squared_error, f.f32({2, 3}),
+                                f.f32({2, 4}), f.f32({1}));
+       }},
+      {"pointwise_loss_forward", "no number",
+       [](Fixture& f) {
+         pointwise_loss_forward(f.stream(), PointwiseLoss::squared_error, f.f32({2, 0}),
+                                f.f32({2, 0}), f.f32({1}));
+       }},
+      {"pointwise_loss_backward", "kinds",
+       [](Fixture& f) {
+         pointwise_loss_backward(f.stream(), PointwiseLoss::binary_cross_entropy, f.f32({2, 3}),
+                                 f.f32({2, 3}), f.f32({1}), 0, f.f32({3, 2}));
+       }},
+      {"softmax_cross_entropy_forward", "weights",
+       [](Fixture& f) {
+         softmax_cross_entropy_forward(f.stream(), f.f32({2, 3}), f.i32({2}), f.f32({2, 3}),
+                                       f.f32({1}), 0, {}, {f.f32({2})});
+       }},
       {"softmax_cross_entropy_forward", "labels",
        [](Fixture& f) {
          softmax_cross_entropy_forward(f.stream(), f.f32({2, 3}), f.i32({3}), f.f32({2, 3}),

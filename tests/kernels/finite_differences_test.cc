@@ -11,6 +11,7 @@
 #include "tests/reference/conv2d.h"
 #include "tests/reference/elements.h"
 #include "tests/reference/linear.h"
+#include "tests/reference/pointwise_loss.h"
 #include "tests/reference/pool2d.h"
 #include "tests/reference/softmax_cross_entropy.h"
 #include "tests/support/tensors.h"
@@ -133,6 +134,38 @@ TEST(FiniteDifferences, Relu) {
                   reference::relu_backward(reference::relu_forward(x), dy));
 }
 
+TEST(FiniteDifferences, SigmoidAndTanh) {
+  const auto x = random_values(100, 1), dy = random_values(100, 2);
+  expect_gradient([&](const Values& v) { return dot(reference::sigmoid_forward(v), dy); }, x,
+                  reference::sigmoid_backward(reference::sigmoid_forward(x), dy));
+  expect_gradient([&](const Values& v) { return dot(reference::tanh_forward(v), dy); }, x,
+                  reference::tanh_backward(reference::tanh_forward(x), dy));
+}
+
+TEST(FiniteDifferences, Concat) {
+  const auto x = random_values(12, 1), dy = random_values(28, 2);
+  const auto sum = [&](const Values& v) {
+    Values y(28);
+    reference::concat_forward(3, v, 2, 7, y);
+    return dot(y, dy);
+  };
+  expect_gradient(sum, x, reference::concat_backward(3, 4, 2, 7, dy));
+}
+
+TEST(FiniteDifferences, PointwiseLosses) {
+  constexpr double kScale = 0.25;
+  const auto p = random_values(21, 1);
+  Values targets = random_values(21, 2);
+  for (double& target : targets) target = 0.5 + 0.5 * target;
+  for (const auto kind : {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+    expect_gradient(
+        [&](const Values& v) {
+          return kScale * reference::pointwise_loss_forward(kind, 7, v, targets);
+        },
+        p, reference::pointwise_loss_backward(kind, 7, p, targets, kScale));
+  }
+}
+
 TEST(FiniteDifferences, Dropout) {
   const DropoutSpec spec{0.3F, 17, 5};
   const auto x = random_values(60, 1), dy = random_values(60, 2);
@@ -146,11 +179,16 @@ TEST(FiniteDifferences, SoftmaxCrossEntropy) {
   const auto z = random_values(5 * kClasses, 1);
   const auto labels = random_labels(5, 2, kClasses);
   for (const double smoothing : {0.0, 0.1}) {
-    expect_gradient(
-        [&](const Values& v) {
-          return kScale * reference::softmax_cross_entropy_forward(kClasses, v, labels, smoothing);
-        },
-        z, reference::softmax_cross_entropy_backward(kClasses, z, labels, kScale, smoothing));
+    for (const Values& weights : {Values{}, Values{1, 0.5, 2, 3, 0, 1, 7}}) {
+      expect_gradient(
+          [&](const Values& v) {
+            return kScale * reference::softmax_cross_entropy_forward(kClasses, v, labels, smoothing,
+                                                                     weights);
+          },
+          z,
+          reference::softmax_cross_entropy_backward(kClasses, z, labels, kScale, smoothing,
+                                                    weights));
+    }
   }
 }
 

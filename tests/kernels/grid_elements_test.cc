@@ -6,6 +6,7 @@
 
 #include "kernels/grid/batch_norm.h"
 #include "kernels/grid/bias.h"
+#include "kernels/grid/concat.h"
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/pool2d.h"
@@ -44,6 +45,51 @@ TEST_P(Grid, Elementwise) {
     const View whole = filled<std::int32_t>({n}, -1);
     grid::fill(grid_, 7, whole);
     EXPECT_EQ(read<std::int32_t>(whole), std::vector<std::int32_t>(a.size(), 7));
+  }
+}
+
+TEST_P(Grid, SigmoidAndTanh) {
+  for (const std::int64_t n : {0, 1, 3, 4, 1027}) {
+    const auto x = random_floats(n, 1, -9, 9), dy = random_floats(n, 2);
+    const View in = put({n}, x), gradient = put({n}, dy), y = blank({n});
+    const auto expect_gradient = [&](auto backward, const std::vector<double>& expected) {
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(n, beta);
+        const View dx = put({n}, old);
+        backward(beta, dx);
+        EXPECT_LE(error_of(dx, blended(beta, old, expected)), 1e-6);
+      }
+    };
+    grid::sigmoid_forward(grid_, in, y);
+    EXPECT_LE(error_of(y, reference::sigmoid_forward(to_double(x))), 1e-6);
+    expect_gradient(
+        [&](float beta, const View& dx) { grid::sigmoid_backward(grid_, y, gradient, beta, dx); },
+        reference::sigmoid_backward(to_double(read(y)), to_double(dy)));
+    grid::tanh_forward(grid_, in, y);
+    EXPECT_LE(error_of(y, reference::tanh_forward(to_double(x))), 1e-6);
+    expect_gradient(
+        [&](float beta, const View& dx) { grid::tanh_backward(grid_, y, gradient, beta, dx); },
+        reference::tanh_backward(to_double(read(y)), to_double(dy)));
+  }
+}
+
+TEST_P(Grid, Concat) {
+  for (const std::int64_t n : {0, 1, 17}) {
+    const Shape a{n, 2, 3, 4}, b{n, 3, 3, 4}, both{n, 5, 3, 4};
+    const auto left = random_floats(a.count(), 1), right = random_floats(b.count(), 2);
+    std::vector<float> expected(static_cast<std::size_t>(both.count()));
+    reference::concat_forward(24, left, 0, 60, expected);
+    reference::concat_forward(36, right, 24, 60, expected);
+    const View y = blank(both);
+    grid::concat_forward(grid_, put(a, left), 0, y);
+    grid::concat_forward(grid_, put(b, right), 2, y);
+    EXPECT_EQ(read(y), expected);
+    for (const float beta : kBetas) {
+      const auto old = old_gradient(b.count(), beta);
+      const View dx = put(b, old);
+      grid::concat_backward(grid_, y, 2, beta, dx);
+      EXPECT_LE(error_of(dx, blended(beta, old, to_double(right))), 1e-7);
+    }
   }
 }
 

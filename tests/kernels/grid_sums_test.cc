@@ -10,12 +10,14 @@
 #include "kernels/grid/batch_norm.h"
 #include "kernels/grid/classify.h"
 #include "kernels/grid/l2_norm.h"
+#include "kernels/grid/pointwise_loss.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/softmax_cross_entropy.h"
 #include "tests/kernels/grid_fixture.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/reference/classify.h"
 #include "tests/reference/elements.h"
+#include "tests/reference/pointwise_loss.h"
 #include "tests/reference/softmax_cross_entropy.h"
 
 namespace ringlet::test {
@@ -161,6 +163,66 @@ TEST_P(Grid, SoftmaxCrossEntropy) {
         grid::softmax_cross_entropy_backward(grid_, p, label_view, filled({1}, kLossGradient), beta,
                                              dz, smoothing);
         EXPECT_LE(error_of(dz, blended(beta, old, gradient)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, WeightedSoftmaxCrossEntropy) {
+  constexpr float kLossGradient = 0.125F;
+  for (const std::int64_t classes : {1, 10, 100}) {
+    for (const float smoothing : {0.0F, 0.1F}) {
+      const Shape shape{17, classes};
+      SCOPED_TRACE(shape.to_string());
+      const auto logits = random_floats(shape.count(), 1, -5, 5);
+      const auto labels = random_labels(17, 2, static_cast<int>(classes));
+      const auto w = random_floats(classes, 3, 0, 4);
+      float sum = 0;
+      for (const float weight : w) sum += weight;
+      const ClassWeights weights{put({classes}, w), sum / static_cast<float>(classes)};
+      const View p = blank(shape), loss = blank({1}), label_view = put({17}, labels);
+      grid::softmax_cross_entropy_forward(grid_, put(shape, logits), label_view, p, loss, smoothing,
+                                          {}, weights);
+      const auto a = static_cast<double>(smoothing);
+      const double expected = reference::softmax_cross_entropy_forward(classes, to_double(logits),
+                                                                       labels, a, to_double(w));
+      EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
+      const auto gradient = reference::softmax_cross_entropy_backward(
+          classes, to_double(logits), labels, static_cast<double>(kLossGradient), a, to_double(w));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View dz = put(shape, old);
+        grid::softmax_cross_entropy_backward(grid_, p, label_view, filled({1}, kLossGradient), beta,
+                                             dz, smoothing, weights);
+        EXPECT_LE(error_of(dz, blended(beta, old, gradient)), 1e-6);
+      }
+    }
+  }
+}
+
+TEST_P(Grid, PointwiseLosses) {
+  constexpr float kLossGradient = 0.125F;
+  for (const auto kind : {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+    for (const std::int64_t n : {0, 1, 17, 900}) {
+      const Shape shape{n, 7};
+      SCOPED_TRACE(shape.to_string());
+      const auto p = random_floats(shape.count(), 1, -5, 5);
+      const auto t = random_floats(shape.count(), 2, 0, 1);
+      const View predictions = put(shape, p), targets = put(shape, t), loss = blank({1});
+      const View sum = filled({1}, 0.5F);
+      grid::pointwise_loss_forward(grid_, kind, predictions, targets, loss, sum);
+      EXPECT_EQ(read(sum)[0], 0.5F + read(loss)[0]);
+      const double expected =
+          reference::pointwise_loss_forward(kind, 7, to_double(p), to_double(t));
+      EXPECT_NEAR(read(loss)[0], expected, 1e-6 * std::max(1.0, expected));
+      const auto gradient = reference::pointwise_loss_backward(kind, 7, to_double(p), to_double(t),
+                                                               static_cast<double>(kLossGradient));
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(shape.count(), beta);
+        const View dp = put(shape, old);
+        grid::pointwise_loss_backward(grid_, kind, predictions, targets, filled({1}, kLossGradient),
+                                      beta, dp);
+        EXPECT_LE(error_of(dp, blended(beta, old, gradient)), 1e-6);
       }
     }
   }

@@ -11,6 +11,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/bias.h"
 #include "kernels/classify.h"
+#include "kernels/concat.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"
 #include "kernels/cuda_devices.h"
@@ -18,6 +19,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/linear.h"
 #include "kernels/narrow_floats.h"
+#include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
 #include "tests/support/tensors.h"
 
@@ -50,6 +52,10 @@ class Call {
   /// f32 whatever the type: a bias, statistics.
   View f32(const Shape& shape, std::uint32_t seed) {
     return kept(random_tensor(device_, shape, seed));
+  }
+  /// f32 in the layout of an activation: targets.
+  View f32_like(const View& x, std::uint32_t seed) {
+    return kept(random_tensor(device_, x.shape(), seed, x.layout()));
   }
   /// What the operation writes; it holds numbers already, for beta.
   View out(const Shape& shape, std::uint32_t seed) {
@@ -178,6 +184,30 @@ std::vector<Operation> passes() {
          const View y = c.out(kImages, 1);
          relu_forward(c.stream(), y, y);
          relu_backward(c.stream(), y, c.in(kImages, 2), 1, c.out(kImages, 3));
+       }},
+      {"sigmoid and tanh",
+       [](Call& c) {
+         const View y = c.out(kImages, 1), z = c.out(kImages, 2);
+         sigmoid_forward(c.stream(), y, y);
+         sigmoid_backward(c.stream(), c.in(kImages, 3), c.in(kImages, 4), 1, c.out(kImages, 5));
+         tanh_forward(c.stream(), z, z);
+         tanh_backward(c.stream(), c.in(kImages, 3), c.in(kImages, 4), 0, c.out(kImages, 6));
+       }},
+      {"concat",
+       [](Call& c) {
+         const Shape both{18, 7, 6, 6};
+         concat_forward(c.stream(), c.in(kImages, 1), 2, c.out(both, 2));
+         concat_backward(c.stream(), c.in(both, 3), 2, 0.5F, c.out(kImages, 4));
+       }},
+      {"pointwise losses",
+       [](Call& c) {
+         const View p = c.in({18, 7}, 1), loss = c.f32_out({1}, 2), dloss = c.f32({1}, 3);
+         const View targets = c.f32_like(p, 4);
+         for (const auto kind :
+              {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+           pointwise_loss_forward(c.stream(), kind, p, targets, loss);
+           pointwise_loss_backward(c.stream(), kind, p, targets, dloss, 1, c.out({18, 7}, 5));
+         }
        }},
       {"avg_pool2d",
        [](Call& c) {

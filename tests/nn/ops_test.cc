@@ -3,9 +3,11 @@
 
 #include <cmath>
 
+#include "nn/ops/concat.h"
 #include "nn/ops/conv2d.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
+#include "nn/ops/pointwise_loss.h"
 #include "nn/ops/pool2d.h"
 #include "tests/nn/support.h"
 
@@ -76,6 +78,32 @@ const OpCase kCases[] = {
      {1, 10, 100, 1000},
      {0, 0, 2, 3},
      {0, 0, 100, 1000}},
+    {"sigmoid",
+     [](const Variable& x, const auto&) { return sigmoid(x); },
+     {2, 2},
+     {0, 0, 0, 0},
+     {2, 2},
+     {1, 10, 100, 1000},
+     {0.5F, 0.5F, 0.5F, 0.5F},
+     {0.25F, 2.5F, 25, 250}},
+    {"tanh",
+     [](const Variable& x, const auto&) { return tanh(x); },
+     {2, 2},
+     {0, 0, 200, -200},
+     {2, 2},
+     {1, 10, 100, 1000},
+     {0, 0, 1, -1},
+     {1, 10, 0, 0}},
+    {"concat",
+     [](const Variable& x, const auto&) {
+       return concat({x, scale(x, 3), x});
+     },
+     {2, 2},
+     {1, -2, 3, 4},
+     {2, 6},
+     {1, 2, 10, 20, 100, 200, 3, 4, 30, 40, 300, 400},
+     {1, -2, 3, -6, 1, -2, 3, 4, 9, 12, 3, 4},
+     {131, 262, 393, 524}},
     {"linear",
      linear_with(Activation::none),
      {2, 3},
@@ -214,6 +242,44 @@ TEST_P(LossTest, SoftmaxCrossEntropyIsThatWorkedOutByHand) {
   EXPECT_FLOAT_EQ(loss, 3 * std::log(2.0F));  // log 2 + log 4, whatever the seed is
   EXPECT_LT(test::relative_l2(test::read(dz.view()), Floats{-2, 2, 3, -3}), 1e-6);
   for (const float lane : test::read_padding(dz.view())) EXPECT_EQ(lane, 0);
+}
+
+// Targets lie row-major, as a data set has them, whatever the predictions' layout and shape.
+TEST_P(LossTest, MeanSquaredErrorIsThatWorkedOutByHand) {
+  const auto device = open_device({});
+  const Tensor dp(*device, {2, 2, 1, 1}, DType::f32, GetParam());
+  auto graph = std::make_unique<Graph>();
+  Parameter& wanting = graph->add("wanting", {1});
+  graph->set([&](Tape& tape, const Variable& p) { return probed(p, tape.parameter(wanting), dp); });
+  const Tensor targets = test::upload<float>(*device, {2, 2}, {1, 1, 3, 2});
+  const Tensor sum = test::upload<float>(*device, {1}, {10});
+  Rig rig(std::move(graph), {{2, 2, 1, 1}, GetParam()},
+          {.loss = [&](const Variable& p, const Variable&) {
+            return mean_squared_error(p, p.tape().constant(targets), sum);
+          }});
+  test::write<float>(rig.seed, {4});
+  const float loss = rig.step(test::upload<float>(*device, {2, 2, 1, 1}, {0, 1, 3, 5}, GetParam()));
+  EXPECT_EQ(loss, 5);  // 1 / 2 + 9 / 2
+  EXPECT_EQ(test::read(sum.view()), Floats{15});
+  EXPECT_EQ(test::read(dp.view()), (Floats{-4, 0, 0, 12}));
+  for (const float lane : test::read_padding(dp.view())) EXPECT_EQ(lane, 0);
+}
+
+TEST_P(LossTest, BinaryCrossEntropyIsThatWorkedOutByHand) {
+  const auto device = open_device({});
+  const Tensor dz(*device, {2, 1}, DType::f32, GetParam());
+  auto graph = std::make_unique<Graph>();
+  Parameter& wanting = graph->add("wanting", {1});
+  graph->set([&](Tape& tape, const Variable& z) { return probed(z, tape.parameter(wanting), dz); });
+  const Tensor targets = test::upload<float>(*device, {2, 1}, {1, 0.25F});
+  Rig rig(std::move(graph), {{2, 1}, GetParam()}, {.loss = [&](const Variable& z, const Variable&) {
+            return binary_cross_entropy(z, z.tape().constant(targets));
+          }});
+  const float loss =
+      rig.step(test::upload<float>(*device, {2, 1}, {0, std::log(3.0F)}, GetParam()));
+  // log 2; log 4 - log(3) / 4, since sigmoid(log 3) is 3/4
+  EXPECT_FLOAT_EQ(loss, std::log(8.0F) - std::log(3.0F) / 4);
+  EXPECT_LT(test::relative_l2(test::read(dz.view()), Floats{-0.5F, 0.5F}), 1e-6);
 }
 
 }  // namespace

@@ -29,6 +29,52 @@ std::vector<T> relu_backward(const std::vector<T>& y, const std::vector<T>& dy) 
 }
 
 template <class T>
+std::vector<T> sigmoid_forward(std::vector<T> x) {
+  for (T& value : x) value = 1 / (1 + std::exp(-value));
+  return x;
+}
+
+template <class T>
+std::vector<T> sigmoid_backward(const std::vector<T>& y, const std::vector<T>& dy) {
+  std::vector<T> dx(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) dx[i] = dy[i] * y[i] * (1 - y[i]);
+  return dx;
+}
+
+template <class T>
+std::vector<T> tanh_forward(std::vector<T> x) {
+  for (T& value : x) value = std::tanh(value);
+  return x;
+}
+
+template <class T>
+std::vector<T> tanh_backward(const std::vector<T>& y, const std::vector<T>& dy) {
+  std::vector<T> dx(y.size());
+  for (std::size_t i = 0; i < y.size(); ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+  return dx;
+}
+
+/// Rows [N, features] of x, as the columns from `first` on of y's rows.
+template <class T>
+void concat_forward(std::int64_t features, const std::vector<T>& x, std::int64_t first,
+                    std::int64_t all, std::vector<T>& y) {
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    y[i / features * all + first + i % features] = x[i];
+  }
+}
+
+/// The gradient of x: those columns of dy's rows.
+template <class T>
+std::vector<T> concat_backward(std::int64_t features, std::int64_t samples, std::int64_t first,
+                               std::int64_t all, const std::vector<T>& dy) {
+  std::vector<T> dx(samples * features);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    dx[i] = dy[i / features * all + first + i % features];
+  }
+  return dx;
+}
+
+template <class T>
 std::vector<T> normalize_forward(const Normalization& normalization,
                                  const std::vector<std::uint8_t>& x) {
   std::vector<T> y;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/memory_dataset.h"
+#include "nn/layers/concat.h"
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
@@ -220,6 +221,16 @@ TEST(OnnxGraph, HasReshapesThatKeepTheSamplesInFront) {
   EXPECT_EQ(graph.initializer(0).data_type(), kOnnxInt64);
   EXPECT_EQ(extents[0], -1);
   EXPECT_EQ(extents[1], 4);
+}
+
+TEST(OnnxGraph, HasBranchesSideBySide) {
+  nn::Sequential model;
+  auto& both = model.add<nn::Concat>("both");
+  both.add("left").add<nn::Sigmoid>("sigmoid");
+  both.add("right").add<nn::Tanh>("tanh");
+  EXPECT_EQ(in_words(graph_of(model)),
+            (Lines{"both.left.sigmoid = Sigmoid(in)", "both.right.tanh = Tanh(in)",
+                   "out = Concat(both.left.sigmoid, both.right.tanh) axis 1 named both"}));
 }
 
 TEST(OnnxGraph, GivesNoNameTwice) {

@@ -66,6 +66,9 @@ class GraphWriter {
   void normalization(const Step& step);
   void reshape(const Step& step);
   void sum(const Step& step) { add("Add", step); }
+  void sigmoid(const Step& step) { add("Sigmoid", step); }
+  void tanh(const Step& step) { add("Tanh", step); }
+  void concat(const Step& step) { add_attribute(add("Concat", step), "axis", 1); }
   void multiple(const Step& step);
 
   const Shape& shape_of(int value) const {
@@ -97,12 +100,15 @@ const GraphWriter::Row GraphWriter::kOperations[] = {
     {"add", &GraphWriter::sum},
     {"avg_pool2d", &GraphWriter::average_pool},
     {"batch_norm", &GraphWriter::normalization},
+    {"concat", &GraphWriter::concat},
     {"conv2d", &GraphWriter::convolution},
     {"linear", &GraphWriter::linear},
     {"max_pool2d", &GraphWriter::max_pool},
     {"relu", &GraphWriter::relu},
     {"reshape", &GraphWriter::reshape},
     {"scale", &GraphWriter::multiple},
+    {"sigmoid", &GraphWriter::sigmoid},
+    {"tanh", &GraphWriter::tanh},
 };
 
 void GraphWriter::write(const std::string& input, const std::string& output) {
