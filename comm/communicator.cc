@@ -91,7 +91,8 @@ void Communicator::host_collective(Stream& stream, CollectiveKind kind, std::int
 }
 
 void Communicator::require_alive() const {
-  if (const auto cause = transport_.root_cause()) throw_stopped(*cause, rank());
+  if (const auto cause = transport_.root_cause())
+    throw_stopped(*cause, transport_.in_world(rank()));
 }
 
 // The tasks capture addresses and lengths rather than views, to stay within a Task's 64 bytes.
@@ -189,7 +190,7 @@ void Communicator::await_all(Stream& stream, std::string_view name) {
   try {
     barrier(stream, name);
   } catch (const Aborted& aborted) {  // nobody waits for anybody any more
-    if (aborted.cause().rank != rank()) throw;
+    if (aborted.cause().rank != transport_.in_world(rank())) throw;
     throw TimeoutError(aborted.cause().message);  // the watch spoke for this rank
   }
   transport_.set_timeout(timeout);

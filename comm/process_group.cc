@@ -15,7 +15,8 @@ namespace ringlet::comm {
 ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
     : JoinedGroup(place, options) {
   try {
-    transports_ = connect(options.transport, options.timeout_seconds);
+    connect_ = connect(options.transport, options.timeout_seconds);
+    channels_.push_back(connect_(0));
   } catch (...) {
     abort(first_rank(), message_of_current_exception());
     throw_failure();
@@ -26,11 +27,11 @@ ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions&
 // it forgets how, before they go.
 ProcessGroup::~ProcessGroup() {
   forget_wakers();
-  transports_.clear();
+  channels_.clear();
+  connect_ = nullptr;
 }
 
-std::vector<std::unique_ptr<Transport>> ProcessGroup::connect(ProcessTransport transport,
-                                                              double timeout_seconds) {
+ConnectChannel ProcessGroup::connect(ProcessTransport transport, double timeout_seconds) {
   const bool by_mpi = transport == ProcessTransport::mpi;
   if (machines() == 1 && !by_mpi && transport != ProcessTransport::gloo) {
     return connect_shm(*this, timeout_seconds);
@@ -42,16 +43,28 @@ std::vector<std::unique_ptr<Transport>> ProcessGroup::connect(ProcessTransport t
                     "or start with mpirun and --transport mpi",
                     hosts()));
   }
-  std::vector<std::unique_ptr<Transport>> on_machine;
+  ConnectChannel on_machine;
   const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
   if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);
   if (by_mpi) return connect_mpi(*this, std::move(on_machine));
   return connect_gloo(*this, timeout_seconds, std::move(on_machine));
 }
 
-Transport& ProcessGroup::transport(int rank) {
+Transport& ProcessGroup::channel(int rank, int number) {
   require(holds(rank), "ProcessGroup::transport", "the rank is in another process");
-  return *transports_[static_cast<std::size_t>(rank - first_rank())];
+  require(0 <= number && number < channels(), "ProcessGroup::channel", "there is no such channel");
+  return *channels_[static_cast<std::size_t>(number)]
+                   [static_cast<std::size_t>(rank - first_rank())];
+}
+
+void ProcessGroup::open_channels(int count) {
+  local().open_channels(count);
+  try {
+    while (channels() < local().channels()) channels_.push_back(connect_(channels()));
+  } catch (...) {
+    abort(first_rank(), message_of_current_exception());
+    throw;
+  }
 }
 
 }  // namespace ringlet::comm

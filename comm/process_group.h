@@ -25,13 +25,15 @@ class ProcessGroup final : public JoinedGroup {
   ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
   ~ProcessGroup() override;
 
-  Transport& transport(int rank) override;
+  int channels() const override { return static_cast<int>(channels_.size()); }
+  Transport& channel(int rank, int number) override;
+  void open_channels(int count) override;
 
  private:
-  std::vector<std::unique_ptr<Transport>> connect(ProcessTransport transport,
-                                                  double timeout_seconds);
+  ConnectChannel connect(ProcessTransport transport, double timeout_seconds);
 
-  std::vector<std::unique_ptr<Transport>> transports_;  // by local rank
+  ConnectChannel connect_;
+  std::vector<std::vector<std::unique_ptr<Transport>>> channels_;  // by local rank
 };
 
 }  // namespace ringlet::comm

@@ -35,7 +35,17 @@ class Group {
   /// How many machines the processes are on.
   virtual int machines() const { return 1; }
   /// The transport of a rank of this process. Ranks are numbered as in the world.
-  virtual Transport& transport(int rank) = 0;
+  Transport& transport(int rank) { return channel(rank, 0); }
+
+  /// A channel is a transport of each rank to all others. What goes over one never meets what goes
+  /// over another, so that a rank may exchange over several at once. An abort ends all.
+  static constexpr int kMostChannels = 8;
+  /// How many there are, numbered from 0: the one of transport(), and those that were opened.
+  virtual int channels() const = 0;
+  virtual Transport& channel(int rank, int number) = 0;
+  /// Opens so many more. Collective over the processes, before any rank exchanges something; takes
+  /// as long as joining. Throws CommError, Aborted; ContractError beyond kMostChannels.
+  virtual void open_channels(int count) = 0;
   /// As Transport::abort, for the whole world. Any thread. True for the first in this process.
   virtual bool abort(int rank, const std::string& message) noexcept = 0;
   /// Gives all processes one value under `key`: the first of those that they bring. At least one

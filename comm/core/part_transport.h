@@ -1,6 +1,6 @@
 // PartTransport: some ranks of another transport, as a world of their own. Its rank i is the i-th
 // of `ranks`. Every one of these has one; the others take no part. Exchanges are the other
-// transport's, which counts, traces and records them with its own ranks.
+// transport's, which traces and records them with its own ranks.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ringlet::comm {
 
-class PartTransport final : public Transport {
+class PartTransport : public Transport {
  public:
   /// `ranks` of `whole` are in the same order everywhere and hold its own. `costs`: as
   /// typical_costs(). `whole` outlives this.
@@ -18,12 +18,20 @@ class PartTransport final : public Transport {
   void exchange(Stream& stream, int to, ConstView out, int from, View in,
                 Combine combine = Combine::copy) override {
     do_exchange(stream, to, out, from, in, combine);
+    if (to != kNobody) count_moved(out.bytes());
   }
   void abort(const std::string& reason) noexcept override { whole_.abort(reason); }
   std::optional<RootCause> root_cause() const override { return whole_.root_cause(); }
   FlightRecorder& recorder() override { return whole_.recorder(); }
   std::optional<RankStatus> look_at(int rank) const override { return whole_.look_at(at(rank)); }
   CostModel typical_costs() const override { return costs_; }
+  Transport& whole() override { return whole_.whole(); }
+  int in_world(int rank) const override { return whole_.in_world(at(rank)); }
+  void set_timeout(double seconds) override {
+    Transport::set_timeout(seconds);
+    whole_.set_timeout(seconds);
+  }
+  void set_subject(const ConstView& data) override { whole_.set_subject(data); }
 
  protected:
   void do_exchange(Stream& stream, int to, ConstView out, int from, View in,

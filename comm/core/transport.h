@@ -23,8 +23,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/core/captures.h"
 #include "comm/core/cost_model.h"
@@ -57,6 +60,12 @@ Combine combine_of(ReduceOp op);
 /// The operation of a Combine that is not `copy`.
 ReduceOp operation_of(Combine combine);
 
+/// Whom a channel joins of a world that is a mesh: one of its axes, as one rank sees it.
+struct Line {
+  std::string axis;        ///< its name; empty: the channel is the world's
+  std::vector<int> ranks;  ///< of the world, in the order of the axis
+};
+
 /// What is known of a rank from outside.
 struct RankStatus {
   std::optional<CollectiveRecord> latest{};  ///< the latest collective that it entered
@@ -65,6 +74,7 @@ struct RankStatus {
   std::int64_t worked_ns = 0;                ///< when it last got on with its work; 0: never
   std::int64_t seen_ns = 0;                  ///< when this was so
   bool unheard = false;  ///< nothing is known, for a reason that lies with another rank
+  bool apart = false;    ///< nothing is to be known: it is not of this channel's line
 };
 
 /// Collectives that the transport's library has itself (NCCL, Gloo, MPI). Called like
@@ -113,7 +123,7 @@ class Transport {
   std::int64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
   /// The longest that an exchange may wait for its peers, above 0. Set before the first exchange.
-  void set_timeout(double seconds);
+  virtual void set_timeout(double seconds);
   double timeout_seconds() const { return timeout_seconds_; }
 
   /// Aborts the world: every rank that waits in an exchange, or comes to one, throws Aborted. The
@@ -160,9 +170,17 @@ class Transport {
   /// What `rank` did last, or nothing where its process does not answer.
   virtual std::optional<RankStatus> look_at(int rank) const = 0;
 
+  /// The transport to the whole world that this one is a part of; itself where it is none.
+  virtual Transport& whole() { return *this; }
+  /// The world's number of one of this transport's ranks.
+  virtual int in_world(int rank) const { return rank; }
+  /// Time-outs tell of these ranks alone. Before the first exchange.
+  virtual void set_line(const Line& line) { line_ = line; }
+  const Line& line() const { return line_; }
+
   /// Notes the data that the next exchanges are about. Traces then tell where in it their parts
   /// lie.
-  void set_subject(const ConstView& data) {
+  virtual void set_subject(const ConstView& data) {
     subject_ = data.data();
     subject_bytes_ = data.bytes();
   }
@@ -188,10 +206,14 @@ class Transport {
   std::int64_t place_of(const ConstView& part) const;
 
   World world_;
+  Line line_;
   const void* subject_ = nullptr;
   std::int64_t subject_bytes_ = 0;
   std::atomic<double> timeout_seconds_{kDefaultTimeoutSeconds};
   std::atomic<std::int64_t> bytes_sent_{0};
 };
+
+/// Makes a channel's transports, one for each rank of this process. Collective over the processes.
+using ConnectChannel = std::function<std::vector<std::unique_ptr<Transport>>(int channel)>;
 
 }  // namespace ringlet::comm

@@ -76,7 +76,9 @@ JoinedGroup::JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& o
     : Group(place.process * options.replicas, options.replicas, place.processes * options.replicas),
       local_(options.replicas, {.first_rank = first_rank(),
                                 .world_size = size(),
-                                .look_elsewhere = [this](int rank) { return remote_->of(rank); }}) {
+                                .look_elsewhere = [this](int rank, int channel) {
+                                  return remote_->of(rank, channel);
+                                }}) {
   RendezvousOptions joining{.replicas = options.replicas,
                             .timeout_seconds = options.timeout_seconds,
                             .agreed = agreed_plan(place, options)};
@@ -163,8 +165,10 @@ void JoinedGroup::find_place(ProcessTransport transport) {
 
 std::string JoinedGroup::status_of_ranks() {
   std::vector<RankStatus> status;
-  for (int rank = first_rank(); holds(rank); ++rank) {
-    status.push_back(*local_.transport(rank).look_at(rank));
+  for (int number = 0; number < local_.channels(); ++number) {
+    for (int rank = first_rank(); holds(rank); ++rank) {
+      status.push_back(*local_.channel(rank, number).look_at(rank));
+    }
   }
   return encode(status);
 }

@@ -1,7 +1,9 @@
 #include "comm/processes/remote_status.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace ringlet::comm {
 
@@ -56,15 +58,20 @@ std::string encode(const std::vector<RankStatus>& status) {
   return text;
 }
 
-std::optional<RankStatus> RemoteStatus::of(int rank) {
+std::optional<RankStatus> RemoteStatus::of(int rank, int channel) {
   const std::lock_guard lock(mutex_);
   if (std::chrono::steady_clock::now() - asked_ > kFresh) refresh();
-  const auto i = static_cast<std::size_t>(rank);
-  return i < of_rank_.size() ? of_rank_[i] : std::nullopt;
+  const auto process = static_cast<std::size_t>(rank / replicas_);
+  if (process >= of_process_.size()) return std::nullopt;
+  const auto& ranks = of_process_[process];
+  const auto local = static_cast<std::size_t>(rank % replicas_);
+  if (!ranks[local] || ranks[local]->unheard) return ranks[local];
+  const auto place = static_cast<std::size_t>(channel * replicas_) + local;
+  return place < ranks.size() ? ranks[place] : RankStatus{};  // it has yet to open the channel
 }
 
 void RemoteStatus::refresh() {
-  of_rank_.clear();
+  of_process_.clear();
   const std::vector<std::string> answers = rendezvous_.ask_status(kAnswerSeconds);
   const std::vector<Site>& sites = rendezvous_.sites();
   const auto own = static_cast<std::size_t>(rendezvous_.place().process);
@@ -74,9 +81,10 @@ void RemoteStatus::refresh() {
     const bool elsewhere = sites[process].machine != machine;
     std::vector<std::optional<RankStatus>> ranks = decode(answers[process], elsewhere);
     const bool unheard = hub_is_silent && process > 0;
-    ranks.resize(static_cast<std::size_t>(replicas_),  // of no answer: nothing
+    const auto least = std::max(ranks.size(), static_cast<std::size_t>(replicas_));
+    ranks.resize(least,  // of no answer: nothing
                  unheard ? std::optional(RankStatus{.unheard = true}) : std::nullopt);
-    of_rank_.insert(of_rank_.end(), ranks.begin(), ranks.end());
+    of_process_.push_back(std::move(ranks));
   }
   asked_ = std::chrono::steady_clock::now();
 }

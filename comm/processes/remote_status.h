@@ -14,9 +14,9 @@
 
 namespace ringlet::comm {
 
-/// A process's answer: the status of its ranks, in the order of ranks. Both ends run the same
-/// program. On one machine they share its steady clock; times from another machine are moved to
-/// this one's, as if the answer had taken no time.
+/// A process's answer: the status of its ranks, in the order of ranks, on one channel after the
+/// other. Both ends run the same program. On one machine they share its steady clock; times from
+/// another machine are moved to this one's, as if the answer had taken no time.
 std::string encode(const std::vector<RankStatus>& status);
 
 class RemoteStatus {
@@ -26,7 +26,7 @@ class RemoteStatus {
 
   /// The status of a rank of another process; nothing if that does not answer soon. Where process 0
   /// passes on no answers, not even this process's own, the others are `unheard`. Any thread.
-  std::optional<RankStatus> of(int rank);
+  std::optional<RankStatus> of(int rank, int channel);
 
  private:
   void refresh();
@@ -35,7 +35,7 @@ class RemoteStatus {
   Rendezvous& rendezvous_;
   int replicas_;  // of each process
   std::mutex mutex_;
-  std::vector<std::optional<RankStatus>> of_rank_;
+  std::vector<std::vector<std::optional<RankStatus>>> of_process_;
   std::set<std::string> activities_;  // what Activity::what points to; they are few
   std::chrono::steady_clock::time_point asked_{};
 };

@@ -36,7 +36,7 @@ void AnswerWatch::watch(const std::stop_token& stop) {
       return transport_.abort(
           fmt::format("rank {} has not answered for {:g} s while all waited for '{}'; its process "
                       "is stopped or hangs: see ps",
-                      rank, seconds_, what_));
+                      transport_.in_world(rank), seconds_, what_));
     }
   }
 }

@@ -119,6 +119,10 @@ std::string explain_collective(const StatusOfRanks& status, const CollectiveReco
   return text;
 }
 
+std::string text_of_axis(const Line& line) {
+  return line.axis.empty() ? "" : fmt::format("axis {} ({}): ", line.axis, text_of(line.ranks));
+}
+
 /// Where a side of an exchange stands.
 std::string place(const std::optional<CollectiveRecord>& latest) {
   if (!latest || !latest->inside()) return "an exchange outside of a collective";
@@ -148,20 +152,21 @@ std::string explain_timeout(Transport& transport, int peer) {
   const std::string lead = fmt::format("rank {} waited {:g} s for rank {}", transport.rank(),
                                        transport.timeout_seconds(), peer);
   const std::string hosts = transport.hosts();
-  return text_of_silent(transport.world(), status) +
+  return text_of_axis(transport.line()) + text_of_silent(transport.world(), status) +
          (mine && mine->inside() ? explain_collective(status, *mine, lead)
                                  : explain_exchange(transport, peer, status)) +
          (hosts.empty() ? "" : "; " + hosts) + explain_exchanges(transport, status);
 }
 
 std::string explain_unfinished(Transport& transport) {
-  const std::string lead = fmt::format("rank {} waited {:g} s for its device", transport.rank(),
+  const Transport& whole = transport.whole();
+  const std::string lead = fmt::format("rank {} waited {:g} s for its device", whole.rank(),
                                        transport.timeout_seconds());
   const std::optional<CollectiveRecord> mine = transport.recorder().latest();
-  if (!mine) return lead + kRemedy;
-  const StatusOfRanks status = look_at_all(transport);
-  return text_of_silent(transport.world(), status) + explain_collective(status, *mine, lead) +
-         explain_exchanges(transport, status);
+  if (!mine) return text_of_axis(whole.line()) + lead + kRemedy;
+  const StatusOfRanks status = look_at_all(whole);
+  return text_of_axis(whole.line()) + text_of_silent(whole.world(), status) +
+         explain_collective(status, *mine, lead) + explain_exchanges(whole, status);
 }
 
 std::string explain_mismatch(int from, std::int64_t sent_bytes,

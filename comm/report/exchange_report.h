@@ -19,7 +19,8 @@ namespace ringlet::comm {
 ///     ranks 0, 1 and 3 wait in #812; rank 0 sends 129068 bytes to rank 1 and ...
 /// Whose process does not answer comes first, since all others wait for it in the end:
 ///   rank 2 (process 2) does not answer, so its process is stopped or hangs: see ps; rank 0 ...
-/// Where ranks wait in a circle (wait_cycle.h), it says so too.
+/// Where ranks wait in a circle (wait_cycle.h), it says so too. Along an axis of a mesh it begins
+/// with that: "axis stage (ranks 1 and 3): ".
 std::string explain_timeout(Transport& transport, int peer);
 
 /// Whose process does not answer: "rank 2 (process 2) does not answer, so its process is stopped or

@@ -106,7 +106,12 @@ std::string text_of_exchange(int rank, const ExchangeRecord& exchange) {
 
 StatusOfRanks look_at_all(const Transport& transport) {
   StatusOfRanks status;
-  for (int rank = 0; rank < transport.size(); ++rank) status.push_back(transport.look_at(rank));
+  const Line& line = transport.line();
+  for (int rank = 0; rank < transport.size(); ++rank) {
+    const bool apart = !line.axis.empty() &&
+                       std::find(line.ranks.begin(), line.ranks.end(), rank) == line.ranks.end();
+    status.push_back(apart ? RankStatus{.unheard = true, .apart = true} : transport.look_at(rank));
+  }
   return status;
 }
 
@@ -130,6 +135,7 @@ std::string text_of_exchanges(const StatusOfRanks& status) {
       text += text_of_exchange(rank, *known->exchange);
     } else {
       const auto& other = status[static_cast<std::size_t>(rank)];
+      if (other && other->apart) continue;
       (other && !other->unheard ? idle : unknown).push_back(rank);
     }
   }

@@ -21,7 +21,8 @@
 
 namespace ringlet::comm {
 
-/// What is known of every rank, in the order of ranks.
+/// What is known of every rank, in the order of ranks; nothing of those that are not of the
+/// transport's line.
 using StatusOfRanks = std::vector<std::optional<RankStatus>>;
 StatusOfRanks look_at_all(const Transport& transport);
 

@@ -10,11 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/shared_library.h"
 #include "comm/communicator.h"
+#include "comm/mesh.h"
 #include "comm/transport/nccl/nccl_backend.h"
 #include "kernels/capture.h"
 #include "kernels/cuda_devices.h"
@@ -545,6 +548,66 @@ TEST_F(NcclTransport, WatchesOnWhileACallHangs) {
     rank.stream().synchronize();
   });
   EXPECT_TRUE(contains(cause(), "rank 0 waited 0.2 s for its device")) << cause();
+}
+
+// A communicator of NCCL's for each axis of a mesh, on a stream each.
+TEST_F(NcclTransport, SumsAlongTwoAxesSideBySide) {
+  LocalGroup group(4);
+  const MeshGroup mesh(group, {{"stage", 2}, {"data", 2}});
+  const auto nccl = open_nccl({library_, streams_, operations_});
+  run_ranks(4, [&](int number) {
+    AsyncDevice device(number);
+    const auto data = nccl->join(mesh.transport(number, "data"), device.communication());
+    const auto stage = nccl->join(mesh.transport(number, "stage"), device.compute());
+    const Mesh::Over over = [&](std::string_view axis, Transport& host) -> Transport& {
+      return axis == "data" ? *data : axis == "stage" ? *stage : host;
+    };
+    Mesh own(mesh, number, {.strategy = "ring", .timeout_seconds = 20}, over);
+    const std::vector<std::pair<const char*, AsyncStream*>> axes{{"data", &device.communication()},
+                                                                 {"stage", &device.compute()}};
+    std::vector<std::thread> threads;
+    for (const auto& [axis, stream] : axes) {
+      threads.emplace_back([&, axis = axis, stream = stream] {
+        const Tensor sums(device, {1001});
+        for (int i = 0; i < 20; ++i) {
+          fill_with(sums, static_cast<float>(1 << number));
+          own.axis(axis).all_reduce(*stream, sums, axis);
+          stream->synchronize();
+          float expected = 0;
+          for (const int rank : mesh.ranks_along(number, axis)) {
+            expected += static_cast<float>(1 << rank);
+          }
+          EXPECT_EQ(sums.view().f32()[1000], expected) << axis << " of rank " << number;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+}
+
+TEST_F(NcclTransport, ATimeOutNamesTheAxisAndThePeer) {
+  LocalGroup group(4);
+  const MeshGroup mesh(group, {{"stage", 2}, {"data", 2}});
+  const auto nccl = open_nccl({library_, streams_, operations_});
+  run_ranks(4, [&](int number) {
+    AsyncDevice device(number);
+    const auto stage = nccl->join(mesh.transport(number, "stage"), device.communication());
+    Communicator communicator(*stage, {.strategy = "ring", .timeout_seconds = 20});
+    if (number == 3) {
+      while (!group.root_cause()) std::this_thread::yield();
+    }
+    if (number != 1) return;
+    stage->set_timeout(0.2);
+    const Tensor data(device, {10});
+    communicator.all_reduce(device.communication(), data, "activations");
+    device.communication().synchronize();
+  });
+  ASSERT_TRUE(group.root_cause());
+  EXPECT_EQ(group.root_cause()->rank, 1);
+  EXPECT_TRUE(contains(group.root_cause()->message,
+                       "axis stage (ranks 1 and 3): rank 3 never entered #1 all_reduce "
+                       "activations, 40 bytes"))
+      << group.root_cause()->message;
 }
 
 TEST(CudaNcclRanks, MayShareAGpuWhereNcclTakesThemToBeOnSeveralHosts) {

@@ -40,7 +40,11 @@ class Wire : public Group {
  public:
   using Change = std::function<std::string(std::string)>;
   explicit Wire(Change change) : Group(0, 1, 1), change_(std::move(change)) {}
-  Transport& transport(int /*rank*/) override { throw ContractError("it has no ranks"); }
+  int channels() const override { return 1; }
+  Transport& channel(int /*rank*/, int /*number*/) override {
+    throw ContractError("it has no ranks");
+  }
+  void open_channels(int /*count*/) override {}
   bool abort(int /*rank*/, const std::string& /*message*/) noexcept override { return false; }
   std::shared_ptr<void> share(const std::string& /*key*/, std::int64_t /*bytes*/,
                               double /*timeout_seconds*/) override {

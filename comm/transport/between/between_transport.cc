@@ -42,9 +42,11 @@ struct Near {
 
 class BetweenTransport final : public Transport, public CollectiveEngine {
  public:
-  BetweenTransport(JoinedGroup& group, std::shared_ptr<MessageEngine> engine, Near near)
+  BetweenTransport(JoinedGroup& group, std::shared_ptr<MessageEngine> engine, int channel,
+                   Near near)
       : Transport(near.transport.world()),
         group_(group),
+        channel_(static_cast<std::uint64_t>(channel)),
         engine_(std::move(engine)),
         near_(std::move(near)),
         local_(near_.transport),
@@ -71,6 +73,10 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
                        near_.is_whole_machine ? ", shm inside" : "");
   }
   int machine_of(int of) const override { return local_.machine_of(of); }
+  void set_line(const Line& line) override {
+    Transport::set_line(line);
+    local_.set_line(line);
+  }
   /// Between machines: round figures for Ethernet of 1 Gbit/s.
   CostModel typical_costs() const override {
     if (world().machines == 1) return Transport::typical_costs();
@@ -117,6 +123,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
     const auto ranks = static_cast<std::uint64_t>(size());
     return {.pair = static_cast<std::uint64_t>(from) * ranks + static_cast<std::uint64_t>(to),
             .pairs = ranks * ranks,
+            .channel = channel_,
             .bytes = bytes};
   }
   template <class Call>
@@ -133,6 +140,7 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
   [[noreturn]] void fail(const std::string& message);
 
   JoinedGroup& group_;
+  std::uint64_t channel_;
   std::shared_ptr<MessageEngine> engine_;
   Near near_;
   Transport& local_;  // near_'s
@@ -350,30 +358,32 @@ void BetweenTransport::fail(const std::string& message) {
 }
 
 /// Of each rank of this process.
-std::vector<Near> near_of(JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+std::vector<Near> near_of(JoinedGroup& group, const ConnectChannel& on_machine, int channel) {
   std::vector<Near> near;
-  for (auto& transport : on_machine) {
+  for (int i = 0; i < group.replicas() && !on_machine; ++i) {
+    near.push_back({group.local().channel(group.first_rank() + i, channel)});
+  }
+  if (!on_machine) return near;
+  for (auto& transport : on_machine(channel)) {
     Transport& reference = *transport;
     near.push_back({reference, std::move(transport), true});
-  }
-  for (int i = 0; i < group.replicas() && on_machine.empty(); ++i) {
-    near.push_back({group.local().transport(group.first_rank() + i)});
   }
   return near;
 }
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> join_between(
-    JoinedGroup& group, const std::shared_ptr<MessageEngine>& engine,
-    std::vector<std::unique_ptr<Transport>> on_machine) {
-  std::vector<std::unique_ptr<Transport>> transports;
-  for (Near& each : near_of(group, std::move(on_machine))) {
-    auto transport = std::make_unique<BetweenTransport>(group, engine, std::move(each));
-    group.on_abort([rank = transport.get()] { rank->wake(); });
-    transports.push_back(std::move(transport));
-  }
-  return transports;
+ConnectChannel join_between(JoinedGroup& group, std::shared_ptr<MessageEngine> engine,
+                            ConnectChannel on_machine) {
+  return [&group, engine = std::move(engine), on_machine = std::move(on_machine)](int channel) {
+    std::vector<std::unique_ptr<Transport>> transports;
+    for (Near& each : near_of(group, on_machine, channel)) {
+      auto transport = std::make_unique<BetweenTransport>(group, engine, channel, std::move(each));
+      group.on_abort([rank = transport.get()] { rank->wake(); });
+      transports.push_back(std::move(transport));
+    }
+    return transports;
+  };
 }
 
 }  // namespace ringlet::comm

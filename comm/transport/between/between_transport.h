@@ -29,11 +29,9 @@ namespace ringlet::comm {
 
 class JoinedGroup;
 
-/// A transport for each rank of this process. `on_machine`: transports of these ranks that reach
-/// all of their machine, which carry what stays there; empty: what stays in the process goes over
-/// its LocalGroup.
-std::vector<std::unique_ptr<Transport>> join_between(
-    JoinedGroup& group, const std::shared_ptr<MessageEngine>& engine,
-    std::vector<std::unique_ptr<Transport>> on_machine);
+/// `on_machine`: makes transports that reach all of a machine, which carry what stays there; null:
+/// what stays in the process goes over its LocalGroup.
+ConnectChannel join_between(JoinedGroup& group, std::shared_ptr<MessageEngine> engine,
+                            ConnectChannel on_machine);
 
 }  // namespace ringlet::comm

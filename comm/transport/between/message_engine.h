@@ -18,11 +18,12 @@
 
 namespace ringlet::comm {
 
-/// Tells the messages between two processes apart: from which rank to which, and a header from
-/// data. Data of different lengths do not match.
+/// Tells the messages between two processes apart: from which rank to which, on which channel, and
+/// a header from data. Data of different lengths do not match.
 struct MessageSlot {
   std::uint64_t pair = 0;   ///< from * ranks + to
   std::uint64_t pairs = 1;  ///< ranks * ranks
+  std::uint64_t channel = 0;
   std::uint64_t bytes = 0;  ///< of all data; 0: a header
 };
 

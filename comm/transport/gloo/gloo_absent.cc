@@ -6,8 +6,7 @@ namespace ringlet::comm {
 
 bool has_gloo() { return false; }
 
-std::vector<std::unique_ptr<Transport>> connect_gloo(JoinedGroup&, double,
-                                                     std::vector<std::unique_ptr<Transport>>) {
+ConnectChannel connect_gloo(JoinedGroup&, double, ConnectChannel) {
   throw CommError(
       "--transport gloo needs Gloo, which this build has not; install libgloo-dev "
       "(sudo apt-get install libgloo-dev) and build anew, or use --transport shm");

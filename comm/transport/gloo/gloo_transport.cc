@@ -61,7 +61,9 @@ class GlooBuffer final : public MessageBuffer {
  private:
   /// Gloo would end the process on a message that is longer than its receiver expects.
   static std::uint64_t number_of(const MessageSlot& slot) {
-    return slot.bytes * slot.pairs + slot.pair;
+    constexpr int kChannelBits = 3;
+    static_assert(Group::kMostChannels == 1 << kChannelBits);
+    return (slot.channel << (64 - kChannelBits)) | (slot.bytes * slot.pairs + slot.pair);
   }
 
   GlooMesh& mesh_;
@@ -147,9 +149,7 @@ std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_second
 
 bool has_gloo() { return true; }
 
-std::vector<std::unique_ptr<Transport>> connect_gloo(
-    JoinedGroup& group, double timeout_seconds,
-    std::vector<std::unique_ptr<Transport>> on_machine) {
+ConnectChannel connect_gloo(JoinedGroup& group, double timeout_seconds, ConnectChannel on_machine) {
   ignore_broken_pipes();
   const std::shared_ptr<GlooMesh> mesh = connect_mesh(group, timeout_seconds);
   if (group.aborted()) throw Aborted(*group.root_cause());

@@ -25,14 +25,11 @@ class JoinedGroup;
 /// Whether Ringlet was built with Gloo.
 bool has_gloo();
 
-/// Connects this process with all others of `group`, which do the same, and makes a transport for
-/// each of its ranks. `on_machine`: transports of these ranks that reach all of their machine,
-/// which carry what stays there; empty: what stays in the process goes over its LocalGroup. From
-/// then on the process ignores SIGPIPE, unless it has a handler: writing to a process that has just
-/// died shall be an error and not end this one. Throws CommError; if Ringlet was built without
-/// Gloo, with the remedy.
-std::vector<std::unique_ptr<Transport>> connect_gloo(
-    JoinedGroup& group, double timeout_seconds,
-    std::vector<std::unique_ptr<Transport>> on_machine = {});
+/// Connects this process with all others of `group`, which do the same. `on_machine`: as for
+/// join_between(). From then on the process ignores SIGPIPE, unless it has a handler: writing to a
+/// process that has just died shall be an error and not end this one. Throws CommError; if Ringlet
+/// was built without Gloo, with the remedy.
+ConnectChannel connect_gloo(JoinedGroup& group, double timeout_seconds,
+                            ConnectChannel on_machine = {});
 
 }  // namespace ringlet::comm

@@ -12,10 +12,11 @@
 
 namespace ringlet::comm {
 
-LocalPeerAccess::LocalPeerAccess(LocalGroup& group, Transport& transport)
+LocalPeerAccess::LocalPeerAccess(LocalGroup& group, LocalChannel& channel, Transport& transport)
     : PeerRanges(transport, *group.operations_, group.stream_from_),
       group_(group),
-      waiting_(group, transport, group.doorbell(transport.rank()), group.spin_) {}
+      channel_(channel),
+      waiting_(group, transport, channel.doorbell(transport.rank()), group.spin_) {}
 
 void LocalPeerAccess::open(Stream& stream, const View& mine) {
   meet_and_show(stream, mine);
@@ -49,7 +50,7 @@ void LocalPeerAccess::abandon(Stream& stream, const char* reason) noexcept {
 /// enough that it is in no session, since a rank that comes now sees the abort before it reads.
 void LocalPeerAccess::settle() noexcept {
   for (int rank = 0; rank < group_.replicas(); ++rank) {
-    PeerBoard& board = group_.board(rank);
+    PeerBoard& board = channel_.board(rank);
     const auto has_settled = [this, &board] {
       const std::uint64_t progress = board.progress.load();
       return progress >= 2 * session_ || (group_.aborted() && progress % 2 == 0);
@@ -79,10 +80,10 @@ void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
     waiting_.wait_for_all(
         group_.replicas(), [this](int peer) { return shown_by(peer).session.load() == session_; },
         [&](int peer) { check(stream, peer, mine); },
-        [this](int peer) { group_.doorbell(peer).ring(); });
+        [this](int peer) { channel_.doorbell(peer).ring(); });
     if (stream.in_order_with_host()) return;
     for (int peer = 0; peer < group_.replicas(); ++peer) {
-      if (peer != transport().rank()) group_.board(peer).arrived[session_ % 2].hold(stream);
+      if (peer != transport().rank()) channel_.board(peer).arrived[session_ % 2].hold(stream);
     }
   } catch (...) {
     board.progress.store(2 * session_);
@@ -102,7 +103,7 @@ void LocalPeerAccess::check(const Stream& stream, int peer, const View& mine) {
   const CollectiveTag& tag = transport().recorder().current();
   if (theirs.bytes == mine.bytes() && theirs.tag == tag) return;
   waiting_.fail<MismatchError>(
-      explain_mismatch(peer, theirs.bytes, group_.transport(peer).recorder().latest(),
+      explain_mismatch(peer, theirs.bytes, channel_.transport(peer).recorder().latest(),
                        transport().rank(), mine.bytes(), transport().recorder().latest()));
 }
 

@@ -19,7 +19,7 @@ namespace ringlet::comm {
 class LocalPeerAccess final : public PeerRanges {
  public:
   /// For the rank of `transport`. Both outlive this.
-  LocalPeerAccess(LocalGroup& group, Transport& transport);
+  LocalPeerAccess(LocalGroup& group, LocalChannel& channel, Transport& transport);
 
   void open(Stream& stream, const View& mine) override;
   void meet(Stream& stream) override;
@@ -31,13 +31,14 @@ class LocalPeerAccess final : public PeerRanges {
  private:
   using Shown = PeerBoard::Shown;
 
-  PeerBoard& my_board() { return group_.board(transport().rank()); }
-  Shown& shown_by(int rank) { return group_.board(rank).shown[session_ % 2]; }
+  PeerBoard& my_board() { return channel_.board(transport().rank()); }
+  Shown& shown_by(int rank) { return channel_.board(rank).shown[session_ % 2]; }
   void meet_and_show(Stream& stream, const View& mine);
   void check(const Stream& stream, int peer, const View& mine);
   void finish_reading(Stream& stream);
 
   LocalGroup& group_;
+  LocalChannel& channel_;
   RankWait<LocalGroup> waiting_;
   std::uint64_t session_ = 0;  // the latest one that this rank came to
 };

@@ -40,11 +40,13 @@ std::chrono::nanoseconds chosen_spin(int size, int processors, const LocalGroupO
 /// One rank's end of the group.
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(LocalGroup& group, const World& world)
+  LocalTransport(LocalGroup& group, int channel, const World& world)
       : Transport(world),
         group_(group),
-        waiting_(group, *this, group.doorbell(world.rank), group.spin_),
-        peers_(group, *this) {}
+        number_(channel),
+        channel_(*group.channels_[static_cast<std::size_t>(channel)]),
+        waiting_(group, *this, channel_.doorbell(world.rank), group.spin_),
+        peers_(group, channel_, *this) {}
 
   void set_machine(const World& world) { set_world(world); }
 
@@ -52,10 +54,8 @@ class LocalTransport final : public Transport {
   std::optional<RootCause> root_cause() const override { return group_.root_cause(); }
   FlightRecorder& recorder() override { return recorder_; }
   std::optional<RankStatus> look_at(int other) const override {
-    if (!group_.holds(other)) return group_.look_elsewhere_(other);
-    const FlightRecorder& recorder = group_.transport(other).recorder();
-    return RankStatus{recorder.latest(), recorder.activity(), recorder.exchange(),
-                      recorder.work_clock().at_ns(), now_ns()};
+    if (!group_.holds(other)) return group_.look_elsewhere_(other, number_);
+    return group_.status_of(other, number_);
   }
   CostModel typical_costs() const override { return memory_costs(size(), group_.processors_); }
   PeerAccess* peer_access() override {
@@ -80,6 +80,8 @@ class LocalTransport final : public Transport {
   void check_message(const Stream& stream, int from, const Mailbox& box, std::int64_t bytes);
 
   LocalGroup& group_;
+  int number_;  // of the channel
+  LocalChannel& channel_;
   FlightRecorder recorder_;
   RankWait<LocalGroup> waiting_;
   LocalPeerAccess peers_;
@@ -92,7 +94,7 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
     if (from != kNobody) receive_posted(stream, from, in, combine);
     return;
   }
-  Mailbox& sent = group_.mailbox(rank(), to);
+  Mailbox& sent = channel_.mailbox(rank(), to);
   const bool in_place = from != kNobody && in.data() == out.data();
   try {
     post(stream, to, in_place ? staged(stream, out) : out);
@@ -130,7 +132,7 @@ ConstView LocalTransport::staged(Stream& stream, const ConstView& out) {
 }
 
 void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
-  Mailbox& box = group_.mailbox(rank(), to);
+  Mailbox& box = channel_.mailbox(rank(), to);
   box.data = out.data();
   box.bytes = out.bytes();
   box.tag = recorder_.current();
@@ -138,11 +140,11 @@ void LocalTransport::post(Stream& stream, int to, const ConstView& out) {
   box.in_order_with_host = stream.in_order_with_host();
   if (!box.in_order_with_host) box.sent.record(stream);
   box.state.store(Mailbox::posted);
-  group_.doorbell(to).ring();
+  channel_.doorbell(to).ring();
 }
 
 void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Combine combine) {
-  Mailbox& box = group_.mailbox(from, rank());
+  Mailbox& box = channel_.mailbox(from, rank());
   waiting_.wait(from, [&box] { return box.state.load() == Mailbox::posted; });
   int expected = Mailbox::posted;
   if (!box.state.compare_exchange_strong(expected, Mailbox::reading)) {
@@ -155,7 +157,7 @@ void LocalTransport::receive_posted(Stream& stream, int from, const View& in, Co
       box.state.store(Mailbox::empty);
       sender.ring();
     }
-  } emptying{box, group_.doorbell(from)};
+  } emptying{box, channel_.doorbell(from)};
   check_message(stream, from, box, in.bytes());
   if (stream.in_order_with_host()) {
     take(stream, box.data, in, combine);
@@ -204,9 +206,21 @@ void LocalTransport::check_message(const Stream& stream, int from, const Mailbox
   }
   if (box.bytes == bytes && box.tag == recorder_.current()) return;
   waiting_.fail<MismatchError>(explain_mismatch(from, box.bytes,
-                                                group_.transport(from).recorder().latest(), rank(),
-                                                bytes, recorder_.latest()));
+                                                channel_.transport(from).recorder().latest(),
+                                                rank(), bytes, recorder_.latest()));
 }
+
+LocalChannel::LocalChannel(int first_rank, int replicas)
+    : first_rank_(first_rank), replicas_(replicas) {
+  const auto count = static_cast<std::size_t>(replicas);
+  mailboxes_ = std::make_unique<Mailbox[]>(count * count);
+  doorbells_ = std::make_unique<Doorbell[]>(count);
+  boards_ = std::make_unique<PeerBoard[]>(count);
+}
+
+LocalChannel::~LocalChannel() = default;
+
+Transport& LocalChannel::transport(int rank) { return *transports[place(rank)]; }
 
 LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
     : Group(options.first_rank, replicas, std::max(replicas, options.world_size)),
@@ -222,43 +236,75 @@ LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
         "{} replicas in one process are more than {}; give fewer devices, or use several processes",
         replicas, kMostRanks));
   }
-  const auto count = static_cast<std::size_t>(replicas);
-  mailboxes_ = std::make_unique<Mailbox[]>(count * count);
-  doorbells_ = std::make_unique<Doorbell[]>(count);
-  boards_ = std::make_unique<PeerBoard[]>(count);
-  for (int i = 0; i < replicas; ++i) {
-    const World world{.rank = first_rank() + i,
-                      .size = size(),
-                      .local_rank = i,
-                      .local_size = replicas,
-                      .machine_rank = first_rank() + i,
-                      .machine_size = size()};
-    transports_.push_back(std::make_unique<LocalTransport>(*this, world));
-  }
+  open_channels(1);
 }
 
 LocalGroup::~LocalGroup() = default;
 
-Transport& LocalGroup::transport(int rank) {
+Transport& LocalGroup::channel(int rank, int number) {
   require(holds(rank), "LocalGroup::transport", "there is no such rank");
-  return *transports_[place(rank)];
+  require(0 <= number && number < channels(), "LocalGroup::channel", "there is no such channel");
+  return channels_[static_cast<std::size_t>(number)]->transport(rank);
+}
+
+void LocalGroup::open_channels(int count) {
+  const int open = channels();
+  require(count >= 0 && count <= kMostChannels - open, "LocalGroup::open_channels",
+          "a group has at most 8 channels, one of them the world's");
+  for (int number = open; number < open + count; ++number) {
+    auto& made = channels_[static_cast<std::size_t>(number)];
+    made = std::make_unique<LocalChannel>(first_rank(), replicas());
+    for (int rank = first_rank(); holds(rank); ++rank) {
+      made->transports.push_back(std::make_unique<LocalTransport>(*this, number, world_of(rank)));
+    }
+    channel_count_.store(number + 1, std::memory_order_release);
+  }
+}
+
+World LocalGroup::world_of(int rank) const {
+  World world{.rank = rank,
+              .size = size(),
+              .local_rank = rank - first_rank(),
+              .local_size = replicas(),
+              .machine_rank = rank,
+              .machine_size = size()};
+  if (machine_of_.empty()) return world;
+  const auto count = [this](auto end, int machine) {
+    return static_cast<int>(std::count(machine_of_.begin(), end, machine));
+  };
+  const auto own = machine_of_.begin() + rank;
+  world.machine = *own;
+  world.machines = *std::max_element(machine_of_.begin(), machine_of_.end()) + 1;
+  world.machine_rank = count(own, *own);
+  world.machine_size = count(machine_of_.end(), *own);
+  return world;
+}
+
+/// What a rank does beside its collectives it notes on any of its channels.
+RankStatus LocalGroup::status_of(int rank, int channel) const {
+  const auto recorder_of = [&](int number) -> const FlightRecorder& {
+    return channels_[static_cast<std::size_t>(number)]->transport(rank).recorder();
+  };
+  const FlightRecorder& recorder = recorder_of(channel);
+  RankStatus status{.latest = recorder.latest(), .exchange = recorder.exchange()};
+  for (int number = 0; number < channels(); ++number) {
+    const FlightRecorder& other = recorder_of(number);
+    status.worked_ns = std::max(status.worked_ns, other.work_clock().at_ns());
+    const Activity activity = other.activity();
+    if (activity.since_ns > status.activity.since_ns) status.activity = activity;
+  }
+  status.seen_ns = now_ns();
+  return status;
 }
 
 void LocalGroup::set_machines(std::vector<int> machine_of) {
   require(machine_of.size() == static_cast<std::size_t>(size()), "LocalGroup::set_machines",
           "every rank of the world is on a machine");
   machine_of_ = std::move(machine_of);
-  const auto count = [this](auto end, int machine) {
-    return static_cast<int>(std::count(machine_of_.begin(), end, machine));
-  };
-  for (const auto& transport : transports_) {
-    World world = transport->world();
-    const auto own = machine_of_.begin() + world.rank;
-    world.machine = *own;
-    world.machines = *std::max_element(machine_of_.begin(), machine_of_.end()) + 1;
-    world.machine_rank = count(own, *own);
-    world.machine_size = count(machine_of_.end(), *own);
-    transport->set_machine(world);
+  for (int number = 0; number < channels(); ++number) {
+    for (const auto& transport : channels_[static_cast<std::size_t>(number)]->transports) {
+      transport->set_machine(world_of(transport->rank()));
+    }
   }
 }
 
@@ -283,7 +329,10 @@ bool LocalGroup::abort(int rank, const std::string& message) noexcept {
     }
     aborted_.store(true);  // with the cause: whoever sees the one finds the other
   }
-  for (int i = 0; i < replicas(); ++i) doorbells_[static_cast<std::size_t>(i)].ring();
+  for (int number = 0; number < channels(); ++number) {
+    LocalChannel& channel = *channels_[static_cast<std::size_t>(number)];
+    for (int each = first_rank(); holds(each); ++each) channel.doorbell(each).ring();
+  }
   return true;
 }
 

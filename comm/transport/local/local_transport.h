@@ -33,6 +33,7 @@
 // somebody sleeps there.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -68,7 +69,7 @@ struct LocalGroupOptions {
   int first_rank = 0;  ///< the group's ranks are first_rank, first_rank + 1, ...
   int world_size = 0;  ///< ranks in the whole world; 0: the group is the world
   /// What is known of the ranks of other processes, for messages.
-  std::function<std::optional<RankStatus>(int rank)> look_elsewhere = [](int) {
+  std::function<std::optional<RankStatus>(int rank, int channel)> look_elsewhere = [](int, int) {
     return std::nullopt;
   };
 };
@@ -111,6 +112,33 @@ struct PeerBoard {
   LazyEvent done;  ///< recorded by the rank's stream then; others may wait while it is once more
 };
 
+/// What the ranks of a group share on one channel.
+class LocalChannel {
+ public:
+  LocalChannel(int first_rank, int replicas);
+  ~LocalChannel();
+  LocalChannel(const LocalChannel&) = delete;
+  LocalChannel& operator=(const LocalChannel&) = delete;
+
+  Mailbox& mailbox(int from, int to) {
+    return mailboxes_[place(from) * static_cast<std::size_t>(replicas_) + place(to)];
+  }
+  Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
+  PeerBoard& board(int rank) { return boards_[place(rank)]; }
+  Transport& transport(int rank);
+
+  std::vector<std::unique_ptr<LocalTransport>> transports;  // by place
+
+ private:
+  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_rank_); }
+
+  int first_rank_;
+  int replicas_;
+  std::unique_ptr<Mailbox[]> mailboxes_;   // [from * replicas + to], places
+  std::unique_ptr<Doorbell[]> doorbells_;  // by place
+  std::unique_ptr<PeerBoard[]> boards_;    // by place
+};
+
 /// Shared by the threads of a process.
 class LocalGroup final : public Group {
  public:
@@ -120,7 +148,9 @@ class LocalGroup final : public Group {
   explicit LocalGroup(int replicas, const LocalGroupOptions& options = {});
   ~LocalGroup() override;
 
-  Transport& transport(int rank) override;
+  int channels() const override { return channel_count_.load(std::memory_order_acquire); }
+  Transport& channel(int rank, int number) override;
+  void open_channels(int count) override;
   bool abort(int rank, const std::string& message) noexcept override;
   std::string agree(const std::string& /*key*/, const std::optional<std::string>& mine,
                     double /*timeout_seconds*/) override {
@@ -140,25 +170,20 @@ class LocalGroup final : public Group {
  private:
   friend class LocalPeerAccess;
   friend class LocalTransport;
-  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_rank()); }
-  Mailbox& mailbox(int from, int to) {
-    return mailboxes_[place(from) * static_cast<std::size_t>(replicas()) + place(to)];
-  }
-  Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
-  PeerBoard& board(int rank) { return boards_[place(rank)]; }
+  RankStatus status_of(int rank, int channel) const;
+  World world_of(int rank) const;
 
-  std::function<std::optional<RankStatus>(int rank)> look_elsewhere_;
+  std::function<std::optional<RankStatus>(int rank, int channel)> look_elsewhere_;
   int processors_;  // of whoever made the group: its ranks may be bound to some
   std::chrono::nanoseconds spin_;
   std::int64_t stream_from_;
   bool in_reach_;
   const MemoryOperations kernels_{};
   const MemoryOperations* operations_;
-  std::vector<std::unique_ptr<LocalTransport>> transports_;  // by place
-  std::unique_ptr<Mailbox[]> mailboxes_;                     // [from * replicas + to], places
-  std::unique_ptr<Doorbell[]> doorbells_;                    // by place
-  std::unique_ptr<PeerBoard[]> boards_;                      // by place
-  std::vector<int> machine_of_;                              // by rank; empty: all on one
+  std::vector<int> machine_of_;  // by rank; empty: all on one
+  // Other threads may abort and look while some are opened.
+  std::array<std::unique_ptr<LocalChannel>, kMostChannels> channels_;
+  std::atomic<int> channel_count_{0};
   std::atomic<bool> aborted_{false};
   mutable std::mutex cause_mutex_;
   std::optional<RootCause> cause_;

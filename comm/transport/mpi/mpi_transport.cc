@@ -177,7 +177,8 @@ class MpiBuffer final : public MessageBuffer {
   };
 
   static int tag_of(const MessageSlot& slot) {
-    return static_cast<int>(2 * slot.pair + (slot.bytes == 0 ? 0 : 1));
+    const std::uint64_t pair = slot.channel * slot.pairs + slot.pair;
+    return static_cast<int>(2 * pair + (slot.bytes == 0 ? 0 : 1));
   }
   template <class Function>
   void begin_message(Function* function, int process, const MessageSlot& slot, std::size_t begin,
@@ -288,8 +289,7 @@ class MpiEngine final : public MessageEngine {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> connect_mpi(
-    JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine) {
+ConnectChannel connect_mpi(JoinedGroup& group, ConnectChannel on_machine) {
   const std::string& launcher = group.rendezvous().place().launcher;
   if (launcher == "ringlet" || launcher == "torchrun") {
     throw CommError(

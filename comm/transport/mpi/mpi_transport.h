@@ -25,7 +25,6 @@ class JoinedGroup;
 /// Connects the processes, as connect_gloo() (gloo_transport.h). Throws CommError with the remedy
 /// where there is no MPI, where it is not MPI that has started the processes, and where it has
 /// numbered them otherwise.
-std::vector<std::unique_ptr<Transport>> connect_mpi(
-    JoinedGroup& group, std::vector<std::unique_ptr<Transport>> on_machine = {});
+ConnectChannel connect_mpi(JoinedGroup& group, ConnectChannel on_machine = {});
 
 }  // namespace ringlet::comm

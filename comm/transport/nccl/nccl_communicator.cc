@@ -61,7 +61,7 @@ void NcclCommunicator::settle(const char* what, ncclResult_t result) {
       throw TimeoutError(
           fmt::format("rank {} ({}) waited {:g} s in {} for the other ranks; look for what keeps "
                       "them, or allow more time with --comm-timeout SECONDS",
-                      rank_.world.rank, rank_.device, rank_.timeout_seconds(), what));
+                      rank_.number, rank_.device, rank_.timeout_seconds(), what));
     }
     pause(asked);
     const ncclResult_t asking =
@@ -76,12 +76,12 @@ void NcclCommunicator::fail(const char* what, ncclResult_t result) {
   const std::lock_guard lock(mutex_);
   throw CommError(fmt::format(
       "{} failed on rank {} ({}): {}; NCCL_DEBUG=INFO in the environment makes NCCL say more", what,
-      rank_.world.rank, rank_.device, explain(nccl_, result, handle_)));
+      rank_.number, rank_.device, explain(nccl_, result, handle_)));
 }
 
 void NcclCommunicator::throw_closed() const {
   rank_.throw_if_aborted();
-  throw CommError(fmt::format("rank {} ({}) has left NCCL", rank_.world.rank, rank_.device));
+  throw CommError(fmt::format("rank {} ({}) has left NCCL", rank_.number, rank_.device));
 }
 
 std::string NcclCommunicator::asynchronous_error() {

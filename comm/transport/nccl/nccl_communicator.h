@@ -16,6 +16,7 @@ namespace ringlet::comm {
 /// The rank as its communicator sees it.
 struct NcclRank {
   World world;
+  int number = 0;      ///< of the rank in all of the world, for messages
   std::string device;  ///< "cuda:1", for messages
   std::function<double()> timeout_seconds;
   std::function<void()> throw_if_aborted;           ///< throws if any rank has failed

@@ -62,7 +62,8 @@ void require_a_gpu_each(Transport& host, Stream& in_place, const std::string& gp
       throw CommError(fmt::format(
           "ranks {} and {} ({} and {}) have one GPU, {}, and NCCL needs one for each; start fewer "
           "replicas, or let CUDA_VISIBLE_DEVICES show every process another one",
-          other, rank, all[other].device, all[rank].device, all[rank].gpu));
+          host.in_world(static_cast<int>(other)), host.in_world(static_cast<int>(rank)),
+          all[other].device, all[rank].device, all[rank].gpu));
     }
   }
 }
@@ -96,7 +97,9 @@ std::string agree(Transport& host, const std::string& objection) {
   all_gather(host, in_place->communication(), bytes_of(&mine, 1), bytes_of(all.data(), all.size()));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const std::string text = all[rank].text;
-    if (!text.empty()) return fmt::format("rank {}: {}", rank, text);
+    if (!text.empty()) {
+      return fmt::format("rank {}: {}", host.in_world(static_cast<int>(rank)), text);
+    }
   }
   return {};
 }
@@ -209,6 +212,8 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
   std::optional<RankStatus> look_at(int other) const override { return host_.look_at(other); }
   int machine_of(int of) const override { return host_.machine_of(of); }
   std::string hosts() const override { return host_.hosts(); }
+  Transport& whole() override { return host_.whole(); }
+  int in_world(int rank) const override { return host_.in_world(rank); }
   std::string path() const override {
     return world().machines == 1 ? "" : fmt::format("nccl between {} machines", world().machines);
   }
@@ -336,12 +341,16 @@ void NcclTransport::set_capturing(bool capturing) noexcept {
 
 NcclRank NcclTransport::introduce() {
   set_timeout(host_.timeout_seconds());
-  return {world(), stream_.device().id().to_string(), [this] { return timeout_seconds(); },
-          [this] { throw_if_aborted(); }, [this](const std::string& why) { abort(why); }};
+  return {world(),
+          in_world(rank()),
+          stream_.device().id().to_string(),
+          [this] { return timeout_seconds(); },
+          [this] { throw_if_aborted(); },
+          [this](const std::string& why) { abort(why); }};
 }
 
 void NcclTransport::throw_if_aborted() const {
-  if (const auto cause = root_cause()) throw_stopped(*cause, rank());
+  if (const auto cause = root_cause()) throw_stopped(*cause, in_world(rank()));
 }
 
 template <class Calls>
@@ -429,7 +438,7 @@ void NcclTransport::watch_stream() {
   while (!changed_.wait_for(lock, kLook, [this] { return ending_; })) {
     if (root_cause()) return communicator_->abort();
     if (const std::string error = communicator_->asynchronous_error(); !error.empty()) {
-      abort(fmt::format("NCCL failed on rank {} ({}): {}", rank(),
+      abort(fmt::format("NCCL failed on rank {} ({}): {}", in_world(rank()),
                         stream_.device().id().to_string(), error));
     } else if (has_stalled()) {
       abort(explain_unfinished(*this));

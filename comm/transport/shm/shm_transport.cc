@@ -163,16 +163,18 @@ void ShmTransport::check(int from, const ShmChannel::Slot& first, std::int64_t b
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> connect_shm(JoinedGroup& group, double timeout_seconds) {
+namespace {
+
+std::vector<std::unique_ptr<Transport>> connect_channel(JoinedGroup& group, int channel,
+                                                        int processors, double timeout_seconds) {
   ShmMemory memory(group.size(), group.share("shared memory", ShmMemory::bytes_for(group.size()),
                                              timeout_seconds));
   const std::shared_ptr<ShmShared> shared(
       new ShmShared{std::move(memory), group.mesh(), ShmReach(group.mesh(), group.size())});
-  const int processors = group.processors(timeout_seconds);
   std::vector<std::unique_ptr<Transport>> transports;
   for (int i = 0; i < group.replicas(); ++i) {
     auto transport = std::make_unique<ShmTransport>(
-        group, shared, group.local().transport(group.first_rank() + i), processors);
+        group, shared, group.local().channel(group.first_rank() + i, channel), processors);
     // Gets the rank out of its wait. Where connections to other machines do not come about, the
     // transport is gone by then.
     group.on_abort([memory = shared->memory, rank = group.first_rank() + i] {
@@ -181,6 +183,14 @@ std::vector<std::unique_ptr<Transport>> connect_shm(JoinedGroup& group, double t
     transports.push_back(std::move(transport));
   }
   return transports;
+}
+
+}  // namespace
+
+ConnectChannel connect_shm(JoinedGroup& group, double timeout_seconds) {
+  return [&group, timeout_seconds, processors = group.processors(timeout_seconds)](int channel) {
+    return connect_channel(group, channel, processors, timeout_seconds);
+  };
 }
 
 }  // namespace ringlet::comm

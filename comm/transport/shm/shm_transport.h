@@ -20,9 +20,9 @@ namespace ringlet::comm {
 
 class JoinedGroup;
 
-/// Shares memory with all other processes of `group` on this machine, which do the same, and makes
-/// a transport for each of its ranks. It reaches the ranks of this machine. Throws CommError,
-/// Aborted.
-std::vector<std::unique_ptr<Transport>> connect_shm(JoinedGroup& group, double timeout_seconds);
+/// For each channel, shares memory with all other processes of `group` on this machine, which do
+/// the same. Its transports reach the ranks of this machine. Throws CommError, Aborted, also when a
+/// channel is connected.
+ConnectChannel connect_shm(JoinedGroup& group, double timeout_seconds);
 
 }  // namespace ringlet::comm
