@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "comm/all_reduce/collectives.h"
-#include "comm/all_reduce/two_level.h"
 #include "comm/report/answer_watch.h"
 #include "comm/report/rank_text.h"
 #include "kernels/host_copy.h"
@@ -51,17 +50,19 @@ Communicator::Communicator(Transport& transport, const CommunicatorOptions& opti
 
 Communicator::~Communicator() = default;
 
+/// This communicator's own, where that narrows; else the first that does.
+const Strategy& Communicator::narrowing() const {
+  constexpr auto kNarrows = &Strategy::narrows_between;
+  const char* const own = strategy();
+  return *strategies_.find(strategies_.has(own, kNarrows) ? own : strategies_.first_with(kNarrows));
+}
+
 std::optional<double> Communicator::predicted_seconds(std::int64_t bytes, DType between) const {
-  Strategy narrow = strategy_of<TwoLevelAllReduce>();
-  narrow.level_costs = [](int machines, int each, double all) {
-    LevelCosts costs = TwoLevelAllReduce::level_costs(machines, each, all);
-    costs.between.bytes *= static_cast<double>(size_of(DType::bf16)) / size_of(DType::f32);
-    return costs;
-  };
   const Strategy* const strategy =
-      between == DType::f32 ? strategies_.find(strategy_for(bytes)) : &narrow;
+      between == DType::f32 ? strategies_.find(strategy_for(bytes)) : &narrowing();
   if (strategy == nullptr) return {};
-  return comm::predicted_seconds(*strategy, transport_, static_cast<double>(bytes));
+  const double length = static_cast<double>(size_of(between)) / size_of(DType::f32);
+  return comm::predicted_seconds(*strategy, transport_, static_cast<double>(bytes), length);
 }
 
 template <class Body>
@@ -111,13 +112,13 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
                                              std::string_view name) {
   require(data.dtype() == DType::f32 && wire.count() >= data.storage(), "all_reduce_narrow_between",
           "sums f32, with a wire as long");
-  if (!two_level_) two_level_ = std::make_unique<TwoLevelAllReduce>(transport_);
+  if (!between_) between_ = narrowing().make(transport_);
   stream.run([this, &stream, to = data.address(), count = data.storage(), through = wire.address(),
               dtype = wire.dtype(), name] {
     const View sums(to, {count}, DType::f32);
     collective(stream, CollectiveKind::all_reduce, sums.bytes(), name, [&] {
       transport_.set_subject(sums);
-      two_level_->run_narrow(stream, sums, View(through, {count}, dtype));
+      between_->run_narrow(stream, sums, View(through, {count}, dtype));
     });
   });
 }

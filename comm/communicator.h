@@ -43,8 +43,6 @@ struct CommunicatorOptions {
   StrategyTable table = {};    ///< for "auto": what was measured; else it picks by costs
 };
 
-class TwoLevelAllReduce;
-
 class Communicator {
  public:
   /// `transport` must outlive the communicator and be used by no other one.
@@ -61,6 +59,8 @@ class Communicator {
   const char* strategy() const { return all_reduce_->name(); }
   /// Name of the strategy that all_reduce() uses for `bytes`; with `auto`, the one that it picks.
   const char* strategy_for(std::int64_t bytes) const { return all_reduce_->name_for(bytes); }
+  /// That of all_reduce_narrow_between().
+  const char* strategy_between() const { return narrowing().name; }
   /// How long all_reduce() takes for `bytes` by that strategy's cost, with the transport's
   /// typical_costs(). Nothing for a name that is none of CommunicatorOptions::strategies.
   /// `between`: as all_reduce_narrow_between(), where that is not f32.
@@ -73,7 +73,8 @@ class Communicator {
   /// shape and layout, every stored element counts.
   void all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op = ReduceOp::sum);
   /// The sum of f32, of which only what goes between machines is narrow: of the type of `wire`,
-  /// which is as long as data and this rank's alone. By two-level, whatever strategy() is.
+  /// which is as long as data and this rank's alone. By the strategy that narrows between machines
+  /// (two-level), whatever strategy() is.
   void all_reduce_narrow_between(Stream& stream, View data, View wire, std::string_view name);
   /// data = op of data over all ranks, on rank `root`. On the others data is unspecified
   /// afterwards.
@@ -137,16 +138,17 @@ class Communicator {
   template <class Body>
   void host_collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
                        std::string_view name, Body body);
+  const Strategy& narrowing() const;
   std::string where_ranks_are() const;
   std::uint64_t hash_of(Stream& stream, const ConstView& data);
 
   Transport& transport_;
   Strategies strategies_;
   std::unique_ptr<AllReduce> all_reduce_;
-  std::unique_ptr<TwoLevelAllReduce> two_level_;  // once it is asked for
-  std::unique_ptr<Device> host_;                  // its streams run in place
-  std::vector<std::uint64_t> hashes_;             // of every rank, for require_identical
-  std::vector<std::byte> piece_;  // of a device's memory, to be hashed; empty until needed
+  std::unique_ptr<AllReduce> between_;  // once it is asked for
+  std::unique_ptr<Device> host_;        // its streams run in place
+  std::vector<std::uint64_t> hashes_;   // of every rank, for require_identical
+  std::vector<std::byte> piece_;        // of a device's memory, to be hashed; empty until needed
 };
 
 }  // namespace ringlet::comm

@@ -8,6 +8,7 @@
 #include "app/cli/flags.h"
 #include "app/cli/usage.h"
 #include "base/processors.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/processes/launch.h"
 #include "kernels/cuda_devices.h"
 #include "train/files/recipe_json.h"
@@ -90,7 +91,10 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   execution.graph = flags.graph == "on";
   execution.tf32 = recipe.precision == train::Precision::tf32;
   execution.on_hang = end_despite_running_threads;
-  execution.sync = !flags.sync.empty() ? flags.sync : recipe.exact ? "doubling" : "auto";
+  execution.sync = !flags.sync.empty() ? flags.sync
+                   : recipe.exact
+                       ? comm::Strategies().first_with(&comm::Strategy::adds_as_shard_tree)
+                       : comm::AutoAllReduce::kName;
   execution.transport = train::transport_named(flags.transport);
   execution.any_transport = execution.transport == train::TransportChoice::automatic;
   execution.transport = checked([&] { return train::choose_transport(execution); });

@@ -47,6 +47,10 @@ class AllReduce {
   /// every rank. Called on the thread that runs `stream`, stream-ordered like Transport::exchange.
   virtual void run(Stream& stream, View data, ReduceOp op) = 0;
 
+  /// Of a strategy that `narrows_between` (strategies.h): the sum of f32, while what goes between
+  /// machines is of `wire`'s type: memory for as many elements as `data` has, of this rank alone.
+  virtual void run_narrow(Stream& stream, const View& data, const View& wire);
+
   /// Elements of [count] that run() sends from this rank, or moves between its own memory and that
   /// of other ranks. Nothing where a library decides.
   virtual std::optional<std::int64_t> elements_sent(std::int64_t count) const = 0;

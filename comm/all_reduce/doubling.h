@@ -19,6 +19,7 @@ class DoublingAllReduce final : public FoldingAllReduce {
  public:
   static constexpr const char* kName = "doubling";
   static constexpr Needs kNeeds = Needs::nothing;
+  static constexpr bool kAddsAsShardTree = true;
   /// Whole messages on all levels.
   static PathCost path_cost(int ranks, double bytes);
   /// The first levels stay inside; on the others all ranks of a machine send over its link.

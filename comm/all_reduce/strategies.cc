@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -19,14 +20,16 @@
 
 namespace ringlet::comm {
 
-double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes) {
+double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes,
+                         double between) {
   const int machines = transport.world().machines;
   if (machines == 1) {
     return predicted_seconds(strategy.path_cost, transport.size(), bytes,
                              transport.typical_costs());
   }
   const int each = (transport.size() + machines - 1) / machines;
-  const LevelCosts levels = strategy.costs_of_levels(machines, each, bytes);
+  LevelCosts levels = strategy.costs_of_levels(machines, each, bytes);
+  levels.between.bytes *= between;
   return seconds_of(levels.between, transport.typical_costs()) +
          seconds_of(levels.inside, transport.typical_costs_inside());
 }
@@ -54,6 +57,10 @@ const Strategy* Strategies::find(std::string_view name) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [name](const auto& each) { return each.name == name; });
   return found == all_.end() ? nullptr : &*found;
+}
+
+const char* Strategies::first_with(bool Strategy::*trait) const {
+  return std::find_if(all_.begin(), all_.end(), std::mem_fn(trait))->name;
 }
 
 Needs Strategies::needs_of(std::string_view name) const {

@@ -14,6 +14,10 @@
 //     std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 //   };
 //
+// A class says that it has a trait by a constant that is true:
+//   kAddsAsShardTree   adds in the one binary tree over the ranks' numbers that exact mode needs
+//   kNarrowsBetween    knows what goes between machines, and makes that narrow in run_narrow()
+//
 // level_costs is for worlds on several machines. Without it the whole path counts as between them:
 // so it is for a strategy of which every step has a message between machines, and one for each.
 //
@@ -45,6 +49,8 @@ struct Strategy {
   PathCostOf path_cost;
   MakeAllReduce make;                  ///< of objects with this name()
   LevelCostsOf level_costs = nullptr;  ///< null: path_cost, all of it between machines
+  bool adds_as_shard_tree = false;
+  bool narrows_between = false;
 
   /// level_costs, or what stands for it.
   LevelCosts costs_of_levels(int machines, int each, double bytes) const {
@@ -54,8 +60,10 @@ struct Strategy {
 };
 
 /// How long it takes over the transport, by its costs and the transport's round figures. Machines
-/// of different sizes count as equal. 0 for one rank.
-double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes);
+/// of different sizes count as equal. 0 for one rank. `between`: how long what goes between
+/// machines is, to what it is of the data's own type.
+double predicted_seconds(const Strategy& strategy, const Transport& transport, double bytes,
+                         double between = 1);
 
 template <class T>
 concept HasName = requires {
@@ -87,6 +95,8 @@ Strategy strategy_of() {
   Strategy strategy{T::kName, T::kNeeds, T::path_cost,
                     [](Transport& transport) { return std::make_unique<T>(transport); }};
   if constexpr (HasLevelCosts<T>) strategy.level_costs = T::level_costs;
+  strategy.adds_as_shard_tree = requires { requires T::kAddsAsShardTree; };
+  strategy.narrows_between = requires { requires T::kNarrowsBetween; };
   return strategy;
 }
 
@@ -105,6 +115,13 @@ class Strategies {
 
   /// Null for a name that is not here, and for "auto", which is one of the others each time.
   const Strategy* find(std::string_view name) const;
+  /// Whether that strategy has the trait: has(name, &Strategy::narrows_between).
+  bool has(std::string_view name, bool Strategy::*trait) const {
+    const Strategy* const strategy = find(name);
+    return strategy != nullptr && strategy->*trait;
+  }
+  /// The first that has it. There is one.
+  const char* first_with(bool Strategy::*trait) const;
   /// Nothing for such names.
   Needs needs_of(std::string_view name) const;
   const std::vector<Strategy>& all() const { return all_; }

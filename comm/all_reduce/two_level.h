@@ -29,6 +29,7 @@ class TwoLevelAllReduce final : public AllReduce {
  public:
   static constexpr const char* kName = "two-level";
   static constexpr Needs kNeeds = Needs::nothing;
+  static constexpr bool kNarrowsBetween = true;
   /// On one machine, the bytes and steps of a ring.
   static PathCost path_cost(int ranks, double bytes);
   /// Between machines doubling's for two, a ring's for more.
@@ -38,9 +39,7 @@ class TwoLevelAllReduce final : public AllReduce {
   ~TwoLevelAllReduce() override;
   const char* name() const override { return kName; }
   void run(Stream& stream, View data, ReduceOp op) override;
-  /// The sum of f32 by f32 inside machines, while what goes between them is of `wire`'s type:
-  /// memory for as many elements as `data` has, of this rank alone.
-  void run_narrow(Stream& stream, const View& data, const View& wire);
+  void run_narrow(Stream& stream, const View& data, const View& wire) override;
   /// Of f32: another type may go between the machines by another strategy.
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 

@@ -70,6 +70,43 @@ TEST(Strategies, OfAProgramRunByTheirNames) {
   });
 }
 
+/// Has both traits. What goes between machines is narrow for it, and is all it has.
+class NarrowToy final : public Toy {
+ public:
+  static constexpr const char* kName = "narrow toy";
+  static constexpr bool kAddsAsShardTree = true;
+  static constexpr bool kNarrowsBetween = true;
+  using Toy::Toy;
+  const char* name() const override { return kName; }
+  void run_narrow(Stream& stream, const View& /*data*/, const View& wire) override {
+    run(stream, wire, ReduceOp::sum);
+  }
+};
+
+TEST(Strategies, AreChosenByTheirTraits) {
+  Strategies strategies = with_toy();
+  strategies.add<NarrowToy>();
+  for (const auto trait : {&Strategy::adds_as_shard_tree, &Strategy::narrows_between}) {
+    EXPECT_TRUE(strategies.has(strategies.first_with(trait), trait));
+    EXPECT_TRUE(strategies.has("narrow toy", trait));
+    EXPECT_FALSE(strategies.has("toy", trait) || strategies.has("auto", trait));
+  }
+  EXPECT_STREQ(strategies.first_with(&Strategy::adds_as_shard_tree), "doubling");
+  LocalGroup group(2);
+  run_ranks(2, [&](int rank) {
+    const auto device = in_place_device();
+    Communicator own(group.transport(rank), {.strategy = "narrow toy", .strategies = strategies});
+    EXPECT_STREQ(own.strategy_between(), "narrow toy");
+    std::vector<float> data(3, 1.0F), wire(3, 2.0F);
+    own.all_reduce_narrow_between(device->communication(), view_of(data), view_of(wire), "sums");
+    EXPECT_EQ(wire, std::vector<float>(3, 4.0F));
+    const Communicator other(group.transport(rank), {.strategy = "toy", .strategies = strategies});
+    EXPECT_STREQ(other.strategy_between(), "two-level");
+    EXPECT_THROW(Toy(group.transport(rank)).run_narrow(device->communication(), {}, {}),
+                 ContractError);
+  });
+}
+
 TEST(Strategies, ArePickedByTheirCost) {
   LocalGroup group(4);
   const Strategies strategies = with_toy();

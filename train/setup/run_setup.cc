@@ -11,7 +11,6 @@
 #include "base/files/atomic_file.h"
 #include "base/processors.h"
 #include "comm/all_reduce/auto.h"
-#include "comm/all_reduce/two_level.h"
 #include "data/border.h"
 #include "data/open_dataset.h"
 #include "nn/ops/softmax_cross_entropy.h"
@@ -78,7 +77,8 @@ int choose_shards(const TrainOptions& options, int ranks) {
         "shards and the replicas, not " +
         std::to_string(shards) + " shards and " + std::to_string(ranks) + " replicas");
   }
-  if (ranks > 1 && options.execution.sync != "doubling") {
+  if (ranks > 1 && !options.execution.strategies.has(options.execution.sync,
+                                                     &comm::Strategy::adds_as_shard_tree)) {
     throw ContractError(
         "--exact needs --sync doubling, the one strategy that adds in the shards' "
         "tree; --sync " +
@@ -235,7 +235,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "--crop-from", "is what --augment random-resized-crop cuts from; leave it out");
   const std::string& sync = options.execution.sync;
   require(!recipe.narrow_between || sync == comm::AutoAllReduce::kName ||
-              sync == comm::TwoLevelAllReduce::kName,
+              options.execution.strategies.has(sync, &comm::Strategy::narrows_between),
           "--grad-dtype bf16-between",
           "sums by two-level, which knows what goes between machines; leave --sync out");
   setup.data = data;

@@ -6,7 +6,6 @@
 
 #include "base/stopwatch.h"
 #include "base/trace.h"
-#include "comm/all_reduce/two_level.h"
 #include "kernels/elementwise.h"
 
 namespace ringlet::train {
@@ -82,7 +81,7 @@ std::int64_t wire_bytes(const std::vector<Bucket>& buckets) {
 
 const char* strategy_of(const Bucket& bucket, const comm::Communicator& communicator) {
   return bucket.between == DType::f32 ? communicator.strategy_for(bucket.wire_bytes())
-                                      : comm::TwoLevelAllReduce::kName;
+                                      : communicator.strategy_between();
 }
 
 std::string strategies_in_words(const comm::Communicator& communicator,
