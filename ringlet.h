@@ -8,6 +8,7 @@
 #include "base/data_error.h"             // how reading fails
 #include "comm/communicator.h"           // what ranks do together
 #include "comm/core/errors.h"            // how that fails
+#include "data/field_dataset.h"          // float tensors of one's own
 #include "data/idx_dataset.h"            // images and labels from files
 #include "data/loader.h"                 // batches, ahead of time
 #include "data/memory_dataset.h"         // images and labels of one's own
@@ -27,4 +28,5 @@
 #include "train/learner.h"               // a replica for loops of one's own
 #include "train/loop/predictor.h"        // a trained model's answers
 #include "train/models.h"                // models by name
+#include "train/task/task.h"             // what a model is trained for
 #include "train/trainer.h"               // replicas as threads, and the library's own loop

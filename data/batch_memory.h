@@ -20,15 +20,21 @@ class BatchMemory {
   BatchMemory(Allocator& allocator, const BatchWriter& writer, std::int64_t max_batch,
               std::size_t count)
       : allocator_(allocator) {
-    const auto floats = static_cast<std::uint64_t>(writer.image_floats(max_batch));
+    auto floats = static_cast<std::uint64_t>(writer.image_floats(max_batch));
+    for (const Field& field : writer.fields()) {
+      floats += static_cast<std::uint64_t>(field.numbers() * max_batch);
+    }
     const std::uint64_t bytes_of_one = sizeof(float) * floats + sizeof(Batch);
     if (count > usable_memory() / bytes_of_one) throw_no_memory(count, max_batch);
     batches_.resize(count);
-    owned_.reserve(2 * count);
+    owned_.reserve((2 + writer.fields().size()) * count);
     try {
       for (Batch& batch : batches_) {
         batch.images = allocate<float>(writer.image_floats(max_batch));
         batch.labels = allocate<std::int32_t>(max_batch);
+        for (std::size_t i = 0; i < writer.fields().size(); ++i) {
+          batch.fields[i] = allocate<float>(writer.fields()[i].numbers() * max_batch);
+        }
       }
     } catch (const OutOfMemoryError&) {
       release();

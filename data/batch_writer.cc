@@ -115,7 +115,14 @@ void BatchWriter::begin(const BatchRequest& request, Batch& batch) const {
 std::int64_t BatchWriter::label(Batch& batch, std::int64_t place) const {
   const BatchRequest& request = batch.request;
   const std::int64_t index = sampler_.index(request.epoch, request.begin + place);
-  batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
+  if (!dataset_.labels().empty()) {
+    batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
+  }
+  for (std::size_t i = 0; i < dataset_.fields().size(); ++i) {
+    const Field& field = dataset_.fields()[i];
+    std::copy_n(field.values.begin() + index * field.numbers(), field.numbers(),
+                batch.fields[i] + place * field.numbers());
+  }
   return index;
 }
 

@@ -25,7 +25,7 @@ class BatchWriter {
   /// Floats that a batch of `samples` takes.
   std::int64_t image_floats(std::int64_t samples) const;
 
-  /// Fills batch.images and batch.labels for `request`, and sets batch.n and batch.request.
+  /// Fills the batch's images, labels and fields for `request`, and sets batch.n and batch.request.
   /// Throws DataError when the request lies outside the data set or exceeds options.max_batch.
   void write(const BatchRequest& request, Batch& batch);
 
@@ -34,11 +34,12 @@ class BatchWriter {
   /// Whether samples have to be read: write() takes long.
   bool reads() const { return images_.empty(); }
   std::int64_t pixels() const { return dataset_.pixels(); }  ///< of a sample
+  std::span<const Field> fields() const { return dataset_.fields(); }
 
   // The same in parts, for many threads. Each throws as write().
   /// Sets batch.n and batch.request.
   void begin(const BatchRequest& request, Batch& batch) const;
-  /// Reads the sample at `place` (0 .. n - 1), and sets its label.
+  /// Reads the sample at `place` (0 .. n - 1), and sets its label and fields.
   void read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const;
   /// Writes `samples` [count, pixels()] to batch.images from `place` on. `place` begins a block;
   /// `count` is a block, or up to the batch's end.
@@ -48,7 +49,7 @@ class BatchWriter {
  private:
   using Rows = std::array<const std::uint8_t*, kBlock>;
   void check(const BatchRequest& request) const;
-  /// Sets the label of the sample at `place`, and says which sample it is.
+  /// Sets label and fields of the sample at `place`, and says which sample it is.
   std::int64_t label(Batch& batch, std::int64_t place) const;
   void write_one_by_one(const BatchRequest& request, Batch& batch);
   void write_lanes(const BatchRequest& request, Batch& batch);

@@ -20,7 +20,8 @@ DatasetInfo info_of(const Dataset& set) {
 
 CachedDataset::CachedDataset(std::shared_ptr<const Dataset> source,
                              std::shared_ptr<const KeptSamples> kept)
-    : Dataset(info_of(*source), {source->labels().begin(), source->labels().end()}),
+    : Dataset(info_of(*source), {source->labels().begin(), source->labels().end()},
+              {source->fields().begin(), source->fields().end()}),
       source_(std::move(source)),
       kept_(std::move(kept)) {}
 

@@ -48,10 +48,19 @@ std::uint64_t hash_values(std::span<const T> values, std::uint64_t seed) {
 
 }  // namespace
 
-Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
-    : info_(std::move(info)), labels_(std::move(labels)) {
+Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<Field> fields)
+    : info_(std::move(info)),
+      labels_(std::move(labels)),
+      fields_(std::move(fields)),
+      size_(std::ssize(labels_)) {
   const auto fail = [&](const std::string& what) { throw DataError(name() + ": " + what); };
+  const bool pictures = fields_.empty() || channels() != 0;
+  if (!pictures && fields_.front().numbers() > 0) {
+    size_ = std::ssize(fields_.front().values) / fields_.front().numbers();
+  }
   if (size() == 0) fail("there are no samples");
+  check_fields();
+  if (!pictures) return;
   if (channels() <= 0 || height() <= 0 || width() <= 0) fail("the images have no pixels");
   constexpr std::int64_t kMostPixels = std::int64_t{1} << 40;
   if (height() > kMostPixels / width() || channels() > kMostPixels / (height() * width())) {
@@ -62,6 +71,26 @@ Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels)
     if (label >= 0 && label < classes()) continue;
     fail("label " + std::to_string(label) + " of sample " + std::to_string(i) +
          " is outside the classes 0 to " + std::to_string(classes() - 1));
+  }
+}
+
+void Dataset::check_fields() const {
+  for (const Field& field : fields_) {
+    const auto fail = [&](const std::string& what) {
+      throw DataError(name() + ": the field '" + field.name + "' " + what);
+    };
+    if (field.numbers() <= 0 || field.extents.size() > 3) {
+      fail("should have one to three extents, each above 0");
+    }
+    if (std::ssize(field.values) != size() * field.numbers()) {
+      fail("has " + std::to_string(field.values.size()) + " numbers for " + std::to_string(size()) +
+           " samples of " + std::to_string(field.numbers()));
+    }
+    const auto alike = [&](const Field& other) { return other.name == field.name; };
+    if (std::count_if(fields_.begin(), fields_.end(), alike) > 1) fail("is there twice");
+  }
+  if (fields_.size() > kMostFields) {
+    throw DataError(name() + ": there are more than " + std::to_string(kMostFields) + " fields");
   }
 }
 
@@ -145,6 +174,10 @@ const PixelContent& Dataset::surveyed() const {
 std::uint64_t Dataset::with_labels(std::uint64_t hash) const {
   hash = hash_values<std::int32_t>(labels_, hash);
   for (const std::string& name : info_.class_names) hash = hash_text(name, hash);
+  for (const Field& field : fields_) {
+    hash = hash_values<std::int64_t>(field.extents, hash_text(field.name, hash));
+    hash = hash_values<float>(field.values, hash);
+  }
   return hash;
 }
 
@@ -173,11 +206,23 @@ std::string Dataset::contents() const {
   char hash_digits[17];
   std::snprintf(hash_digits, sizeof hash_digits, "%016llx",
                 static_cast<unsigned long long>(hash()));
+  std::string fields;
+  for (const Field& field : fields_) {
+    fields += (fields.empty() ? "" : ", ") + field.name + " [";
+    for (std::size_t i = 0; i < field.extents.size(); ++i) {
+      fields += (i == 0 ? "" : ", ") + std::to_string(field.extents[i]);
+    }
+    fields += "]";
+  }
+  if (pixels() == 0) {
+    return std::to_string(size()) + " samples of " + fields + ", hash " + hash_digits;
+  }
   const std::string empty = empty_classes(labels_, class_names());
   return std::to_string(size()) + " images of " + std::to_string(channels()) + " x " +
          std::to_string(height()) + " x " + std::to_string(width()) + ", " +
          std::to_string(classes()) + " classes" +
-         (empty.empty() ? "" : " (no sample of " + empty + ")") + ", hash " + hash_digits;
+         (empty.empty() ? "" : " (no sample of " + empty + ")") +
+         (fields.empty() ? "" : ", with " + fields) + ", hash " + hash_digits;
 }
 
 }  // namespace ringlet::data

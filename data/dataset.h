@@ -18,6 +18,7 @@
 
 #include "base/stop_request.h"
 #include "data/augment.h"
+#include "data/field.h"
 #include "data/per_channel.h"
 
 namespace ringlet::data {
@@ -54,7 +55,7 @@ class Dataset {
   Dataset& operator=(const Dataset&) = delete;
 
   const std::string& name() const { return info_.name; }
-  std::int64_t size() const { return static_cast<std::int64_t>(labels_.size()); }  ///< samples
+  std::int64_t size() const { return size_; }  ///< samples
   std::int64_t channels() const { return info_.channels; }
   std::int64_t height() const { return info_.height; }
   std::int64_t width() const { return info_.width; }
@@ -64,6 +65,9 @@ class Dataset {
   bool photographs() const { return info_.photographs; }
   const StopRequest& stop_requested() const { return info_.stop_requested; }
   std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]: 0 .. classes - 1
+
+  /// Float numbers of the samples, beside the pixels or in place of them; all in memory.
+  std::span<const Field> fields() const { return fields_; }
 
   /// Writes sample `index`, [C, H, W] row-major, to `out` of pixels() bytes. Always the same bytes
   /// for one index. Several threads call it at once. Throws DataError where it cannot.
@@ -110,8 +114,10 @@ class Dataset {
   std::string description() const { return name() + ": " + contents(); }
 
  protected:
-  /// Throws DataError for a set without samples or pixels, and for a label that has no class.
-  Dataset(DatasetInfo info, std::vector<std::int32_t> labels);
+  /// Throws DataError for a set without samples, or with neither pixels nor fields, for a label
+  /// that has no class, and for fields of other numbers of samples. Without pixels (no channels)
+  /// there may be no labels either.
+  Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<Field> fields = {});
 
   /// Hash of the pixels, chained to `seed`, and their statistics. This one reads every sample once.
   /// A set that takes long to read may hash what stands for its pixels, such as the files' names
@@ -136,8 +142,12 @@ class Dataset {
   std::uint64_t with_labels(std::uint64_t hash) const;
   PerChannel each(double PixelStatistics::*number) const;
 
+  void check_fields() const;
+
   DatasetInfo info_;
   std::vector<std::int32_t> labels_;
+  std::vector<Field> fields_;
+  std::int64_t size_;
   mutable std::once_flag survey_done_, content_done_;
   mutable PixelContent survey_, content_;
   mutable std::once_flag measured_;

@@ -28,7 +28,7 @@ void check_options(const LoaderOptions& options, const Dataset& set) {
   const auto fail = [](const std::string& what) { throw DataError("loader: " + what); };
   if (options.max_batch <= 0) fail("max_batch must be positive");
   constexpr std::int64_t kMostPixels = std::int64_t{1} << 56;
-  if (options.max_batch > kMostPixels / set.pixels()) {
+  if (options.max_batch > kMostPixels / std::max<std::int64_t>(1, set.pixels())) {
     fail("no memory holds a batch of " + std::to_string(options.max_batch) + " samples");
   }
   if (options.depth != 0 && options.depth < 2) fail("depth must be 0, or at least 2");

@@ -10,6 +10,7 @@
 // once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -49,6 +50,8 @@ struct Batch {
   std::int32_t* labels = nullptr;  ///< [n]
   std::int64_t n = 0;              ///< samples; 0 is legal
   BatchRequest request;
+  /// Of each of the data set's fields, in their order: [n, extents...] row-major.
+  std::array<float*, kMostFields> fields{};
 };
 
 struct LoaderOptions {

@@ -50,7 +50,8 @@ std::string some_of(const std::vector<std::string>& names) {
 RelabelledDataset::RelabelledDataset(std::shared_ptr<const Dataset> source,
                                      std::vector<std::string> classes,
                                      const std::vector<std::int32_t>& places)
-    : Dataset(under_classes(*source, std::move(classes)), moved(source->labels(), places)),
+    : Dataset(under_classes(*source, std::move(classes)), moved(source->labels(), places),
+              {source->fields().begin(), source->fields().end()}),
       source_(std::move(source)) {}
 
 }  // namespace ringlet::data

@@ -16,16 +16,15 @@ class OrderRecorder : public ReadyListener {
   std::vector<const Parameter*> order;
 };
 
-/// The model's loss on its input, as the dry run has them.
-Variable forward(DryRun& run, Layer& model, Tape& tape, const InputSpec& input,
-                 const LossFunction& loss) {
-  const Variable x =
-      model_input(tape, run.external(input.shape, DType::f32, input.layout), input.activations);
-  const Variable labels = tape.constant(run.external({input.shape[0]}, DType::i32, Layout::nchw));
-  const Variable output = model.forward(tape, x);
-  require(!output.absent(), "the model",
-          "returns an empty variable; its forward() should return one");
-  return loss(output, labels);
+/// The loss of a batch of `samples`, as the dry run has it.
+Variable forward(DryRun& run, Tape& tape, const BatchSpec& spec, std::int64_t samples,
+                 const Pass& pass) {
+  Batch batch(spec.activations);
+  for (const TensorSpec& tensor : spec.tensors) {
+    batch.add(tensor.name, tape.constant(run.external(tensor.shape.with_batch(samples),
+                                                      tensor.dtype, tensor.layout)));
+  }
+  return pass(tape, batch);
 }
 
 /// A parameter that a layer has taken, and that no operation knows, would not be learnt.
@@ -40,13 +39,13 @@ void require_uses(const Tape& tape, const std::vector<const Parameter*>& paramet
 }
 
 /// Runs a pass of the whole batch, and says more where it does not fit.
-template <class Pass>
-void run_whole(const InputSpec& input, const Pass& pass) {
+template <class Run>
+void run_whole(const BatchSpec& batch, const Run& run) {
   try {
-    pass();
+    run(batch.samples());
   } catch (const OutOfMemoryError&) {
-    throw OutOfMemoryError("the activations of a batch of " + std::to_string(input.shape[0]) +
-                           " samples do not fit into the " + std::to_string(input.memory >> 20) +
+    throw OutOfMemoryError("the activations of a batch of " + std::to_string(batch.samples()) +
+                           " samples do not fit into the " + std::to_string(batch.memory >> 20) +
                            " MiB of memory; use a smaller batch");
   }
 }
@@ -55,13 +54,13 @@ std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
-/// Calls pass(n) for every batch that is smaller than `input`'s. The arena's best fit may pack one
+/// Calls run(n) for every batch that is smaller than `batch`. The arena's best fit may pack one
 /// worse than a larger one where a model branches, and a short last batch must fit as well.
-template <class Pass>
-void for_smaller_batches(const InputSpec& input, const Pass& pass) {
-  for (std::int64_t n = 1; input.shape.rank() > 0 && n < input.shape[0]; ++n) {
+template <class Run>
+void for_smaller_batches(const BatchSpec& batch, const Run& run) {
+  for (std::int64_t n = 1; n < batch.samples(); ++n) {
     try {
-      pass(InputSpec{input.shape.with_batch(n), input.layout, input.activations});
+      run(n);
     } catch (const ContractError&) {
       return;  // a model for batches of one size: it will not be given others
     }
@@ -74,11 +73,37 @@ Variable model_input(Tape& tape, const View& batch, DType activations) {
   return cast(tape.constant(batch), activations);
 }
 
+BatchSpec batch_of(const InputSpec& input) {
+  return {.tensors = {{kImages, input.shape, input.layout},
+                      {kTargets, {input.shape[0]}, Layout::nchw, DType::i32}},
+          .activations = input.activations,
+          .images = input.layout,
+          .memory = input.memory};
+}
+
+Pass pass_of(Layer& model, const LossFunction& loss) {
+  require(loss != nullptr, "plan_training", "the loss is an empty function");
+  return [&model, loss](Tape& tape, const Batch& batch) {
+    const Variable output = model.forward(tape, batch.input(kImages));
+    require(!output.absent(), "the model",
+            "returns an empty variable; its forward() should return one");
+    return loss(output, batch[kTargets]);
+  };
+}
+
 Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
                    const LossFunction& loss, bool fuse) {
-  require(loss != nullptr, "plan_training", "the loss is an empty function");
-  DryRun run(registry, input.activations, input.layout);
-  Arena activations(run.device, input.memory);
+  return plan_training(registry, batch_of(input), pass_of(model, loss), fuse);
+}
+
+std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
+                             const LossFunction& loss, bool fuse) {
+  return plan_evaluation(registry, batch_of(input), pass_of(model, loss), fuse);
+}
+
+Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass& pass, bool fuse) {
+  DryRun run(registry, batch.activations, batch.images);
+  Arena activations(run.device, batch.memory);
   Tape tape(run.device, activations, registry.parameters);
   OrderRecorder recorder;
   Plan plan;
@@ -86,8 +111,8 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
   tape.check_layers();
   run.device.compute().set_totals(&plan.forward);
   tape.begin({.fuse = fuse});
-  run_whole(input, [&] {
-    const Variable result = forward(run, model, tape, input, loss);
+  run_whole(batch, [&](std::int64_t samples) {
+    const Variable result = forward(run, tape, batch, samples, pass);
     run.device.compute().set_totals(&plan.backward);
     tape.backward(result, seed, {}, &recorder);
   });
@@ -106,27 +131,27 @@ Plan plan_training(Layer& model, const Registry& registry, const InputSpec& inpu
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }
-  for_smaller_batches(input, [&](const InputSpec& smaller) {
+  for_smaller_batches(batch, [&](std::int64_t samples) {
     tape.begin({.fuse = fuse});
-    tape.backward(forward(run, model, tape, smaller, loss), seed);
+    tape.backward(forward(run, tape, batch, samples, pass), seed);
   });
   plan.activation_bytes = activations.high_water();
-  plan.activations = input.activations;
-  plan.images = input.layout;
+  plan.activations = batch.activations;
+  plan.images = batch.images;
   return plan;
 }
 
-std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
-                             const LossFunction& loss, bool fuse) {
-  DryRun run(registry, input.activations, input.layout);
-  Arena activations(run.device, input.memory);
+std::int64_t plan_evaluation(const Registry& registry, const BatchSpec& batch, const Pass& pass,
+                             bool fuse) {
+  DryRun run(registry, batch.activations, batch.images);
+  Arena activations(run.device, batch.memory);
   Tape tape(run.device, activations, registry.parameters);
-  const auto pass = [&](const InputSpec& batch) {
+  const auto forward_of = [&](std::int64_t samples) {
     tape.begin({.training = false, .fuse = fuse});
-    forward(run, model, tape, batch, loss);
+    forward(run, tape, batch, samples, pass);
   };
-  run_whole(input, [&] { pass(input); });
-  for_smaller_batches(input, pass);
+  run_whole(batch, forward_of);
+  for_smaller_batches(batch, forward_of);
   return activations.high_water();
 }
 

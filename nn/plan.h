@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/stream.h"
+#include "nn/batch.h"
 #include "nn/layer.h"
 
 namespace ringlet::nn {
@@ -58,17 +59,28 @@ struct InputSpec {
 /// A batch as the model takes it: a constant of the tape, of the activations' type.
 Variable model_input(Tape& tape, const View& batch, DType activations);
 
-/// The loss that training minimises, from the model's output and the labels (i32 [N]).
-using LossFunction = std::function<Variable(const Variable& output, const Variable& labels)>;
-
-/// Runs `model` (registered as `registry`) forward and backward on the meta device.
+/// Runs `pass` of a model that is registered as `registry` forward and backward on the meta device.
 /// Leaves the parameters' views as they were. Throws ContractError when a layer does not fit its
 /// input or forgets a gradient (Tape::check_layers()), OutOfMemoryError for more activations than
-/// `input.memory`. `fuse`: see StepContext.
-Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
-                   const LossFunction& loss, bool fuse = true);
+/// `batch.memory`. `fuse`: see StepContext.
+Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass& pass,
+                   bool fuse = true);
 
 /// Bytes of activations that an evaluation pass needs, whose outputs are all kept.
+std::int64_t plan_evaluation(const Registry& registry, const BatchSpec& batch, const Pass& pass,
+                             bool fuse = true);
+
+/// The loss that training minimises, from the model's output and the targets (i32 [N]).
+using LossFunction = std::function<Variable(const Variable& output, const Variable& targets)>;
+
+// The same for a model of one input, whose batches are images and targets.
+
+/// Its batches, and its pass.
+BatchSpec batch_of(const InputSpec& input);
+Pass pass_of(Layer& model, const LossFunction& loss);
+
+Plan plan_training(Layer& model, const Registry& registry, const InputSpec& input,
+                   const LossFunction& loss, bool fuse = true);
 std::int64_t plan_evaluation(Layer& model, const Registry& registry, const InputSpec& input,
                              const LossFunction& loss, bool fuse = true);
 

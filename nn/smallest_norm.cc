@@ -25,17 +25,18 @@ class Listener : public CrossReplica {
 
 }  // namespace
 
-std::int64_t smallest_normed(Layer& model, const Registry& registry, const InputSpec& input,
-                             const LossFunction& loss, bool fuse) {
-  DryRun run(registry, input.activations, input.layout);
+std::int64_t smallest_normed(const Registry& registry, const BatchSpec& spec, const Pass& pass,
+                             bool fuse) {
+  DryRun run(registry, spec.activations, spec.images);
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   Listener listener;
   tape.begin({.fuse = fuse, .world = &listener});
-  const Variable x =
-      model_input(tape, run.external(input.shape, DType::f32, input.layout), input.activations);
-  const Variable labels = tape.constant(run.external({input.shape[0]}, DType::i32, Layout::nchw));
-  loss(model.forward(tape, x), labels);
+  Batch batch(spec.activations);
+  for (const TensorSpec& tensor : spec.tensors) {
+    batch.add(tensor.name, tape.constant(run.external(tensor.shape, tensor.dtype, tensor.layout)));
+  }
+  pass(tape, batch);
   return listener.smallest;
 }
 

@@ -9,7 +9,7 @@
 namespace ringlet::nn {
 
 /// Its pixels, from a dry run as plan_training() makes it; 0 where no batch norm takes statistics.
-std::int64_t smallest_normed(Layer& model, const Registry& registry, const InputSpec& input,
-                             const LossFunction& loss, bool fuse = true);
+std::int64_t smallest_normed(const Registry& registry, const BatchSpec& batch, const Pass& pass,
+                             bool fuse = true);
 
 }  // namespace ringlet::nn

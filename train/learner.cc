@@ -50,8 +50,19 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
               options.clip_norm >= 0 && std::isfinite(options.clip_norm),
           "Learner", "weight_decay and clip_norm of LearnerOptions are finite, and not below 0");
   (void)parse_no_decay(options.no_decay);
-  require(input.channels >= 1 && input.height >= 1 && input.width >= 1 && input.classes >= 1,
-          "Learner", "LearnerOptions::input has channels, height, width and classes of at least 1");
+  const bool images = input.channels >= 1 && input.height >= 1 && input.width >= 1;
+  require(options.task != nullptr || (images && input.classes >= 1), "Learner",
+          "LearnerOptions::input has channels, height, width and classes of at least 1");
+  require(images || input.channels == 0, "Learner",
+          "LearnerOptions::input has height and width of at least 1, or no channels");
+  require(images || !options.fields.empty(), "Learner",
+          "batches have images or fields; say which in LearnerOptions");
+  require(options.fields.size() <= data::kMostFields, "Learner",
+          "LearnerOptions::fields are at most eight");
+  for (const data::FieldSpec& field : options.fields) {
+    require(field.numbers() > 0 && field.extents.size() <= 3, "Learner",
+            "each of LearnerOptions::fields has one to three extents above 0");
+  }
 }
 
 ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const LearnerOptions& options) {
@@ -60,6 +71,8 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
   spec.recipe = recipe_of(options);
   spec.make_model = make_model;
   spec.input = options.input;
+  spec.fields = options.fields;
+  spec.task = options.task;
   spec.max_train_batch = spec.max_eval_batch = options.max_batch;
   require_precision(spec, device, options.emulate_precision);
   return spec;
@@ -125,8 +138,12 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
                        options.input.width}),
       labels_(device, {options.max_batch}, DType::i32),
       loss_(device, {1}),
-      counts_(device, {2 * std::int64_t{options.input.classes}}, DType::i32),
+      numbers_(device, {step_.replica().task().metric().numbers},
+               step_.replica().task().metric().dtype),
       exceptions_(std::uncaught_exceptions()) {
+  for (const data::FieldSpec& field : options.fields) {
+    fields_.emplace_back(device, Shape{options.max_batch, field.numbers()});
+  }
   step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
 }
@@ -148,15 +165,29 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   data::Batch there = batch;
   there.images = images_.f32();
   there.labels = labels_.view().as<std::int32_t>();
+  for (std::size_t i = 0; i < fields_.size(); ++i) there.fields[i] = fields_[i].f32();
   if (batch.n == 0) return there;
   require(
-      batch.images != nullptr && batch.labels != nullptr, "Learner",
+      (batch.images != nullptr || input.channels == 0) &&
+          (batch.labels != nullptr || input.classes == 0),
+      "Learner",
       "Batch::images and Batch::labels of a batch with samples point to their memory, not to null");
-  require_labels_of(batch, input.classes);
-  copy_from_host(device_.compute(), batch.images,
-                 View(there.images, {batch.n, input.channels, input.height, input.width},
-                      DType::f32, Layout::nchw));
-  copy_from_host(device_.compute(), batch.labels, View(there.labels, {batch.n}, DType::i32));
+  Stream& compute = device_.compute();
+  if (input.channels > 0) {
+    copy_from_host(compute, batch.images,
+                   View(there.images, {batch.n, input.channels, input.height, input.width},
+                        DType::f32, Layout::nchw));
+  }
+  if (input.classes > 0) {
+    require_labels_of(batch, input.classes);
+    copy_from_host(compute, batch.labels, View(there.labels, {batch.n}, DType::i32));
+  }
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    require(batch.fields[i] != nullptr, "Learner",
+            "Batch::fields of a batch with samples point to their memory, not to null");
+    copy_from_host(compute, batch.fields[i],
+                   View(there.fields[i], {batch.n, fields_[i].shape()[1]}, DType::f32));
+  }
   return there;
 }
 
@@ -239,15 +270,24 @@ void Learner::throw_unequal_steps() {
       comm::text_of_values(steps)));
 }
 
+Evaluation Learner::evaluate(const data::Batch& batch) {
+  require(batch.n > 0, "Learner::evaluate", "the batch has no samples");
+  const Task& task = step_.replica().task();
+  fill(device_.compute(), 0, numbers_);
+  step_.replica().evaluate(to_device(batch), loss_, numbers_);
+  const auto count = static_cast<std::size_t>(numbers_.shape().count());
+  std::vector<float> numbers(count);
+  std::vector<std::int32_t> counts(count);
+  const bool whole = task.metric().dtype == DType::i32;
+  copy_to_host(device_.compute(), numbers_,
+               whole ? static_cast<void*>(counts.data()) : numbers.data());
+  if (whole) numbers.assign(counts.begin(), counts.end());
+  return task.evaluation(static_cast<double>(read_scalar(device_.compute(), loss_)), batch.n,
+                         std::vector<double>(numbers.begin(), numbers.end()));
+}
+
 std::int64_t Learner::count_right(const data::Batch& batch) {
-  if (batch.n == 0) return 0;
-  fill(device_.compute(), 0, counts_);
-  step_.replica().evaluate(to_device(batch), loss_, counts_);
-  std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));
-  copy_to_host(device_.compute(), counts_, counts.data());
-  std::int64_t right = 0;  // counts: samples and right ones, class by class
-  for (std::size_t i = 0; i < counts.size(); i += 2) right += counts[i + 1];
-  return right;
+  return batch.n == 0 ? 0 : evaluate(batch).right;
 }
 
 void Learner::save(const std::filesystem::path& out) {

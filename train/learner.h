@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,12 @@
 namespace ringlet::train {
 
 struct LearnerOptions {
-  nn::ModelInput input{};       ///< what the model is made for
-  std::int64_t max_batch = 64;  ///< samples of this rank's largest batch
+  /// What the model is made for. No channels: batches have no images; no classes: no labels.
+  nn::ModelInput input{};
+  /// Float tensors of the batches (Batch::fields), in their order.
+  std::vector<data::FieldSpec> fields{};
+  std::shared_ptr<const Task> task{};  ///< what is trained for; null: classification
+  std::int64_t max_batch = 64;         ///< samples of this rank's largest batch
   /// Samples of its other batches, as far as they are known. GPUs rehearse them before the first
   /// collective (TrainStep::rehearse_together()). With threads over NCCL, name them all.
   std::vector<std::int64_t> other_batches{};
@@ -65,16 +70,15 @@ class Learner {
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
-  /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32
-  /// [n, C, H, W] in host memory; n may be 0 and may differ between ranks. `world_samples`: of all
-  /// ranks together. Returns the mean loss over these, the same on every rank. Throws ContractError
-  /// for null in place of images or labels and for a label that has no class,
-  /// where the ranks' samples do not add up to `world_samples`, where another rank has ended its
-  /// learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
+  /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32 [n, C,
+  /// H, W] and fields in host memory; n may be 0 and may differ between ranks. `world_samples`: of
+  /// all ranks together. Returns the mean loss over these, the same on every rank. Throws
+  /// ContractError for null in place of images, labels or a field, and for a label that has no
+  /// class, where the ranks' samples do not add up to `world_samples`, where another rank has ended
+  /// its learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
   /// clipped has no finite norm; the update is then not made. The learner counts steps by itself:
   /// rates.step is not read. With precision f16, a step whose gradient is broken is skipped, and is
-  /// none of steps(); after LossScale::kMostSkips in a row it
-  /// throws ContractError.
+  /// none of steps(); after LossScale::kMostSkips in a row it throws ContractError.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
 
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
@@ -83,6 +87,9 @@ class Learner {
   /// numbers of micro-batches.
   void accumulate(const data::Batch& batch, std::int64_t world_samples);
 
+  /// The mean loss of `batch`, and what the task says of it. This rank alone. Throws ContractError
+  /// for an empty one.
+  Evaluation evaluate(const data::Batch& batch);
   /// How many samples of `batch` the model classifies rightly. This rank alone.
   std::int64_t count_right(const data::Batch& batch);
 
@@ -115,10 +122,11 @@ class Learner {
   comm::Communicator& communicator_;
   LearnerOptions options_;
   TrainStep step_;
-  Tensor images_;  // f32 [max_batch, C, H, W]
-  Tensor labels_;  // i32 [max_batch]
-  Tensor loss_;    // f32 [1]
-  Tensor counts_;  // i32 [2 K]
+  Tensor images_;               // f32 [max_batch, C, H, W]
+  Tensor labels_;               // i32 [max_batch]
+  std::vector<Tensor> fields_;  // f32 [max_batch, numbers]
+  Tensor loss_;                 // f32 [1]
+  Tensor numbers_;              // of the task's metric
   std::int64_t steps_ = 0;
   int micro_batches_ = 0;           // of the step under way, so far
   std::int64_t own_samples_ = 0;    // theirs

@@ -36,7 +36,8 @@ Shape images_shape(const data::Dataset& dataset, std::int64_t samples) {
 /// Whether gather_batch can make the batches: it takes pixels that are in memory as they are, and
 /// normalises all channels alike.
 bool can_be_resident(const data::Dataset& dataset, const data::LoaderOptions& options) {
-  return !dataset.images().empty() && options.augment.kind == data::Augment::none &&
+  return !dataset.images().empty() && dataset.fields().empty() &&
+         options.augment.kind == data::Augment::none &&
          data::pixel_scales(options.mean, options.deviation).size() == 1;
 }
 
@@ -45,7 +46,11 @@ class BatchMemory {
  public:
   BatchMemory(Device& device, const data::Dataset& dataset, const data::LoaderOptions& options)
       : images_(device, images_shape(dataset, options.max_batch), DType::f32, layout_of(options)),
-        labels_(device, {options.max_batch}, DType::i32) {}
+        labels_(device, {options.max_batch}, DType::i32) {
+    for (const data::Field& field : dataset.fields()) {
+      fields_.emplace_back(device, Shape{options.max_batch, field.numbers()});
+    }
+  }
 
   View images(std::int64_t samples) const {
     Shape shape = images_.shape();
@@ -55,13 +60,20 @@ class BatchMemory {
             images_.view().layout()};
   }
   View labels(std::int64_t samples) const { return labels_.view().slice(0, samples); }
+  std::size_t fields() const { return fields_.size(); }
+  View field(std::size_t i, std::int64_t samples) const {
+    return {fields_[i].f32(), {samples, fields_[i].shape()[1]}, DType::f32};
+  }
   data::Batch batch(const data::BatchRequest& request) const {
-    return {images_.f32(), labels_.view().as<std::int32_t>(), request.size(), request};
+    data::Batch batch{images_.f32(), labels_.view().as<std::int32_t>(), request.size(), request};
+    for (std::size_t i = 0; i < fields_.size(); ++i) batch.fields[i] = fields_[i].f32();
+    return batch;
   }
 
  private:
   Tensor images_;
   Tensor labels_;
+  std::vector<Tensor> fields_;
 };
 
 class HostBatches final : public BatchSource {
@@ -193,6 +205,9 @@ class StreamedBatches final : public BatchSource {
       transfer.wait(*used_[slot]);
       enqueue_copy_from_host(transfer, host->images, memory.images(batch_.n));
       enqueue_copy_from_host(transfer, host->labels, memory.labels(batch_.n));
+      for (std::size_t i = 0; i < memory.fields(); ++i) {
+        enqueue_copy_from_host(transfer, host->fields[i], memory.field(i, batch_.n));
+      }
       transfer.record(*copied_[slot]);
       compute.wait(*copied_[slot]);
     }

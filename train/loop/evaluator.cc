@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/unsigned_nan.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 
@@ -49,9 +48,11 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       dataset_(std::move(dataset)),
       batch_(std::min(batch, dataset_->size())),
       passes_(passes_of(dataset_->size(), batch_)),
+      metric_(replica.task().metric()),
       losses_(replica.device(), {passes_}),
-      counts_(replica.device(), {2 * dataset_->classes()}, DType::i32),
-      sums_(replica.device(), {passes_ + 2 * dataset_->classes() + std::int64_t{kFlags}}),
+      numbers_(replica.device(), {metric_.numbers * (metric_.dtype == DType::i32 ? 1 : passes_)},
+               metric_.dtype),
+      sums_(replica.device(), {passes_ + numbers_.shape().count() + std::int64_t{kFlags}}),
       ready_(replica.device().make_event()),
       batches_(make_batch_source(
           replica.device(), dataset_,
@@ -79,23 +80,33 @@ void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) 
       mine.failure = std::current_exception();
       return;
     }
-    replica_.evaluate(*batch, losses_.view().slice(i, i + 1), counts_);
+    replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));
   }
+}
+
+/// Where a pass adds what it measures.
+View Evaluator::numbers_of(std::int64_t pass) const {
+  if (metric_.dtype == DType::i32) return numbers_;
+  return numbers_.view().slice(pass * metric_.numbers, (pass + 1) * metric_.numbers);
 }
 
 Tested Evaluator::run(const StopRequest& stop) {
   Device& device = replica_.device();
   Stream& compute = device.compute();
   fill(compute, 0, losses_);
-  fill(compute, 0, counts_);
+  fill(compute, 0, numbers_);
   Tested mine;
   bool whole = true;
   make_passes(stop, mine, whole);
   std::vector<float> sums(static_cast<std::size_t>(sums_.shape().count()));
-  std::vector<std::int32_t> counts(static_cast<std::size_t>(counts_.shape().count()));
   copy_to_host(compute, losses_, sums.data());
-  copy_to_host(compute, counts_, counts.data());
-  std::copy(counts.begin(), counts.end(), sums.begin() + passes_);
+  if (metric_.dtype == DType::i32) {
+    std::vector<std::int32_t> counts(static_cast<std::size_t>(numbers_.shape().count()));
+    copy_to_host(compute, numbers_, counts.data());
+    std::copy(counts.begin(), counts.end(), sums.begin() + passes_);
+  } else {
+    copy_to_host(compute, numbers_, sums.data() + passes_);
+  }
   float* const flags = sums.data() + sums.size() - kFlags;
   flags[kCut] = whole ? 0.0F : 1.0F;
   flags[kWishes] = !whole || (stop && stop()) ? 1.0F : 0.0F;
@@ -119,20 +130,14 @@ Tested Evaluator::outcome_of(const std::vector<float>& sums, Tested mine) const 
 }
 
 Evaluation Evaluator::summarize(const std::vector<float>& sums) const {
-  Evaluation result;
   double loss = 0;
   for (std::int64_t i = 0; i < passes_; ++i) loss += sums[static_cast<std::size_t>(i)];
-  for (std::int64_t k = 0; k < dataset_->classes(); ++k) {
-    const auto at = static_cast<std::size_t>(passes_ + 2 * k);
-    const ClassCount count{static_cast<std::int64_t>(sums[at]),
-                           static_cast<std::int64_t>(sums[at + 1])};
-    result.classes.push_back(count);
-    result.samples += count.samples;
-    result.right += count.right;
+  std::vector<double> numbers(static_cast<std::size_t>(metric_.numbers));
+  for (std::int64_t i = 0; i < numbers_.shape().count(); ++i) {
+    numbers[static_cast<std::size_t>(i % metric_.numbers)] +=
+        static_cast<double>(sums[static_cast<std::size_t>(passes_ + i)]);
   }
-  require(result.samples == dataset_->size(), "evaluation", "a sample was not counted once");
-  result.loss = unsigned_nan(loss / static_cast<double>(result.samples));
-  return result;
+  return replica_.task().evaluation(loss, dataset_->size(), numbers);
 }
 
 }  // namespace ringlet::train

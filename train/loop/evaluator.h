@@ -1,4 +1,4 @@
-// Evaluator: loss and accuracy over a whole data set, shared by the ranks.
+// Evaluator: loss, and what the task measures, over a whole data set, shared by the ranks.
 //
 // The set is cut into passes of a fixed size. Of P ranks, rank i mod P runs pass i. Each pass has a
 // slot of its own in a vector, which is summed over the ranks. Only one rank puts a number into a
@@ -50,15 +50,17 @@ class Evaluator {
   void make_passes(const StopRequest& stop, Tested& mine, bool& whole);
   Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
+  View numbers_of(std::int64_t pass) const;
 
   Replica& replica_;
   comm::Communicator& communicator_;
   std::shared_ptr<const data::Dataset> dataset_;
   std::int64_t batch_;
   std::int64_t passes_;
-  Tensor losses_;  // f32 [passes]
-  Tensor counts_;  // i32 [2 K]
-  Tensor sums_;    // f32 [passes + 2 K + 3]: behind them how many ranks wish what Flag says
+  MetricSpec metric_;
+  Tensor losses_;   // f32 [passes]
+  Tensor numbers_;  // the metric's: i32 [numbers], or f32 [passes * numbers]
+  Tensor sums_;     // f32: both, and behind them how many ranks wish what Flag says
   std::unique_ptr<Event> ready_;
   std::unique_ptr<BatchSource> batches_;
 };

@@ -9,8 +9,7 @@
 #include "base/files/atomic_file.h"
 #include "data/memory_dataset.h"
 #include "kernels/host_copy.h"
-#include "nn/ops/elementwise.h"
-#include "nn/ops/softmax_cross_entropy.h"
+#include "nn/cast.h"
 #include "nn/plan.h"
 #include "train/batches/batch_source.h"
 #include "train/loop/replica.h"
@@ -40,7 +39,30 @@ data::BatchSchedule in_order(std::int64_t samples, std::int64_t batch) {
   };
 }
 
-/// The stored values of logits [n, K] as rows.
+ReplicaSpec spec_of(const ModelInfo& info) {
+  ReplicaSpec spec;
+  spec.recipe.model = info.model;
+  spec.input = info.input();
+  return spec;
+}
+
+data::LoaderOptions loader_of(const ModelInfo& info) {
+  data::LoaderOptions loader;
+  loader.mean = info.mean;
+  loader.deviation = info.deviation;
+  return loader;
+}
+
+/// Floats of a sample.
+std::int64_t numbers_of(const nn::BatchSpec& batch) {
+  std::int64_t numbers = 0;
+  for (const nn::TensorSpec& tensor : batch.tensors) {
+    if (tensor.dtype == DType::f32) numbers += tensor.shape.count_per_sample();
+  }
+  return numbers;
+}
+
+/// The stored values of outputs [n, K] as rows.
 std::vector<float> as_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
                            std::int64_t classes) {
   std::vector<float> rows;
@@ -63,28 +85,34 @@ Predictor::Predictor(Device& device, const fs::path& file, const PredictorOption
 
 Predictor::Predictor(Device& device, const fs::path& file, const ModelInfo& info,
                      const PredictorOptions& options)
+    : Predictor(device, file, spec_of(info), loader_of(info), options) {
+  info_ = info;
+}
+
+Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& spec,
+                     const data::LoaderOptions& loader, const PredictorOptions& options)
     : device_(device),
-      info_(info),
-      dtype_(activations_of(options.precision)),
-      batch_(pass_size(options.batch, std::int64_t{info.channels} * info.height * info.width)),
+      spec_(spec),
+      mean_(loader.mean),
+      deviation_(loader.deviation),
+      task_(task_of(spec)),
+      batch_(pass_size(options.batch, numbers_of(batch_of(spec, 1)))),
       stop_requested_(options.stop_requested),
-      layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)),
-      model_(make_model(info.model, info.input())) {
+      layout_(choose_layout(options.layout, device.id().kind, batch_, options.precision)) {
   require(batch_ >= 1, "predictor", "a pass needs at least one sample");
+  spec_.recipe.precision = options.precision;
+  spec_.layout = layout_;
+  model_ = make_model(spec_);
   const nn::Registry registry = nn::register_model(*model_);
   require_precision(options.precision, device.id().kind, layout_, registry.parameters,
                     options.emulate_precision);
   const HostState weights =  // before memory for them is asked for
       load_model(file, registry, Head::as_in_file, options.nonfinite);
-  const nn::InputSpec pass{{batch_, info.channels, info.height, info.width}, layout_, dtype_};
-  const nn::InputSpec one{{1, info.channels, info.height, info.width}, layout_, dtype_};
-  const nn::Plan plan = nn::plan_training(
-      *model_, registry, one, [](const nn::Variable& logits, const nn::Variable& labels) {
-        return nn::softmax_cross_entropy(logits, labels);
-      });
+  const nn::Plan plan =
+      nn::plan_training(registry, batch_of(spec_, 1), pass_of(*task_, *model_, true));
   const std::int64_t bytes = nn::plan_evaluation(
-      *model_, registry, pass, [](const nn::Variable& outputs, const nn::Variable&) {
-        return nn::cast(outputs, DType::f32);
+      registry, batch_of(spec_, batch_), [this](nn::Tape& tape, const nn::Batch& batch) {
+        return nn::cast(task_->output(tape, *model_, batch), DType::f32);
       });
   parameters_ = std::make_unique<nn::Parameters>(device, registry, plan, 0);
   activations_ = std::make_unique<Arena>(device, bytes);
@@ -104,50 +132,62 @@ std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>&
 
 void Predictor::each_pass(const std::shared_ptr<const data::Dataset>& dataset,
                           const std::function<void(std::span<const float> logits)>& take) {
-  const bool fits = dataset->channels() == info_.channels && dataset->height() == info_.height &&
-                    dataset->width() == info_.width;
+  const nn::ModelInput& input = spec_.input;
+  const bool fits = dataset->channels() == input.channels && dataset->height() == input.height &&
+                    dataset->width() == input.width;
   if (!fits) {
     throw ContractError(
         fmt::format("the model is for images of {} x {} x {}, but {} has {} x {} x {}",
-                    info_.channels, info_.height, info_.width, dataset->name(), dataset->channels(),
+                    input.channels, input.height, input.width, dataset->name(), dataset->channels(),
                     dataset->height(), dataset->width()));
   }
   const std::int64_t batch = std::min(batch_, dataset->size());
-  data::LoaderOptions loader{.mean = info_.mean, .deviation = info_.deviation, .max_batch = batch};
+  data::LoaderOptions loader{.mean = mean_, .deviation = deviation_, .max_batch = batch};
   loader.layout = batch_layout(layout_);
   if (dataset->size() <= batch) loader.depth = 0;  // one pass needs no thread to prepare the next
   const auto batches = make_batch_source(device_, dataset, in_order(dataset->size(), batch),
                                          {.loader = loader, .shuffle = false});
   while (const data::Batch* pass = batches->next()) {
-    take(run_pass(*dataset, pass->images, pass->n));
+    take(run_pass(*dataset, *pass));
     stop_if(stop_requested_);
   }
 }
 
 std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
-  const std::int64_t pixels = std::int64_t{info_.channels} * info_.height * info_.width;
+  const nn::ModelInput& input = spec_.input;
+  const std::int64_t pixels = std::int64_t{input.channels} * input.height * input.width;
   const auto bytes = static_cast<std::int64_t>(images.size());
-  require(bytes % pixels == 0, "predictor", "the images are not of the model's size");
+  require(pixels > 0 && bytes % pixels == 0, "predictor", "the images are not of the model's size");
   if (images.empty()) return {};
   const std::vector<std::int32_t> no_labels(static_cast<std::size_t>(bytes / pixels), 0);
   return logits(std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{.name = "the images",
-                        .channels = info_.channels,
-                        .height = info_.height,
-                        .width = info_.width,
-                        .class_names = info_.classes},
+                        .channels = input.channels,
+                        .height = input.height,
+                        .width = input.width,
+                        .class_names = {"any"}},
       std::vector<std::uint8_t>(images.begin(), images.end()), no_labels));
 }
 
-std::vector<float> Predictor::run_pass(const data::Dataset& dataset, float* images,
-                                       std::int64_t samples) {
-  const Shape shape{samples, dataset.channels(), dataset.height(), dataset.width()};
+std::vector<float> Predictor::run_pass(const data::Dataset& dataset, const data::Batch& batch) {
   tape_->begin({.training = false});
-  const nn::Variable x = nn::model_input(*tape_, View(images, shape, DType::f32, layout_), dtype_);
-  const ConstView y = nn::cast(model_->forward(*tape_, x), DType::f32).value();
+  nn::Batch named(activations_of(spec_.recipe.precision));
+  const std::int64_t n = batch.n;
+  const auto add = [&](std::string_view name, float* data, const Shape& shape, Layout layout) {
+    named.add(name, tape_->constant(View(data, shape, DType::f32, layout)));
+  };
+  if (dataset.pixels() > 0) {
+    add(nn::kImages, batch.images, {n, dataset.channels(), dataset.height(), dataset.width()},
+        layout_);
+  }
+  for (std::size_t i = 0; i < dataset.fields().size(); ++i) {
+    const data::Field& field = dataset.fields()[i];
+    add(field.name, batch.fields[i], batch_shape(field, n), Layout::nchw);
+  }
+  const ConstView y = nn::cast(task_->output(*tape_, *model_, named), DType::f32).value();
   std::vector<float> stored(static_cast<std::size_t>(y.storage()));
   copy_to_host(device_.compute(), y, stored.data());
-  return as_rows(stored, y.layout(), samples, y.shape()[1]);
+  return as_rows(stored, y.layout(), n, y.shape().count_per_sample());
 }
 
 }  // namespace ringlet::train

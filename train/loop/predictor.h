@@ -1,4 +1,4 @@
-// Predictor: a trained model on a device, which computes logits for images.
+// Predictor: a trained model on a device, which computes its outputs: logits for images.
 //
 //   const auto device = open_device(DeviceId{}, {});
 //   Predictor predictor(*device, "runs/demo/model.safetensors");
@@ -17,13 +17,14 @@
 
 #include "base/stop_request.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "kernels/memory.h"
 #include "nn/layer.h"
 #include "nn/parameters.h"
 #include "nn/tape.h"
 #include "train/files/load_model.h"
 #include "train/files/model_info.h"
-#include "train/recipe/options.h"
+#include "train/setup/replica_spec.h"
 
 namespace ringlet::train {
 
@@ -46,13 +47,20 @@ class Predictor {
   Predictor(Device& device, const std::filesystem::path& file, const ModelInfo& info,
             const PredictorOptions& options = {});
 
+  /// Loads the model of a task of one's own, which its file says nothing of: `spec` of the run
+  /// (RunSetup::replica), and `loader` for how its images are normalised (RunSetup::loader).
+  Predictor(Device& device, const std::filesystem::path& file, const ReplicaSpec& spec,
+            const data::LoaderOptions& loader, const PredictorOptions& options = {});
+
+  /// What the file says of the model; empty of a task of one's own.
   const ModelInfo& info() const { return info_; }
   /// Samples of a pass, at most.
   std::int64_t batch() const { return batch_; }
   /// Of images on the device (choose_layout()).
   Layout layout() const { return layout_; }
 
-  /// The model's outputs before the softmax, [N, K] row-major. Throws ContractError for images of
+  /// The model's outputs, [N, K] row-major: before the softmax, where it classifies. Of a task's
+  /// tensors those that its output() asks for have to be there. Throws ContractError for images of
   /// another size than the model's.
   std::vector<float> logits(const std::shared_ptr<const data::Dataset>& dataset);
   /// The same pass by pass, in the set's order: no more than a pass is kept in memory.
@@ -62,11 +70,13 @@ class Predictor {
   std::vector<float> logits(std::span<const std::uint8_t> images);
 
  private:
-  std::vector<float> run_pass(const data::Dataset& dataset, float* images, std::int64_t samples);
+  std::vector<float> run_pass(const data::Dataset& dataset, const data::Batch& batch);
 
   Device& device_;
   ModelInfo info_;
-  DType dtype_;  // of activations
+  ReplicaSpec spec_;
+  data::PerChannel mean_, deviation_;
+  std::shared_ptr<const Task> task_;
   std::int64_t batch_;
   StopRequest stop_requested_;
   Layout layout_;

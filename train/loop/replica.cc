@@ -1,11 +1,10 @@
 #include "train/loop/replica.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "base/memory_limits.h"
-#include "kernels/classify.h"
 #include "kernels/elementwise.h"
-#include "nn/ops/softmax_cross_entropy.h"
 
 namespace ringlet::train {
 
@@ -13,50 +12,51 @@ namespace {
 
 const std::string kLossLayer = "loss";
 
-nn::Variable cross_entropy(const nn::Variable& logits, const nn::Variable& labels) {
-  return nn::softmax_cross_entropy(logits, labels);
-}
-
-nn::InputSpec input_of(const ReplicaSpec& spec, std::int64_t samples) {
-  return {{samples, spec.input.channels, spec.input.height, spec.input.width},
-          spec.layout,
-          activations_of(spec.recipe.precision)};
-}
-
-/// The same for a dry run, which tries no more than `device` may have memory for.
-nn::InputSpec dry_input_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
-  nn::InputSpec input = input_of(spec, samples);
+/// The batch for a dry run, which tries no more than `device` may have memory for.
+nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
+  nn::BatchSpec batch = batch_of(spec, samples);
   const std::int64_t memory = device.id().kind == DeviceKind::cpu
                                   ? static_cast<std::int64_t>(usable_memory())
                                   : device.free_bytes();
-  input.memory = std::min(memory, Arena::kUnlimited);
-  return input;
+  batch.memory = std::min(memory, Arena::kUnlimited);
+  return batch;
 }
 
 }  // namespace
 
 struct Replica::BlankBatch {
-  BlankBatch(Device& device, const nn::InputSpec& input, std::int64_t samples)
-      : images(device, input.shape, DType::f32, input.layout),
-        labels(device, {samples}, DType::i32) {
-    fill(device.compute(), 0, images);
-    fill(device.compute(), 0, labels);
-    batch = {images.f32(), labels.view().as<std::int32_t>(), samples, {0, 0, samples}};
+  BlankBatch(Device& device, const nn::BatchSpec& spec, std::int64_t samples) {
+    batch = {.n = samples, .request = {0, 0, samples}};
+    std::size_t fields = 0;
+    for (const nn::TensorSpec& tensor : spec.tensors) {
+      const View zeros = tensors.emplace_back(device, tensor.shape.with_batch(samples),
+                                              tensor.dtype, tensor.layout);
+      fill(device.compute(), 0, zeros);
+      if (tensor.dtype == DType::i32) {
+        batch.labels = zeros.as<std::int32_t>();
+      } else if (tensor.name == nn::kImages) {
+        batch.images = zeros.f32();
+      } else {
+        batch.fields[fields++] = zeros.f32();
+      }
+    }
   }
-  Tensor images, labels;
+  std::deque<Tensor> tensors;
   data::Batch batch;
 };
 
 Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)
     : device_(device),
       spec_(spec),
+      task_(task_of(spec)),
+      batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
       registry_(nn::register_model(*model_)),
-      plan_(nn::plan_training(*model_, registry_, dry_input_of(device, spec, spec.max_train_batch),
-                              cross_entropy, spec.fuse)) {
+      plan_(nn::plan_training(registry_, dry_batch_of(device, spec, spec.max_train_batch),
+                              pass_of(*task_, *model_, true), spec.fuse)) {
   const auto evaluation =
-      nn::plan_evaluation(*model_, registry_, dry_input_of(device, spec, spec.max_eval_batch),
-                          cross_entropy, spec.fuse);
+      nn::plan_evaluation(registry_, dry_batch_of(device, spec, spec.max_eval_batch),
+                          pass_of(*task_, *model_, false), spec.fuse);
   parameters_ = std::make_unique<nn::Parameters>(device, registry_, plan_, spec.gradient_arenas,
                                                  gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
@@ -68,7 +68,7 @@ Replica::~Replica() = default;
 void Replica::share_statistics(nn::CrossReplica* world) {
   world_ = world;
   if (world == nullptr || stand_in_ != nullptr) return;
-  stand_in_ = std::make_unique<BlankBatch>(device_, input_of(spec_, 1), 1);
+  stand_in_ = std::make_unique<BlankBatch>(device_, batch_spec_, 1);
   no_seed_ = Tensor(device_, {1});
   fill(device_.compute(), 0, no_seed_);
 }
@@ -86,15 +86,27 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .fuse = spec_.fuse,
                 .share = share,
                 .world = world_});
-  const nn::InputSpec input = input_of(spec_, batch.n);
   parameters_->narrow_values(device_.compute());
-  const nn::Variable x = nn::model_input(
-      *tape_, View(batch.images, input.shape, DType::f32, input.layout), input.activations);
-  labels_ = tape_->constant(View(batch.labels, {batch.n}, DType::i32));
-  logits_ = model_->forward(*tape_, x);
+  batch_ = on_tape(batch);
+  output_ = task_->output(*tape_, *model_, batch_);
   const nn::Tape::Scope scope(*tape_, kLossLayer);
-  const auto smoothing = static_cast<float>(training ? spec_.recipe.label_smoothing : 0);
-  loss_ = nn::smoothed_cross_entropy(logits_, labels_, smoothing, losses);
+  loss_ = task_->loss(output_, batch_, training, losses);
+}
+
+nn::Batch Replica::on_tape(const data::Batch& batch) {
+  nn::Batch named(batch_spec_.activations);
+  std::size_t fields = 0;
+  for (const nn::TensorSpec& tensor : batch_spec_.tensors) {
+    void* data = batch.images;
+    if (tensor.dtype == DType::i32) {
+      data = batch.labels;
+    } else if (tensor.name != nn::kImages) {
+      data = batch.fields[fields++];
+    }
+    named.add(tensor.name, tape_->constant(View(data, tensor.shape.with_batch(batch.n),
+                                                tensor.dtype, tensor.layout)));
+  }
+  return named;
 }
 
 void Replica::forward(const data::Batch& batch, ConstView position, const nn::BatchShare& share,
@@ -117,7 +129,7 @@ void Replica::backward(const View& seed, const nn::BackwardOptions& options,
 }
 
 void Replica::rehearse_training(std::int64_t samples, ConstView position, bool accumulate) {
-  const BlankBatch blank(device_, input_of(spec_, samples), samples);
+  const BlankBatch blank(device_, batch_spec_, samples);
   const Tensor numbers(device_, {2});  // the sum of losses, and the seed
   fill(device_.compute(), 0, numbers);
   forward(blank.batch, position, {}, numbers.view().slice(0, 1));
@@ -126,17 +138,18 @@ void Replica::rehearse_training(std::int64_t samples, ConstView position, bool a
 }
 
 void Replica::rehearse_evaluation(std::int64_t samples) {
-  const BlankBatch blank(device_, input_of(spec_, samples), samples);
-  const Tensor loss(device_, {1}), counts(device_, {2 * spec_.input.classes}, DType::i32);
-  fill(device_.compute(), 0, counts);
-  evaluate(blank.batch, loss, counts);
+  const BlankBatch blank(device_, batch_spec_, samples);
+  const MetricSpec metric = task_->metric();
+  const Tensor loss(device_, {1}), numbers(device_, {metric.numbers}, metric.dtype);
+  fill(device_.compute(), 0, numbers);
+  evaluate(blank.batch, loss, numbers);
   device_.compute().synchronize();
 }
 
-void Replica::evaluate(const data::Batch& batch, View loss, View counts) {
+void Replica::evaluate(const data::Batch& batch, View loss, View numbers) {
   run_forward(batch, false, {});
   copy(device_.compute(), loss_.value(), loss);
-  argmax_count(device_.compute(), logits_.value(), labels_.value(), counts);
+  if (numbers.count() > 0) task_->measure(device_.compute(), output_, batch_, numbers);
 }
 
 }  // namespace ringlet::train

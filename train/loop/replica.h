@@ -32,8 +32,7 @@ class Replica {
   /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
   void share_statistics(nn::CrossReplica* world);
 
-  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape. It
-  /// has the recipe's label smoothing, which that of evaluate() has not.
+  /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
   /// where it stands, as BatchSource::position() has it. `share`: for running statistics. `losses`
   /// (f32 [1], may be absent) += the loss.
@@ -49,28 +48,33 @@ class Replica {
   void rehearse_training(std::int64_t samples, ConstView position, bool accumulate);
   void rehearse_evaluation(std::int64_t samples);
 
-  /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; right
-  /// answers are added to `counts` (i32 [2 K], see classify.h).
-  void evaluate(const data::Batch& batch, View loss, View counts);
+  /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; what
+  /// the task measures is added to `numbers` (Task::metric()), if that is anything.
+  void evaluate(const data::Batch& batch, View loss, View numbers);
+
+  const Task& task() const { return *task_; }
 
  private:
-  /// A batch of zeros. With its labels, all class 0, it is a legal one.
+  /// A batch of zeros. With its targets, all class 0, it is a legal one.
   struct BlankBatch;
 
   bool stands_in() const;
+  nn::Batch on_tape(const data::Batch& batch);
   void run_forward(const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {});
 
   Device& device_;
   ReplicaSpec spec_;
+  std::shared_ptr<const Task> task_;
+  nn::BatchSpec batch_spec_;  // of the largest batch
   std::unique_ptr<nn::Layer> model_;
   nn::Registry registry_;
   nn::Plan plan_;
   std::unique_ptr<nn::Parameters> parameters_;
   std::unique_ptr<Arena> activations_;
   std::unique_ptr<nn::Tape> tape_;
-  nn::Variable labels_;
-  nn::Variable logits_;
+  nn::Batch batch_;  // of the last forward
+  nn::Variable output_;
   nn::Variable loss_;
   std::int64_t samples_ = 0;  // of the last forward
   nn::CrossReplica* world_ = nullptr;

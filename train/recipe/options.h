@@ -89,6 +89,7 @@ Recipe default_recipe(const std::string& model);
 using MakeModel = std::function<std::unique_ptr<nn::Layer>(const nn::ModelInput& input)>;
 
 class Optimizer;  // train/optimizers/optimizer.h
+class Task;       // train/task/task.h
 
 /// Makes an optimiser of these parameters. All ranks must make the same one.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(
@@ -153,6 +154,9 @@ struct TrainOptions {
   Recipe recipe;
   MakeModel make_model{};          ///< a model of one's own, in place of that named recipe.model
   MakeOptimizer make_optimizer{};  ///< one of one's own, in place of that named recipe.optimizer
+  /// What the model is trained for; null: classification. Then the state says nothing of what the
+  /// model is: who reads it has to know.
+  std::shared_ptr<const Task> task{};
   Execution execution{};
   Files files{};
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never

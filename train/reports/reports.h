@@ -11,24 +11,9 @@
 #include "train/recipe/options.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/sync_plan.h"
+#include "train/task/evaluation.h"
 
 namespace ringlet::train {
-
-/// Right answers of one class.
-struct ClassCount {
-  std::int64_t samples = 0;
-  std::int64_t right = 0;
-};
-
-struct Evaluation {
-  double loss = 0;  ///< mean over the samples
-  std::int64_t samples = 0;
-  std::int64_t right = 0;
-  std::vector<ClassCount> classes;
-  double accuracy() const {
-    return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);
-  }
-};
 
 /// One optimiser step. Epochs and steps count from 1.
 struct StepReport {

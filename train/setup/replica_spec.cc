@@ -3,12 +3,50 @@
 #include "nn/plan.h"
 #include "train/recipe/models.h"
 #include "train/recipe/precision_support.h"
+#include "train/task/classification.h"
 
 namespace ringlet::train {
 
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
   if (!spec.make_model) return make_model(spec.recipe.model, spec.input);
   return nn::require_model(spec.make_model(spec.input), "make_model");
+}
+
+std::shared_ptr<const Task> task_of(const ReplicaSpec& spec) {
+  if (spec.task) return spec.task;
+  return std::make_shared<const Classification>(spec.input.classes, spec.recipe.label_smoothing);
+}
+
+Shape batch_shape(const data::FieldSpec& field, std::int64_t samples) {
+  const std::vector<std::int64_t>& e = field.extents;
+  if (e.size() == 2) return {samples, e[0], e[1]};
+  if (e.size() == 3) return {samples, e[0], e[1], e[2]};
+  return {samples, e.at(0)};
+}
+
+nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
+  nn::BatchSpec batch{.activations = activations_of(spec.recipe.precision), .images = spec.layout};
+  const nn::ModelInput& input = spec.input;
+  if (input.channels > 0) {
+    batch.tensors.push_back(
+        {nn::kImages, {samples, input.channels, input.height, input.width}, spec.layout});
+  }
+  if (input.classes > 0) {
+    batch.tensors.push_back({nn::kTargets, {samples}, Layout::nchw, DType::i32});
+  }
+  for (const data::FieldSpec& field : spec.fields) {
+    batch.tensors.push_back({field.name, batch_shape(field, samples)});
+  }
+  return batch;
+}
+
+nn::Pass pass_of(const Task& task, nn::Layer& model, bool training) {
+  return [&task, &model, training](nn::Tape& tape, const nn::Batch& batch) {
+    const nn::Variable output = task.output(tape, model, batch);
+    require(!output.absent(), "the model",
+            "returns an empty variable; its forward() should return one");
+    return task.loss(output, batch, training, {});
+  };
 }
 
 void require_precision(const ReplicaSpec& spec, DeviceKind device, bool emulate) {

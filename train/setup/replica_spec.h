@@ -3,20 +3,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "data/field.h"
 #include "kernels/device.h"
 #include "kernels/tensor.h"
+#include "nn/batch.h"
 #include "nn/layer.h"
 #include "nn/models/model.h"
 #include "train/recipe/options.h"
+#include "train/task/task.h"
 
 namespace ringlet::train {
 
 /// What a replica must be told to be built; equal on all ranks but for the device.
 struct ReplicaSpec {
   Recipe recipe;
-  MakeModel make_model = {};  ///< see TrainOptions
-  nn::ModelInput input;
+  MakeModel make_model = {};              ///< see TrainOptions
+  nn::ModelInput input;                   ///< no channels: no images; no classes: no targets
+  std::vector<data::FieldSpec> fields{};  ///< of the data set
+  std::shared_ptr<const Task> task{};     ///< null: classification
   Layout layout = Layout::nchw;
   std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
   std::int64_t max_eval_batch = 1;
@@ -26,6 +32,18 @@ struct ReplicaSpec {
 
 /// The model of `spec`, its parameters without memory.
 std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec);
+
+/// What is trained for: spec.task, or classification.
+std::shared_ptr<const Task> task_of(const ReplicaSpec& spec);
+
+/// A field of a batch of `samples`: [samples, extents...].
+Shape batch_shape(const data::FieldSpec& field, std::int64_t samples);
+
+/// The tensors of a batch of `samples`.
+nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples);
+
+/// Forward of `model` in training or evaluation, up to the loss. Both must outlive it.
+nn::Pass pass_of(const Task& task, nn::Layer& model, bool training);
 
 /// Throws ContractError where such a device computes the model's precision not at all, or slowly
 /// (precision.h).

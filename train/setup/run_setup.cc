@@ -13,7 +13,6 @@
 #include "comm/all_reduce/auto.h"
 #include "data/border.h"
 #include "data/open_dataset.h"
-#include "nn/ops/softmax_cross_entropy.h"
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
 #include "train/files/recipe_json.h"
@@ -98,6 +97,7 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
   const data::Dataset& data = *splits.train;
   const nn::ModelInput input = model_input(data);
   std::optional<float> background;  // photographs have none
+  if (options.task) return {};      // of a task of one's own the file says nothing
   if (!data.photographs()) background = static_cast<float>(data::border_brightness(data));
   return {.version = kVersion,
           .model = recipe.model,
@@ -120,7 +120,7 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
 /// CIFAR-10's: over all pixels of its training images.
 void normalize(const Recipe& recipe, const data::Dataset& train, data::LoaderOptions& loader) {
   using data::PerChannel;
-  if (!recipe.normalize) return;
+  if (!recipe.normalize || train.pixels() == 0) return;
   if (recipe.normalize_by == "data") {
     loader.mean = train.mean();
     loader.deviation = train.deviation();
@@ -202,6 +202,13 @@ std::int64_t smallest_norm_batch(const Partition& partition, bool over_world, st
   return smallest;
 }
 
+/// Floats of a sample.
+std::int64_t numbers_of_sample(const data::Dataset& data) {
+  std::int64_t numbers = data.pixels();
+  for (const data::Field& field : data.fields()) numbers += field.numbers();
+  return numbers;
+}
+
 std::int64_t largest_unit(const Partition& partition) {
   std::int64_t largest = 1;
   for (int rank = 0; rank < partition.ranks; ++rank) {
@@ -260,6 +267,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.recipe = setup.options.recipe;
   setup.replica.make_model = options.make_model;
   setup.replica.input = model_input(*data.train);
+  setup.replica.task = options.task;
+  setup.replica.fields = {data.train->fields().begin(), data.train->fields().end()};
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");
   require(kind == DeviceKind::cuda || options.execution.layout != LayoutChoice::nhwc,
@@ -268,7 +277,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
       choose_layout(options.execution.layout, kind, unit, setup.replica.recipe.precision);
   require_precision(setup.replica, kind, options.execution.emulate_precision);
   setup.replica.max_train_batch = unit;
-  setup.evaluation_batch = pass_size(kind == DeviceKind::cuda ? 2000 : 250, data.test->pixels());
+  setup.evaluation_batch =
+      pass_size(kind == DeviceKind::cuda ? 2000 : 250, numbers_of_sample(*data.test));
   setup.replica.max_eval_batch = std::min(setup.evaluation_batch, data.test->size());
   setup.replica.gradient_arenas =
       recipe.exact ? ShardTree(static_cast<int>(setup.partition.shards_of(0).size())).arenas() : 1;
@@ -303,11 +313,9 @@ void require_trainable(const RunSetup& setup) {
     if (smallest_norm_batch(setup.partition, over_world, step) > 1) continue;
     const ReplicaSpec& spec = setup.replica;
     const auto model = make_model(spec);
-    const nn::InputSpec one{{1, spec.input.channels, spec.input.height, spec.input.width},
-                            spec.layout,
-                            activations_of(spec.recipe.precision)};
-    const std::int64_t pixels = nn::smallest_normed(*model, nn::register_model(*model), one,
-                                                    nn::softmax_cross_entropy, spec.fuse);
+    const auto task = task_of(spec);
+    const std::int64_t pixels = nn::smallest_normed(nn::register_model(*model), batch_of(spec, 1),
+                                                    pass_of(*task, *model, true), spec.fuse);
     if (pixels != 1) return;
     throw ContractError(fmt::format(
         "step {} of each epoch has {} of the {} training samples, which leaves a pass one of them, "

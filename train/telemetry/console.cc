@@ -202,7 +202,8 @@ void Console::started(const StartReport& report) {
     say("graph", "off: a step cannot be captured, " + on_one_line(report.why_no_graph));
   }
   if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
-  table_ = ProgressTable(room_on(out_));
+  table_ =
+      ProgressTable(room_on(out_), report.options.task == nullptr ? "test accuracy" : "measured");
   fmt::print(out_, "\n{}", table_.head());
   std::fflush(out_);
   since_start_ = since_line_ = Stopwatch();

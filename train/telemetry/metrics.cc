@@ -113,20 +113,23 @@ void MetricsWriter::step_done(const StepReport& report) {
 
 void MetricsWriter::epoch_done(const EpochReport& report) {
   if (report.epoch == told_epoch_) return;
-  file_.append(JsonLine("epoch")
-                   .field("epoch", report.epoch)
-                   .field("train_loss", report.train_loss)
-                   .field("test_loss", report.test.loss)
-                   .field("test_accuracy", report.test.accuracy())
-                   .field("seconds", report.seconds)
-                   .field("samples_per_second", report.samples_per_second)
-                   .field("sync_share", report.sync_share)
-                   .field("data_seconds", report.phases.data)
-                   .field("forward_seconds", report.phases.forward)
-                   .field("backward_seconds", report.phases.backward)
-                   .field("sync_seconds", report.phases.sync)
-                   .field("update_seconds", report.phases.update)
-                   .end());
+  JsonLine line("epoch");
+  line.field("epoch", report.epoch)
+      .field("train_loss", report.train_loss)
+      .field("test_loss", report.test.loss);
+  if (report.test.figures.empty()) line.field("test_accuracy", report.test.accuracy());
+  for (const Figure& figure : report.test.figures) {
+    line.field(("test_" + key_of(figure)).c_str(), figure.value);
+  }
+  line.field("seconds", report.seconds)
+      .field("samples_per_second", report.samples_per_second)
+      .field("sync_share", report.sync_share)
+      .field("data_seconds", report.phases.data)
+      .field("forward_seconds", report.phases.forward)
+      .field("backward_seconds", report.phases.backward)
+      .field("sync_seconds", report.phases.sync)
+      .field("update_seconds", report.phases.update);
+  file_.append(line.end());
 }
 
 }  // namespace ringlet::train

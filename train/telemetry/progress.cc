@@ -19,13 +19,21 @@ struct TableColumn {
   std::string (*cell)(const EpochReport&);
 };
 
+constexpr std::size_t kMeasured = 3;  // the column
+
+/// The accuracy, or the first figure of another task, which says what it is.
+std::string measured(const Evaluation& test) {
+  if (test.figures.empty()) return fmt::format("{:.2f} %", 100 * test.accuracy());
+  return fmt::format("{} {:.4g}", test.figures.front().name, test.figures.front().value);
+}
+
 const std::vector<TableColumn>& table_columns() {
   using Row = const EpochReport&;
   static const std::vector<TableColumn> columns{
       {"epoch", [](Row row) { return fmt::format("{}", row.epoch); }},
       {"train loss", [](Row row) { return fmt::format("{:.4f}", row.train_loss); }},
       {"test loss", [](Row row) { return fmt::format("{:.4f}", row.test.loss); }},
-      {"test accuracy", [](Row row) { return fmt::format("{:.2f} %", 100 * row.test.accuracy()); }},
+      {"test accuracy", [](Row row) { return measured(row.test); }},
       {"seconds", [](Row row) { return fmt::format("{:.1f}", row.seconds); }},
       {"samples/s",
        [](Row row) { return with_commas(static_cast<std::int64_t>(row.samples_per_second)); }},
@@ -103,23 +111,22 @@ std::string progress_line(const RunProgress& progress, std::size_t room) {
   return fmt::format("{}", fmt::join(shown, kLineGap)).substr(0, room);
 }
 
-ProgressTable::ProgressTable(std::size_t room) {
-  std::vector<std::string> heads;
-  for (const TableColumn& column : table_columns()) heads.push_back(column.head);
-  columns_ = those_with_room(heads, kTableGap, {6, 5, 2, 4, 1}, room);
+ProgressTable::ProgressTable(std::size_t room, const char* measured) {
+  for (const TableColumn& column : table_columns()) heads_.push_back(column.head);
+  heads_[kMeasured] = measured;
+  columns_ = those_with_room(heads_, kTableGap, {6, 5, 2, 4, 1}, room);
 }
 
 std::string ProgressTable::head() const {
   std::vector<std::string> heads;
-  for (const std::size_t i : columns_) heads.push_back(table_columns()[i].head);
+  for (const std::size_t i : columns_) heads.push_back(heads_[i]);
   return fmt::format("{}\n", fmt::join(heads, kTableGap));
 }
 
 std::string ProgressTable::row(const EpochReport& report) const {
   std::vector<std::string> cells;
   for (const std::size_t i : columns_) {
-    const TableColumn& column = table_columns()[i];
-    cells.push_back(fmt::format("{:>{}}", column.cell(report), column.head.size()));
+    cells.push_back(fmt::format("{:>{}}", table_columns()[i].cell(report), heads_[i].size()));
   }
   return fmt::format("{}\n", fmt::join(cells, kTableGap));
 }

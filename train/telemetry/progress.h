@@ -40,12 +40,15 @@ std::string progress_line(const RunProgress& progress, std::size_t room);
 class ProgressTable {
  public:
   /// The columns that have room, whatever becomes of the terminal: head and rows go together.
-  explicit ProgressTable(std::size_t room = std::numeric_limits<std::size_t>::max());
+  /// `measured`: what the column of the task's own figure is called.
+  explicit ProgressTable(std::size_t room = std::numeric_limits<std::size_t>::max(),
+                         const char* measured = "test accuracy");
 
   std::string head() const;
   std::string row(const EpochReport& report) const;
 
  private:
+  std::vector<std::string> heads_;
   std::vector<std::size_t> columns_;
 };
 

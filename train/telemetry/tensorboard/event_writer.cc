@@ -8,7 +8,7 @@ namespace ringlet::train::tensorboard {
 
 namespace {
 
-void add_value(Event& event, const char* tag, double value) {
+void add_value(Event& event, const std::string& tag, double value) {
   if (!std::isfinite(value)) return;
   Value* entry = event.mutable_summary()->add_value();
   entry->set_tag(tag);
@@ -40,7 +40,12 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
   event.set_step(report.step);
   add_value(event, "epoch/train_loss", report.train_loss);
   add_value(event, "epoch/test_loss", report.test.loss);
-  add_value(event, "epoch/test_accuracy", report.test.accuracy());
+  if (report.test.figures.empty()) {
+    add_value(event, "epoch/test_accuracy", report.test.accuracy());
+  }
+  for (const train::Figure& figure : report.test.figures) {
+    add_value(event, "epoch/test_" + key_of(figure), figure.value);
+  }
   add_value(event, "epoch/samples_per_second", report.samples_per_second);
   add_value(event, "epoch/sync_share", report.sync_share);
   file_.add(event);

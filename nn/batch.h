@@ -1,0 +1,70 @@
+// Batch: the tensors of one batch on a tape, by name. What a model and a loss are given.
+//
+//   linear(batch.input("height"), ...)   an input, of the activations' type
+//   batch["price"]                       as it is: what the answers are compared with
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/memory.h"
+#include "nn/variable.h"
+
+namespace ringlet::nn {
+
+/// The images of a batch, [N, C, H, W], and the whole numbers that say what each sample is, i32
+/// [N], where the data have them. Other tensors are f32, row-major, under names of their own.
+inline constexpr const char* kImages = "images";
+inline constexpr const char* kTargets = "targets";
+
+/// One tensor of a batch; its first extent is the number of samples.
+struct TensorSpec {
+  std::string name;
+  Shape shape;
+  Layout layout = Layout::nchw;
+  DType dtype = DType::f32;
+};
+
+class Batch {
+ public:
+  static constexpr std::size_t kMost = 10;
+
+  /// `activations`: what input() casts to.
+  explicit Batch(DType activations = DType::f32) : activations_(activations) {}
+
+  /// The name must outlive the batch.
+  void add(std::string_view name, const Variable& tensor);
+  bool has(std::string_view name) const;
+  /// Throws ContractError that names those that there are.
+  const Variable& operator[](std::string_view name) const;
+  /// The same as f32, bf16 or f16, whatever activations are.
+  Variable input(std::string_view name) const;
+
+ private:
+  struct Named {
+    std::string_view name;
+    Variable tensor;
+  };
+  DType activations_;
+  std::array<Named, kMost> tensors_;
+  std::size_t count_ = 0;
+};
+
+/// What a dry run is told of the largest batch.
+struct BatchSpec {
+  std::vector<TensorSpec> tensors{};
+  DType activations = DType::f32;           ///< see InputSpec, nn/plan.h
+  Layout images = Layout::nchw;             ///< decides about that of filters
+  std::int64_t memory = Arena::kUnlimited;  ///< see InputSpec
+  std::int64_t samples() const { return tensors.empty() ? 0 : tensors.front().shape[0]; }
+};
+
+/// Forward: makes the loss, f32 [1], of a batch on a tape.
+using Pass = std::function<Variable(Tape& tape, const Batch& batch)>;
+
+}  // namespace ringlet::nn

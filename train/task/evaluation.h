@@ -1,0 +1,46 @@
+// Evaluation: what a model was measured to do on a data set.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace ringlet::train {
+
+/// Right answers of one class.
+struct ClassCount {
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+};
+
+/// A number that a task tells: "mean absolute error" is 0.3.
+struct Figure {
+  std::string name;
+  double value = 0;
+};
+
+struct Evaluation {
+  double loss = 0;  ///< mean over the samples
+  std::int64_t samples = 0;
+  std::int64_t right = 0;             ///< of classification, as the classes
+  std::vector<ClassCount> classes{};  ///< empty: there are none
+  std::vector<Figure> figures{};      ///< of a task that says more than its loss
+  /// Of classification; NaN where another task says other figures.
+  double accuracy() const {
+    if (!figures.empty()) return std::numeric_limits<double>::quiet_NaN();
+    return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);
+  }
+};
+
+/// A figure's name as files have it: what is no letter or digit becomes '_'.
+inline std::string key_of(const Figure& figure) {
+  std::string key = figure.name;
+  for (char& c : key) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!plain) c = '_';
+  }
+  return key;
+}
+
+}  // namespace ringlet::train

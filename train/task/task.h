@@ -1,0 +1,68 @@
+// Task: what a model is trained for: how it answers a batch, the loss, and what is measured.
+//
+//   class Regression : public Task {
+//     nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const override;
+//     nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool training,
+//                       const View& sum) const override {
+//       return nn::mean_squared_error(output, batch["price"], sum);
+//     }
+//   };
+//
+// A batch is tensors by name: those of the data set's fields, and nn::kImages and nn::kTargets
+// where it has them. Everything else (replicas, exact mode, overlap, states, evaluation) goes by
+// the task and knows nothing of what it is. One task serves all replicas at once: it is constant.
+// Classification is the task of whoever names none (classification.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "kernels/stream.h"
+#include "nn/batch.h"
+#include "nn/layer.h"
+#include "train/task/evaluation.h"
+
+namespace ringlet::train {
+
+/// The numbers that a task sums up over the samples of an evaluation, on the device.
+struct MetricSpec {
+  std::int64_t numbers = 0;
+  /// i32 counts: exact however they are added. f32 numbers are added pass by pass, then over the
+  /// passes in their order, so that no bit depends on the number of ranks.
+  DType dtype = DType::f32;
+};
+
+class Task {
+ public:
+  Task() = default;
+  virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  /// The model's answer to a batch; this one gives the model the images. A model of several inputs
+  /// is called here as it wants to be.
+  virtual nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const;
+
+  /// f32 [1], the sum over the samples; who trains divides by those of the whole world. Added to
+  /// `sum`, f32 [1], as well, if that is not absent: the losses take it. `training`: what is
+  /// minimised, else what is told of an evaluation.
+  virtual nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool training,
+                            const View& sum) const = 0;
+
+  /// What is measured beside the loss; nothing.
+  virtual MetricSpec metric() const { return {}; }
+  /// Adds what the batch says to `numbers` [metric().numbers], which are 0 before the first. Where
+  /// they are f32 each batch has its own, and they may be overwritten.
+  virtual void measure(Stream& stream, const nn::Variable& output, const nn::Batch& batch,
+                       const View& numbers) const;
+  /// Tells of all samples, of which `numbers` are the sums: fills evaluation.figures. Its loss and
+  /// samples stand already.
+  virtual void summarize(std::span<const double> numbers, Evaluation& evaluation) const;
+
+  /// An evaluation of `samples` whose losses add up to `loss`. A task that says nothing more tells
+  /// its loss as a figure.
+  Evaluation evaluation(double loss, std::int64_t samples, std::span<const double> numbers) const;
+};
+
+}  // namespace ringlet::train
