@@ -16,8 +16,8 @@
 #include "app/commands/predict.h"
 #include "base/one_line.h"
 #include "data/open_dataset.h"
-#include "train/loop/logits.h"
 #include "train/recipe/precision_support.h"
+#include "train/task/logits.h"
 
 namespace ringlet::app {
 

@@ -8,8 +8,8 @@
 #include "app/cli/count_line.h"
 #include "app/commands/predict.h"
 #include "train/files/safetensors.h"
-#include "train/loop/logits.h"
 #include "train/loop/predictor.h"
+#include "train/task/logits.h"
 
 namespace ringlet::app {
 

@@ -14,8 +14,8 @@
 #include "data/images/image.h"
 #include "data/images/picture_reader.h"
 #include "data/picture_list.h"
-#include "train/loop/logits.h"
 #include "train/loop/predictor.h"
+#include "train/task/logits.h"
 
 namespace ringlet::app {
 

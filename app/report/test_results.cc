@@ -12,8 +12,8 @@
 #include "data/open_dataset.h"
 #include "data/relabelled_dataset.h"
 #include "train/files/model_info.h"
-#include "train/loop/logits.h"
 #include "train/loop/predictor.h"
+#include "train/task/logits.h"
 
 namespace ringlet::app::report {
 

@@ -1,5 +1,5 @@
 // Probabilities and right answers from logits.
-#include "train/loop/logits.h"
+#include "train/task/logits.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
-#include "train/loop/logits.h"
+#include "train/task/logits.h"
 
 namespace ringlet::train {
 namespace {

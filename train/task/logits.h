@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "train/reports/reports.h"
+#include "train/task/evaluation.h"
 
 namespace ringlet::train {
 

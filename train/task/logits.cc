@@ -1,4 +1,4 @@
-#include "train/loop/logits.h"
+#include "train/task/logits.h"
 
 #include <algorithm>
 #include <cmath>
