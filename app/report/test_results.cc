@@ -29,7 +29,7 @@ std::string directory_of(const RunFacts& facts) {
 
 /// What --data was; of a folder, where it is now.
 std::string place_of(const RunFolder& run, const std::string& data_dir) {
-  const std::string name = run.data_name();
+  std::string name = run.data_name();
   const bool is_folder = data::find_dataset(name) == nullptr;
   if (is_folder && !data_dir.empty()) return data_dir;
   if (data::is_dataset(name)) return name;
