@@ -64,10 +64,11 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
   }
   if (is_picture_folder(name)) {
     return load_image_folder(
-        name, {.image_size = options.image_size > 0 ? options.image_size : kUsualImageSize,
-               .exif = options.exif,
+        name, {.image_size =
+                   options.pictures.image_size > 0 ? options.pictures.image_size : kUsualImageSize,
+               .exif = options.pictures.exif,
                .allow_empty_classes = options.allow_empty_classes,
-               .crop_from = options.crop_from,
+               .crop_from = options.pictures.crop_from,
                .skip_broken = options.skip_broken,
                .only_test = options.only_test,
                .stop_requested = options.stop_requested});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/picture_spec.h"
 
 namespace ringlet::data {
 
@@ -23,16 +24,11 @@ struct OpenOptions {
   std::int64_t synthetic_test = 10000;
   std::uint64_t synthetic_seed = 1;
   bool allow_empty_classes = false;  ///< in a folder: see load_idx_directory()
-  int image_size = 0;                ///< of pictures in a folder; 0: kUsualImageSize
-  bool exif = true;                  ///< see ImageFolderOptions
-  int crop_from = 0;                 ///< see ImageFolderOptions
+  PictureSpec pictures{};            ///< of pictures in a folder
   bool skip_broken = false;          ///< see ImageFolderOptions
   bool only_test = false;            ///< the same
   StopRequest stop_requested{};      ///< see DatasetInfo
 };
-
-/// Pixels of a side of the photographs in a folder, where nobody says otherwise.
-inline constexpr int kUsualImageSize = 224;
 
 /// Which of the options a data set needs.
 enum class DataNeeds : std::uint8_t {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <exception>
 #include <limits>
 #include <string>
@@ -13,7 +12,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "train/loop/diagnose.h"
-#include "train/optimizers/no_decay.h"
+#include "train/recipe/recipe_options.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {
@@ -22,34 +21,23 @@ namespace {
 
 /// What a learner does not know is 0 or empty.
 Recipe recipe_of(const LearnerOptions& options) {
-  Recipe recipe{.model = "", .data = "", .batch_size = 0, .epochs = 0, .lr = 0};
+  Recipe recipe{RateSpec{.lr = 0}, options, ScheduleSpec{}, options,
+                PictureSpec{},     options, options};
+  recipe.model = recipe.data = "";
+  recipe.batch_size = recipe.epochs = 0;
   recipe.shuffle = recipe.normalize = false;
-  recipe.optimizer = options.optimizer;
   recipe.seed = options.seed;
-  recipe.nesterov = options.nesterov;
-  recipe.weight_decay = options.weight_decay;
-  recipe.beta1 = options.beta1;
-  recipe.beta2 = options.beta2;
-  recipe.eps = options.eps;
-  recipe.no_decay = options.no_decay;
-  recipe.clip_norm = options.clip_norm;
-  recipe.label_smoothing = options.label_smoothing;
-  recipe.grad_dtype = options.grad_dtype;
-  recipe.precision = options.precision;
   return recipe;
 }
+
+std::string name_of_member(const OptionRow& row) { return "Learner: LearnerOptions::" + row.key; }
 
 void check(const MakeModel& make_model, const LearnerOptions& options) {
   const nn::ModelInput& input = options.input;
   require(make_model != nullptr, "Learner",
           "make_model is empty; give a function that makes a model");
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
-  require(options.label_smoothing >= 0 && options.label_smoothing < 1, "Learner",
-          "LearnerOptions::label_smoothing is from 0 on and below 1");
-  require(options.weight_decay >= 0 && std::isfinite(options.weight_decay) &&
-              options.clip_norm >= 0 && std::isfinite(options.clip_norm),
-          "Learner", "weight_decay and clip_norm of LearnerOptions are finite, and not below 0");
-  (void)parse_no_decay(options.no_decay);
+  check_ranges(recipe_of(options), name_of_member);
   const bool images = input.channels >= 1 && input.height >= 1 && input.width >= 1;
   require(options.task != nullptr || (images && input.classes >= 1), "Learner",
           "LearnerOptions::input has channels, height, width and classes of at least 1");
@@ -79,11 +67,7 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
 }
 
 TrainStepOptions step_options(const LearnerOptions& options) {
-  return {.sync = {.bucket_kb = options.bucket_kb,
-                   .overlap = options.overlap,
-                   .grad_dtype = options.grad_dtype,
-                   .first_bucket_kb = options.first_bucket_kb},
-          .make_optimizer = options.make_optimizer};
+  return {.sync = {options, options}, .make_optimizer = options.make_optimizer};
 }
 
 /// All passes that a learner may make.

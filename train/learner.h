@@ -29,7 +29,7 @@
 
 namespace ringlet::train {
 
-struct LearnerOptions {
+struct LearnerOptions : OptimizerSpec, LossSpec, GradientSpec, PrecisionSpec, BucketSpec {
   /// What the model is made for. No channels: batches have no images; no classes: no labels.
   nn::ModelInput input{};
   /// Float tensors of the batches (Batch::fields), in their order.
@@ -39,21 +39,9 @@ struct LearnerOptions {
   /// Samples of its other batches, as far as they are known. GPUs rehearse them before the first
   /// collective (TrainStep::rehearse_together()). With threads over NCCL, name them all.
   std::vector<std::int64_t> other_batches{};
-  std::uint64_t seed = 1;  ///< of the weights and of dropout
-  bool nesterov = false;
-  double weight_decay = 0;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW
-  std::string no_decay = "none";                  ///< see parse_no_decay()
-  double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
-  double label_smoothing = 0;
-  std::int64_t bucket_kb = -1;           ///< see with_bucket_sizes()
-  std::int64_t first_bucket_kb = -1;     ///< see with_bucket_sizes()
-  bool overlap = true;                   ///< see GradientSync
-  DType grad_dtype = DType::f32;         ///< see GradientSync
-  Precision precision = Precision::f32;  ///< of activations and products; tf32: see DeviceOptions
-  bool emulate_precision = false;        ///< see Execution
-  std::string optimizer = "sgd";         ///< see optimizers()
-  MakeOptimizer make_optimizer{};        ///< one of one's own; `optimizer` is then only its name
+  std::uint64_t seed = 1;          ///< of the weights and of dropout
+  bool emulate_precision = false;  ///< see Execution
+  MakeOptimizer make_optimizer{};  ///< one of one's own; `optimizer` is then only its name
 };
 
 class Learner {

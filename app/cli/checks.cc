@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
-#include <optional>
-
 #include "app/cli/suggest.h"
 #include "base/error.h"
 #include "data/open_dataset.h"
@@ -19,30 +15,6 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   std::string meant = ours_for(word, known);
   if (meant.empty()) meant = nearest(word, known);
   return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
-}
-
-/// The number that the whole of `text` says.
-template <class T>
-std::optional<T> parse(const std::string& text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end) return {};
-  return value;
-}
-
-template <class T>
-CLI::Validator whole_number_of(T min, T max, const std::string& wanted) {
-  return CLI::Validator(
-      [=](std::string& text) -> std::string {
-        const std::optional<T> value = parse<T>(text);
-        if (!value || *value < min || *value > max) {
-          return fmt::format("'{}' is not {}", text, wanted);
-        }
-        text = fmt::format("{}", *value);  // CLI11 takes 010 for 8
-        return {};
-      },
-      "");
 }
 
 }  // namespace
@@ -60,24 +32,23 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
 }
 
 CLI::Validator whole_number(std::int64_t min, std::int64_t max) {
-  return whole_number_of<std::int64_t>(min, max,
-                                       fmt::format("a whole number from {} to {}", min, max));
+  const train::NumberRange range{.min = static_cast<double>(min), .max = static_cast<double>(max)};
+  return number_of(train::OptionRow("", std::int64_t{}, {.range = range}));
 }
 
-CLI::Validator seed_number() {
-  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
-  return whole_number_of<std::uint64_t>(0, kMax, fmt::format("a whole number from 0 to {}", kMax));
+CLI::Validator number(double min) {
+  return number_of(train::OptionRow("", double{}, {.range = train::from(min)}));
 }
 
-CLI::Validator number(double min, double max) {
-  const std::string wanted = max == std::numeric_limits<double>::max()
-                                 ? fmt::format("a number of at least {}", min)
-                                 : fmt::format("a number from {} to {}", min, max);
+CLI::Validator number_of(train::OptionRow row) {
+  if (row.open_at_zero) row.range.min = 1;
   return CLI::Validator(
-      [=](const std::string& text) -> std::string {
-        const std::optional<double> value = parse<double>(text);
-        const bool good = value && std::isfinite(*value) && *value >= min && *value <= max;
-        return good ? "" : fmt::format("'{}' is not {}", text, wanted);
+      [row](std::string& text) -> std::string {
+        const auto value = row.parse(text);
+        if (!value) return fmt::format("'{}' is not {}", text, row.wanted());
+        if (!std::holds_alternative<double>(*value))
+          text = train::text_of(*value);  // CLI11 takes 010 for 8
+        return {};
       },
       "");
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "train/recipe/option.h"
+
 namespace ringlet::app {
 
 /// Only `choices`.
@@ -17,11 +19,12 @@ CLI::Validator one_of(const std::vector<std::string>& choices);
 /// A whole number from `min` to `max`, in decimal.
 CLI::Validator whole_number(std::int64_t min,
                             std::int64_t max = std::numeric_limits<std::int32_t>::max());
-/// Any number of 64 bits without a sign.
-CLI::Validator seed_number();
 
-/// A finite number from `min` to `max`.
-CLI::Validator number(double min, double max = std::numeric_limits<double>::max());
+/// A finite number of at least `min`.
+CLI::Validator number(double min);
+
+/// The numbers that the option's row takes.
+CLI::Validator number_of(train::OptionRow row);
 
 /// A device's name, cpu:0 or cuda:1; whether it exists shows when it is opened.
 CLI::Validator device_name();

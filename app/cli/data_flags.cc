@@ -12,6 +12,7 @@
 #include "data/open_dataset.h"
 #include "train/files/pixel_cache.h"
 #include "train/recipe/models.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::app {
 
@@ -39,15 +40,18 @@ void require_for_data(const std::string& flag, const std::string& data) {
 void require_for_photographs(const RawFlags& flags, const train::TrainOptions& options) {
   const std::string& data = options.recipe.data;
   if (data::is_picture_folder(data)) return;
-  const auto refuse = [&](bool given, const char* flag) {
+  const auto refuse = [&](bool given, const std::string& flag) {
     if (!given) return;
     throw UsageError(fmt::format(
         "{} is about photographs in a folder (train/CLASS/*), and these data are {}; leave it out",
         flag, data));
   };
-  refuse(flags.recipe.value("image_size", 0) > 0, "--image-size");
-  refuse(!flags.recipe.value("exif", true), "--no-exif");
-  refuse(flags.recipe.value("crop_from", 0) > 0, "--crop-from");
+  const train::Recipe none;
+  for (const auto& row : train::recipe_options().rows()) {
+    const auto given = flags.recipe.find(row.key);
+    const bool says = given != flags.recipe.end() && given->second != row.get(none);
+    refuse(row.of_photographs && says, row.flag_name());
+  }
   refuse(flags.options.skip_broken, "--skip-broken");
 }
 
@@ -99,7 +103,7 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
   const train::Recipe defaults = train::default_recipe(flags.model);
   app.add_option_function<std::string>(
          "--data", [&flags](const std::string& name) { flags.recipe["data"] = name; },
-         fmt::format("{} [{}]", data_choices(), flags.recipe.value("data", defaults.data)))
+         fmt::format("{} [{}]", data_choices(), given_or(flags, "data", defaults.data)))
       ->check(data_name())
       ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
       ->group(group);
@@ -151,9 +155,7 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                                                .synthetic_train = options.synthetic_train,
                                                .synthetic_test = options.synthetic_test,
                                                .allow_empty_classes = options.allow_empty_classes,
-                                               .image_size = options.recipe.image_size,
-                                               .exif = options.recipe.exif,
-                                               .crop_from = options.recipe.crop_from,
+                                               .pictures = options.recipe,
                                                .skip_broken = options.skip_broken,
                                                .only_test = options.only_test,
                                                .stop_requested = stop_noted}),

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ inline constexpr const char* kModelGroup = "Model and data";
 /// known.
 struct RawFlags {
   std::string model = "lenet";
-  nlohmann::json recipe = nlohmann::json::object();  ///< fields of Recipe that were given
+  train::GivenOptions recipe;  ///< rows of train::recipe_options() that were given
   std::string device = "cpu";
   int replicas = 1;
   bool in_processes = false;     ///< --processes was given
@@ -42,6 +41,13 @@ struct RawFlags {
   std::vector<std::string> data_flags;
   train::TrainOptions options;  ///< fields that stand for themselves
 };
+
+/// What was given for a row; `otherwise` where nothing was.
+template <class T>
+T given_or(const RawFlags& flags, const std::string& key, T otherwise) {
+  const auto given = flags.recipe.find(key);
+  return given == flags.recipe.end() ? otherwise : std::get<T>(given->second);
+}
 
 /// Adds --model.
 void add_model_flag(CLI::App& app, RawFlags& flags);

@@ -1,7 +1,7 @@
 // How the flags, a model's default recipe and a resumed run's become TrainOptions, and back.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
@@ -11,8 +11,8 @@
 #include "comm/all_reduce/auto.h"
 #include "comm/processes/launch.h"
 #include "kernels/cuda_devices.h"
-#include "train/files/recipe_json.h"
 #include "train/optimizers/optimizer.h"
+#include "train/recipe/recipe_options.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -101,21 +101,6 @@ train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& reci
   return options;
 }
 
-/// Fields that flags can only switch off.
-bool is_on_by_default(const std::string& field) {
-  return field == "shuffle" || field == "normalize" || field == "exif";
-}
-
-/// "--lr 0.1", "--exact", "no --exact": how the command line says a field of the recipe.
-std::string as_flag(const std::string& field, const nlohmann::json& value) {
-  const bool on_by_default = is_on_by_default(field);
-  if (field == "normalize_by") return "--normalize " + value.get<std::string>();
-  std::string flag = (on_by_default ? "--no-" : "--") + field;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  if (value.is_boolean()) return (value.get<bool>() == on_by_default ? "no " : "") + flag;
-  return flag + " " + (value.is_string() ? value.get<std::string>() : value.dump());
-}
-
 /// Adds a flag whose value is given and not that of the run.
 void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_t of_run,
                 std::vector<std::string>& contradictions) {
@@ -123,27 +108,22 @@ void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_
   contradictions.push_back(fmt::format("{} {} (the run has {})", flag, *given, of_run));
 }
 
-/// Whether what --data says in both is a place and no name. Data may move.
-bool are_folders(const std::string& a, const std::string& b) {
-  return data::find_dataset(a) == nullptr && data::find_dataset(b) == nullptr;
-}
-
 /// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
-void require_utf8(const nlohmann::json& data) {
+void require_utf8(const std::string& data) {
   try {
-    (void)data.dump();
+    (void)nlohmann::json(data).dump();
   } catch (const nlohmann::json::exception&) {
     throw UsageError(
         "--data: the folder's name is not UTF-8, as a run's notes have to be; rename it");
   }
 }
 
-/// Lets --tf32 say "precision" in `given`, the fields of a recipe that were given.
-nlohmann::json with_tf32(const RawFlags& flags) {
-  nlohmann::json given = flags.recipe;
+/// Lets --tf32 say "precision" in what was given.
+train::GivenOptions with_tf32(const RawFlags& flags) {
+  train::GivenOptions given = flags.recipe;
   if (!flags.options.execution.tf32) return given;
-  const char* tf32 = name_of(train::Precision::tf32);
-  const std::string said = given.value("precision", tf32);
+  const std::string tf32 = name_of(train::Precision::tf32);
+  const std::string said = given_or(flags, "precision", tf32);
   if (said != tf32) {
     throw UsageError("--tf32 is --precision tf32, which contradicts --precision " + said +
                      "; leave one of them out");
@@ -158,57 +138,46 @@ FlagValues values_of(const train::TrainOptions& options) {
   FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},
                     {"synthetic-test", fmt::format("{}", options.synthetic_test)},
                     {"skip-broken", options.skip_broken ? "true" : "false"}};
-  const nlohmann::json recipe = all_fields(options.recipe);
-  for (const auto& [field, value] : recipe.items()) {
-    const bool of_pictures = field == "image_size" || field == "crop_from";
-    if (of_pictures && value == 0) continue;  // whatever the data have
-    std::string key = field;
-    std::replace(key.begin(), key.end(), '_', '-');
-    if (field == "normalize_by") {
-      values["normalize"] = options.recipe.normalize ? options.recipe.normalize_by : "none";
-    } else if (is_on_by_default(field)) {
-      values["no-" + key] = value.get<bool>() ? "false" : "true";
-    } else {
-      values[key] = value.is_string()         ? value.get<std::string>()
-                    : value.is_number_float() ? fmt::format("{}", value.get<double>())
-                                              : value.dump();
+  const auto& table = train::recipe_options();
+  for (const auto& row : table.rows()) {
+    const train::OptionValue value = row.get(options.recipe);
+    std::string text = train::text_of(value);
+    if (row.open_at_zero && text == "0") continue;  // whatever the data have
+    if (row.is_switch() && row.form == train::Switch::off) {
+      text = std::get<bool>(value) ? "false" : "true";
     }
+    if (row.off_key != nullptr && !std::get<bool>(table.get(options.recipe, row.off_key))) {
+      text = row.off_word;
+    }
+    values[row.flag_name().substr(2)] = text;
   }
   return values;
 }
 
 train::TrainOptions resolve(const RawFlags& flags) {
-  train::Recipe defaults = train::default_recipe(flags.model);
-  train::choose_optimizer(defaults, flags.recipe.value("optimizer", defaults.optimizer));
-  nlohmann::json recipe = all_fields(defaults);
-  recipe.update(with_tf32(flags));
-  require_utf8(recipe.at("data"));
-  const train::Recipe wanted = train::recipe_from_json(recipe, "the command line");
-  // Older states may say it with any schedule, so only a run that begins is asked.
-  if (wanted.cycle_momentum && wanted.schedule != train::ScheduleKind::one_cycle) {
-    throw UsageError("--cycle-momentum: only --schedule one-cycle has a cycle; leave it out");
-  }
-  return with_recipe(flags, wanted);
+  train::Recipe recipe = train::default_recipe(flags.model);
+  const train::GivenOptions given = with_tf32(flags);
+  checked([&] {
+    train::choose_optimizer(recipe, given_or(flags, "optimizer", recipe.optimizer));
+    train::recipe_options().set(recipe, given);
+  });
+  require_utf8(recipe.data);
+  return with_recipe(flags, recipe);
 }
 
 train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
                             const std::optional<train::ModelInfo>& model) {
-  const nlohmann::json recipe = all_fields(saved);
   train::Recipe goes_on = saved;
   std::vector<std::string> contradictions;
-  const nlohmann::json given = with_tf32(flags);
-  for (const auto& [field, value] : given.items()) {
-    if (recipe.at(field) == value) continue;
-    if (field == "data" && are_folders(saved.data, value)) {
-      goes_on.data = value;  // whether they are the run's data is told by what is in them
-      continue;
+  for (const auto& [key, value] : with_tf32(flags)) {
+    const auto& row = train::recipe_options().at(key);
+    const train::OptionValue own = row.get(saved);
+    if (own == value) continue;
+    if (row.may_become != nullptr && row.may_become(own, value)) {
+      row.set(goes_on, value);
+    } else {
+      contradictions.push_back(row.said(value) + " (the run has " + row.said(own) + ")");
     }
-    if (field == "precision" && value == "tf32" && saved.precision == train::Precision::f32) {
-      goes_on.precision = train::Precision::tf32;  // older states do not say it
-      continue;
-    }
-    contradictions.push_back(as_flag(field, value) + " (the run has " +
-                             as_flag(field, recipe.at(field)) + ")");
   }
   if (model && says_sizes(*model)) {
     contradict(flags.synthetic_train, "--synthetic-train", model->train_samples, contradictions);

@@ -175,7 +175,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
 void add_bench_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<BenchFlags>();
   flags->train.model = "lenet-d2l";
-  flags->train.recipe["data"] = data::kSyntheticName;
+  flags->train.recipe["data"] = std::string(data::kSyntheticName);
   flags->train.options.synthetic_train = 20000;
   flags->train.options.synthetic_test = 500;
   flags->train.options.allow_empty_classes = true;  // nothing is learnt

@@ -145,7 +145,7 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
     contradict(checkpoint, "--model " + flags.model, "holds a " + info.model);
   }
   const bool as_it_is = info.mean == 0 && info.deviation == 1;
-  if (flags.recipe.value("normalize", !as_it_is) == as_it_is) {
+  if (given_or(flags, "normalize", !as_it_is) == as_it_is) {
     contradict(checkpoint, as_it_is ? "no-normalize = false" : "--no-normalize",
                as_it_is ? "was trained on pixels as they are" : "was trained on normalised pixels");
   }
@@ -155,13 +155,13 @@ RawFlags with_model_of(const RawFlags& flags, const Checkpoint& checkpoint) {
 RawFlags with_data_of(const RawFlags& flags, const Checkpoint& checkpoint) {
   if (!checkpoint.info) return flags;
   RawFlags changed = flags;
-  if (data::is_picture_folder(flags.recipe.value("data", checkpoint.info->data))) {
-    changed.recipe["image_size"] = checkpoint.info->height;
+  if (data::is_picture_folder(given_or(flags, "data", checkpoint.info->data))) {
+    changed.recipe["image_size"] = std::int64_t{checkpoint.info->height};
     changed.recipe["exif"] = checkpoint.info->exif;
     changed.options.skip_broken |= checkpoint.info->skip_broken;
   }
   const std::string& data = checkpoint.info->data;
-  const std::string named = flags.recipe.value("data", data);
+  const std::string named = given_or(flags, "data", data);
   if (named != data) return changed;
   if (!data::is_dataset(data)) {  // a folder may be gone
     throw UsageError(

@@ -43,7 +43,8 @@ data::Invert invert_of(const std::string& word) {
 }
 
 train::PredictorOptions how_to_predict(const PredictFlags& flags) {
-  const std::string precision = flags.raw.recipe.value("precision", name_of(train::Precision::f32));
+  const auto precision =
+      given_or<std::string>(flags.raw, "precision", name_of(train::Precision::f32));
   return {.precision = train::parse_precision(precision),
           .emulate_precision = flags.raw.options.execution.emulate_precision,
           .nonfinite = nonfinite_of(flags.allow_nonfinite),

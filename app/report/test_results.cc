@@ -48,10 +48,10 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
                             .stop_requested = stop};
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
   if (model && data::is_picture_folder(name)) {
-    options.image_size = model->height;
-    options.exif = model->exif;
+    options.pictures.image_size = model->height;
+    options.pictures.exif = model->exif;
     options.skip_broken = model->skip_broken;
-    if (run.recipe) options.crop_from = run.recipe->crop_from;
+    if (run.recipe) options.pictures.crop_from = run.recipe->crop_from;
   }
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {

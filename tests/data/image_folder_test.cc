@@ -305,7 +305,7 @@ TEST_F(ImageFolder, CutsRandomPartsFromAPictureOfItsSize) {
 
 TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
   EXPECT_TRUE(is_picture_folder(root_.string()));
-  EXPECT_EQ(open_dataset(root_.string(), {.image_size = 8}).train->width(), 8);
+  EXPECT_EQ(open_dataset(root_.string(), {.pictures = {.image_size = 8}}).train->width(), 8);
   EXPECT_EQ(open_dataset(root_.string()).train->width(), 224);
   EXPECT_FALSE(is_picture_folder((root_ / "train").string()));
 }
@@ -313,7 +313,8 @@ TEST_F(ImageFolder, IsWhatDataNamesUnlessThereAreIdxFiles) {
 class FolderOfPictures : public ImageFolder {
  protected:
   std::string advice() const {
-    return message_of<DataError>([&] { open_dataset(root_.string(), {.image_size = 8}); });
+    return message_of<DataError>(
+        [&] { open_dataset(root_.string(), {.pictures = {.image_size = 8}}); });
   }
   void rename(const char* from, const char* to) const { fs::rename(root_ / from, root_ / to); }
 };

@@ -113,7 +113,7 @@ TEST(NarrowSync, SumsAreOfNarrowedGradientsAndTheStatisticsExact) {
     spec.recipe.model = "mlp";
     Replica replica(device, spec);
     nn::Parameters& parameters = replica.parameters();
-    const SyncOptions options{.bucket_kb = 64, .grad_dtype = DType::bf16};
+    const SyncOptions options{{.bucket_kb = 64}, {.grad_dtype = DType::bf16}};
     GradientSync sync(device, communicator, parameters, ShardTree(1), options);
     ASSERT_TRUE(sync.narrows());
     const std::vector<Bucket>& buckets = sync.buckets();
@@ -176,7 +176,7 @@ std::vector<float> sums_narrowed_between(const std::vector<int>& machine_of,
     Replica replica(device, spec);
     nn::Parameters& parameters = replica.parameters();
     GradientSync sync(device, communicator, parameters, ShardTree(1),
-                      {.bucket_kb = 64, .grad_dtype = DType::bf16, .narrow_between = true});
+                      {{.bucket_kb = 64}, {.grad_dtype = DType::bf16, .narrow_between = true}});
     sync.rehearse();
     const std::int64_t count = parameters.gradients().count();
     std::vector<float> mine = synced(device, parameters, sync,
@@ -248,9 +248,11 @@ TEST(NarrowSync, ALearnerNarrowsToo) {
       const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                                  static_cast<int>(dataset->width()),
                                  static_cast<int>(dataset->classes())};
-      Learner learner(device, all,
-                      [](const nn::ModelInput& of_model) { return make_model("mlp", of_model); },
-                      {.input = input, .grad_dtype = dtype});
+      LearnerOptions learner_options{.input = input};
+      learner_options.grad_dtype = dtype;
+      Learner learner(
+          device, all, [](const nn::ModelInput& of_model) { return make_model("mlp", of_model); },
+          learner_options);
       const View values = learner.parameters().values();
       scale(device.compute(), seed_factor, values, 0, values);
       const auto share = [&](std::int64_t k) -> std::optional<data::BatchRequest> {

@@ -83,7 +83,7 @@ TEST(Buckets, CoverTheArenaInOrder) {
   Replica replica(*device, lenet_spec());
   const nn::Plan& plan = replica.plan();
   for (const std::int64_t kb : {0, 1, 64, 1 << 20}) {
-    const auto buckets = plan_buckets(plan, {.bucket_kb = kb});
+    const auto buckets = plan_buckets(plan, {{.bucket_kb = kb}});
     std::int64_t next = 0;
     int parameters = 0;
     for (const Bucket& bucket : buckets) {
@@ -97,9 +97,9 @@ TEST(Buckets, CoverTheArenaInOrder) {
     EXPECT_EQ(next, plan.elements + nn::Parameters::kStatistics);  // they ride in the last one
     EXPECT_EQ(parameters, static_cast<int>(plan.parameters.size()));
   }
-  EXPECT_EQ(plan_buckets(plan, {.bucket_kb = 0}).size(), plan.parameters.size());
-  EXPECT_EQ(plan_buckets(plan, {.bucket_kb = 1 << 20}).size(), 1u);
-  EXPECT_NE(plan_buckets(plan, {.bucket_kb = 0})[0].name.find("fc2"),
+  EXPECT_EQ(plan_buckets(plan, {{.bucket_kb = 0}}).size(), plan.parameters.size());
+  EXPECT_EQ(plan_buckets(plan, {{.bucket_kb = 1 << 20}}).size(), 1u);
+  EXPECT_NE(plan_buckets(plan, {{.bucket_kb = 0}})[0].name.find("fc2"),
             std::string::npos);  // final first
 }
 
@@ -108,15 +108,15 @@ TEST(Buckets, TheFirstMayBeCutAnotherWay) {
   Replica replica(*device, lenet_spec());
   const nn::Plan& plan = replica.plan();
   const auto size = [](const Bucket& bucket) { return bucket.end - bucket.begin; };
-  const auto alike = plan_buckets(plan, {.bucket_kb = 64});
-  const auto sooner = plan_buckets(plan, {.bucket_kb = 64, .first_bucket_kb = 0});
+  const auto alike = plan_buckets(plan, {{.bucket_kb = 64}});
+  const auto sooner = plan_buckets(plan, {{.bucket_kb = 64, .first_bucket_kb = 0}});
   EXPECT_EQ(sooner[0].parameters, 1);
   EXPECT_LT(size(sooner[0]), size(alike[0]));
   EXPECT_GE(size(sooner[1]) * 4, 64 * 1024);
-  const auto later = plan_buckets(plan, {.bucket_kb = 0, .first_bucket_kb = 1 << 20});
+  const auto later = plan_buckets(plan, {{.bucket_kb = 0, .first_bucket_kb = 1 << 20}});
   EXPECT_EQ(later.size(), 1u);
   const auto narrow =
-      plan_buckets(plan, {.bucket_kb = 64, .grad_dtype = DType::bf16, .first_bucket_kb = 0});
+      plan_buckets(plan, {{.bucket_kb = 64, .first_bucket_kb = 0}, {.grad_dtype = DType::bf16}});
   ASSERT_EQ(narrow.size(), sooner.size() + 1);  // and the statistics; they are not the first
   for (std::size_t i = 0; i < sooner.size(); ++i) {
     EXPECT_EQ(narrow[i + 1].name, sooner[i].name);
@@ -126,7 +126,7 @@ TEST(Buckets, TheFirstMayBeCutAnotherWay) {
 TEST(Buckets, AreOfTheSizesThatTheDeviceWants) {
   const auto sizes = [](DeviceKind device, std::int64_t all, std::int64_t first) {
     const SyncOptions found =
-        with_bucket_sizes({.bucket_kb = all, .first_bucket_kb = first}, {.device = device});
+        with_bucket_sizes({{.bucket_kb = all, .first_bucket_kb = first}}, {.device = device});
     return std::pair(found.bucket_kb, found.first_bucket_kb);
   };
   EXPECT_EQ(sizes(DeviceKind::cpu, -1, -1), std::pair(1024L, -1L));
@@ -150,8 +150,8 @@ TEST(Buckets, AreSmallBetweenMachinesSoThatTheyTravelDuringBackward) {
   EXPECT_EQ(size(504), 64);  // lenet-d2l
   EXPECT_EQ(size(1600), 200);
   EXPECT_EQ(size(44 * 1024), 1024);  // resnet18
-  EXPECT_EQ(size(504, {.overlap = false}), 1024);
-  EXPECT_EQ(size(504, {.bucket_kb = 512}), 512);
+  EXPECT_EQ(size(504, {{.overlap = false}}), 1024);
+  EXPECT_EQ(size(504, {{.bucket_kb = 512}}), 512);
   EXPECT_EQ(size(504, {}, DeviceKind::cuda), 25600);
 }
 

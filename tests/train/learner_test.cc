@@ -130,10 +130,17 @@ TEST(Learner, NamesWhatItCannotBeMadeOf) {
                    {"make_optimizer", "null"}));
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = {1, 0, 4, 3}}), {"LearnerOptions::input"}));
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .max_batch = 0}), {"max_batch"}));
-  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .weight_decay = NAN}), {"decay"}));
-  EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .no_decay = "no"}), {"no"}));
+  LearnerOptions options{.input = kTinyInput};
+  options.weight_decay = NAN;
   EXPECT_TRUE(
-      says(error_of(nn::make_mlp, {.input = kTinyInput, .label_smoothing = 1}), {"below 1"}));
+      says(error_of(nn::make_mlp, options), {"LearnerOptions::weight_decay", "at least 0"}));
+  options = {.input = kTinyInput};
+  options.no_decay = "no";
+  EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerOptions::no_decay", "norm,bias"}));
+  options = {.input = kTinyInput};
+  options.label_smoothing = 1;
+  EXPECT_TRUE(
+      says(error_of(nn::make_mlp, options), {"LearnerOptions::label_smoothing", "below 1"}));
 }
 
 TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {

@@ -18,6 +18,7 @@
 #include "train/files/safetensors.h"
 #include "train/optimizers/no_decay.h"
 #include "train/recipe/models.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::train {
 namespace {
@@ -171,21 +172,28 @@ TEST(Optimizers, BringTheirOwnRatesToARecipeMadeForAnother) {
   EXPECT_EQ(recipe.lr, 1e-3);
   EXPECT_EQ(recipe.weight_decay, 1e-2);
   EXPECT_EQ(recipe.schedule, before.schedule);
-  EXPECT_NO_THROW(find_optimizer("adamw").check(recipe));
+  EXPECT_NO_THROW(check_optimizer(recipe));
 }
 
 TEST(Optimizers, RefuseTheOthersNumbers) {
-  const auto message = [](const char* optimizer, const Recipe& recipe) {
-    return testing::message_of<ContractError>([&] { find_optimizer(optimizer).check(recipe); });
+  const auto message = [](const OptimizerSpec& spec, double momentum = 0) {
+    Recipe recipe;
+    static_cast<OptimizerSpec&>(recipe) = spec;
+    recipe.momentum = momentum;
+    return testing::message_of<ContractError>([&] {
+      check_ranges(recipe, [](const OptionRow& row) { return row.flag_name(); });
+      check_belongings(recipe, true, false);
+    });
   };
-  EXPECT_TRUE(says(message("sgd", {.beta1 = 0.8}), {"--beta1", "adamw"}));
-  EXPECT_TRUE(says(message("sgd", {.beta2 = 0.8}), {"--beta2", "adamw"}));
-  EXPECT_TRUE(says(message("sgd", {.eps = 1}), {"--eps", "adamw"}));
-  EXPECT_TRUE(says(message("adamw", {.momentum = 0.9}), {"--momentum", "--beta1"}));
-  EXPECT_TRUE(says(message("adamw", {.nesterov = true}), {"--nesterov", "SGD"}));
-  EXPECT_TRUE(says(message("adamw", {.beta1 = 1}), {"--beta1", "below 1"}));
-  EXPECT_TRUE(says(message("adamw", {.beta2 = 1}), {"--beta2", "below 1"}));
-  EXPECT_TRUE(says(message("adamw", {.eps = 0}), {"--eps", "above 0"}));
+  const std::string adamw = "adamw";
+  EXPECT_TRUE(says(message({.beta1 = 0.8}), {"--beta1: is for --optimizer adamw; leave it out"}));
+  EXPECT_TRUE(says(message({.beta2 = 0.8}), {"--beta2", "adamw"}));
+  EXPECT_TRUE(says(message({.eps = 1}), {"--eps", "adamw"}));
+  EXPECT_TRUE(says(message({.optimizer = adamw}, 0.9), {"--momentum", "--beta1"}));
+  EXPECT_TRUE(says(message({.optimizer = adamw, .nesterov = true}), {"--nesterov", "SGD"}));
+  EXPECT_TRUE(says(message({.optimizer = adamw, .beta1 = 1}), {"--beta1", "below 1"}));
+  EXPECT_TRUE(says(message({.optimizer = adamw, .beta2 = 1}), {"--beta2", "below 1"}));
+  EXPECT_TRUE(says(message({.optimizer = adamw, .eps = 0}), {"--eps", "above 0"}));
 }
 
 TEST(NoDecay, GoesByTheKindOfParameter) {
@@ -239,7 +247,8 @@ TEST(Optimizers, AreFoundByNameAndCheckTheRecipe) {
     return testing::message_of<ContractError>([&] { make_run_setup(options, small_data(), 1); });
   };
   EXPECT_TRUE(says(message_of_setup(), {"no optimiser 'foo'", "sgd"}));
-  options.recipe = {.optimizer = "sgd", .momentum = 0, .nesterov = true};
+  options.recipe = {};
+  options.recipe.nesterov = true;
   EXPECT_TRUE(says(message_of_setup(), {"--nesterov", "--momentum"}));
 }
 

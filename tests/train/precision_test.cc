@@ -142,11 +142,13 @@ TEST(Precision, IsRefusedWhereItWouldOnlyBeSlower) {
     const std::string flag = std::string("--precision ") + name_of(precision);
     EXPECT_TRUE(says(message_of<ContractError>([&] { make_run_setup(options, data, 1); }),
                      {flag, "slower than f32", "--emulate-precision"}));
+    LearnerOptions learner_options;
+    learner_options.precision = precision;
     const auto make_learner = [&] {
       run_replicas(options.execution, [&](Device& device, comm::Communicator& communicator) {
-        Learner(device, communicator,
-                [](const nn::ModelInput& input) { return make_model("mlp", input); },
-                {.precision = precision});
+        Learner(
+            device, communicator,
+            [](const nn::ModelInput& input) { return make_model("mlp", input); }, learner_options);
       });
     };
     EXPECT_TRUE(says(message_of<Error>(make_learner), {flag, "--emulate-precision"}));
@@ -402,8 +404,8 @@ TEST(LossScale, NeedsAnOptimizerThatSkips) {
 TEST(LearnerInF16, TellsOfASkippedStepAndGoesOnAfterResuming) {
   const testing::TemporaryDirectory folder;
   const nn::ModelInput input{1, 28, 28, 10};
-  const LearnerOptions options{
-      .input = input, .max_batch = 8, .precision = Precision::f16, .emulate_precision = true};
+  LearnerOptions options{.input = input, .max_batch = 8, .emulate_precision = true};
+  options.precision = Precision::f16;
   const std::vector<float> images = [] {
     std::vector<float> pixels(8 * 28 * 28);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % 13) / 13;

@@ -45,7 +45,7 @@ Trained train_by_hand(DType dtype, bool rehearses) {
       options.execution,
       [&](Device& device, comm::Communicator& communicator) {
         TrainStep step(device, communicator, setup.replica,
-                       {.sync = {.bucket_kb = 16, .grad_dtype = dtype}, .grad_norm = true});
+                       {.sync = {{.bucket_kb = 16}, {.grad_dtype = dtype}}, .grad_norm = true});
         const auto batches = make_batch_source(device, data.train, schedule(),
                                                {setup.loader, options.recipe.seed, false});
         if (rehearses) {

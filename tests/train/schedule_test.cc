@@ -12,6 +12,7 @@
 #include "tests/support/testdata.h"
 #include "train/files/recipe_json.h"
 #include "train/recipe/options.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::train {
 namespace {
@@ -25,11 +26,10 @@ nlohmann::json tables() {
 TEST(Schedule, OneCycleEqualsPyTorchs) {
   int compared = 0;
   for (const auto& table : tables()) {
-    const Schedule schedule{.kind = ScheduleKind::one_cycle,
-                            .lr = table.at("max_lr"),
-                            .momentum = 0.9,
-                            .cycle_momentum = table.at("cycle_momentum"),
-                            .planned_steps = table.at("total_steps")};
+    const Schedule schedule{
+        {.lr = table.at("max_lr"), .momentum = 0.9},
+        {.schedule = ScheduleKind::one_cycle, .cycle_momentum = table.at("cycle_momentum")},
+        table.at("total_steps")};
     for (std::size_t i = 0; i < table.at("steps").size(); ++i) {
       const std::int64_t step = table.at("steps")[i];
       const double lr = table.at("lr")[i], momentum = table.at("momentum")[i];
@@ -43,7 +43,7 @@ TEST(Schedule, OneCycleEqualsPyTorchs) {
 }
 
 TEST(Schedule, ConstantNeverChanges) {
-  const Schedule schedule{.lr = 0.2, .momentum = 0.9, .planned_steps = 10};
+  const Schedule schedule{{.lr = 0.2, .momentum = 0.9}, {}, 10};
   for (const std::int64_t step : {0, 1, 9}) {
     EXPECT_EQ(schedule.at(step).lr, 0.2);
     EXPECT_EQ(schedule.at(step).momentum, 0.9);
@@ -53,7 +53,7 @@ TEST(Schedule, ConstantNeverChanges) {
 TEST(Schedule, TheShortestCyclesHaveFiniteRates) {
   for (std::int64_t planned = 1; planned <= 8; ++planned) {
     const Schedule schedule{
-        .kind = ScheduleKind::one_cycle, .lr = 0.1, .momentum = 0.9, .planned_steps = planned};
+        {.lr = 0.1, .momentum = 0.9}, {.schedule = ScheduleKind::one_cycle}, planned};
     for (std::int64_t step = 0; step < planned; ++step) {
       EXPECT_TRUE(std::isfinite(schedule.at(step).lr)) << step << " of " << planned;
       EXPECT_GT(schedule.at(step).lr, 0) << step << " of " << planned;
@@ -80,8 +80,9 @@ TEST(Schedule, ClosedFormsEqualPyTorchsSteps) {
     json.update(run.at("recipe"));
     json["epochs"] = run.at("epochs");
     const Recipe recipe = recipe_from_json(json, "the table");
-    EXPECT_NO_THROW(check_schedule(recipe));
-    const Schedule schedule = schedule_of(recipe, run.at("steps_per_epoch"));
+    EXPECT_NO_THROW(check_schedule(recipe, recipe, recipe.epochs));
+    const std::int64_t per_epoch = run.at("steps_per_epoch");
+    const Schedule schedule{recipe, recipe, per_epoch * recipe.epochs, per_epoch};
     ASSERT_EQ(schedule.planned_steps, static_cast<std::int64_t>(run.at("rates").size()));
     for (std::int64_t step = 0; step < schedule.planned_steps; ++step, ++compared) {
       const double rate = run.at("rates")[static_cast<std::size_t>(step)];
@@ -93,8 +94,7 @@ TEST(Schedule, ClosedFormsEqualPyTorchsSteps) {
 }
 
 TEST(Schedule, StaysAtTheEndOfItsFallBehindThePlannedSteps) {
-  const Schedule schedule{
-      .kind = ScheduleKind::cosine, .lr = 0.5, .planned_steps = 10, .min_lr = 0.125};
+  const Schedule schedule{{.lr = 0.5}, {.schedule = ScheduleKind::cosine, .min_lr = 0.125}, 10};
   EXPECT_DOUBLE_EQ(schedule.at(0).lr, 0.5);
   EXPECT_DOUBLE_EQ(schedule.at(5).lr, 0.3125);
   EXPECT_DOUBLE_EQ(schedule.at(10).lr, 0.125);
@@ -102,26 +102,39 @@ TEST(Schedule, StaysAtTheEndOfItsFallBehindThePlannedSteps) {
 }
 
 TEST(Schedule, RefusesWhatItDoesNotRead) {
-  const auto message = [](const Recipe& recipe) {
-    return testing::message_of<ContractError>([&] { check_schedule(recipe); });
+  const auto message = [](const RateSpec& rates, const ScheduleSpec& spec, int epochs = 5) {
+    Recipe recipe;
+    static_cast<RateSpec&>(recipe) = rates;
+    static_cast<ScheduleSpec&>(recipe) = spec;
+    return testing::message_of<ContractError>([&] {
+      check_belongings(recipe, true, false);
+      check_schedule(rates, spec, epochs);
+    });
   };
-  EXPECT_NO_THROW(check_schedule({}));
-  Recipe recipe{.schedule = ScheduleKind::one_cycle, .warmup_epochs = 1};
-  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-epochs", "by itself"}));
-  recipe = {.epochs = 3, .schedule = ScheduleKind::cosine, .warmup_epochs = 3};
-  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-epochs", "as long as the run"}));
-  recipe = {.warmup_start = 0.5};
-  EXPECT_TRUE(testing::says(message(recipe), {"--warmup-start", "--warmup-epochs"}));
-  recipe = {.schedule = ScheduleKind::cosine, .gamma = 0.5};
-  EXPECT_TRUE(testing::says(message(recipe), {"--gamma", "--schedule step"}));
-  recipe = {.step_epochs = 5};
-  EXPECT_TRUE(testing::says(message(recipe), {"--step-epochs", "--schedule step"}));
-  recipe = {.power = 2};
-  EXPECT_TRUE(testing::says(message(recipe), {"--power", "polynomial"}));
-  recipe = {.min_lr = 1e-3};
-  EXPECT_TRUE(testing::says(message(recipe), {"--min-lr", "cosine"}));
-  recipe = {.lr = 0.1, .schedule = ScheduleKind::cosine, .min_lr = 0.2};
-  EXPECT_TRUE(testing::says(message(recipe), {"--min-lr", "above --lr"}));
+  EXPECT_NO_THROW(check_schedule({}, {}, 1));
+  const auto one_cycle = ScheduleKind::one_cycle, cosine = ScheduleKind::cosine;
+  EXPECT_TRUE(testing::says(message({}, {.schedule = one_cycle, .warmup_epochs = 1}),
+                            {"--warmup-epochs", "by itself"}));
+  EXPECT_TRUE(testing::says(message({}, {.schedule = cosine, .warmup_epochs = 3}, 3),
+                            {"--warmup-epochs", "as long as the run"}));
+  EXPECT_TRUE(
+      testing::says(message({}, {.warmup_start = 0.5}), {"--warmup-start", "--warmup-epochs"}));
+  EXPECT_TRUE(testing::says(message({}, {.schedule = cosine, .gamma = 0.5}),
+                            {"--gamma", "is for --schedule step; leave it out"}));
+  EXPECT_TRUE(testing::says(message({}, {.step_epochs = 5}), {"--step-epochs", "--schedule step"}));
+  EXPECT_TRUE(testing::says(message({}, {.power = 2}), {"--power", "polynomial"}));
+  EXPECT_TRUE(testing::says(message({}, {.min_lr = 1e-3}),
+                            {"--min-lr", "is for --schedule cosine and polynomial; leave it out"}));
+  EXPECT_TRUE(testing::says(message({.lr = 0.1}, {.schedule = cosine, .min_lr = 0.2}),
+                            {"--min-lr", "above --lr"}));
+  EXPECT_TRUE(testing::says(message({}, {.cycle_momentum = true}),
+                            {"--cycle-momentum", "only --schedule one-cycle has a cycle"}));
+}
+
+TEST(Schedule, OfAnOlderRunMayCycleMomentumWithoutACycle) {
+  Recipe recipe;
+  recipe.cycle_momentum = true;
+  EXPECT_NO_THROW(check_belongings(recipe, /*begins=*/false, false));
 }
 
 }  // namespace

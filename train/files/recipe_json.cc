@@ -2,195 +2,113 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/files/atomic_file.h"
 #include "base/files/json_fields.h"
 #include "base/files/json_text.h"
-#include "data/augment.h"
+#include "train/recipe/recipe_options.h"
 
 namespace ringlet::train {
 
 namespace {
 
-constexpr double kLargestImage = 4096;  // pixels of a side
+using nlohmann::json;
 
-/// Calls visit(name, field) for every field that is a plain value.
-template <class R, class Visit>
-void for_each_field(R& recipe, Visit visit) {
-  visit("model", recipe.model);
-  visit("data", recipe.data);
-  visit("batch_size", recipe.batch_size);
-  visit("epochs", recipe.epochs);
-  visit("lr", recipe.lr);
-  visit("momentum", recipe.momentum);
-  visit("nesterov", recipe.nesterov);
-  visit("weight_decay", recipe.weight_decay);
-  visit("cycle_momentum", recipe.cycle_momentum);
-  visit("seed", recipe.seed);
-  visit("shuffle", recipe.shuffle);
-  visit("normalize", recipe.normalize);
-  visit("accumulate", recipe.accumulate);
-  visit("exact", recipe.exact);
-  visit("shards", recipe.shards);
+constexpr const char* kOwn = "own";  // holds the values of a program's own rows
+
+json as_json(const OptionValue& value) {
+  return std::visit([](const auto& held) { return json(held); }, value);
 }
 
-/// The same for those that older versions do not know.
-template <class R, class Visit>
-void for_each_newer_field(R& recipe, Visit visit) {
-  visit("optimizer", recipe.optimizer);
-  visit("beta1", recipe.beta1);
-  visit("beta2", recipe.beta2);
-  visit("eps", recipe.eps);
-  visit("no_decay", recipe.no_decay);
-  visit("clip_norm", recipe.clip_norm);
-  visit("label_smoothing", recipe.label_smoothing);
-  visit("warmup_epochs", recipe.warmup_epochs);
-  visit("warmup_start", recipe.warmup_start);
-  visit("step_epochs", recipe.step_epochs);
-  visit("gamma", recipe.gamma);
-  visit("power", recipe.power);
-  visit("min_lr", recipe.min_lr);
-  visit("normalize_by", recipe.normalize_by);
-  visit("augment", recipe.augment);
-  visit("image_size", recipe.image_size);
-  visit("exif", recipe.exif);
-  visit("crop_from", recipe.crop_from);
+template <class T>
+OptionValue value_of(const json& object, const std::string& key) {
+  T value{};
+  read_field(object, key.c_str(), value);
+  return value;
 }
 
-void parse_grad_dtype(const std::string& name, Recipe& recipe) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
-    for (const bool between : {false, true}) {
-      Recipe named;
-      named.grad_dtype = dtype;
-      named.narrow_between = between;
-      const bool exists = !between || dtype == DType::bf16;
-      if (!exists || name != grad_dtype_name(named)) continue;
-      recipe.grad_dtype = dtype;
-      recipe.narrow_between = between;
-      return;
-    }
+/// The member `key` of `object` as a value of type `type`, strictly.
+OptionValue read_value(const json& object, const std::string& key, std::size_t type) {
+  switch (type) {
+    case 0:
+      return value_of<bool>(object, key);
+    case 1:
+      return value_of<std::int64_t>(object, key);
+    case 2:
+      return value_of<std::uint64_t>(object, key);
+    case 3:
+      return value_of<double>(object, key);
+    default:
+      return value_of<std::string>(object, key);
   }
-  throw std::runtime_error("'grad_dtype' is not f32, f16, bf16 or bf16-between");
 }
 
-BatchStatistics parse_batch_statistics(const std::string& name) {
-  if (name == "shard") return BatchStatistics::shard;
-  if (name == "world") return BatchStatistics::world;
-  throw std::runtime_error("'batch_norm' is not shard or world");
+std::size_t type_of(const json& value) {
+  if (value.is_boolean()) return 0;
+  if (value.is_number_integer()) return 1;
+  return value.is_number() ? 3 : 4;
 }
 
-/// Throws std::runtime_error for a number that no run has. A Learner's state names no model, and
-/// its batch size and epochs are 0.
-void require_possible(const Recipe& recipe) {
-  const auto check = [](const char* name, double value, double min, double max) {
-    if (value >= min && value <= max) return;
-    throw std::runtime_error(fmt::format("'{}' is {}, which no run has", name, value));
-  };
-  const double least = recipe.model.empty() ? 0 : 1;
-  constexpr double kMost = std::numeric_limits<int>::max();
-  constexpr double kFinite = std::numeric_limits<double>::max();
-  check("batch_size", static_cast<double>(recipe.batch_size), least, kMost);
-  check("epochs", recipe.epochs, least, kMost);
-  check("accumulate", recipe.accumulate, 1, kMost);
-  check("shards", recipe.shards, 0, kMost);
-  check("lr", recipe.lr, 0, kFinite);
-  check("momentum", recipe.momentum, 0, 1);
-  check("weight_decay", recipe.weight_decay, 0, kFinite);
-  check("image_size", recipe.image_size, 0, kLargestImage);
-  check("crop_from", recipe.crop_from, 0, kLargestImage);
-  data::parse_augment(recipe.augment);
-  const auto& sources = normalizations();
-  if (std::find(sources.begin(), sources.end(), recipe.normalize_by) == sources.end()) {
-    throw std::runtime_error(fmt::format("'normalize_by' is not {}", fmt::join(sources, " or ")));
+GivenOptions read_own(const json& own) {
+  GivenOptions values;
+  for (const auto& [key, value] : own.items()) values[key] = read_value(own, key, type_of(value));
+  return values;
+}
+
+/// Throws std::runtime_error for a value that no run has.
+void require_possible(const OptionRow& row, const OptionValue& value, const Recipe& recipe) {
+  if (row.takes(value) || is_left_out(row, value, recipe)) return;
+  throw std::runtime_error(fmt::format("'{}' is {}, which no run has", row.key, text_of(value)));
+}
+
+Recipe read_recipe(const json& object) {
+  Recipe recipe;
+  for (const Option<Recipe>& row : recipe_options().rows()) {
+    if (!row.since_first_states && !object.contains(row.key)) continue;
+    if (row.key == "grad_dtype" && !object.contains(row.key)) continue;  // f32 alone was known
+    const OptionValue value = read_value(object, row.key, row.type);
+    require_possible(row, value, recipe);
+    row.set(recipe, value);
   }
-  check("beta1", recipe.beta1, 0, 1);
-  check("beta2", recipe.beta2, 0, 1);
-  check("eps", recipe.eps, 0, kFinite);
-  check("clip_norm", recipe.clip_norm, 0, kFinite);
-  check("label_smoothing", recipe.label_smoothing, 0, 1);
-  check("warmup_epochs", recipe.warmup_epochs, 0, kMost);
-  check("warmup_start", recipe.warmup_start, 0, 1);
-  check("step_epochs", recipe.step_epochs, 1, kMost);
-  check("gamma", recipe.gamma, 0, kFinite);
-  check("power", recipe.power, 0, kFinite);
-  check("min_lr", recipe.min_lr, 0, kFinite);
+  if (object.contains(kOwn)) recipe.own = read_own(object.at(kOwn));
+  return recipe;
 }
 
 }  // namespace
 
-std::string grad_dtype_name(const Recipe& recipe) {
-  return std::string(name_of(recipe.grad_dtype)) + (recipe.narrow_between ? "-between" : "");
-}
-
-const std::vector<std::string>& normalizations() {
-  static const std::vector<std::string> names{"data", "imagenet", "cifar-10"};
-  return names;
-}
-
-nlohmann::json all_fields(const Recipe& recipe) {
-  nlohmann::json json;
-  for_each_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
-  for_each_newer_field(recipe, [&](const char* name, const auto& field) { json[name] = field; });
-  json["schedule"] = name_of(recipe.schedule);
-  json["grad_dtype"] = grad_dtype_name(recipe);
-  json["batch_norm"] = recipe.batch_norm == BatchStatistics::world ? "world" : "shard";
-  json["precision"] = name_of(recipe.precision);
-  return json;
-}
-
-nlohmann::json to_json(const Recipe& recipe) {
-  nlohmann::json json = all_fields(recipe);
-  const nlohmann::json defaults = all_fields({});
-  for_each_newer_field(recipe, [&](const char* name, const auto&) {
-    if (json[name] == defaults[name]) json.erase(name);
-  });
-  for (const char* name : {"batch_norm", "precision"}) {
-    if (json[name] == defaults[name]) json.erase(name);
+json all_fields(const Recipe& recipe) {
+  json object;
+  for (const Option<Recipe>& row : recipe_options().rows()) {
+    object[row.key] = as_json(row.get(recipe));
   }
-  return json;
+  for (const auto& [key, value] : recipe.own) object[kOwn][key] = as_json(value);
+  return object;
 }
 
-Recipe recipe_from_json(const nlohmann::json& json, const std::string& source) {
+json to_json(const Recipe& recipe) {
+  json object = all_fields(recipe);
+  const Recipe defaults;
+  for (const Option<Recipe>& row : recipe_options().rows()) {
+    if (!row.since_first_states && row.get(recipe) == row.get(defaults)) object.erase(row.key);
+  }
+  return object;
+}
+
+Recipe recipe_from_json(const json& object, const std::string& source) {
   Recipe recipe;
   try {
-    for_each_field(recipe, [&](const char* name, auto& field) { read_field(json, name, field); });
-    std::string schedule;
-    read_field(json, "schedule", schedule);
-    recipe.schedule = parse_schedule(schedule);
-    for_each_newer_field(recipe, [&](const char* name, auto& field) {
-      if (json.contains(name)) read_field(json, name, field);
-    });
-    if (json.contains("batch_norm")) {
-      std::string statistics;
-      read_field(json, "batch_norm", statistics);
-      recipe.batch_norm = parse_batch_statistics(statistics);
-    }
-    if (json.contains("precision")) {
-      std::string precision;
-      read_field(json, "precision", precision);
-      recipe.precision = parse_precision(precision);
-    }
-    if (json.contains("grad_dtype")) {  // older runs know f32 alone
-      std::string dtype;
-      read_field(json, "grad_dtype", dtype);
-      parse_grad_dtype(dtype, recipe);
-    }
-    require_possible(recipe);
+    recipe = read_recipe(object);
   } catch (const std::exception& error) {
     throw FileError(source + ": the recipe cannot be read (" + on_one_line(error.what()) +
                     "); it is damaged, or another version's");
   }
   constexpr std::size_t kShown = 100;  // bytes of a name
-  const nlohmann::json known = all_fields(recipe);
-  for (const auto& [name, value] : json.items()) {
-    if (!known.contains(name)) {
-      throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
-                      "; it is damaged, or another version's");
-    }
+  for (const auto& [name, value] : object.items()) {
+    if (name == kOwn || recipe_options().find(name) != nullptr) continue;
+    throw FileError(source + ": the recipe has no field " + on_one_line(name, kShown) +
+                    "; it is damaged, or another version's");
   }
   return recipe;
 }

@@ -28,12 +28,7 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
 }
 
 TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
-  const Execution& execution = setup.options.execution;
-  return {.sync = {.bucket_kb = execution.bucket_kb,
-                   .overlap = execution.overlap,
-                   .grad_dtype = setup.options.recipe.grad_dtype,
-                   .first_bucket_kb = execution.first_bucket_kb,
-                   .narrow_between = setup.options.recipe.narrow_between},
+  return {.sync = {setup.options.execution, setup.options.recipe},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,

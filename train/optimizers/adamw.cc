@@ -44,14 +44,6 @@ class AdamW final : public Optimizer {
   Tensor decays_;
 };
 
-void check_adamw(const Recipe& recipe) {
-  require(recipe.momentum == 0, "--momentum", "is SGD's; AdamW has --beta1, leave it out");
-  require(!recipe.nesterov, "--nesterov", "is SGD's; leave it out with --optimizer adamw");
-  require(recipe.beta1 < 1, "--beta1", "must be below 1");
-  require(recipe.beta2 < 1, "--beta2", "must be below 1");
-  require(static_cast<float>(recipe.eps) > 0, "--eps", "must be above 0, 1e-8 say");
-}
-
 /// PyTorch's defaults, in place of rates that suit SGD.
 void set_adamw_defaults(Recipe& recipe) {
   recipe.lr = 1e-3;
@@ -63,11 +55,12 @@ void set_adamw_defaults(Recipe& recipe) {
 }  // namespace
 
 OptimizerEntry adamw_optimizer() {
-  return {"adamw", check_adamw,
-          [](Device& device, const nn::Parameters& parameters, const Recipe& recipe) {
-            return std::make_unique<AdamW>(device, parameters, recipe);
-          },
-          set_adamw_defaults};
+  return {.name = "adamw",
+          .make =
+              [](Device& device, const nn::Parameters& parameters, const Recipe& recipe) {
+                return std::make_unique<AdamW>(device, parameters, recipe);
+              },
+          .set_defaults = set_adamw_defaults};
 }
 
 }  // namespace ringlet::train

@@ -18,8 +18,6 @@ bool passes_over(const NoDecay& without, nn::ParameterKind kind) {
 
 }  // namespace
 
-std::vector<std::string> no_decay_names() { return {"none", "norm", "bias", "norm,bias"}; }
-
 NoDecay parse_no_decay(const std::string& name) {
   const std::vector<std::string> names = no_decay_names();
   const auto found = std::find(names.begin(), names.end(), name) - names.begin();

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "kernels/memory.h"
 #include "nn/parameters.h"
+#include "train/recipe/optimizer_spec.h"
 
 namespace ringlet::train {
 
@@ -15,8 +15,6 @@ struct NoDecay {
   bool bias = false;  ///< all that have fewer than two dimensions besides
 };
 
-/// "none", "norm", "bias", "norm,bias".
-std::vector<std::string> no_decay_names();
 /// Throws ContractError naming the choices.
 NoDecay parse_no_decay(const std::string& name);
 

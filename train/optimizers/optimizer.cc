@@ -22,14 +22,23 @@ std::span<const OptimizerEntry> optimizers() {
   return all;
 }
 
-const OptimizerEntry& find_optimizer(const std::string& name) {
+std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
+  for (const OptimizerEntry& entry : optimizers()) names.emplace_back(entry.name);
+  return names;
+}
+
+const OptimizerEntry& find_optimizer(const std::string& name) {
   for (const OptimizerEntry& entry : optimizers()) {
     if (entry.name == name) return entry;
-    names.emplace_back(entry.name);
   }
   throw ContractError(fmt::format("there is no optimiser '{}'; the optimisers are {}", name,
-                                  fmt::join(names, ", ")));
+                                  fmt::join(optimizer_names(), ", ")));
+}
+
+void check_optimizer(const Recipe& recipe) {
+  const OptimizerEntry& entry = find_optimizer(recipe.optimizer);
+  if (entry.check != nullptr) entry.check(recipe);
 }
 
 void choose_optimizer(Recipe& recipe, const std::string& name) {

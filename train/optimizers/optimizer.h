@@ -78,9 +78,10 @@ class Optimizer {
 /// An optimiser that recipes can name.
 struct OptimizerEntry {
   const char* name;
-  /// Throws ContractError, naming the flag, where the recipe lacks what the optimiser needs.
-  void (*check)(const Recipe& recipe);
-  MakeOptimizer make;
+  /// Throws ContractError, naming the flag, where the recipe lacks what the optimiser needs; may be
+  /// null. What belongs to other optimisers, the rows of the options refuse.
+  void (*check)(const Recipe& recipe) = nullptr;
+  MakeOptimizer make{};
   /// Sets the rates with which a recipe made for another optimiser begins; may be null.
   void (*set_defaults)(Recipe& recipe) = nullptr;
 };
@@ -92,6 +93,9 @@ bool writes_gradient_scale(const Recipe& recipe);
 std::span<const OptimizerEntry> optimizers();
 /// Throws ContractError naming the choices.
 const OptimizerEntry& find_optimizer(const std::string& name);
+
+/// Throws ContractError where the optimiser that `recipe` names is not known, or lacks something.
+void check_optimizer(const Recipe& recipe);
 
 /// Lets the recipe name this optimiser. Where it named another, the rates become this one's
 /// defaults.

@@ -34,13 +34,6 @@ class Sgd final : public Optimizer {
 void check(const Recipe& recipe) {
   require(!recipe.nesterov || recipe.momentum > 0 || recipe.cycle_momentum, "--nesterov",
           "needs --momentum greater than 0");
-  const Recipe none;
-  const auto require_default = [](bool is_default, const char* flag) {
-    require(is_default, flag, "is for --optimizer adamw; leave it out");
-  };
-  require_default(recipe.beta1 == none.beta1, "--beta1");
-  require_default(recipe.beta2 == none.beta2, "--beta2");
-  require_default(recipe.eps == none.eps, "--eps");
 }
 
 }  // namespace

@@ -15,8 +15,12 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
+#include "train/recipe/loss_spec.h"
+#include "train/recipe/optimizer_spec.h"
+#include "train/recipe/picture_spec.h"
 #include "train/recipe/precision.h"
 #include "train/recipe/schedule.h"
+#include "train/recipe/sync_spec.h"
 
 namespace ringlet::nn {
 class Parameters;
@@ -31,55 +35,29 @@ enum class BatchStatistics : std::uint8_t {
 };
 
 /// What decides the numbers: two runs that agree here (and in data) learn the same, in exact mode
-/// bit for bit. Kept in state folders; a resumed run takes it from there.
-struct Recipe {
+/// bit for bit. Kept in state folders; a resumed run takes it from there. Each field has its row in
+/// recipe_options().
+struct Recipe : RateSpec,
+                OptimizerSpec,
+                ScheduleSpec,
+                LossSpec,
+                PictureSpec,
+                GradientSpec,
+                PrecisionSpec {
   std::string model = "lenet";
   std::string data = data::named_datasets().front().name;
   std::int64_t batch_size = 256;  ///< samples of an optimiser step over the whole world
   int epochs = 5;
-  std::string optimizer = "sgd";  ///< see optimizers()
-  double lr = 0.2;                ///< with one-cycle: the maximum
-  double momentum = 0;
-  bool nesterov = false;
-  double weight_decay = 0;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< of AdamW, see kernels/adamw.h
-  std::string no_decay = "none";                  ///< see parse_no_decay()
-  double clip_norm = 0;                           ///< largest norm of the gradient; 0: any
-  double label_smoothing = 0;                     ///< of the loss that is trained on
-  ScheduleKind schedule = ScheduleKind::constant;
-  bool cycle_momentum = false;  ///< one-cycle: momentum falls while the rate rises, as PyTorch's
-  double warmup_epochs = 0;     ///< see Schedule for this and what follows
-  double warmup_start = 0.01;
-  int step_epochs = 30;
-  double gamma = 0.1;
-  double power = 1;
-  double min_lr = 0;
   std::uint64_t seed = 1;
   bool shuffle = true;
-  bool normalize = true;  ///< subtract the training pixels' mean, divide by their deviation
-  /// Whose: data's own, or those of imagenet or cifar-10. See normalizations().
-  std::string normalize_by = "data";
-  std::string augment = "none";  ///< see data/augment.h
-  int image_size = 0;  ///< pixels of a side, of photographs in a folder; 0: data::kUsualImageSize
-  bool exif = true;    ///< turn JPEGs of a folder as their Exif orientation says
-  int crop_from = 0;   ///< of training pictures, see data::ImageFolderOptions
   int accumulate = 1;  ///< micro-batches that each replica cuts its share into
   bool exact = false;
-  int shards = 0;                 ///< logical shards S; 0: 8 in exact mode, else one a replica
-  DType grad_dtype = DType::f32;  ///< the type in which gradients travel: f32, f16 or bf16
-  /// They do so between machines only, and as f32 inside one: "bf16-between". See SyncOptions.
-  bool narrow_between = false;
+  int shards = 0;  ///< logical shards S; 0: 8 in exact mode, else one a replica
   BatchStatistics batch_norm = BatchStatistics::shard;
-  Precision precision = Precision::f32;  ///< of activations and products
+  GivenOptions own{};  ///< of a program's own rows, see own_option()
 
   bool operator==(const Recipe&) const = default;
 };
-
-/// "f32", "f16", "bf16" or "bf16-between": what --grad-dtype says.
-std::string grad_dtype_name(const Recipe& recipe);
-
-/// What Recipe::normalize_by may be.
-const std::vector<std::string>& normalizations();
 
 /// The recipe that `--model NAME` stands for. Throws ContractError for a model that is not known.
 Recipe default_recipe(const std::string& model);
@@ -99,7 +77,7 @@ enum class LayoutChoice : std::uint8_t { automatic, nchw, lanes, nhwc };
 enum class TransportChoice : std::uint8_t { automatic, local, shm, gloo, mpi, nccl };
 
 /// Where and how the recipe is run; none of it changes what is learnt beyond rounding.
-struct Execution {
+struct Execution : BucketSpec {
   std::vector<DeviceId> devices{DeviceId{}};  ///< one a replica of this process
   bool in_processes = false;                  ///< the world is processes, this one of them
   int threads = 1;                            ///< CPU threads a replica
@@ -108,10 +86,7 @@ struct Execution {
   comm::Strategies strategies{};  ///< Ringlet's, and those that the program has added
   comm::StrategyTable table{};    ///< for "auto"; empty: what `ringlet tune` measured
   TransportChoice transport = TransportChoice::automatic;  ///< see choose_transport()
-  bool any_transport = false;         ///< nobody named one: between machines it may be another
-  std::int64_t bucket_kb = -1;        ///< KiB; negative: see with_bucket_sizes()
-  std::int64_t first_bucket_kb = -1;  ///< of the first bucket; negative: see with_bucket_sizes()
-  bool overlap = true;
+  bool any_transport = false;  ///< nobody named one: between machines it may be another
   LayoutChoice layout = LayoutChoice::automatic;
   /// Compare the replicas, by a hash of each, every so many steps as well; 0: never. Without it, or
   /// below 0: after the first step, at the end of each epoch and before a state is saved.
@@ -151,12 +126,13 @@ struct Files {
 };
 
 struct TrainOptions {
-  Recipe recipe;
+  Recipe recipe{};
   MakeModel make_model{};          ///< a model of one's own, in place of that named recipe.model
   MakeOptimizer make_optimizer{};  ///< one of one's own, in place of that named recipe.optimizer
   /// What the model is trained for; null: classification. Then the state says nothing of what the
   /// model is: who reads it has to know.
   std::shared_ptr<const Task> task{};
+  std::vector<Option<Recipe>> own_options{};  ///< the program's own rows, see recipe_options.h
   Execution execution{};
   Files files{};
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never

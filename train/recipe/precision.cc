@@ -46,4 +46,17 @@ DType activations_of(Precision precision) {
   return precision == Precision::f16 ? DType::f16 : DType::f32;
 }
 
+std::vector<Option<PrecisionSpec>> precision_options() {
+  using Spec = PrecisionSpec;
+  return {named_option<Spec>(
+      "precision", [](const Spec& spec) { return name_of(spec.precision); },
+      [](Spec& spec, const std::string& name) { spec.precision = parse_precision(name); },
+      {.help = "of activations and products; all else is f32. f16 scales the loss",
+       .choices = precision_names,
+       .may_become = [](const OptionValue& own,
+                        const OptionValue& given) {  // older states do not say tf32
+         return text_of(own) == "f32" && text_of(given) == "tf32";
+       }})};
+}
+
 }  // namespace ringlet::train

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/tensor.h"
+#include "train/recipe/option.h"
 
 namespace ringlet::train {
 
@@ -29,5 +30,14 @@ inline bool is_narrow(Precision precision) { return is_narrow(activations_of(pre
 
 /// Whether a GPU multiplies it on tensor cores.
 inline bool uses_tensor_cores(Precision precision) { return precision != Precision::f32; }
+
+/// A part of a recipe.
+struct PrecisionSpec {
+  Precision precision = Precision::f32;  ///< of activations and products
+
+  bool operator==(const PrecisionSpec&) const = default;
+};
+
+std::vector<Option<PrecisionSpec>> precision_options();
 
 }  // namespace ringlet::train

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "train/recipe/options.h"
 
 namespace ringlet::train {
 
@@ -58,9 +57,11 @@ Rates one_cycle(const Schedule& schedule, std::int64_t step) {
 double rate_after_warm_up(const Schedule& schedule, std::int64_t t, std::int64_t steps) {
   const double part =
       steps > 0 ? static_cast<double>(std::min(t, steps)) / static_cast<double>(steps) : 1;
-  switch (schedule.kind) {
-    case ScheduleKind::step:
-      return schedule.lr * std::pow(schedule.gamma, static_cast<double>(t / schedule.period));
+  switch (schedule.schedule) {
+    case ScheduleKind::step: {
+      const std::int64_t period = schedule.steps_per_epoch * schedule.step_epochs;
+      return schedule.lr * std::pow(schedule.gamma, static_cast<double>(t / period));
+    }
     case ScheduleKind::cosine:
       return cosine(schedule.lr, schedule.min_lr, part);
     case ScheduleKind::polynomial:
@@ -91,7 +92,9 @@ ScheduleKind parse_schedule(std::string_view name) {
 }
 
 Rates Schedule::at(std::int64_t step) const {
-  if (kind == ScheduleKind::one_cycle) return one_cycle(*this, step);
+  if (schedule == ScheduleKind::one_cycle) return one_cycle(*this, step);
+  const std::int64_t warmup_steps =
+      std::llround(warmup_epochs * static_cast<double>(steps_per_epoch));
   if (step < warmup_steps) {
     const double part = static_cast<double>(step) / static_cast<double>(warmup_steps);
     return {lr * (warmup_start + (1 - warmup_start) * part), momentum, step};
@@ -100,40 +103,73 @@ Rates Schedule::at(std::int64_t step) const {
           step};
 }
 
-void check_schedule(const Recipe& recipe) {
-  const ScheduleKind kind = recipe.schedule;
-  const bool falls_to = kind == ScheduleKind::cosine || kind == ScheduleKind::polynomial;
-  const Recipe none;
-  require(recipe.warmup_epochs == 0 || kind != ScheduleKind::one_cycle, "--warmup-epochs",
-          "one-cycle warms up by itself; leave it out, or take another --schedule");
-  require(recipe.warmup_epochs == 0 || recipe.warmup_epochs < recipe.epochs, "--warmup-epochs",
-          "the warm-up would be as long as the run; take fewer, or more --epochs");
-  require(recipe.warmup_epochs > 0 || recipe.warmup_start == none.warmup_start, "--warmup-start",
-          "is the start of a warm-up; give --warmup-epochs as well, or leave it out");
-  require(kind == ScheduleKind::step || recipe.step_epochs == none.step_epochs, "--step-epochs",
-          "is for --schedule step; leave it out");
-  require(kind == ScheduleKind::step || recipe.gamma == none.gamma, "--gamma",
-          "is for --schedule step; leave it out");
-  require(kind == ScheduleKind::polynomial || recipe.power == none.power, "--power",
-          "is for --schedule polynomial; leave it out");
-  require(falls_to || recipe.min_lr == 0, "--min-lr",
-          "is for --schedule cosine and polynomial; leave it out");
-  require(recipe.min_lr <= recipe.lr, "--min-lr", "must not be above --lr");
+std::vector<Option<RateSpec>> rate_options() {
+  return {
+      option("lr", &RateSpec::lr,
+             {.help = "learning rate; with one-cycle its maximum",
+              .range = from(0),
+              .since_first_states = true}),
+      option("momentum", &RateSpec::momentum,
+             {.help = "momentum of SGD",
+              .range = from(0).to(1),
+              .since_first_states = true,
+              .only = {.key = "optimizer",
+                       .values = {"sgd"},
+                       .refusal = "is SGD's; AdamW has --beta1, leave it out"}}),
+  };
 }
 
-Schedule schedule_of(const Recipe& recipe, std::int64_t steps_per_epoch) {
-  const auto steps = static_cast<double>(steps_per_epoch);
-  return {.kind = recipe.schedule,
-          .lr = recipe.lr,
-          .momentum = recipe.momentum,
-          .cycle_momentum = recipe.cycle_momentum,
-          .planned_steps = steps_per_epoch * recipe.epochs,
-          .warmup_steps = std::llround(recipe.warmup_epochs * steps),
-          .warmup_start = recipe.warmup_start,
-          .period = steps_per_epoch * recipe.step_epochs,
-          .gamma = recipe.gamma,
-          .power = recipe.power,
-          .min_lr = recipe.min_lr};
+std::vector<Option<ScheduleSpec>> schedule_options() {
+  using Spec = ScheduleSpec;
+  const auto only = [](std::vector<std::string> kinds, const char* refusal = nullptr) {
+    return OnlyWith{.key = "schedule", .values = std::move(kinds), .refusal = refusal};
+  };
+  OnlyWith cycle = only({"one-cycle"}, "only --schedule one-cycle has a cycle; leave it out");
+  cycle.of_all_runs = false;
+  return {
+      named_option<Spec>(
+          "schedule", [](const Spec& spec) { return name_of(spec.schedule); },
+          [](Spec& spec, const std::string& name) { spec.schedule = parse_schedule(name); },
+          {.help = "of the learning rate; one-cycle is PyTorch's OneCycleLR",
+           .choices = schedule_names,
+           .since_first_states = true}),
+      option("cycle_momentum", &Spec::cycle_momentum,
+             {.help = "one-cycle: momentum goes 0.95 -> 0.85 -> 0.95 while the rate rises and "
+                      "falls",
+              .since_first_states = true,
+              .only = cycle}),
+      option("warmup_epochs", &Spec::warmup_epochs,
+             {.help = "the rate rises for so many epochs before the schedule begins",
+              .range = from(0).to(std::numeric_limits<std::int32_t>::max()),
+              .only = only({"constant", "step", "cosine", "polynomial"},
+                           "one-cycle warms up by itself; leave it out, or take another "
+                           "--schedule")}),
+      option("warmup_start", &Spec::warmup_start,
+             {.help = "share of the rate with which the warm-up begins", .range = from(0).to(1)}),
+      option("step_epochs", &Spec::step_epochs,
+             {.help = "step: epochs between two changes of the rate",
+              .range = from(1),
+              .only = only({"step"})}),
+      option("gamma", &Spec::gamma,
+             {.help = "step: what the rate is multiplied by",
+              .range = from(0),
+              .only = only({"step"})}),
+      option("power", &Spec::power,
+             {.help = "polynomial: its power", .range = from(0), .only = only({"polynomial"})}),
+      option("min_lr", &Spec::min_lr,
+             {.help = "cosine, polynomial: the rate to which they fall",
+              .range = from(0),
+              .only = only({"cosine", "polynomial"})}),
+  };
+}
+
+void check_schedule(const RateSpec& rates, const ScheduleSpec& spec, int epochs) {
+  require(spec.warmup_epochs == 0 || spec.warmup_epochs < epochs, "--warmup-epochs",
+          "the warm-up would be as long as the run; take fewer, or more --epochs");
+  require(spec.warmup_epochs > 0 || spec.warmup_start == ScheduleSpec().warmup_start,
+          "--warmup-start",
+          "is the start of a warm-up; give --warmup-epochs as well, or leave it out");
+  require(spec.min_lr <= rates.lr, "--min-lr", "must not be above --lr");
 }
 
 }  // namespace ringlet::train

@@ -16,8 +16,8 @@
 #include "nn/smallest_norm.h"
 #include "train/batches/batch_source.h"
 #include "train/files/recipe_json.h"
-#include "train/optimizers/no_decay.h"
 #include "train/optimizers/optimizer.h"
+#include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
 #include "train/setup/pass_size.h"
 #include "train/sync/shard_tree.h"
@@ -158,13 +158,22 @@ const char* flag_of_data(const std::string& name) {
   return needs == data::DataNeeds::files ? "--data-dir" : "--data";
 }
 
-void check(const Recipe& recipe) {
-  require(recipe.batch_size >= 1, "--batch-size", "must be at least 1");
-  require(recipe.epochs >= 1, "--epochs", "must be at least 1");
-  require(recipe.accumulate >= 1, "--accumulate", "must be at least 1");
-  require(recipe.label_smoothing >= 0 && recipe.label_smoothing < 1, "--label-smoothing",
-          "must be below 1: with 1 no label would be learnt");
-  check_schedule(recipe);
+std::string flag_of(const OptionRow& row) { return row.flag_name(); }
+
+/// The table of Ringlet's options and of the program's own.
+OptionTable<Recipe> table_of(const TrainOptions& options) {
+  OptionTable<Recipe> table = recipe_options();
+  table.add(options.own_options);
+  return table;
+}
+
+void check(const TrainOptions& options, bool begins) {
+  const Recipe& recipe = options.recipe;
+  const OptionTable<Recipe> table = table_of(options);
+  check_ranges(recipe, flag_of, table);
+  if (!options.make_optimizer) (void)find_optimizer(recipe.optimizer);
+  check_belongings(recipe, begins, options.make_optimizer != nullptr, table);
+  check_schedule(recipe, recipe, recipe.epochs);
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
           "with --exact");
@@ -226,10 +235,9 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
           "Splits::train and Splits::test are data sets, and not null");
   require(ranks >= 1 && !options.execution.devices.empty(), "make_run_setup",
           "a run has at least one rank, and a device for each of this process");
-  check(recipe);
+  check(options, !resumed);
   require_samples_for(recipe, data.train->size());
-  if (!options.make_optimizer) find_optimizer(recipe.optimizer).check(recipe);
-  (void)parse_no_decay(recipe.no_decay);
+  if (!options.make_optimizer) check_optimizer(recipe);
   RunSetup setup;
   setup.options = options;
   setup.options.execution.deterministic |= recipe.exact;
@@ -237,9 +245,6 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(!setup.options.execution.deterministic || !options.execution.autotune, "--autotune",
           "takes the kernel that was the fastest this time, and another may give other bits; leave "
           "it out with --exact and --deterministic");
-  require(recipe.crop_from == 0 ||
-              data::parse_augment(recipe.augment) == data::Augment::random_resized_crop,
-          "--crop-from", "is what --augment random-resized-crop cuts from; leave it out");
   const std::string& sync = options.execution.sync;
   require(!recipe.narrow_between || sync == comm::AutoAllReduce::kName ||
               options.execution.strategies.has(sync, &comm::Strategy::narrows_between),
@@ -252,7 +257,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.planned_steps = setup.partition.steps_per_epoch() * recipe.epochs;
   setup.last_step = options.max_steps < 0 ? setup.planned_steps
                                           : std::min(options.max_steps, setup.planned_steps);
-  setup.schedule = schedule_of(recipe, setup.partition.steps_per_epoch());
+  setup.schedule = {recipe, recipe, setup.planned_steps, setup.partition.steps_per_epoch()};
   normalize(recipe, *data.train, setup.loader);
   setup.loader.augment = {data::parse_augment(recipe.augment), recipe.seed};
   setup.loader.workers =

@@ -33,18 +33,12 @@
 #include "kernels/memory.h"
 #include "nn/parameters.h"
 #include "nn/tape.h"
+#include "train/recipe/sync_spec.h"
 #include "train/sync/shard_tree.h"
 
 namespace ringlet::train {
 
-struct SyncOptions {
-  std::int64_t bucket_kb = -1;        ///< negative: see with_bucket_sizes()
-  bool overlap = true;                ///< start buckets during backward; else all at its end
-  DType grad_dtype = DType::f32;      ///< the type in which gradients travel: f32, f16 or bf16
-  std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
-  /// Gradients are of grad_dtype between machines only. On one machine they are f32 then.
-  bool narrow_between = false;
-};
+struct SyncOptions : BucketSpec, GradientSpec {};
 
 /// Where buckets are summed.
 struct SyncPlace {
