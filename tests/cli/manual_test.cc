@@ -39,12 +39,27 @@ std::string section_of(const std::string& page, const std::string& title) {
   return page.substr(begin, page.find("\n## ", begin + 1) - begin);
 }
 
-/// The flags in the first cells of a section's tables.
-Names documented(const std::string& section) {
+/// The part of `section` under "### Recipe" for the link "recipe".
+std::string part_of(const std::string& section, std::string link) {
+  link.front() = static_cast<char>(std::toupper(link.front()));
+  const auto begin = section.find("\n### " + link + "\n");
+  if (begin == std::string::npos) return "";
+  return section.substr(begin, section.find("\n### ", begin + 1) - begin);
+}
+
+/// The flags in the first cells of a section's tables; a cell may be "all of [Recipe](#recipe)", a
+/// part of train's section.
+Names documented(const std::string& page, const std::string& section) {
   static const std::regex kCell("\n\\| (`--[^|]*) \\|");
+  static const std::regex kPart("\n\\| all of \\[[^\\]]*\\]\\(#([a-z]+)\\) \\|");
   static const std::regex kFlag("`(--[a-z0-9-]+)`");
   Names flags;
   for (const std::string& cell : all_matches(section, kCell)) flags.merge(all_matches(cell, kFlag));
+  for (const std::string& link : all_matches(section, kPart)) {
+    const std::string part = part_of(section_of(page, "ringlet train"), link);
+    EXPECT_NE(part, "") << "ringlet train has no part #" << link;
+    flags.merge(documented("", part));
+  }
   return flags;
 }
 
@@ -80,7 +95,7 @@ TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
   ASSERT_TRUE(succeeds(help));
   const std::string section = section_of(page, "ringlet " + GetParam());
   ASSERT_NE(section, "") << "docs/command-line.md has no section on it";
-  EXPECT_EQ(documented(section), flags_of(help.out))
+  EXPECT_EQ(documented(page, section), flags_of(help.out))
       << "each flag needs a row in docs/command-line.md, in the section of its command";
   EXPECT_EQ(in_man_page(man_page(), "ringlet " + GetParam()), flags_of(help.out));
 }
