@@ -2,7 +2,8 @@
 //
 // A rank that is in no collective, and has got on with its work within the time-out, is not
 // missing: it reads samples, say, or begins another pass over them. Ranks in a collective wait
-// themselves, and nobody waits on beside one whose process does not answer.
+// themselves, and nobody waits on beside one whose process does not answer. Where all ranks are in
+// the same collective, the time-out counts from when the last one came: its message is under way.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,8 @@
 namespace ringlet::comm {
 
 /// For how long `rank` waits on, of which `status` was seen at `now_ns`: until the last work of one
-/// of the others is as old as the time-out. 0: nobody works.
+/// of the others, or the last one's coming where all are there, is as old as the time-out. 0: nobody
+/// works.
 std::chrono::nanoseconds patience_with(const StatusOfRanks& status, int rank,
                                        std::chrono::nanoseconds timeout, std::int64_t now_ns);
 /// The same for the rank of `transport`, now.

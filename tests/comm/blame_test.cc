@@ -199,7 +199,13 @@ TEST(Patience, IsForWhoWorksAndNobodyElse) {
   EXPECT_EQ(patience({at_work(1), in_collective()}), seconds(0)) << "its own work is none";
   RankStatus busy_inside = in_collective();
   busy_inside.worked_ns = kNow;
-  EXPECT_EQ(patience({in_collective(), busy_inside}), seconds(0)) << "whoever is inside waits";
+  EXPECT_EQ(patience({in_collective(), busy_inside, RankStatus()}), seconds(0))
+      << "whoever is inside waits";
+  EXPECT_EQ(patience({in_collective(), busy_inside}), seconds(9))
+      << "the last one came a second ago, and its message may be under way";
+  RankStatus in_another = in_collective();
+  in_another.latest->tag.sequence = 2;
+  EXPECT_EQ(patience({in_collective(), in_another}), seconds(0)) << "they wait for each other";
   EXPECT_EQ(patience({in_collective(), RankStatus()}), seconds(0)) << "it has never worked";
   EXPECT_EQ(patience({in_collective(), at_work(1), std::nullopt}), seconds(0))
       << "rank 2 does not answer";
