@@ -96,7 +96,7 @@ void check(const std::vector<MeshAxis>& axes, int ranks) {
 
 MeshGroup::MeshGroup(Group& group, std::vector<MeshAxis> axes)
     : group_(group), axes_(std::move(axes)) {
-  if (axes_.empty()) axes_.push_back({"data", group.size()});
+  if (axes_.empty()) axes_.push_back({kDataAxis, group.size()});
   check(axes_, group.size());
   transports_.resize(axes_.size());
   const auto parts = std::count_if(axes_.begin(), axes_.end(),

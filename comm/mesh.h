@@ -33,6 +33,9 @@
 
 namespace ringlet::comm {
 
+/// The axis over which samples are shared out: training's ranks are those along it.
+inline constexpr const char* kDataAxis = "data";
+
 struct MeshAxis {
   std::string name;
   int size = 1;
@@ -41,7 +44,7 @@ struct MeshAxis {
 /// A group whose world is a mesh. Shared by the threads of a process.
 class MeshGroup {
  public:
-  /// No axes: one, "data". Collective over the processes, before the ranks' threads; `group`
+  /// No axes: one, kDataAxis. Collective over the processes, before the ranks' threads; `group`
   /// outlives this and is part of no other mesh. Throws ContractError unless the names differ and
   /// the sizes multiply to the world's, and as Group::open_channels().
   explicit MeshGroup(Group& group, std::vector<MeshAxis> axes = {});

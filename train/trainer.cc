@@ -4,10 +4,12 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
 #include "base/stop_request.h"
+#include "comm/mesh.h"
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/cuda_devices.h"
 #include "train/files/load_model.h"
@@ -70,6 +72,7 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
   const auto nccl = execution.transport == TransportChoice::nccl ? comm::open_nccl() : nullptr;
   const comm::CommunicatorOptions options{execution.sync, execution.comm_timeout,
                                           execution.strategies, table_of_world(group, execution)};
+  const comm::MeshGroup grid(group);
   ReplicaWatch watch(execution, group);
   const auto run_rank = [&](int rank) {
     try {
@@ -87,8 +90,11 @@ void run_replicas(comm::Group& group, const Execution& execution, const ReplicaB
       const auto over_nccl =
           nccl ? nccl->join(host, device->communication(), wants_captures) : nullptr;
       try {
-        comm::Communicator communicator(over_nccl ? *over_nccl : host, options);
-        body(*device, communicator);
+        comm::Mesh mesh(grid, rank, options,
+                        [&](std::string_view, comm::Transport& of_host) -> comm::Transport& {
+                          return over_nccl ? *over_nccl : of_host;
+                        });
+        body(*device, mesh.axis(comm::kDataAxis));
       } catch (...) {  // NCCL's end waits for all ranks, unless it hears that one has failed
         watch.failed(rank, std::current_exception());
         host.abort(message_of_current_exception());
