@@ -74,14 +74,22 @@ Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector
   }
 }
 
+const char* FieldSpec::problem() const {
+  const bool some = !extents.empty() && extents.size() <= 3;
+  const auto is_positive = [](std::int64_t extent) { return extent > 0; };
+  if (!some || !std::all_of(extents.begin(), extents.end(), is_positive)) {
+    return "should have one to three extents, each above 0";
+  }
+  const bool taken = name.empty() || name == "images" || name == "targets";
+  return taken ? "needs another name: images and targets are a batch's own" : nullptr;
+}
+
 void Dataset::check_fields() const {
   for (const Field& field : fields_) {
     const auto fail = [&](const std::string& what) {
       throw DataError(name() + ": the field '" + field.name + "' " + what);
     };
-    if (field.numbers() <= 0 || field.extents.size() > 3) {
-      fail("should have one to three extents, each above 0");
-    }
+    if (const char* problem = field.problem()) fail(problem);
     if (std::ssize(field.values) != size() * field.numbers()) {
       fail("has " + std::to_string(field.values.size()) + " numbers for " + std::to_string(size()) +
            " samples of " + std::to_string(field.numbers()));

@@ -21,6 +21,8 @@ struct FieldSpec {
     for (const std::int64_t extent : extents) product *= extent;
     return product;
   }
+  /// What is wrong with it; null: nothing. Images and targets are a batch's own tensors.
+  const char* problem() const;
 };
 
 /// With its numbers, [N, extents...] row-major.

@@ -39,8 +39,8 @@ struct Plan {
   std::int64_t parameter_count = 0;          ///< numbers that are learnt
   std::int64_t running_elements = 0;         ///< of all updates of running statistics
   std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
-  DType activations = DType::f32;            ///< InputSpec::activations
-  Layout images = Layout::nchw;              ///< InputSpec::layout
+  DType activations = DType::f32;            ///< BatchSpec::activations
+  Layout images = Layout::nchw;              ///< BatchSpec::images
   WorkTotals forward;
   WorkTotals backward;
 };

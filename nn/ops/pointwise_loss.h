@@ -6,7 +6,8 @@
 
 namespace ringlet::nn {
 
-/// predictions [N, ...]; targets f32 of as many numbers, of any layout -> f32 [1], the sum over the
+/// predictions [N, ...]; targets f32 of as many numbers, of the same
+/// shape where either is not row-major -> f32 [1], the sum over the
 /// samples of the mean squared error of each. It is not divided by the samples of the whole world:
 /// the seed of backward does that. `sum`: f32 [1], to which the loss is added, or absent.
 Variable mean_squared_error(const Variable& predictions, const Variable& targets,

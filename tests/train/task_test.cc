@@ -219,6 +219,55 @@ TEST(Task, ALearnerTakesFieldsAndSaysWhatTheTaskMeasures) {
   EXPECT_NEAR(of_one.figures.at(0).value, std::sqrt(of_one.loss), 1e-6);
 }
 
+TEST(Task, IsRefusedWhereTheHalvesOfTheDataDiffer) {
+  data::Splits data = splits();
+  data.test = std::make_shared<const data::FieldDataset>(
+      "numbers", std::vector<data::Field>{{"a", {2}, test::random_floats(20, 3)}});
+  EXPECT_TRUE(testing::says(
+      testing::message_of<ContractError>([&] { make_run_setup(own(plain_options(1)), data, 1); }),
+      {"the test data have other fields than the training data"}));
+}
+
+TEST(Task, HasNoLabelsToSmooth) {
+  TrainOptions options = own(plain_options(1));
+  options.recipe.label_smoothing = 0.1;
+  EXPECT_TRUE(testing::says(
+      testing::message_of<ContractError>([&] { make_run_setup(options, splits(), 1); }),
+      {"--label-smoothing: is of the loss of classification"}));
+}
+
+/// Counts that no f32 holds: an odd number of a hundred million for each pass.
+class Counts final : public Task {
+ public:
+  static constexpr std::int32_t kEach = 100'000'001;
+  nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool,
+                    const View& sum) const override {
+    return nn::mean_squared_error(output, batch["y"], sum);
+  }
+  nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const override {
+    const nn::Variable a = batch.input("a"), b = batch.input("b");
+    return model.forward(tape, nn::concat({a, b.reshaped({b.shape()[0], 3})}));
+  }
+  MetricSpec metric() const override { return {.numbers = 1, .dtype = DType::i32}; }
+  void measure(Stream& stream, const nn::Variable&, const nn::Batch&,
+               const View& numbers) const override {
+    std::int32_t count = 0;
+    copy_to_host(stream, numbers, &count);
+    count += kEach;
+    copy_from_host(stream, &count, numbers);
+  }
+  void summarize(std::span<const double> numbers, Evaluation& evaluation) const override {
+    evaluation.figures = {{"count", numbers[0]}};
+  }
+};
+
+TEST(Task, CountsAreExactBeyondWhatF32Holds) {
+  TrainOptions options = own(plain_options(2));
+  options.task = std::make_shared<const Counts>();
+  const double count = run(options, splits()).result.test.figures.at(0).value;
+  EXPECT_EQ(count, 3.0 * Counts::kEach) << "600 samples in passes of 250";
+}
+
 TEST(Task, NamesATensorThatTheBatchHasNot) {
   class Wrong final : public Task {
     nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool,

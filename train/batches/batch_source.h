@@ -5,7 +5,7 @@
 //              step needs nothing from the host but where it stands
 //   streamed   the loader's batches come through pinned memory, each while the one before it is
 //              being trained on: for a data set that does not fit on the GPU, is not in memory,
-//              is varied, or has a normalisation for each channel
+//              is varied, has fields, or has a normalisation for each channel
 //
 // All three give the same bits.
 #pragma once

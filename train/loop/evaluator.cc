@@ -34,6 +34,11 @@ data::LoaderOptions for_passes(data::LoaderOptions options, std::int64_t batch,
 /// What ranks tell each other behind the sums.
 enum Flag : std::size_t { kWishes = 0, kCut = 1, kFailures = 2, kFlags = 3 };
 
+/// Counts travel as f32 in two parts, count % kHalf and count / kHalf: no sum of either, over as
+/// many ranks as there may be, is beyond what f32 holds exactly.
+constexpr std::int32_t kHalf = 1 << 16;
+std::int64_t parts_of(DType metric) { return metric == DType::i32 ? 2 : 1; }
+
 std::int64_t passes_of(std::int64_t samples, std::int64_t batch) {
   return (samples + batch - 1) / batch;
 }
@@ -52,7 +57,8 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
       losses_(replica.device(), {passes_}),
       numbers_(replica.device(), {metric_.numbers * (metric_.dtype == DType::i32 ? 1 : passes_)},
                metric_.dtype),
-      sums_(replica.device(), {passes_ + numbers_.shape().count() + std::int64_t{kFlags}}),
+      sums_(replica.device(),
+            {passes_ + numbers_.shape().count() * parts_of(metric_.dtype) + std::int64_t{kFlags}}),
       ready_(replica.device().make_event()),
       batches_(make_batch_source(
           replica.device(), dataset_,
@@ -103,7 +109,11 @@ Tested Evaluator::run(const StopRequest& stop) {
   if (metric_.dtype == DType::i32) {
     std::vector<std::int32_t> counts(static_cast<std::size_t>(numbers_.shape().count()));
     copy_to_host(compute, numbers_, counts.data());
-    std::copy(counts.begin(), counts.end(), sums.begin() + passes_);
+    auto part = sums.begin() + passes_;
+    for (const std::int32_t count : counts) {
+      *part++ = static_cast<float>(count % kHalf);
+      *part++ = static_cast<float>(count / kHalf);
+    }
   } else {
     copy_to_host(compute, numbers_, sums.data() + passes_);
   }
@@ -133,9 +143,11 @@ Evaluation Evaluator::summarize(const std::vector<float>& sums) const {
   double loss = 0;
   for (std::int64_t i = 0; i < passes_; ++i) loss += sums[static_cast<std::size_t>(i)];
   std::vector<double> numbers(static_cast<std::size_t>(metric_.numbers));
-  for (std::int64_t i = 0; i < numbers_.shape().count(); ++i) {
-    numbers[static_cast<std::size_t>(i % metric_.numbers)] +=
-        static_cast<double>(sums[static_cast<std::size_t>(passes_ + i)]);
+  const std::int64_t parts = parts_of(metric_.dtype);
+  for (std::int64_t i = 0; i < numbers_.shape().count() * parts; ++i) {
+    const double weight = i % parts == 0 ? 1 : kHalf;
+    numbers[static_cast<std::size_t>(i / parts % metric_.numbers)] +=
+        weight * static_cast<double>(sums[static_cast<std::size_t>(passes_ + i)]);
   }
   return replica_.task().evaluation(loss, dataset_->size(), numbers);
 }

@@ -66,7 +66,7 @@ class Replica {
   Device& device_;
   ReplicaSpec spec_;
   std::shared_ptr<const Task> task_;
-  nn::BatchSpec batch_spec_;  // of the largest batch
+  nn::BatchSpec batch_spec_;  // of a batch of one sample
   std::unique_ptr<nn::Layer> model_;
   nn::Registry registry_;
   nn::Plan plan_;

@@ -37,7 +37,6 @@ TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
           .world_statistics = setup.options.recipe.batch_norm == BatchStatistics::world};
 }
 
-/// Samples that are read are work, for those who wait for this rank.
 /// Whether samples are read while the run goes on: one may fail then.
 bool reads(const RunSetup& setup) { return setup.data.train->images().empty(); }
 

@@ -1,4 +1,4 @@
-// What a replica is made from: the same on every rank.
+// ReplicaSpec: the model, the tensors of a batch and the task of a replica.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ringlet::train {
 
-/// What a replica must be told to be built; equal on all ranks but for the device.
+/// What a replica must be told to be built; equal on all ranks.
 struct ReplicaSpec {
   Recipe recipe;
   MakeModel make_model = {};              ///< see TrainOptions

@@ -28,8 +28,8 @@ namespace ringlet::train {
 /// The numbers that a task sums up over the samples of an evaluation, on the device.
 struct MetricSpec {
   std::int64_t numbers = 0;
-  /// i32 counts: exact however they are added. f32 numbers are added pass by pass, then over the
-  /// passes in their order, so that no bit depends on the number of ranks.
+  /// i32 counts: exact however they are added, below 2^31 on each rank. f32 numbers are added pass
+  /// by pass, then over the passes in their order, so that no bit depends on the number of ranks.
   DType dtype = DType::f32;
 };
 

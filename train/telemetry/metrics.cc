@@ -119,6 +119,7 @@ void MetricsWriter::epoch_done(const EpochReport& report) {
       .field("test_loss", report.test.loss);
   if (report.test.figures.empty()) line.field("test_accuracy", report.test.accuracy());
   for (const Figure& figure : report.test.figures) {
+    if (key_of(figure) == "loss") continue;  // stands there already
     line.field(("test_" + key_of(figure)).c_str(), figure.value);
   }
   line.field("seconds", report.seconds)

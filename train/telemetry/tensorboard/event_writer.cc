@@ -44,6 +44,7 @@ void EventWriter::epoch_done(const train::EpochReport& report) {
     add_value(event, "epoch/test_accuracy", report.test.accuracy());
   }
   for (const train::Figure& figure : report.test.figures) {
+    if (key_of(figure) == "loss") continue;  // stands there already
     add_value(event, "epoch/test_" + key_of(figure), figure.value);
   }
   add_value(event, "epoch/samples_per_second", report.samples_per_second);
