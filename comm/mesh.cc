@@ -25,11 +25,18 @@ std::vector<int> machines_of(const std::vector<int>& ranks, const Transport& who
   return machines;
 }
 
+/// Those between the axis's ranks: inside a machine where all of them are on one.
+CostModel costs_of(const Line& line, const Transport& channel) {
+  const std::vector<int> machines = machines_of(line.ranks, channel);
+  const bool apart = *std::max_element(machines.begin(), machines.end()) > 0;
+  return apart ? channel.typical_costs() : channel.typical_costs_inside();
+}
+
 /// A channel to the whole world, used along one axis.
 class AxisTransport final : public PartTransport {
  public:
   AxisTransport(Transport& channel, const Group& group, const Line& line)
-      : PartTransport(channel, line.ranks, channel.typical_costs()),
+      : PartTransport(channel, line.ranks, costs_of(line, channel)),
         channel_(channel),
         machines_(machines_of(line.ranks, channel)) {
     channel.set_line(line);

@@ -24,8 +24,8 @@ bool is_in(const std::optional<RankStatus>& status, std::int64_t sequence) {
          status->latest->tag.sequence == sequence;
 }
 
-/// When the last rank came to the collective that all are in, so that its message may still be under
-/// way; 0 where they are not all in one.
+/// When the last rank came to the collective that all are in, so that its message may still be
+/// under way; 0 where they are not all in one.
 std::int64_t last_entry_ns(const StatusOfRanks& status, int rank) {
   const auto& own = status[static_cast<std::size_t>(rank)];
   if (!own || !own->latest) return 0;

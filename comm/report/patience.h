@@ -17,8 +17,8 @@
 namespace ringlet::comm {
 
 /// For how long `rank` waits on, of which `status` was seen at `now_ns`: until the last work of one
-/// of the others, or the last one's coming where all are there, is as old as the time-out. 0: nobody
-/// works.
+/// of the others, or the last one's coming where all are there, is as old as the time-out. 0:
+/// nobody works.
 std::chrono::nanoseconds patience_with(const StatusOfRanks& status, int rank,
                                        std::chrono::nanoseconds timeout, std::int64_t now_ns);
 /// The same for the rank of `transport`, now.
