@@ -21,8 +21,8 @@ namespace {
 
 /// What a learner does not know is 0 or empty.
 Recipe recipe_of(const LearnerOptions& options) {
-  Recipe recipe{RateSpec{.lr = 0}, options, ScheduleSpec{}, options,
-                PictureSpec{},     options, options};
+  const LearnerRecipe& own = options.recipe;
+  Recipe recipe{RateSpec{.lr = 0}, own, ScheduleSpec{}, own, PictureSpec{}, own, own};
   recipe.model = recipe.data = "";
   recipe.batch_size = recipe.epochs = 0;
   recipe.shuffle = recipe.normalize = false;
@@ -30,14 +30,16 @@ Recipe recipe_of(const LearnerOptions& options) {
   return recipe;
 }
 
-std::string name_of_member(const OptionRow& row) { return "Learner: LearnerOptions::" + row.key; }
+std::string name_of_member(const OptionRow& row) { return "Learner: LearnerRecipe::" + row.key; }
 
 void check(const MakeModel& make_model, const LearnerOptions& options) {
   const nn::ModelInput& input = options.input;
   require(make_model != nullptr, "Learner",
           "make_model is empty; give a function that makes a model");
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
-  check_ranges(recipe_of(options), name_of_member);
+  check_ranges(recipe_of(options), name_of_member, options.make_optimizer != nullptr);
+  require(options.task == nullptr || options.recipe.label_smoothing == 0, "Learner",
+          "LearnerRecipe::label_smoothing is of the loss of classification");
   const bool images = input.channels >= 1 && input.height >= 1 && input.width >= 1;
   require(options.task != nullptr || (images && input.classes >= 1), "Learner",
           "LearnerOptions::input has channels, height, width and classes of at least 1");
@@ -48,8 +50,8 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   require(options.fields.size() <= data::kMostFields, "Learner",
           "LearnerOptions::fields are at most eight");
   for (const data::FieldSpec& field : options.fields) {
-    require(field.numbers() > 0 && field.extents.size() <= 3, "Learner",
-            "each of LearnerOptions::fields has one to three extents above 0");
+    const char* problem = field.problem();
+    require(problem == nullptr, "Learner", problem);
   }
 }
 
@@ -67,7 +69,7 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
 }
 
 TrainStepOptions step_options(const LearnerOptions& options) {
-  return {.sync = {options, options}, .make_optimizer = options.make_optimizer};
+  return {.sync = {options.buckets, options.recipe}, .make_optimizer = options.make_optimizer};
 }
 
 /// All passes that a learner may make.
@@ -260,14 +262,15 @@ Evaluation Learner::evaluate(const data::Batch& batch) {
   fill(device_.compute(), 0, numbers_);
   step_.replica().evaluate(to_device(batch), loss_, numbers_);
   const auto count = static_cast<std::size_t>(numbers_.shape().count());
-  std::vector<float> numbers(count);
+  std::vector<float> sums(count);
   std::vector<std::int32_t> counts(count);
   const bool whole = task.metric().dtype == DType::i32;
   copy_to_host(device_.compute(), numbers_,
-               whole ? static_cast<void*>(counts.data()) : numbers.data());
+               whole ? static_cast<void*>(counts.data()) : sums.data());
+  std::vector<double> numbers(sums.begin(), sums.end());
   if (whole) numbers.assign(counts.begin(), counts.end());
   return task.evaluation(static_cast<double>(read_scalar(device_.compute(), loss_)), batch.n,
-                         std::vector<double>(numbers.begin(), numbers.end()));
+                         numbers);
 }
 
 std::int64_t Learner::count_right(const data::Batch& batch) {
@@ -289,7 +292,7 @@ void Learner::resume(const std::filesystem::path& out) {
     std::string steps;
     if (communicator_.rank() == 0) {
       const SavedState saved = read_state(out);
-      require_optimizer(saved, options_.optimizer);
+      require_optimizer(saved, options_.recipe.optimizer);
       step_.upload_state(
           load_state(saved, parameters().registry(), names_of(step_.optimizer().state())));
       steps = std::to_string(saved.progress.step);

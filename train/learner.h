@@ -29,7 +29,10 @@
 
 namespace ringlet::train {
 
-struct LearnerOptions : OptimizerSpec, LossSpec, GradientSpec, PrecisionSpec, BucketSpec {
+/// What of a Recipe a learner has.
+struct LearnerRecipe : OptimizerSpec, LossSpec, GradientSpec, PrecisionSpec {};
+
+struct LearnerOptions {
   /// What the model is made for. No channels: batches have no images; no classes: no labels.
   nn::ModelInput input{};
   /// Float tensors of the batches (Batch::fields), in their order.
@@ -40,8 +43,10 @@ struct LearnerOptions : OptimizerSpec, LossSpec, GradientSpec, PrecisionSpec, Bu
   /// collective (TrainStep::rehearse_together()). With threads over NCCL, name them all.
   std::vector<std::int64_t> other_batches{};
   std::uint64_t seed = 1;          ///< of the weights and of dropout
+  LearnerRecipe recipe{};          ///< .recipe.weight_decay, .recipe.precision, ...
+  BucketSpec buckets{};            ///< in which gradients are summed
   bool emulate_precision = false;  ///< see Execution
-  MakeOptimizer make_optimizer{};  ///< one of one's own; `optimizer` is then only its name
+  MakeOptimizer make_optimizer{};  ///< one of one's own; recipe.optimizer is then only its name
 };
 
 class Learner {
@@ -49,8 +54,9 @@ class Learner {
   /// The weights start as the model's initialisers say, alike on every rank; there is no need to
   /// send them around. Device and communicator must outlive the learner. Collective: where several
   /// ranks have GPUs, they rehearse, and all of them meet here. Throws ContractError for a size in
-  /// `other_batches` that is not from 1 to max_batch, for sizes below 1, for no model, and for what
-  /// nn::plan_training() finds in it; OutOfMemoryError for a batch that no memory holds.
+  /// `other_batches` that is not from 1 to max_batch, for sizes that no batch has, for no model,
+  /// for options beyond their ranges, and for what nn::plan_training() finds in the model;
+  /// OutOfMemoryError for a batch that no memory holds.
   Learner(Device& device, comm::Communicator& communicator, const MakeModel& make_model,
           const LearnerOptions& options);
   /// Collective, but not where an exception ends the learner.

@@ -122,9 +122,15 @@ void add_number(CLI::App& app, RawFlags& flags, const Row& row) {
   option->check(number_of(row))->group(kRecipeGroup);
 }
 
+void add_text(CLI::App& app, RawFlags& flags, const Row& row) {
+  add_value<std::string>(app, flags, row, fmt::format("{} [{}]", row.help, defaults_of(row)))
+      ->group(kRecipeGroup);
+}
+
 void add_flag(CLI::App& app, RawFlags& flags, const Row& row) {
   if (row.is_switch()) return add_switches(app, flags, row);
   if (row.choices != nullptr) return add_choice(app, flags, row);
+  if (row.type == train::OptionValue(std::string()).index()) return add_text(app, flags, row);
   add_number(app, flags, row);
 }
 

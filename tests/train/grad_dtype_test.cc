@@ -249,7 +249,7 @@ TEST(NarrowSync, ALearnerNarrowsToo) {
                                  static_cast<int>(dataset->width()),
                                  static_cast<int>(dataset->classes())};
       LearnerOptions learner_options{.input = input};
-      learner_options.grad_dtype = dtype;
+      learner_options.recipe.grad_dtype = dtype;
       Learner learner(
           device, all, [](const nn::ModelInput& of_model) { return make_model("mlp", of_model); },
           learner_options);

@@ -131,16 +131,14 @@ TEST(Learner, NamesWhatItCannotBeMadeOf) {
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = {1, 0, 4, 3}}), {"LearnerOptions::input"}));
   EXPECT_TRUE(says(error_of(nn::make_mlp, {.input = kTinyInput, .max_batch = 0}), {"max_batch"}));
   LearnerOptions options{.input = kTinyInput};
-  options.weight_decay = NAN;
-  EXPECT_TRUE(
-      says(error_of(nn::make_mlp, options), {"LearnerOptions::weight_decay", "at least 0"}));
+  options.recipe.weight_decay = NAN;
+  EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerRecipe::weight_decay", "at least 0"}));
   options = {.input = kTinyInput};
-  options.no_decay = "no";
-  EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerOptions::no_decay", "norm,bias"}));
+  options.recipe.no_decay = "no";
+  EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerRecipe::no_decay", "norm,bias"}));
   options = {.input = kTinyInput};
-  options.label_smoothing = 1;
-  EXPECT_TRUE(
-      says(error_of(nn::make_mlp, options), {"LearnerOptions::label_smoothing", "below 1"}));
+  options.recipe.label_smoothing = 1;
+  EXPECT_TRUE(says(error_of(nn::make_mlp, options), {"LearnerRecipe::label_smoothing", "below 1"}));
 }
 
 TEST(Learner, RefusesABatchThatNoMemoryHoldsAtOnce) {

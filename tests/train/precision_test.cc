@@ -143,7 +143,7 @@ TEST(Precision, IsRefusedWhereItWouldOnlyBeSlower) {
     EXPECT_TRUE(says(message_of<ContractError>([&] { make_run_setup(options, data, 1); }),
                      {flag, "slower than f32", "--emulate-precision"}));
     LearnerOptions learner_options;
-    learner_options.precision = precision;
+    learner_options.recipe.precision = precision;
     const auto make_learner = [&] {
       run_replicas(options.execution, [&](Device& device, comm::Communicator& communicator) {
         Learner(
@@ -405,7 +405,7 @@ TEST(LearnerInF16, TellsOfASkippedStepAndGoesOnAfterResuming) {
   const testing::TemporaryDirectory folder;
   const nn::ModelInput input{1, 28, 28, 10};
   LearnerOptions options{.input = input, .max_batch = 8, .emulate_precision = true};
-  options.precision = Precision::f16;
+  options.recipe.precision = Precision::f16;
   const std::vector<float> images = [] {
     std::vector<float> pixels(8 * 28 * 28);
     for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % 13) / 13;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -47,6 +48,8 @@ OptionValue read_value(const json& object, const std::string& key, std::size_t t
 
 std::size_t type_of(const json& value) {
   if (value.is_boolean()) return 0;
+  constexpr auto kMostSigned = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > kMostSigned) return 2;
   if (value.is_number_integer()) return 1;
   return value.is_number() ? 3 : 4;
 }
@@ -57,9 +60,10 @@ GivenOptions read_own(const json& own) {
   return values;
 }
 
-/// Throws std::runtime_error for a value that no run has.
+/// Throws std::runtime_error for a value that no run has. A program's own optimiser may have had
+/// the ends of ranges, which Ringlet's do not take.
 void require_possible(const OptionRow& row, const OptionValue& value, const Recipe& recipe) {
-  if (row.takes(value) || is_left_out(row, value, recipe)) return;
+  if (row.with_ends().takes(value) || is_left_out(row, value, recipe)) return;
   throw std::runtime_error(fmt::format("'{}' is {}, which no run has", row.key, text_of(value)));
 }
 
@@ -68,9 +72,8 @@ Recipe read_recipe(const json& object) {
   for (const Option<Recipe>& row : recipe_options().rows()) {
     if (!row.since_first_states && !object.contains(row.key)) continue;
     if (row.key == "grad_dtype" && !object.contains(row.key)) continue;  // f32 alone was known
-    const OptionValue value = read_value(object, row.key, row.type);
-    require_possible(row, value, recipe);
-    row.set(recipe, value);
+    row.set(recipe, read_value(object, row.key, row.type));
+    require_possible(row, row.get(recipe), recipe);
   }
   if (object.contains(kOwn)) recipe.own = read_own(object.at(kOwn));
   return recipe;

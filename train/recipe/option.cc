@@ -40,8 +40,14 @@ std::optional<OptionValue> truth_in(const std::string& text) {
 }
 
 std::string bounds(const NumberRange& range) {
-  if (range.above_min) return fmt::format("above {}", range.min);
-  if (range.below_max) return fmt::format("of at least {} and below {}", range.min, range.max);
+  constexpr NumberRange kAny;
+  const bool bounded = range.max < kAny.max;
+  if (range.min == kAny.min && !bounded) return "that is finite";
+  const std::string least =
+      fmt::format("{} {}", range.above_min ? "above" : "of at least", range.min);
+  if (range.below_max) return fmt::format("{} and below {}", least, range.max);
+  if (range.above_min && bounded) return fmt::format("{} and up to {}", least, range.max);
+  if (range.above_min) return least;
   if (range.max == std::numeric_limits<double>::max())
     return fmt::format("of at least {}", range.min);
   return fmt::format("from {} to {}", range.min, range.max);
@@ -56,7 +62,7 @@ std::string text_of(const OptionValue& value) {
 bool NumberRange::holds(double value) const {
   if (!std::isfinite(value) || value < min || value > max) return false;
   if (above_min && static_cast<float>(value) <= static_cast<float>(min)) return false;
-  return !below_max || value < max;
+  return !below_max || static_cast<float>(value) < static_cast<float>(max);
 }
 
 OptionRow::OptionRow(std::string name, const OptionValue& kind, OptionFacts facts)
@@ -101,6 +107,12 @@ std::optional<OptionValue> OptionRow::parse(const std::string& text) const {
   if (type == 2) value = number_in<std::uint64_t>(text);
   if (type == 3) value = number_in<double>(text);
   return value && takes(*value) ? value : std::nullopt;
+}
+
+OptionRow OptionRow::with_ends() const {
+  OptionRow row = *this;
+  row.range.above_min = row.range.below_max = false;
+  return row;
 }
 
 void OptionRow::require_taken(const OptionValue& value, const std::string& name) const {

@@ -40,11 +40,10 @@ using GivenOptions = std::map<std::string, OptionValue>;
 /// "true", "256", "0.1", "lenet": as files and messages have it.
 std::string text_of(const OptionValue& value);
 
-/// The numbers that an option takes; of whole ones, those of its field's type.
+/// The numbers that an option takes; of signed whole ones, up to 2^31 - 1.
 struct NumberRange {
   double min = std::numeric_limits<double>::lowest(), max = std::numeric_limits<double>::max();
-  bool above_min = false;  ///< min itself is none of them; judged as f32, which devices get
-  bool below_max = false;  ///< max itself is none of them
+  bool above_min = false, below_max = false;  ///< without that end; judged as f32, as devices do
 
   bool holds(double value) const;
   constexpr NumberRange to(double most) const { return {min, most, above_min, false}; }
@@ -75,7 +74,7 @@ struct OptionFacts {
   std::vector<std::string> (*choices)() = nullptr;  ///< of a text; null: any
   bool other_names = false;  ///< choices are those of a flag; a program may have others
   Switch form = Switch::on;
-  const char* help_off = nullptr;  ///< of the flag that switches it off, where there are both
+  const char* help_off = "";  ///< of the flag that switches it off, where there are both
   const char* default_in_words = nullptr;  ///< in the help, in place of the models' defaults
   bool since_first_states = false;  ///< else states leave it out at its default: older readers
   bool of_runs_only = false;        ///< a Learner has none: 0 there
@@ -101,6 +100,7 @@ struct OptionRow : OptionFacts {
   std::string flag_name() const;  ///< "--label-smoothing", "--no-shuffle"
   std::string wanted() const;     ///< "a number from 0 to 1", "one of f32, f16"
   bool takes(const OptionValue& value) const;
+  OptionRow with_ends() const;  ///< takes both ends of its range
   /// The value that the whole of `text` says; none where the row does not take it.
   std::optional<OptionValue> parse(const std::string& text) const;
   /// Throws ContractError "NAME: 2 is not a number from 0 to 1".

@@ -61,6 +61,7 @@ GivenOptions given_options(const std::vector<OptionRow>& rows, int argc, const c
     const std::string flag = word.substr(0, equals);
     const OptionRow& row = row_of(rows, flag);
     if (row.is_switch()) {
+      require(equals == word.size(), flag.c_str(), "is a switch: it takes no value");
       give(row, flag, flag == row.flag_name() ? "true" : "false", given);
     } else if (equals < word.size()) {
       give(row, flag, word.substr(equals + 1), given);

@@ -13,6 +13,7 @@ namespace {
 std::vector<std::string> statistics_names() { return {"shard", "world"}; }
 
 void set_batch_norm(Recipe& recipe, const std::string& name) {
+  require(name == "shard" || name == "world", "'batch_norm'", "is not shard or world");
   recipe.batch_norm = name == "world" ? BatchStatistics::world : BatchStatistics::shard;
 }
 
@@ -80,6 +81,17 @@ OptionTable<Recipe> made() {
   return table;
 }
 
+bool belongs_to_optimizer(const OptionRow& row) {
+  return row.only.key != nullptr && std::string_view(row.only.key) == "optimizer";
+}
+
+/// States do not tell whole numbers apart.
+OptionValue of_type(const OptionValue& value, std::size_t type) {
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const bool is_seed = type == OptionValue(std::uint64_t{}).index();
+  return whole != nullptr && *whole >= 0 && is_seed ? static_cast<std::uint64_t>(*whole) : value;
+}
+
 /// Whether the option that `row` belongs to has one of the values for it.
 bool is_among_its_own(const OptionRow& row, const std::string& other) {
   const auto& values = row.only.values;
@@ -103,7 +115,7 @@ Option<Recipe> own_option(std::string key, OptionValue standard, OptionFacts fac
   Option<Recipe> row(key, standard, std::move(facts));
   row.get = [key, standard](const Recipe& recipe) {
     const auto own = recipe.own.find(key);
-    return own == recipe.own.end() ? standard : own->second;
+    return own == recipe.own.end() ? standard : of_type(own->second, standard.index());
   };
   row.set = [key](Recipe& recipe, const OptionValue& value) { recipe.own[key] = value; };
   return row;
@@ -114,10 +126,13 @@ bool is_left_out(const OptionRow& row, const OptionValue& value, const Recipe& r
 }
 
 void check_ranges(const Recipe& recipe, std::string (*name)(const OptionRow& row),
-                  const OptionTable<Recipe>& table) {
+                  bool own_optimizer, const OptionTable<Recipe>& table) {
   for (const Option<Recipe>& row : table.rows()) {
     const OptionValue value = row.get(recipe);
-    if (!is_left_out(row, value, recipe)) row.require_taken(value, name(row));
+    if (is_left_out(row, value, recipe)) continue;
+    const bool may_be_an_end = own_optimizer && belongs_to_optimizer(row);
+    const OptionRow judged = may_be_an_end ? row.with_ends() : OptionRow(row);
+    judged.require_taken(value, name(row));
   }
   for (const auto& [key, value] : recipe.own) {
     (void)value;
@@ -132,7 +147,7 @@ void check_belongings(const Recipe& recipe, bool begins, bool own_optimizer,
   for (const Option<Recipe>& row : table.rows()) {
     if (row.only.key == nullptr || row.get(recipe) == row.get(none)) continue;
     if (!begins && !row.only.of_all_runs) continue;
-    if (own_optimizer && std::string_view(row.only.key) == "optimizer") continue;
+    if (own_optimizer && belongs_to_optimizer(row)) continue;
     if (is_among_its_own(row, text_of(table.get(recipe, row.only.key)))) continue;
     throw ContractError(row.flag_name() + ": " + refusal(row, table));
   }

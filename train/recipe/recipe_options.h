@@ -28,8 +28,9 @@ Option<Recipe> own_option(std::string key, OptionValue standard, OptionFacts fac
 bool is_left_out(const OptionRow& row, const OptionValue& value, const Recipe& recipe);
 
 /// Throws ContractError for a value that no recipe has. `name` says what a row is called there.
+/// `own_optimizer`: it is the program's, and takes the ends of ranges that Ringlet's do not.
 void check_ranges(const Recipe& recipe, std::string (*name)(const OptionRow& row),
-                  const OptionTable<Recipe>& table = recipe_options());
+                  bool own_optimizer = false, const OptionTable<Recipe>& table = recipe_options());
 
 /// Throws ContractError for an option that means nothing beside the others, naming its flag.
 /// `begins`: the run does, and is not resumed. `own_optimizer`: it is the program's, which may read

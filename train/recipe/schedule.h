@@ -53,7 +53,7 @@ struct Rates {
 /// The closed forms, t counting steps from 0 and T being the planned steps less those of warm-up:
 ///
 ///   constant     lr
-///   step         lr * gamma^floor(t / `step_epochs`)                       torch's StepLR
+///   step         lr * gamma^floor(t / steps of `step_epochs`)              torch's StepLR
 ///   cosine       min + (lr - min) * (1 + cos(pi * t / T)) / 2          CosineAnnealingLR(T, min)
 ///   polynomial   min + (lr - min) * (1 - t / T)^power                  PolynomialLR(T, power)
 ///   one_cycle    up along a cosine from lr / 25 in the first 30 % of the steps, then down along

@@ -27,8 +27,8 @@ std::vector<Option<GradientSpec>> gradient_options();
 /// In which pieces, and when. What is learnt does not depend on it beyond rounding.
 struct BucketSpec {
   std::int64_t bucket_kb = -1;        ///< KiB; negative: see with_bucket_sizes()
-  std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: the same
   bool overlap = true;                ///< start buckets during backward; else all at its end
+  std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
 };
 
 }  // namespace ringlet::train

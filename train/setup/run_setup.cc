@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -167,12 +168,32 @@ OptionTable<Recipe> table_of(const TrainOptions& options) {
   return table;
 }
 
+/// A program may take a batch that is larger than any data: it is all of them.
+Recipe with_possible_batch(Recipe recipe) {
+  recipe.batch_size = std::min(recipe.batch_size, std::int64_t{std::numeric_limits<int>::max()});
+  return recipe;
+}
+
+/// Throws ContractError unless both halves have the same fields, which one model reads.
+void require_same_fields(const data::Dataset& train, const data::Dataset& test) {
+  const auto alike = [](const data::FieldSpec& one, const data::FieldSpec& other) {
+    return one.name == other.name && one.extents == other.extents;
+  };
+  const auto one = train.fields(), other = test.fields();
+  require(std::equal(one.begin(), one.end(), other.begin(), other.end(), alike), "make_run_setup",
+          "the test data have other fields than the training data; give both the same, in one "
+          "order");
+}
+
 void check(const TrainOptions& options, bool begins) {
   const Recipe& recipe = options.recipe;
   const OptionTable<Recipe> table = table_of(options);
-  check_ranges(recipe, flag_of, table);
-  if (!options.make_optimizer) (void)find_optimizer(recipe.optimizer);
-  check_belongings(recipe, begins, options.make_optimizer != nullptr, table);
+  const bool own_optimizer = options.make_optimizer != nullptr;
+  check_ranges(with_possible_batch(recipe), flag_of, own_optimizer, table);
+  if (!own_optimizer) (void)find_optimizer(recipe.optimizer);
+  check_belongings(recipe, begins, own_optimizer, table);
+  require(options.task == nullptr || recipe.label_smoothing == 0, "--label-smoothing",
+          "is of the loss of classification; leave it out with a task of one's own");
   check_schedule(recipe, recipe, recipe.epochs);
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "
@@ -236,6 +257,7 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   require(ranks >= 1 && !options.execution.devices.empty(), "make_run_setup",
           "a run has at least one rank, and a device for each of this process");
   check(options, !resumed);
+  require_same_fields(*data.train, *data.test);
   require_samples_for(recipe, data.train->size());
   if (!options.make_optimizer) check_optimizer(recipe);
   RunSetup setup;
