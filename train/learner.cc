@@ -22,7 +22,13 @@ namespace {
 /// What a learner does not know is 0 or empty.
 Recipe recipe_of(const LearnerOptions& options) {
   const LearnerRecipe& own = options.recipe;
-  Recipe recipe{RateSpec{.lr = 0}, own, ScheduleSpec{}, own, PictureSpec{}, own, own};
+  Recipe recipe{RateSpec{.lr = 0},
+                static_cast<const OptimizerSpec&>(own),
+                ScheduleSpec{},
+                static_cast<const LossSpec&>(own),
+                PictureSpec{},
+                static_cast<const GradientSpec&>(own),
+                static_cast<const PrecisionSpec&>(own)};
   recipe.model = recipe.data = "";
   recipe.batch_size = recipe.epochs = 0;
   recipe.shuffle = recipe.normalize = false;
@@ -69,7 +75,8 @@ ReplicaSpec spec_of(DeviceKind device, const MakeModel& make_model, const Learne
 }
 
 TrainStepOptions step_options(const LearnerOptions& options) {
-  return {.sync = {options.buckets, options.recipe}, .make_optimizer = options.make_optimizer};
+  return {.sync = {options.buckets, static_cast<const GradientSpec&>(options.recipe)},
+          .make_optimizer = options.make_optimizer};
 }
 
 /// All passes that a learner may make.

@@ -151,14 +151,15 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
   require_here(options.recipe.data);
   require_for_photographs(flags, options);
   return cached(
-      data::open_dataset(options.recipe.data, {.directory = options.files.data_dir,
-                                               .synthetic_train = options.synthetic_train,
-                                               .synthetic_test = options.synthetic_test,
-                                               .allow_empty_classes = options.allow_empty_classes,
-                                               .pictures = options.recipe,
-                                               .skip_broken = options.skip_broken,
-                                               .only_test = options.only_test,
-                                               .stop_requested = stop_noted}),
+      data::open_dataset(options.recipe.data,
+                         {.directory = options.files.data_dir,
+                          .synthetic_train = options.synthetic_train,
+                          .synthetic_test = options.synthetic_test,
+                          .allow_empty_classes = options.allow_empty_classes,
+                          .pictures = static_cast<const data::PictureSpec&>(options.recipe),
+                          .skip_broken = options.skip_broken,
+                          .only_test = options.only_test,
+                          .stop_requested = stop_noted}),
       flags.cache, options.recipe);
 }
 

@@ -82,7 +82,9 @@ TEST(Schedule, ClosedFormsEqualPyTorchsSteps) {
     const Recipe recipe = recipe_from_json(json, "the table");
     EXPECT_NO_THROW(check_schedule(recipe, recipe, recipe.epochs));
     const std::int64_t per_epoch = run.at("steps_per_epoch");
-    const Schedule schedule{recipe, recipe, per_epoch * recipe.epochs, per_epoch};
+    const Schedule schedule{static_cast<const RateSpec&>(recipe),
+                            static_cast<const ScheduleSpec&>(recipe), per_epoch * recipe.epochs,
+                            per_epoch};
     ASSERT_EQ(schedule.planned_steps, static_cast<std::int64_t>(run.at("rates").size()));
     for (std::int64_t step = 0; step < schedule.planned_steps; ++step, ++compared) {
       const double rate = run.at("rates")[static_cast<std::size_t>(step)];

@@ -28,7 +28,8 @@ data::BatchSchedule schedule_of(const RunSetup& setup, int rank) {
 }
 
 TrainStepOptions step_options(const RunSetup& setup, int rank, bool grad_norm) {
-  return {.sync = {setup.options.execution, setup.options.recipe},
+  return {.sync = {static_cast<const BucketSpec&>(setup.options.execution),
+                   static_cast<const GradientSpec&>(setup.options.recipe)},
           .make_optimizer = setup.options.make_optimizer,
           .shards =
               setup.partition.exact ? static_cast<int>(setup.partition.shards_of(rank).size()) : 1,

@@ -279,7 +279,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.planned_steps = setup.partition.steps_per_epoch() * recipe.epochs;
   setup.last_step = options.max_steps < 0 ? setup.planned_steps
                                           : std::min(options.max_steps, setup.planned_steps);
-  setup.schedule = {recipe, recipe, setup.planned_steps, setup.partition.steps_per_epoch()};
+  setup.schedule = {static_cast<const RateSpec&>(recipe), static_cast<const ScheduleSpec&>(recipe),
+                    setup.planned_steps, setup.partition.steps_per_epoch()};
   normalize(recipe, *data.train, setup.loader);
   setup.loader.augment = {data::parse_augment(recipe.augment), recipe.seed};
   setup.loader.workers =
