@@ -1,7 +1,5 @@
 #include "nn/batch.h"
 
-#include <algorithm>
-
 #include "nn/cast.h"
 
 namespace ringlet::nn {
@@ -9,11 +7,6 @@ namespace ringlet::nn {
 void Batch::add(std::string_view name, const Variable& tensor) {
   require(count_ < kMost, "Batch", "a batch has at most ten tensors");
   tensors_[count_++] = {name, tensor};
-}
-
-bool Batch::has(std::string_view name) const {
-  return std::any_of(tensors_.begin(), tensors_.begin() + static_cast<std::ptrdiff_t>(count_),
-                     [name](const Named& known) { return known.name == name; });
 }
 
 const Variable& Batch::operator[](std::string_view name) const {

@@ -39,7 +39,6 @@ class Batch {
 
   /// The name must outlive the batch.
   void add(std::string_view name, const Variable& tensor);
-  bool has(std::string_view name) const;
   /// Throws ContractError that names those that there are.
   const Variable& operator[](std::string_view name) const;
   /// The same as f32, bf16 or f16, whatever activations are.
