@@ -14,3 +14,35 @@ set(RINGLET_TAG_avx512 Avx512Set)
 set(RINGLET_OPTIONS_portable "")
 set(RINGLET_OPTIONS_avx2 -mavx2 -mfma)
 set(RINGLET_OPTIONS_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mavx2)
+
+# The set's struct of vectors, in kernels/cpu/simd.
+set(RINGLET_SIMD_portable Portable)
+if(RINGLET_X86)
+  set(RINGLET_SIMD_portable Sse2)
+endif()
+set(RINGLET_SIMD_avx2 Avx2)
+set(RINGLET_SIMD_avx512 Avx512)
+
+# ringlet_versions(name SOURCES ... OPTIONS ...): the sources once for each set, as object libraries name_SET.
+function(ringlet_versions name)
+  cmake_parse_arguments(versions "" "" "SOURCES;OPTIONS" ${ARGN})
+  foreach(set IN LISTS RINGLET_INSTRUCTION_SETS)
+    string(TOLOWER ${RINGLET_SIMD_${set}} header)
+    add_library(${name}_${set} OBJECT ${versions_SOURCES})
+    target_compile_definitions(${name}_${set} PRIVATE
+      RINGLET_SET=${RINGLET_TAG_${set}}
+      RINGLET_SIMD=simd::${RINGLET_SIMD_${set}}
+      RINGLET_SIMD_HEADER="kernels/cpu/simd/${header}.h")
+    target_compile_options(${name}_${set} PRIVATE ${RINGLET_OPTIONS_${set}} ${versions_OPTIONS})
+    target_link_libraries(${name}_${set} PUBLIC ringlet_build)
+  endforeach()
+endfunction()
+
+# ringlet_versions_of(variable names...): those libraries.
+function(ringlet_versions_of variable)
+  foreach(name IN LISTS ARGN)
+    list(TRANSFORM RINGLET_INSTRUCTION_SETS PREPEND ${name}_ OUTPUT_VARIABLE its)
+    list(APPEND all ${its})
+  endforeach()
+  set(${variable} ${all} PARENT_SCOPE)
+endfunction()

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/instruction_set.h"
+
 namespace ringlet::bench {
 
 /// The sum of the memory's 64-bit words and of the bytes that are left: depends on every byte, as
@@ -23,10 +25,9 @@ struct ReadLoop {
 /// last.
 std::vector<ReadLoop> read_loops();
 
-/// Those of them that only some processors run. Exists only where kX86.
-std::vector<ReadLoop> wide_read_loops();
-
-/// The loop that every processor runs, which reads what is left of a vector too.
-std::uint64_t read_portably(const void* data, std::int64_t bytes);
+/// That of an instruction set.
+ReadLoop read_loop_of(PortableSet);
+ReadLoop read_loop_of(Avx2Set);
+ReadLoop read_loop_of(Avx512Set);
 
 }  // namespace ringlet::bench

@@ -1,34 +1,24 @@
-// Compiled once for each instruction set, with that set's options and its tag as RINGLET_SET.
+// Compiled once for each instruction set (kernels/cpu/simd).
 #include "bench/peers/floor_loops.h"
 
 #include <cstddef>
-#include <cstring>
+
+#include RINGLET_SIMD_HEADER
 
 namespace ringlet::bench::peers {
 
 namespace {
 
-constexpr std::size_t kBytes = RINGLET_SET::value == InstructionSet::avx512 ? 64
-                               : RINGLET_SET::value == InstructionSet::avx2 ? 32
-                                                                            : 16;
-using Vector __attribute__((vector_size(kBytes))) = float;
-constexpr std::size_t kLanes = kBytes / sizeof(float);
+using S = RINGLET_SIMD;
+constexpr std::size_t kLanes = S::kWidth;
 constexpr std::size_t kBlock = 256 / sizeof(float);  // floats of a quarter in turn
-
-Vector load(const float* from) {
-  Vector vector;
-  std::memcpy(&vector, from, kBytes);
-  return vector;
-}
-
-void store(float* to, Vector vector) { std::memcpy(to, &vector, kBytes); }
 
 void sum_into_both(float* a, float* b, std::size_t count) {
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    const Vector sum = load(a + i) + load(b + i);
-    store(a + i, sum);
-    store(b + i, sum);
+    const S::Vector sum = simd::load<S>(a + i) + simd::load<S>(b + i);
+    simd::store<S>(a + i, sum);
+    simd::store<S>(b + i, sum);
   }
   for (; i < count; ++i) a[i] = b[i] = a[i] + b[i];
 }
@@ -45,7 +35,9 @@ void sum_into_both_by_quarters(float* a, float* b, std::size_t count) {
 
 void add(float* to, const float* from, std::size_t count) {
   std::size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(to + i, load(to + i) + load(from + i));
+  for (; i + kLanes <= count; i += kLanes) {
+    simd::store<S>(to + i, simd::load<S>(to + i) + simd::load<S>(from + i));
+  }
   for (; i < count; ++i) to[i] += from[i];
 }
 

@@ -6,8 +6,8 @@
 //
 //   conv2d.cc and the like   build tap lists, pack weights, split the work over threads
 //   arguments.h              what a vector kernel is told
-//   gather.h, filter.h ...   the vector kernels, templates over the instruction set
-//   avx512.cc, avx2.cc ...   one instance of all of them for each instruction set, in a KernelTable
+//   gather.h, filter.h ...   the vector kernels, templates over the instruction set (cpu/simd)
+//   kernel_table.cc          one instance of all of them for each instruction set, in a KernelTable
 //
 // Whole blocks of sixteen are computed: lanes beyond N hold finite numbers, and zero gradients.
 // Work is split over outputs only, and the order of every sum depends on shapes and instruction set

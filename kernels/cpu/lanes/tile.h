@@ -1,11 +1,10 @@
 // Accumulators in registers: loops over a tile are unrolled by the compiler's front end, so that
 // every element of a tile is a variable of its own.
-//
-// Everything here is a template over the instruction set S, so each set has functions of its own
-// name and the linker can never pick the AVX-512 copy for everybody.
 #pragma once
 
 #include <cstdint>
+
+#include "kernels/cpu/simd/vectors.h"
 
 namespace ringlet::lanes {
 
@@ -31,18 +30,10 @@ template <int kCount, class F>
   unroll_from<0, kCount>(body);
 }
 
-template <class S>
-[[gnu::always_inline]] inline typename S::Vector load(const float* from) {
-  return *reinterpret_cast<const typename S::Unaligned*>(from);
-}
-template <class S>
-[[gnu::always_inline]] inline void store(float* to, typename S::Vector v) {
-  *reinterpret_cast<typename S::Unaligned*>(to) = v;
-}
-template <class S>
-[[gnu::always_inline]] inline typename S::Vector broadcast(float value) {
-  return value - typename S::Vector{};
-}
+using simd::broadcast;
+using simd::load;
+using simd::store;
+
 /// kVectors x kOutputs accumulators.
 template <class S, int kVectors, int kOutputs>
 struct Tile {

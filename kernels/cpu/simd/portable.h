@@ -1,24 +1,19 @@
 // What every processor has: vectors of four, sixteen registers assumed.
-#include <cstdint>
+#pragma once
 
-#include "kernels/cpu/lanes/make_table.h"
+#include <cstring>
 
-namespace ringlet::lanes {
+#include "kernels/cpu/simd/vectors.h"
 
-struct Portable {
-  typedef float Vector __attribute__((vector_size(16)));
-  typedef float Unaligned __attribute__((vector_size(16), aligned(4), may_alias));
-  typedef std::int32_t Integers __attribute__((vector_size(16)));
-  typedef std::int32_t UnalignedIntegers __attribute__((vector_size(16), aligned(4), may_alias));
+namespace ringlet::simd {
 
-  static constexpr int kWidth = 4;
+struct Portable : Registers<16> {
   static constexpr int kGatherVectors = 2, kGatherOutputs = 5;
   static constexpr int kFilterOutputs = 3, kFilterTaps = 3;
   static constexpr int kDenseVectors = 2, kDenseOutputs = 5, kRowsOutputs = 5;
   static constexpr int kPooledOutputs = 2;
   static constexpr int kFmaChains = 12;
 
-  /// Lanes that are not less than or equal to 0: the positive ones, and NaNs.
   using Mask = Integers;
   static Mask positive(Vector v) { return ~(v <= Vector{}); }
   static unsigned bits(Mask mask) {
@@ -31,20 +26,20 @@ struct Portable {
   static Vector add_where(Mask mask, Vector sum, Vector v) {
     return sum + reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & mask);
   }
-  /// Lane l where bit `shift + l` of *bits is set, 0 elsewhere.
   static Vector keep(Vector v, const std::uint16_t* bits, int shift) {
     const Integers place = {1, 2, 4, 8};
     const Integers set = ((*bits >> shift) & place) == place;
     return reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & set);
   }
-  /// max(0, v); a NaN stays.
   static Vector relu(Vector v) { return Vector{} > v ? Vector{} : v; }
   static float sum(Vector v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+
+  // Stores like any others.
+  static void line(std::byte* to, const std::byte* from) { std::memcpy(to, from, 64); }
+  static void end() {}
+  static void across(void* to, const void* from, std::size_t bytes) {
+    std::memcpy(to, from, bytes);
+  }
 };
 
-const KernelTable& kernels_of(PortableSet) {
-  static constexpr KernelTable kTable = make_table<Portable>();
-  return kTable;
-}
-
-}  // namespace ringlet::lanes
+}  // namespace ringlet::simd

@@ -1,12 +1,13 @@
-// Fills a KernelTable with the instances for the instruction set S.
-#pragma once
+// The instances of all vector kernels for an instruction set.
+#include "kernels/cpu/lanes/kernel_table.h"
+
+#include RINGLET_SIMD_HEADER
 
 #include "kernels/cpu/lanes/copy_columns.h"
 #include "kernels/cpu/lanes/dense.h"
 #include "kernels/cpu/lanes/filter.h"
 #include "kernels/cpu/lanes/fma_chain.h"
 #include "kernels/cpu/lanes/gather.h"
-#include "kernels/cpu/lanes/kernel_table.h"
 #include "kernels/cpu/lanes/pooled.h"
 #include "kernels/cpu/lanes/pooling.h"
 #include "kernels/cpu/lanes/winograd_transforms.h"
@@ -90,6 +91,11 @@ constexpr KernelTable make_table() {
       .transpose = transpose<S>,
       .fma_chain = fma_chain<S>,
   };
+}
+
+const KernelTable& kernels_of(RINGLET_SET) {
+  static constexpr KernelTable kTable = make_table<RINGLET_SIMD>();
+  return kTable;
 }
 
 }  // namespace ringlet::lanes

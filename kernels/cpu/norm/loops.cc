@@ -1,84 +1,29 @@
-// The loops of table.h, as templates over an instruction set's vector:
-//
-//   Vector     floats that a register holds, a divisor of 16
-//   Unaligned  the same at any address
-//   Integers, Narrow, UnalignedNarrow   as many 32-bit integers, and 16-bit ones
-//
-// and over what lies in memory: floats, or bf16 (Bf16Bits), of which all is computed in f32 and
-// rounded once.
+// The loops of table.h, as templates over an instruction set (cpu/simd) and over what lies in
+// memory: floats, or bf16 (Bf16Bits), of which all is computed in f32 and rounded once.
 //
 // Sums run in four vectors side by side, so that no addition waits for the one before it, over
 // parts that fit into the first-level cache. A part's sums go on in double. A part's moments take
 // two passes, the second from the cache, about a mean that the second corrects.
-//
-// Every template has the set as its parameter, which keeps the sets' functions apart for the
-// linker.
-#pragma once
-
 #include <cstdint>
 
 #include "kernels/cpu/norm/table.h"
+#include RINGLET_SIMD_HEADER
 
 namespace ringlet::impl {
 
 inline constexpr std::int64_t kNormPart = 4096;  // floats, a multiple of 16
 
-template <class S>
-[[gnu::always_inline]] inline typename S::Vector load(const float* from) {
-  return *reinterpret_cast<const typename S::Unaligned*>(from);
-}
-template <class S>
-[[gnu::always_inline]] inline void store(float* to, typename S::Vector v) {
-  *reinterpret_cast<typename S::Unaligned*>(to) = v;
-}
-template <class S>
-[[gnu::always_inline]] inline float number(const float* from) {
-  return *from;
-}
-template <class S>
-[[gnu::always_inline]] inline void put(float* to, float v) {
-  *to = v;
-}
-
-/// The upper halves of `bits`, rounded to nearest, ties to even; of a NaN, a quiet one. I: a vector
-/// of unsigned integers, or one.
-template <class S, class I>
-[[gnu::always_inline]] inline I upper_halves(I bits) {
-  const I rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16;
-  const I quiet = (bits >> 16) | 0x40U;
-  return (bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet : rounded;
-}
-
-template <class S>
-[[gnu::always_inline]] inline typename S::Vector load(const Bf16Bits* from) {
-  const auto narrow = *reinterpret_cast<const typename S::UnalignedNarrow*>(from);
-  return reinterpret_cast<typename S::Vector>(__builtin_convertvector(narrow, typename S::Integers)
-                                              << 16);
-}
-template <class S>
-[[gnu::always_inline]] inline void store(Bf16Bits* to, typename S::Vector v) {
-  const auto halves = upper_halves<S>(reinterpret_cast<typename S::Integers>(v));
-  *reinterpret_cast<typename S::UnalignedNarrow*>(to) =
-      __builtin_convertvector(halves, typename S::Narrow);
-}
-template <class S>
-[[gnu::always_inline]] inline float number(const Bf16Bits* from) {
-  return __builtin_bit_cast(float, static_cast<std::uint32_t>(*from) << 16);
-}
-template <class S>
-[[gnu::always_inline]] inline void put(Bf16Bits* to, float v) {
-  *to = static_cast<Bf16Bits>(upper_halves<S>(__builtin_bit_cast(std::uint32_t, v)));
-}
-
-template <class S>
-inline constexpr std::int64_t kWidthOf = sizeof(typename S::Vector) / sizeof(float);
+using simd::load;
+using simd::number;
+using simd::put;
+using simd::store;
 
 /// Calls vectors(i, turn) for each vector of [0, n), with turns 0 to 3, and single(i) for each
 /// element that is left.
 template <class S, class Vectors, class Single>
 [[gnu::always_inline]] inline void for_all(std::int64_t n, const Vectors& vectors,
                                            const Single& single) {
-  constexpr std::int64_t kWidth = kWidthOf<S>;
+  constexpr std::int64_t kWidth = S::kWidth;
   std::int64_t i = 0;
   for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
     vectors(i, 0);
@@ -93,7 +38,7 @@ template <class S, class Vectors, class Single>
 template <class S>
 [[gnu::always_inline]] inline double sum_of(const typename S::Vector& v) {
   double total = 0;
-  for (int i = 0; i < kWidthOf<S>; ++i) total += static_cast<double>(v[i]);
+  for (int i = 0; i < S::kWidth; ++i) total += static_cast<double>(v[i]);
   return total;
 }
 
@@ -311,9 +256,8 @@ NormLoops<T> norm_loops_of_type() {
   return {plane_moments<S, T>, plane_forward<S, T>, plane_sums<S, T>, plane_data<S, T>};
 }
 
-template <class S>
-NormTable norm_table_with() {
-  return {norm_loops_of_type<S, float>(), norm_loops_of_type<S, Bf16Bits>()};
+NormTable norm_table_of(RINGLET_SET) {
+  return {norm_loops_of_type<RINGLET_SIMD, float>(), norm_loops_of_type<RINGLET_SIMD, Bf16Bits>()};
 }
 
 }  // namespace ringlet::impl
