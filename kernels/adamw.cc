@@ -18,9 +18,8 @@ void adamw_update(Stream& stream, const AdamWSpec& spec, ConstView rates, View v
   require(spec.epsilon > 0, kName, "epsilon must be above 0: averages start at 0");
   const Work work{kName, 14.0 * static_cast<double>(value.count()),
                   total_bytes(value, value, gradient, mean, mean, square, square, decays)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::adamw_update(concrete, spec, rates, value, gradient, mean, square, scale, decays);
-  });
+  dispatch(stream, work, impl::any::adamw_update, spec, rates, value, gradient, mean, square, scale,
+           decays);
 }
 
 }  // namespace ringlet

@@ -38,6 +38,16 @@ void require_like(const char* operation, const BatchNorm& norm, const ConstView&
 /// Whether devices read values like x as they are: the CPU's loops know f32 and bf16.
 bool reads(const ConstView& x) { return x.dtype() != DType::f16; }
 
+/// Calls implementation(stream, norm, others...) of the device.
+template <class F, class... Others>
+void dispatch_norm(Stream& stream, const Work& work, const F& implementation, const BatchNorm& norm,
+                   const Others&... others) {
+  dispatch(stream, work, [&](auto& concrete) {
+    InF32 in_f32(concrete, reads(norm.x));
+    implementation(concrete, with_x(norm, in_f32(norm.x)), in_f32(others)...);
+  });
+}
+
 Work require_forward(const char* operation, const BatchNorm& norm, const ConstView& residual,
                      const ConstView& y) {
   require_norm(operation, norm);
@@ -80,10 +90,7 @@ void batch_norm_moments(Stream& stream, ConstView x, View moments) {
 
 void batch_norm_forward(Stream& stream, const BatchNorm& norm, ConstView residual, View y) {
   const Work work = require_forward("batch_norm_forward", norm, residual, y);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete, reads(norm.x));
-    impl::batch_norm_forward(concrete, with_x(norm, in_f32(norm.x)), in_f32(residual), in_f32(y));
-  });
+  dispatch_norm(stream, work, impl::any::batch_norm_forward, norm, residual, y);
 }
 
 void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moments,
@@ -93,31 +100,19 @@ void batch_norm_train_forward(Stream& stream, const BatchNorm& norm, View moment
           "the moments should be where the norm's statistics are");
   work.flops *= 2;
   work.bytes += total_bytes(norm.x);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete, reads(norm.x));
-    impl::batch_norm_train_forward(concrete, with_x(norm, in_f32(norm.x)), moments,
-                                   in_f32(residual), in_f32(y));
-  });
+  dispatch_norm(stream, work, impl::any::batch_norm_train_forward, norm, moments, residual, y);
 }
 
 void batch_norm_backward_sums(Stream& stream, const BatchNorm& norm, ConstView y, ConstView dy,
                               View dz, View sums) {
   const Work work = require_sums("batch_norm_backward_sums", norm, y, dy, dz, sums);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete, reads(norm.x));
-    impl::batch_norm_backward_sums(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
-                                   in_f32(dz), sums);
-  });
+  dispatch_norm(stream, work, impl::any::batch_norm_backward_sums, norm, y, dy, dz, sums);
 }
 
 void batch_norm_backward_data(Stream& stream, const BatchNorm& norm, ConstView dy, ConstView sums,
                               float beta, View dx) {
   const Work work = require_data("batch_norm_backward_data", norm, dy, sums, dx);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete, reads(norm.x));
-    impl::batch_norm_backward_data(concrete, with_x(norm, in_f32(norm.x)), in_f32(dy), sums, beta,
-                                   in_f32(dx));
-  });
+  dispatch_norm(stream, work, impl::any::batch_norm_backward_data, norm, dy, sums, beta, dx);
 }
 
 void batch_norm_backward(Stream& stream, const BatchNorm& norm, ConstView y, ConstView dy, View dz,
@@ -126,11 +121,7 @@ void batch_norm_backward(Stream& stream, const BatchNorm& norm, ConstView y, Con
   const Work data = require_data(work.operation, norm, dy, sums, dx);
   work.flops += data.flops;
   work.bytes += data.bytes;
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete, reads(norm.x));
-    impl::batch_norm_backward(concrete, with_x(norm, in_f32(norm.x)), in_f32(y), in_f32(dy),
-                              in_f32(dz), sums, beta, in_f32(dx));
-  });
+  dispatch_norm(stream, work, impl::any::batch_norm_backward, norm, y, dy, dz, sums, beta, dx);
 }
 
 void batch_norm_merge(Stream& stream, ConstView parts, std::int64_t pixels, View moments) {
@@ -140,8 +131,7 @@ void batch_norm_merge(Stream& stream, ConstView parts, std::int64_t pixels, View
   require_dense(kName, moments, Shape{2, moments.shape()[1]});
   require_dense(kName, parts, Shape{parts.shape()[0], 2 * moments.shape()[1] + 1});
   const Work work{kName, 8 * static_cast<double>(parts.count()), total_bytes(parts, moments)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::batch_norm_merge(concrete, parts, pixels, moments); });
+  dispatch(stream, work, impl::any::batch_norm_merge, parts, pixels, moments);
 }
 
 }  // namespace ringlet

@@ -1,7 +1,6 @@
 #include "kernels/bias.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 #include "kernels/pool2d.h"
@@ -24,10 +23,7 @@ void bias_forward(Stream& stream, ConstView x, ConstView b, View y) {
   require_same_kind(kName, x, y);
   require_dense(kName, b, Shape{x.shape()[1]});
   const Work work{kName, static_cast<double>(x.count()), total_bytes(x, b, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::bias_forward(concrete, in_f32(x), b, in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::bias_forward, x, b, y);
 }
 
 void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
@@ -35,10 +31,7 @@ void bias_backward(Stream& stream, ConstView dy, float beta, View db) {
   require_channels(kName, dy);
   require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, db)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::bias_backward(concrete, in_f32(dy), beta, db);
-  });
+  dispatch_in_f32(stream, work, impl::any::bias_backward, dy, beta, db);
 }
 
 void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, float beta, View db) {
@@ -48,10 +41,7 @@ void bias_relu_backward(Stream& stream, ConstView a, ConstView dy, View dz, floa
   require_same_kind(kName, dy, dz);
   require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, 2 * static_cast<double>(dy.count()), total_bytes(a, dy, dz, db)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::bias_relu_backward(concrete, in_f32(a), in_f32(dy), in_f32(dz), beta, db);
-  });
+  dispatch_in_f32(stream, work, impl::any::bias_relu_backward, a, dy, dz, beta, db);
 }
 
 void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float beta, View db) {
@@ -63,10 +53,7 @@ void bias_relu_avg_pool2d_backward(Stream& stream, ConstView dy, View a, float b
   require_shape(kName, dy, pool2d_output_shape({}, a.shape()));
   if (!db.absent()) require_dense(kName, db, Shape{dy.shape()[1]});
   const Work work{kName, 3 * static_cast<double>(a.count()), total_bytes(dy, a, a, db)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::bias_relu_avg_pool2d_backward(concrete, in_f32(dy), in_f32(a), beta, db);
-  });
+  dispatch_in_f32(stream, work, impl::any::bias_relu_avg_pool2d_backward, dy, a, beta, db);
 }
 
 }  // namespace ringlet

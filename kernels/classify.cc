@@ -1,7 +1,6 @@
 #include "kernels/classify.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -15,10 +14,7 @@ void argmax_count(Stream& stream, ConstView logits, ConstView labels, View count
   require_dtype(kName, count, DType::i32);
   require_shape(kName, count, Shape{2 * logits.shape()[1]});
   const Work work{kName, static_cast<double>(logits.count()), total_bytes(logits, labels, count)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::argmax_count(concrete, in_f32(logits), labels, count);
-  });
+  dispatch_in_f32(stream, work, impl::any::argmax_count, logits, labels, count);
 }
 
 void count_nonfinite(Stream& stream, ConstView x, View count) {
@@ -27,10 +23,7 @@ void count_nonfinite(Stream& stream, ConstView x, View count) {
   require_dtype(kName, count, DType::i32);
   require_shape(kName, count, Shape{1});
   const Work work{kName, 0, total_bytes(x, count)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::count_nonfinite(concrete, in_f32(x), count);
-  });
+  dispatch_in_f32(stream, work, impl::any::count_nonfinite, x, count);
 }
 
 }  // namespace ringlet

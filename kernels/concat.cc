@@ -29,15 +29,14 @@ void concat_forward(Stream& stream, ConstView x, std::int64_t first, View y) {
   constexpr const char* kName = "concat_forward";
   require_part(kName, x, first, y);
   const Work work{kName, 0, 2 * total_bytes(x)};
-  dispatch(stream, work, [&](auto& concrete) { impl::concat_forward(concrete, x, first, y); });
+  dispatch(stream, work, impl::any::concat_forward, x, first, y);
 }
 
 void concat_backward(Stream& stream, ConstView dy, std::int64_t first, float beta, View dx) {
   constexpr const char* kName = "concat_backward";
   require_part(kName, dx, first, dy);
   const Work work{kName, static_cast<double>(dx.count()), 2 * total_bytes(dx)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::concat_backward(concrete, dy, first, beta, dx); });
+  dispatch(stream, work, impl::any::concat_backward, dy, first, beta, dx);
 }
 
 }  // namespace ringlet

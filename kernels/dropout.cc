@@ -1,7 +1,6 @@
 #include "kernels/dropout.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -26,20 +25,14 @@ void dropout_forward(Stream& stream, const DropoutSpec& spec, ConstView x, View 
   constexpr const char* kName = "dropout_forward";
   require_dropout(kName, spec, x, y);
   const Work work{kName, static_cast<double>(x.count()), total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::dropout_forward(concrete, spec, in_f32(x), in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::dropout_forward, spec, x, y);
 }
 
 void dropout_backward(Stream& stream, const DropoutSpec& spec, ConstView dy, float beta, View dx) {
   constexpr const char* kName = "dropout_backward";
   require_dropout(kName, spec, dy, dx);
   const Work work{kName, static_cast<double>(dy.count()), total_bytes(dy, dx)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::dropout_backward(concrete, spec, in_f32(dy), beta, in_f32(dx));
-  });
+  dispatch_in_f32(stream, work, impl::any::dropout_backward, spec, dy, beta, dx);
 }
 
 }  // namespace ringlet

@@ -12,14 +12,14 @@ void fill(Stream& stream, float value, View y) {
   require(y.dtype() == DType::f32 || y.dtype() == DType::i32, kName,
           "the elements should be f32 or i32");
   const Work work{kName, 0, total_bytes(y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::fill(concrete, value, y); });
+  dispatch(stream, work, impl::any::fill, value, y);
 }
 
 void copy(Stream& stream, ConstView x, View y) {
   constexpr const char* kName = "copy";
   require_same_kind(kName, x, y);
   const Work work{kName, 0, total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::copy(concrete, x, y); });
+  dispatch(stream, work, impl::any::copy, x, y);
 }
 
 void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y) {
@@ -27,7 +27,7 @@ void copy_from_device(Stream& stream, DeviceId from, ConstView x, View y) {
   require_same_kind(kName, x, y);
   require(from.kind == stream.device().id().kind, kName, "the devices are of different kinds");
   const Work work{kName, 0, total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::copy_from_device(concrete, from, x, y); });
+  dispatch(stream, work, impl::any::copy_from_device, from, x, y);
 }
 
 void cast(Stream& stream, ConstView x, View y) {
@@ -38,7 +38,7 @@ void cast(Stream& stream, ConstView x, View y) {
   require_same_shape(kName, x, y);
   require_same_layout(kName, x, y);
   const Work work{kName, 0, total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::cast(concrete, x, y); });
+  dispatch(stream, work, impl::any::cast, x, y);
 }
 
 void accumulate(Stream& stream, ConstView x, View y) {
@@ -46,7 +46,7 @@ void accumulate(Stream& stream, ConstView x, View y) {
   require_f32(kName, x);
   require_same_kind(kName, x, y);
   const Work work{kName, static_cast<double>(x.storage()), total_bytes(x, y, y)};
-  dispatch(stream, work, [&](auto& concrete) { impl::accumulate(concrete, x, y); });
+  dispatch(stream, work, impl::any::accumulate, x, y);
 }
 
 void add(Stream& stream, ConstView a, ConstView b, View y) {
@@ -55,10 +55,7 @@ void add(Stream& stream, ConstView a, ConstView b, View y) {
   require_same_kind(kName, a, b);
   require_same_kind(kName, a, y);
   const Work work{kName, static_cast<double>(a.storage()), total_bytes(a, b, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::add(concrete, in_f32(a), in_f32(b), in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::add, a, b, y);
 }
 
 void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
@@ -66,77 +63,56 @@ void scale(Stream& stream, float alpha, ConstView x, float beta, View y) {
   require_activations(kName, x);
   require_same_kind(kName, x, y);
   const Work work{kName, 3.0 * static_cast<double>(x.storage()), total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::scale(concrete, alpha, in_f32(x), beta, in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::scale, alpha, x, beta, y);
 }
 
 namespace {
 
 /// y = f(x): `implementation` is that of an activation, called `name`.
 template <class F>
-void activate(Stream& stream, const char* name, const ConstView& x, const View& y,
-              F implementation) {
+void activate(Stream& stream, const char* name, const F& implementation, const ConstView& x,
+              const View& y) {
   require_activations(name, x);
   require_same_kind(name, x, y);
   const Work work{name, static_cast<double>(x.count()), total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    implementation(concrete, in_f32(x), in_f32(y));
-  });
+  dispatch_in_f32(stream, work, implementation, x, y);
 }
 
 /// Its gradient, from what it gave.
 template <class F>
-void activate_backward(Stream& stream, const char* name, const ConstView& y, const ConstView& dy,
-                       const View& dx, F implementation) {
+void activate_backward(Stream& stream, const char* name, const F& implementation,
+                       const ConstView& y, const ConstView& dy, float beta, const View& dx) {
   require_activations(name, y);
   require_same_kind(name, y, dy);
   require_same_kind(name, y, dx);
   const Work work{name, static_cast<double>(y.count()), total_bytes(y, dy, dx)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    implementation(concrete, in_f32(y), in_f32(dy), in_f32(dx));
-  });
+  dispatch_in_f32(stream, work, implementation, y, dy, beta, dx);
 }
 
 }  // namespace
 
 void relu_forward(Stream& stream, ConstView x, View y) {
-  activate(stream, "relu_forward", x, y,
-           [](auto& concrete, auto&&... views) { impl::relu_forward(concrete, views...); });
+  activate(stream, "relu_forward", impl::any::relu_forward, x, y);
 }
 
 void relu_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
-  activate_backward(stream, "relu_backward", y, dy, dx,
-                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
-                      impl::relu_backward(concrete, out, d_out, beta, d_in);
-                    });
+  activate_backward(stream, "relu_backward", impl::any::relu_backward, y, dy, beta, dx);
 }
 
 void sigmoid_forward(Stream& stream, ConstView x, View y) {
-  activate(stream, "sigmoid_forward", x, y,
-           [](auto& concrete, auto&&... views) { impl::sigmoid_forward(concrete, views...); });
+  activate(stream, "sigmoid_forward", impl::any::sigmoid_forward, x, y);
 }
 
 void sigmoid_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
-  activate_backward(stream, "sigmoid_backward", y, dy, dx,
-                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
-                      impl::sigmoid_backward(concrete, out, d_out, beta, d_in);
-                    });
+  activate_backward(stream, "sigmoid_backward", impl::any::sigmoid_backward, y, dy, beta, dx);
 }
 
 void tanh_forward(Stream& stream, ConstView x, View y) {
-  activate(stream, "tanh_forward", x, y,
-           [](auto& concrete, auto&&... views) { impl::tanh_forward(concrete, views...); });
+  activate(stream, "tanh_forward", impl::any::tanh_forward, x, y);
 }
 
 void tanh_backward(Stream& stream, ConstView y, ConstView dy, float beta, View dx) {
-  activate_backward(stream, "tanh_backward", y, dy, dx,
-                    [beta](auto& concrete, const auto& out, const auto& d_out, const auto& d_in) {
-                      impl::tanh_backward(concrete, out, d_out, beta, d_in);
-                    });
+  activate_backward(stream, "tanh_backward", impl::any::tanh_backward, y, dy, beta, dx);
 }
 
 }  // namespace ringlet

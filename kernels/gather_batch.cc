@@ -22,9 +22,7 @@ void gather_batch(Stream& stream, const GatherSpec& spec, ConstView images, Cons
   require_labels(kName, batch_labels, y);
   const Work work{kName, 2.0 * static_cast<double>(y.count()),
                   static_cast<double>(y.count()) + total_bytes(y, batch_labels, batch_labels)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::gather_batch(concrete, spec, images, labels, position, y, batch_labels);
-  });
+  dispatch(stream, work, impl::any::gather_batch, spec, images, labels, position, y, batch_labels);
 }
 
 }  // namespace ringlet

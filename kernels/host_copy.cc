@@ -10,15 +10,15 @@ namespace ringlet {
 void copy_from_host(Stream& stream, const void* host, View y) {
   require((host != nullptr || y.bytes() == 0) && !y.absent(), "copy_from_host",
           "copies from memory to a tensor, neither of them null");
-  dispatch(stream, {"copy_from_host", 0, static_cast<double>(y.bytes())},
-           [&](auto& concrete) { impl::copy_from_host(concrete, host, y); });
+  dispatch(stream, {"copy_from_host", 0, static_cast<double>(y.bytes())}, impl::any::copy_from_host,
+           host, y);
 }
 
 void copy_to_host(Stream& stream, ConstView x, void* host) {
   require((host != nullptr || x.bytes() == 0) && !x.absent(), "copy_to_host",
           "copies from a tensor to memory, neither of them null");
-  dispatch(stream, {"copy_to_host", 0, static_cast<double>(x.bytes())},
-           [&](auto& concrete) { impl::copy_to_host(concrete, x, host); });
+  dispatch(stream, {"copy_to_host", 0, static_cast<double>(x.bytes())}, impl::any::copy_to_host, x,
+           host);
 }
 
 float read_scalar(Stream& stream, ConstView x) {
@@ -30,12 +30,12 @@ float read_scalar(Stream& stream, ConstView x) {
 
 void enqueue_copy_from_host(Stream& stream, const void* host, View y) {
   dispatch(stream, {"copy_from_host", 0, static_cast<double>(y.bytes())},
-           [&](auto& concrete) { impl::enqueue_copy_from_host(concrete, host, y); });
+           impl::any::enqueue_copy_from_host, host, y);
 }
 
 void enqueue_copy_to_host(Stream& stream, ConstView x, void* host) {
   dispatch(stream, {"copy_to_host", 0, static_cast<double>(x.bytes())},
-           [&](auto& concrete) { impl::enqueue_copy_to_host(concrete, x, host); });
+           impl::any::enqueue_copy_to_host, x, host);
 }
 
 namespace detail {

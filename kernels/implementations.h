@@ -58,9 +58,16 @@ struct ImplementationOf<DeviceStream, void(Stream&, Arguments...)> {
 
 namespace impl {
 
-#define RINGLET_ON_EACH_DEVICE(operation)                                            \
-  detail::ImplementationOf<CpuStream, decltype(ringlet::operation)>::Type operation; \
-  detail::ImplementationOf<CudaStream, decltype(ringlet::operation)>::Type operation
+/// Declares them, and impl::any::operation, which calls that of the stream's device.
+#define RINGLET_ON_EACH_DEVICE(operation)                                             \
+  detail::ImplementationOf<CpuStream, decltype(ringlet::operation)>::Type operation;  \
+  detail::ImplementationOf<CudaStream, decltype(ringlet::operation)>::Type operation; \
+  namespace any {                                                                     \
+  inline constexpr auto operation = [](auto& stream, const auto&... arguments) {      \
+    impl::operation(stream, arguments...);                                            \
+  };                                                                                  \
+  }                                                                                   \
+  static_assert(true)
 
 RINGLET_ON_EACH_DEVICE(accumulate);
 RINGLET_ON_EACH_DEVICE(adamw_update);

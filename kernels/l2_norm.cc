@@ -13,7 +13,7 @@ void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit) {
   require_dense(kName, norm, Shape{1});
   if (!limit.factor.absent()) require_dense(kName, limit.factor, Shape{1});
   const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, norm)};
-  dispatch(stream, work, [&](auto& concrete) { impl::l2_norm(concrete, x, norm, limit); });
+  dispatch(stream, work, impl::any::l2_norm, x, norm, limit);
 }
 
 }  // namespace ringlet

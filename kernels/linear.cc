@@ -1,7 +1,6 @@
 #include "kernels/linear.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -29,26 +28,17 @@ void linear_forward(Stream& stream, ConstView x, ConstView w, ConstView bias, Ac
                     View y) {
   const Work work = require_linear("linear_forward", x, w, x.dtype(), y);
   if (!bias.absent()) require_dense(work.operation, bias, Shape{w.shape()[0]});
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::linear_forward(concrete, in_f32(x), in_f32(w), bias, activation, in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::linear_forward, x, w, bias, activation, y);
 }
 
 void linear_backward_data(Stream& stream, ConstView w, ConstView dy, float beta, View dx) {
   const Work work = require_linear("linear_backward_data", dx, w, dx.dtype(), dy);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::linear_backward_data(concrete, in_f32(w), in_f32(dy), beta, in_f32(dx));
-  });
+  dispatch_in_f32(stream, work, impl::any::linear_backward_data, w, dy, beta, dx);
 }
 
 void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float beta, View dw) {
   const Work work = require_linear("linear_backward_weight", x, dw, DType::f32, dy);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::linear_backward_weight(concrete, in_f32(x), in_f32(dy), beta, dw);
-  });
+  dispatch_in_f32(stream, work, impl::any::linear_backward_weight, x, dy, beta, dw);
 }
 
 void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, float beta_dw, View dw,
@@ -57,10 +47,8 @@ void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, floa
   require_dense(work.operation, db, Shape{dw.shape()[0]});
   work.flops += static_cast<double>(dy.count());
   work.bytes += total_bytes(db);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::linear_backward_weight_bias(concrete, in_f32(x), in_f32(dy), beta_dw, dw, beta_db, db);
-  });
+  dispatch_in_f32(stream, work, impl::any::linear_backward_weight_bias, x, dy, beta_dw, dw, beta_db,
+                  db);
 }
 
 }  // namespace ringlet

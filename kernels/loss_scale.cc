@@ -18,9 +18,7 @@ void loss_scale_begin(Stream& stream, ConstView state, ConstView newest, ConstVi
   require(table.shape()[0] >= 1, kName, "the table should have a row");
   require_dense(kName, table, Shape{table.shape()[0], rates.count()});
   const Work work{kName, 1, total_bytes(state, newest, rates, rates, seed)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::loss_scale_begin(concrete, state, newest, table, seed, rates);
-  });
+  dispatch(stream, work, impl::any::loss_scale_begin, state, newest, table, seed, rates);
 }
 
 void loss_scale_end(Stream& stream, const LossScaleSpec& spec, View norm, View state, View factor,
@@ -32,9 +30,7 @@ void loss_scale_end(Stream& stream, const LossScaleSpec& spec, View norm, View s
   require_dense(kName, told, Shape{2});
   require(spec.growth_interval >= 1, kName, "the scale grows after at least one step");
   const Work work{kName, 4, total_bytes(norm, state, state, factor, told)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::loss_scale_end(concrete, spec, norm, state, factor, told);
-  });
+  dispatch(stream, work, impl::any::loss_scale_end, spec, norm, state, factor, told);
 }
 
 }  // namespace ringlet

@@ -1,7 +1,6 @@
 #include "kernels/normalize.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -16,8 +15,7 @@ void normalize_forward(Stream& stream, const Normalization& normalization, Const
   require_same_shape(kName, x, y);
   require(normalization.deviation > 0, kName, "the deviation should be above 0");
   const Work work{kName, 3.0 * static_cast<double>(x.count()), total_bytes(x, y)};
-  dispatch(stream, work,
-           [&](auto& concrete) { impl::normalize_forward(concrete, normalization, x, y); });
+  dispatch(stream, work, impl::any::normalize_forward, normalization, x, y);
 }
 
 void relayout(Stream& stream, ConstView x, View y) {
@@ -25,10 +23,7 @@ void relayout(Stream& stream, ConstView x, View y) {
   require_activations(kName, x, y);
   require_same_shape(kName, x, y);
   const Work work{kName, 0, total_bytes(x, y)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::relayout(concrete, in_f32(x), in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::relayout, x, y);
 }
 
 }  // namespace ringlet

@@ -1,7 +1,6 @@
 #include "kernels/pointwise_loss.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -29,10 +28,8 @@ void pointwise_loss_forward(Stream& stream, PointwiseLoss kind, ConstView predic
   if (!sum.absent()) require_dense(kName, sum, Shape{1});
   const Work work{kName, 3.0 * static_cast<double>(predictions.count()),
                   total_bytes(predictions, targets, loss)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::pointwise_loss_forward(concrete, kind, in_f32(predictions), targets, loss, sum);
-  });
+  dispatch_in_f32(stream, work, impl::any::pointwise_loss_forward, kind, predictions, targets, loss,
+                  sum);
 }
 
 void pointwise_loss_backward(Stream& stream, PointwiseLoss kind, ConstView predictions,
@@ -43,11 +40,8 @@ void pointwise_loss_backward(Stream& stream, PointwiseLoss kind, ConstView predi
   require_same_kind(kName, predictions, dpredictions);
   const Work work{kName, 3.0 * static_cast<double>(predictions.count()),
                   total_bytes(predictions, targets, dloss, dpredictions)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::pointwise_loss_backward(concrete, kind, in_f32(predictions), targets, dloss, beta,
-                                  in_f32(dpredictions));
-  });
+  dispatch_in_f32(stream, work, impl::any::pointwise_loss_backward, kind, predictions, targets,
+                  dloss, beta, dpredictions);
 }
 
 }  // namespace ringlet

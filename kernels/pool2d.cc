@@ -3,7 +3,6 @@
 #include <string>
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -72,38 +71,26 @@ void avg_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, Vie
       spec == Pool2dSpec{} && x.layout() == Layout::nhwc && y.layout() == Layout::nchw;
   const ConstView like_x(y.address(), y.shape(), y.dtype(), to_nchw ? x.layout() : y.layout());
   const Work work = require_pool2d("avg_pool2d_forward", spec, x, like_x);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::avg_pool2d_forward(concrete, spec, in_f32(x), in_f32(y));
-  });
+  dispatch_in_f32(stream, work, impl::any::avg_pool2d_forward, spec, x, y);
 }
 
 void avg_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, float beta,
                          View dx) {
   const Work work = require_pool2d("avg_pool2d_backward", spec, dx, dy);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::avg_pool2d_backward(concrete, spec, in_f32(dy), beta, in_f32(dx));
-  });
+  dispatch_in_f32(stream, work, impl::any::avg_pool2d_backward, spec, dy, beta, dx);
 }
 
 void max_pool2d_forward(Stream& stream, const Pool2dSpec& spec, ConstView x, View y, View winner) {
   const Work work = require_pool2d("max_pool2d_forward", spec, x, y);
   require_winner(work.operation, winner, y);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::max_pool2d_forward(concrete, spec, in_f32(x), in_f32(y), winner);
-  });
+  dispatch_in_f32(stream, work, impl::any::max_pool2d_forward, spec, x, y, winner);
 }
 
 void max_pool2d_backward(Stream& stream, const Pool2dSpec& spec, ConstView dy, ConstView winner,
                          float beta, View dx) {
   const Work work = require_pool2d("max_pool2d_backward", spec, dx, dy);
   require_winner(work.operation, winner, dy);
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::max_pool2d_backward(concrete, spec, in_f32(dy), winner, beta, in_f32(dx));
-  });
+  dispatch_in_f32(stream, work, impl::any::max_pool2d_backward, spec, dy, winner, beta, dx);
 }
 
 }  // namespace ringlet

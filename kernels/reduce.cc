@@ -26,7 +26,7 @@ void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::spa
   const double additions =
       static_cast<double>(xs.size() - 1) * static_cast<double>(ys[0].storage());
   const Work work{kName, additions, bytes};
-  dispatch(stream, work, [&](auto& concrete) { impl::reduce(concrete, op, xs, ys, options); });
+  dispatch(stream, work, impl::any::reduce, op, xs, ys, options);
 }
 
 }  // namespace ringlet

@@ -15,9 +15,7 @@ void running_statistics_track(Stream& stream, const RunningSpec& spec, ConstView
   require_dense(kName, update, Shape{running_update_size(channels)});
   require(spec.count > 1, kName, "one value a channel has no variance");
   const Work work{kName, 6 * static_cast<double>(channels), total_bytes(moments, update, update)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::running_statistics_track(concrete, spec, moments, update);
-  });
+  dispatch(stream, work, impl::any::running_statistics_track, spec, moments, update);
 }
 
 void running_statistics_commit(Stream& stream, ConstView updates, ConstView places, View values,
@@ -31,9 +29,8 @@ void running_statistics_commit(Stream& stream, ConstView updates, ConstView plac
   if (!scale.absent()) require_dense(kName, scale, Shape{1});
   const Work work{kName, 4 * static_cast<double>(updates.count()),
                   total_bytes(updates, places, values, values)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::running_statistics_commit(concrete, updates, places, values, counters, scale);
-  });
+  dispatch(stream, work, impl::any::running_statistics_commit, updates, places, values, counters,
+           scale);
 }
 
 }  // namespace ringlet

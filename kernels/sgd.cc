@@ -17,9 +17,8 @@ void sgd_update(Stream& stream, const SgdSpec& spec, ConstView rates, View value
   require_update_views(kName, scale, decays, value.count());
   const Work work{kName, 7.0 * static_cast<double>(value.count()),
                   total_bytes(value, value, gradient, velocity, velocity, decays)};
-  dispatch(stream, work, [&](auto& concrete) {
-    impl::sgd_update(concrete, spec, rates, value, gradient, velocity, scale, decays);
-  });
+  dispatch(stream, work, impl::any::sgd_update, spec, rates, value, gradient, velocity, scale,
+           decays);
 }
 
 }  // namespace ringlet

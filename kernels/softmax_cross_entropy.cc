@@ -1,7 +1,6 @@
 #include "kernels/softmax_cross_entropy.h"
 
 #include "kernels/contract.h"
-#include "kernels/cpu/in_f32.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
 
@@ -36,11 +35,8 @@ void softmax_cross_entropy_forward(Stream& stream, ConstView logits, ConstView l
   if (!sum.absent()) require_dense(kName, sum, Shape{1});
   const Work work{kName, 5.0 * static_cast<double>(logits.count()),
                   total_bytes(logits, labels, probabilities, loss)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::softmax_cross_entropy_forward(concrete, in_f32(logits), labels, probabilities, loss,
-                                        smoothing, sum, weights);
-  });
+  dispatch_in_f32(stream, work, impl::any::softmax_cross_entropy_forward, logits, labels,
+                  probabilities, loss, smoothing, sum, weights);
 }
 
 void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, ConstView labels,
@@ -51,11 +47,8 @@ void softmax_cross_entropy_backward(Stream& stream, ConstView probabilities, Con
   require_dense(kName, dloss, Shape{1});
   const Work work{kName, 2.0 * static_cast<double>(dlogits.count()),
                   total_bytes(probabilities, labels, dloss, dlogits)};
-  dispatch(stream, work, [&](auto& concrete) {
-    InF32 in_f32(concrete);
-    impl::softmax_cross_entropy_backward(concrete, probabilities, labels, dloss, beta,
-                                         in_f32(dlogits), smoothing, weights);
-  });
+  dispatch_in_f32(stream, work, impl::any::softmax_cross_entropy_backward, probabilities, labels,
+                  dloss, beta, dlogits, smoothing, weights);
 }
 
 }  // namespace ringlet

@@ -14,15 +14,6 @@ namespace ringlet::impl {
 
 namespace {
 
-/// Calls run(loops) with those for the type of x: NormLoops<T>, of numbers T.
-template <class Run>
-void with_loops(const CpuStream& stream, const ConstView& x, Run run) {
-  const NormTable table =
-      for_instruction_set(stream.isa(), [](auto set) { return norm_table_of(set); });
-  if (x.dtype() == DType::bf16) return run(table.bf16);
-  run(table.f32);
-}
-
 template <class T>
 const T* numbers(const ConstView& view) {
   return view.absent() ? nullptr : static_cast<const T*>(view.data());
@@ -61,6 +52,29 @@ class Planes {
   int lanes_;
   std::int64_t numbers_;
 };
+
+/// One channel's work: `loops` over its `planes`.
+template <class T>
+struct ChannelWork {
+  const NormLoops<T>& loops;
+  const Planes& planes;
+  std::int64_t channel;
+};
+
+/// Calls run(work) for each channel of x: ChannelWork<T>, of numbers T.
+template <class Run>
+void for_each_channel(CpuStream& stream, const ConstView& x, const Run& run) {
+  const Planes planes(x);
+  const auto with = [&]<class T>(const NormLoops<T>& loops) {
+    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
+      run(ChannelWork<T>{loops, planes, c});
+    });
+  };
+  const NormTable table =
+      for_instruction_set(stream.isa(), [](auto set) { return norm_table_of(set); });
+  if (x.dtype() == DType::bf16) return with(table.bf16);
+  with(table.f32);
+}
 
 /// What a channel is normalised with, from the views of a BatchNorm.
 struct NormChannels {
@@ -101,22 +115,25 @@ struct NormChannels {
 };
 
 template <class T>
-void channel_moments(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
-                     float* moments) {
+void find_moments(const ChannelWork<T>& work, const T* x, float* moments) {
   RunningMoments all{};
-  planes.for_channel(c, x,
-                     [&](const NormPlane<T>& plane, std::int64_t) { loops.moments(plane, all); });
-  moments[c] = static_cast<float>(all.mean);
-  moments[planes.channels() + c] = static_cast<float>(all.squares);
+  work.planes.for_channel(work.channel, x, [&](const NormPlane<T>& plane, std::int64_t) {
+    work.loops.moments(plane, all);
+  });
+  moments[work.channel] = static_cast<float>(all.mean);
+  moments[work.planes.channels() + work.channel] = static_cast<float>(all.squares);
 }
 
 template <class T>
-void channel_forward(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
-                     const NormChannels& norm, const T* residual, T* y) {
-  const ChannelNorm of_channel = norm.channel(c);
-  planes.for_channel(c, x, [&](const NormPlane<T>& plane, std::int64_t at) {
-    loops.forward(plane, of_channel, residual == nullptr ? nullptr : residual + at, y + at);
-  });
+void normalise(const ChannelWork<T>& work, const BatchNorm& norm, const ConstView& residual_view,
+               const View& y_view) {
+  const ChannelNorm channel = NormChannels(norm).channel(work.channel);
+  const T* residual = numbers<T>(residual_view);
+  T* y = numbers<T>(y_view);
+  work.planes.for_channel(
+      work.channel, numbers<T>(norm.x), [&](const NormPlane<T>& plane, std::int64_t at) {
+        work.loops.forward(plane, channel, residual == nullptr ? nullptr : residual + at, y + at);
+      });
 }
 
 /// The tensors of a backward pass; null where absent.
@@ -130,28 +147,27 @@ struct BackwardTensors {
 };
 
 template <class T>
-void channel_sums(const NormLoops<T>& loops, const Planes& planes, std::int64_t c,
-                  const BackwardTensors<T>& t, const NormChannels& norm) {
+void find_sums(const ChannelWork<T>& work, const BackwardTensors<T>& t, const NormChannels& norm) {
+  const std::int64_t c = work.channel;
   const ChannelNorm of_channel = norm.channel(c);
   ChannelSums total{};
-  planes.for_channel(c, t.x, [&](const NormPlane<T>& plane, std::int64_t at) {
-    loops.sums(plane, of_channel, t.y == nullptr ? nullptr : t.y + at, t.dy + at,
-               t.dz == nullptr ? nullptr : t.dz + at, total);
+  work.planes.for_channel(c, t.x, [&](const NormPlane<T>& plane, std::int64_t at) {
+    work.loops.sums(plane, of_channel, t.y == nullptr ? nullptr : t.y + at, t.dy + at,
+                    t.dz == nullptr ? nullptr : t.dz + at, total);
   });
   t.sums[c] = static_cast<float>(total.dz);
-  t.sums[planes.channels() + c] = static_cast<float>(total.dz_deviation * norm.factor(c));
+  t.sums[work.planes.channels() + c] = static_cast<float>(total.dz_deviation * norm.factor(c));
 }
 
 /// From dy, of which `relu` says whether it still has to pass the ReLU.
 template <class T>
-void channel_data(const NormLoops<T>& loops, const Planes& planes, std::int64_t c, const T* x,
-                  const NormChannels& norm, bool relu, const T* dy, const float* sums, float beta,
-                  T* dx) {
-  ChannelNorm of_channel = norm.channel(c);
+void find_data(const ChannelWork<T>& work, const T* x, const NormChannels& norm, bool relu,
+               const T* dy, const float* sums, float beta, T* dx) {
+  ChannelNorm of_channel = norm.channel(work.channel);
   of_channel.relu = relu;
-  const ChannelGradient gradient = norm.gradient(c, sums, planes.channels(), beta);
-  planes.for_channel(c, x, [&](const NormPlane<T>& plane, std::int64_t at) {
-    loops.data(plane, of_channel, gradient, dy + at, dx + at);
+  const ChannelGradient gradient = norm.gradient(work.channel, sums, work.planes.channels(), beta);
+  work.planes.for_channel(work.channel, x, [&](const NormPlane<T>& plane, std::int64_t at) {
+    work.loops.data(plane, of_channel, gradient, dy + at, dx + at);
   });
 }
 
@@ -164,75 +180,50 @@ BackwardTensors<T> tensors_of(const BatchNorm& norm, const ConstView& y, const C
 }  // namespace
 
 void batch_norm_moments(CpuStream& stream, const ConstView& x, const View& moments) {
-  const Planes planes(x);
-  with_loops(stream, x, [&]<class T>(const NormLoops<T>& loops) {
-    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-      channel_moments(loops, planes, c, numbers<T>(x), moments.f32());
-    });
+  for_each_channel(stream, x, [&]<class T>(const ChannelWork<T>& work) {
+    find_moments(work, numbers<T>(x), moments.f32());
   });
 }
 
 void batch_norm_forward(CpuStream& stream, const BatchNorm& norm, const ConstView& residual,
                         const View& y) {
-  const Planes planes(norm.x);
-  const NormChannels channels(norm);
-  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
-    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-      channel_forward(loops, planes, c, numbers<T>(norm.x), channels, numbers<T>(residual),
-                      numbers<T>(y));
-    });
-  });
+  for_each_channel(stream, norm.x, [&](const auto& work) { normalise(work, norm, residual, y); });
 }
 
 void batch_norm_train_forward(CpuStream& stream, const BatchNorm& norm, const View& moments,
                               const ConstView& residual, const View& y) {
-  const Planes planes(norm.x);
-  const NormChannels channels(norm);
-  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
-    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-      channel_moments(loops, planes, c, numbers<T>(norm.x), moments.f32());
-      channel_forward(loops, planes, c, numbers<T>(norm.x), channels, numbers<T>(residual),
-                      numbers<T>(y));
-    });
+  for_each_channel(stream, norm.x, [&]<class T>(const ChannelWork<T>& work) {
+    find_moments(work, numbers<T>(norm.x), moments.f32());
+    normalise(work, norm, residual, y);
   });
 }
 
 void batch_norm_backward_sums(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
                               const ConstView& dy, const View& dz, const View& sums) {
-  const Planes planes(norm.x);
-  const NormChannels channels(norm);
-  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
-    const BackwardTensors<T> tensors = tensors_of<T>(norm, y, dy, dz, sums);
-    for_each_item(stream, planes.channels(),
-                  [&](std::int64_t c) { channel_sums(loops, planes, c, tensors, channels); });
+  for_each_channel(stream, norm.x, [&]<class T>(const ChannelWork<T>& work) {
+    find_sums(work, tensors_of<T>(norm, y, dy, dz, sums), NormChannels(norm));
   });
 }
 
 void batch_norm_backward_data(CpuStream& stream, const BatchNorm& norm, const ConstView& dy,
                               const ConstView& sums, float beta, const View& dx) {
-  const Planes planes(norm.x);
   const NormChannels channels(norm);
-  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
-    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-      channel_data(loops, planes, c, numbers<T>(norm.x), channels, channels.relu, numbers<T>(dy),
-                   numbers<float>(sums), beta, numbers<T>(dx));
-    });
+  for_each_channel(stream, norm.x, [&]<class T>(const ChannelWork<T>& work) {
+    find_data(work, numbers<T>(norm.x), channels, channels.relu, numbers<T>(dy),
+              numbers<float>(sums), beta, numbers<T>(dx));
   });
 }
 
 void batch_norm_backward(CpuStream& stream, const BatchNorm& norm, const ConstView& y,
                          const ConstView& dy, const View& dz, const View& sums, float beta,
                          const View& dx) {
-  const Planes planes(norm.x);
   const NormChannels channels(norm);
-  with_loops(stream, norm.x, [&]<class T>(const NormLoops<T>& loops) {
-    const BackwardTensors<T> tensors = tensors_of<T>(norm, y, dy, dz, sums);
-    const bool rectified = tensors.dz != nullptr;
-    for_each_item(stream, planes.channels(), [&](std::int64_t c) {
-      channel_sums(loops, planes, c, tensors, channels);
-      channel_data(loops, planes, c, tensors.x, channels, channels.relu && !rectified,
-                   rectified ? tensors.dz : tensors.dy, tensors.sums, beta, numbers<T>(dx));
-    });
+  for_each_channel(stream, norm.x, [&]<class T>(const ChannelWork<T>& work) {
+    const BackwardTensors<T> t = tensors_of<T>(norm, y, dy, dz, sums);
+    const bool rectified = t.dz != nullptr;
+    find_sums(work, t, channels);
+    find_data(work, t.x, channels, channels.relu && !rectified, rectified ? t.dz : t.dy, t.sums,
+              beta, numbers<T>(dx));
   });
 }
 

@@ -1,9 +1,7 @@
 // InF32: how a device computes with bf16 and f16 whose kernels know f32 alone.
 //
-//   dispatch(stream, work, [&](auto& concrete) {
-//     InF32 in_f32(concrete);
-//     impl::relu_forward(concrete, in_f32(x), in_f32(y));
-//   });
+//   InF32 in_f32(concrete_stream);
+//   impl::relu_forward(concrete_stream, in_f32(x), in_f32(y));
 //
 // On the CPU a narrow view becomes an f32 one in scratch memory, with the same numbers. When
 // `in_f32` ends, what the kernel left in those that it may write (View) is rounded to nearest, ties
@@ -46,6 +44,11 @@ class InF32<CpuStream> {
   /// What may be written. A view may lie where another one does: each has memory of its own, with
   /// what it held before the operation.
   View operator()(const View& view);
+  /// What is no view.
+  template <class Other>
+  const Other& operator()(const Other& other) const {
+    return other;
+  }
 
  private:
   static constexpr int kMost = CpuStream::kScratches;
