@@ -5,6 +5,8 @@
 // Products of narrow factors are added up in f32, with the bias, before y is rounded.
 #pragma once
 
+#include <string>
+
 #include "kernels/activation.h"
 #include "kernels/stream.h"
 #include "kernels/tensor.h"
@@ -22,5 +24,9 @@ void linear_backward_weight(Stream& stream, ConstView x, ConstView dy, float bet
 /// A product reads all of dy anyway: a GPU's library may sum it on the way.
 void linear_backward_weight_bias(Stream& stream, ConstView x, ConstView dy, float beta_dw, View dw,
                                  float beta_db, View db);
+
+/// The kernels that OpenBLAS took for this processor, or that OPENBLAS_CORETYPE names: "SkylakeX".
+/// Others add in another order, so products have other last bits.
+std::string product_kernels();
 
 }  // namespace ringlet

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <new>
 
+#include "kernels/linear.h"
+
 namespace ringlet::impl {
 
 namespace {
@@ -56,3 +58,9 @@ GemmMemory::~GemmMemory() {
 }
 
 }  // namespace ringlet::impl
+
+namespace ringlet {
+
+std::string product_kernels() { return openblas_get_corename(); }
+
+}  // namespace ringlet

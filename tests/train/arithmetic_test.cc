@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/instruction_set.h"
-#include "kernels/product_kernels.h"
+#include "kernels/linear.h"
 
 namespace ringlet::train {
 namespace {

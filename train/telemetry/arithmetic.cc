@@ -11,7 +11,7 @@
 #include "comm/processes/plan_check.h"
 #include "comm/report/rank_text.h"
 #include "kernels/cuda_devices.h"
-#include "kernels/product_kernels.h"
+#include "kernels/linear.h"
 #include "train/recipe/precision_support.h"
 
 namespace ringlet::train {

@@ -11,7 +11,7 @@
 
 #include "comm/transport/nccl/nccl_transport.h"
 #include "kernels/device.h"
-#include "kernels/product_kernels.h"
+#include "kernels/linear.h"
 
 namespace ringlet::train {
 

@@ -1,8 +1,9 @@
+// What sums or counts: classify.h and l2_norm.h.
 #include "kernels/classify.h"
-
 #include "kernels/contract.h"
 #include "kernels/devices/dispatch.h"
 #include "kernels/implementations.h"
+#include "kernels/l2_norm.h"
 
 namespace ringlet {
 
@@ -24,6 +25,16 @@ void count_nonfinite(Stream& stream, ConstView x, View count) {
   require_shape(kName, count, Shape{1});
   const Work work{kName, 0, total_bytes(x, count)};
   dispatch_in_f32(stream, work, impl::any::count_nonfinite, x, count);
+}
+
+void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit) {
+  constexpr const char* kName = "l2_norm";
+  require_rank(kName, x, 1);
+  require_dense(kName, x, x.shape());
+  require_dense(kName, norm, Shape{1});
+  if (!limit.factor.absent()) require_dense(kName, limit.factor, Shape{1});
+  const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, norm)};
+  dispatch(stream, work, impl::any::l2_norm, x, norm, limit);
 }
 
 }  // namespace ringlet
