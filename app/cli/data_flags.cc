@@ -107,26 +107,7 @@ void add_data_flags(CLI::App& app, RawFlags& flags) {
       ->check(data_name())
       ->type_name(fmt::format("{}|DIR", fmt::join(data::dataset_names(), "|")))
       ->group(group);
-  app.add_option(
-         kDataDir, flags.options.files.data_dir,
-         "where Fashion-MNIST lies, if not in the system's place [$RINGLET_DATA], or CIFAR-10")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option(kSyntheticTrain, flags.synthetic_train, "generated training images")
-      ->check(whole_number(1))
-      ->default_str(fmt::format("{}", flags.options.synthetic_train))
-      ->group(group);
-  app.add_option(kSyntheticTest, flags.synthetic_test, "generated test images")
-      ->check(whole_number(1))
-      ->default_str(fmt::format("{}", flags.options.synthetic_test))
-      ->group(group);
-}
-
-void add_skip_broken_flag(CLI::App& app, RawFlags& flags) {
-  app.add_flag("--skip-broken", flags.options.skip_broken,
-               "decode all photographs of a folder at the start, and leave out those that are "
-               "damaged")
-      ->group(kModelGroup);
+  add_run_flags(app, flags, group, {"data_dir", "synthetic_train", "synthetic_test"});
 }
 
 void note_data_flags(const CLI::App& app, RawFlags& flags) {

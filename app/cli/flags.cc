@@ -1,87 +1,73 @@
-// The flags of a run: where and how a recipe is run.
+// The flags of a run: where and how a recipe is run, and its files. Each comes from its row in
+// run_flags(), but for those that no row can say.
 #include "app/cli/flags.h"
 
-#include <fmt/format.h>
-
 #include "app/cli/checks.h"
+#include "app/cli/option_flags.h"
 #include "comm/transport/local/local_transport.h"
-#include "data/loader.h"
-#include "kernels/device.h"
-#include "train/sync/transport_choice.h"
+#include "train/setup/run_options.h"
 
 namespace ringlet::app {
 
 namespace {
 
-constexpr double kShortestTimeout = 0.01;  // seconds
+/// What resolve() makes something else of, and what the program has beyond the library.
+std::vector<train::Option<RawFlags>> own_rows() {
+  return {train::option("replicas", &RawFlags::replicas,
+                        {.help = "copies of the model, each on its own thread",
+                         .range = train::from(1).to(comm::LocalGroup::kMostRanks)}),
+          train::option("device", &RawFlags::device,
+                        {.help = "device of all replicas; cuda: a GPU for each, from cuda:0 on",
+                         .value_name = "DEVICE"}),
+          train::choice_option("overlap", &RawFlags::overlap,
+                               {{"auto", {}}, {"on", true}, {"off", false}},
+                               {.help = "sum while backward goes on; auto: on GPUs, and where "
+                                        "processors are left over for it"}),
+          train::option("no_out", &RawFlags::no_out,
+                        {.help = "keep nothing of the run: no model, no state, no metrics"}),
+          train::option("cache", &RawFlags::cache,
+                        {.help = "keep photographs as they are decoded and resized: in memory, or "
+                                 "also in FILE.train and FILE.test, for devices that outrun "
+                                 "decoding",
+                         .value_name = "memory|FILE"})};
+}
+
+const train::OptionTable<RawFlags>& run_flags() {
+  static const train::OptionTable<RawFlags> rows = [] {
+    train::OptionTable<RawFlags> table;
+    table.add(own_rows());
+    table.add(train::options_in(&RawFlags::options, train::run_options().rows()));
+    return table;
+  }();
+  return rows;
+}
 
 }  // namespace
 
+void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
+                   std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const train::Option<RawFlags>& row = run_flags().at(key);
+    const auto note = [&flags, &row](const train::OptionValue& value) {
+      row.set(flags, value);
+      flags.given.insert(row.key);
+    };
+    add_flag(app, row, row.get(flags), note)->group(group);
+  }
+}
+
 void add_replica_flags(CLI::App& app, RawFlags& flags) {
-  train::Execution& execution = flags.options.execution;
   const char* group = "Replicas";
-  auto* replicas =
-      app.add_option("--replicas", flags.replicas, "copies of the model, each on its own thread")
-          ->check(whole_number(1, comm::LocalGroup::kMostRanks))
-          ->capture_default_str()
-          ->group(group);
-  auto* device = app.add_option("--device", flags.device,
-                                "device of all replicas; cuda: a GPU for each, from cuda:0 on")
-                     ->check(device_name())
-                     ->type_name("DEVICE")
-                     ->capture_default_str()
-                     ->group(group);
+  add_run_flags(app, flags, group, {"replicas", "device"});
   app.add_option("--devices", flags.devices,
                  "a device for each, in place of --replicas and --device")
       ->delimiter(',')
       ->check(device_name())
       ->type_name("cpu:0,cpu:0,...")
-      ->excludes(device)
-      ->excludes(replicas)
+      ->excludes(app.get_option("--device")->check(device_name()))
+      ->excludes("--replicas")
       ->group(group);
-  app.add_option("--threads", execution.threads, "CPU threads of each replica")
-      ->check(whole_number(1, DeviceOptions::kMostThreads))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option(
-         "--workers", execution.workers,
-         "threads of each replica that read and decode images; 0: in the step itself [1; on "
-         "GPUs up to 8]")
-      ->check(whole_number(0, data::LoaderOptions::kMostWorkers))
-      ->group(group);
-  app.add_option("--layout", flags.layout,
-                 "of images in memory; auto takes the faster one: lanes on CPUs, nhwc on GPUs with "
-                 "--precision tf32, bf16 or f16, else nchw")
-      ->check(one_of({"auto", "nchw", "lanes", "nhwc"}))
-      ->type_name("auto|nchw|lanes|nhwc")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--comm-timeout", execution.comm_timeout,
-                 "seconds that a replica waits for another before it names it and stops")
-      ->check(number(kShortestTimeout))
-      ->capture_default_str()
-      ->group(group);
-}
-
-void add_gpu_flags(CLI::App& app, RawFlags& flags) {
-  train::Execution& execution = flags.options.execution;
-  const char* group = "GPUs";
-  app.add_flag("--tf32", execution.tf32,
-               "multiply f32 on tensor cores, with factors rounded to 10 bits: --precision tf32")
-      ->group(group);
-  app.add_flag("--deterministic", execution.deterministic,
-               "use only kernels that give the same bits in every run")
-      ->group(group);
-  app.add_flag("--autotune", execution.autotune,
-               "time the library's kernels for each shape and take the fastest")
-      ->group(group);
-  app.add_option("--graph", flags.graph,
-                 "with one replica, or over NCCL with one in each process: launch a whole step at "
-                 "once, as a CUDA graph")
-      ->check(one_of({"on", "off"}))
-      ->type_name("on|off")
-      ->capture_default_str()
-      ->group(group);
+  add_run_flags(app, flags, group, {"threads", "workers", "layout", "comm_timeout"});
 }
 
 void add_process_flag(CLI::App& app, RawFlags& flags) {
@@ -103,48 +89,13 @@ void add_process_flag(CLI::App& app, RawFlags& flags) {
       ->group("Replicas");
 }
 
+void add_gpu_flags(CLI::App& app, RawFlags& flags) {
+  add_run_flags(app, flags, "GPUs", {"tf32", "deterministic", "autotune", "graph"});
+}
+
 void add_sync_flags(CLI::App& app, RawFlags& flags) {
-  train::Execution& execution = flags.options.execution;
-  const char* group = "Synchronisation";
-  std::vector<std::string> strategies;
-  for (const auto name : execution.strategies.names()) strategies.emplace_back(name);
-  app.add_option("--sync", flags.sync, "how gradients are summed [auto; doubling with --exact]")
-      ->check(one_of(strategies))
-      ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
-      ->group(group);
-  app.add_option(
-         "--transport", flags.transport,
-         "how data go between replicas: local copies between threads, memory that processes "
-         "share (shm) or Gloo between processes, NCCL with a GPU each; auto takes NCCL "
-         "where it can be had")
-      ->check(one_of(train::transport_names()))
-      ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option(
-         "--bucket-kb", execution.bucket_kb,
-         "KiB of gradients that are summed at once; 0: each parameter by itself [1024; between "
-         "machines an eighth of all, 64 to 1024; on GPUs 25600]")
-      ->check(whole_number(0))
-      ->group(group);
-  app.add_option(
-         "--first-bucket-kb", execution.first_bucket_kb,
-         "the same for the first bucket, so that it can start earlier [--bucket-kb; on GPUs 1024 "
-         "where that is not given]")
-      ->check(whole_number(0))
-      ->group(group);
-  app.add_option(
-         "--overlap", flags.overlap,
-         "sum while backward goes on; auto: on GPUs, and where processors are left over for it")
-      ->check(one_of({"auto", "on", "off"}))
-      ->type_name("auto|on|off")
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--check-replicas", execution.check_replicas,
-                 "compare the replicas, by a hash of each, every N steps as well; 0: never [after "
-                 "step 1, at each epoch's end, before a save]")
-      ->check(whole_number(0))
-      ->group(group);
+  add_run_flags(app, flags, "Synchronisation",
+                {"sync", "transport", "bucket_kb", "first_bucket_kb", "overlap", "check_replicas"});
 }
 
 }  // namespace ringlet::app

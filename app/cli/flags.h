@@ -2,8 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,19 +28,18 @@ struct RawFlags {
   bool in_processes = false;     ///< --processes was given
   std::optional<int> processes;  ///< with this number
   std::vector<std::string> devices;
-  std::string layout = "auto";
-  std::string overlap = "auto";
-  std::string graph = "on";
-  std::string transport = "auto";
-  std::string sync;     ///< empty: what the recipe needs
-  bool no_out = false;  ///< keep nothing of the run
-  std::string cache;    ///< of decoded photographs: "memory" or a file; empty: none
-  /// Where they are given; else those of options.
-  std::optional<std::int64_t> synthetic_train, synthetic_test;
+  std::optional<bool> overlap;  ///< nothing: where there is room for it
+  bool no_out = false;          ///< keep nothing of the run
+  std::string cache;            ///< of decoded photographs: "memory" or a file; empty: none
+  std::set<std::string> given;  ///< keys of train::run_options() that were
   /// Flags that only some data have and that the command line itself gave. Set elsewhere, they may
   /// be meant for other runs.
   std::vector<std::string> data_flags;
-  train::TrainOptions options;  ///< fields that stand for themselves
+  /// With the rows of train::run_options() that were given. `sync` is empty where that is what the
+  /// recipe needs.
+  train::TrainOptions options;
+
+  RawFlags() { options.execution.sync.clear(); }
 };
 
 /// What was given for a row; `otherwise` where nothing was.
@@ -55,8 +55,6 @@ void add_model_flag(CLI::App& app, RawFlags& flags);
 std::string data_choices();
 /// Adds --model, --data, --data-dir and the sizes of synthetic data.
 void add_data_flags(CLI::App& app, RawFlags& flags);
-/// Adds --skip-broken.
-void add_skip_broken_flag(CLI::App& app, RawFlags& flags);
 /// To be called in the command's callback, when nothing but the command line was read: notes which
 /// flags of add_data_flags() it has.
 void note_data_flags(const CLI::App& app, RawFlags& flags);
@@ -64,7 +62,10 @@ void note_data_flags(const CLI::App& app, RawFlags& flags);
 void add_recipe_flags(CLI::App& app, RawFlags& flags);
 /// Adds --precision and --emulate-precision.
 void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group = kRecipeGroup);
-/// Adds --replicas, --device, --devices, --threads, --layout and --comm-timeout.
+/// Adds the flags of these rows of train::run_options(), and of the program's own.
+void add_run_flags(CLI::App& app, RawFlags& flags, const char* group,
+                   std::initializer_list<const char*> keys);
+/// Adds --replicas, --device, --devices, --threads, --workers, --layout and --comm-timeout.
 void add_replica_flags(CLI::App& app, RawFlags& flags);
 /// Adds --processes.
 void add_process_flag(CLI::App& app, RawFlags& flags);

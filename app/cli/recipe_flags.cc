@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/cli/checks.h"
 #include "app/cli/flags.h"
+#include "app/cli/option_flags.h"
 #include "train/recipe/models.h"
 #include "train/recipe/recipe_options.h"
 
@@ -15,6 +15,10 @@ namespace ringlet::app {
 namespace {
 
 using Row = train::Option<train::Recipe>;
+
+NoteOption noted(RawFlags& flags, const Row& row) {
+  return [&flags, key = row.key](const train::OptionValue& value) { flags.recipe[key] = value; };
+}
 
 std::string default_text(const Row& row, const train::Recipe& recipe) {
   const train::OptionValue value = row.get(recipe);
@@ -49,28 +53,21 @@ std::string models_with(const Row& row, bool value) {
   return fmt::format("{}", fmt::join(models, ", "));
 }
 
-/// Adds a switch that sets the row to `value`. A configuration may also say false, which sets the
-/// opposite.
-CLI::Option* add_switch(CLI::App& app, RawFlags& flags, const Row& row, const std::string& name,
-                        bool value, const std::string& help) {
-  const std::string models = models_with(row, value);
-  return app
-      .add_flag_function(
-          name,
-          [&flags, key = row.key, value](std::int64_t on) {
-            flags.recipe[key] = (on > 0) == value;
-          },
-          models.empty() ? help : fmt::format("{} [{}]", help, models))
+/// A configuration may also say false, which sets the opposite.
+CLI::Option* add_switch(CLI::App& app, RawFlags& flags, const Row& row, const std::string& help) {
+  const std::string models = models_with(row, row.form != train::Switch::off);
+  return add_flag(app, row, models.empty() ? help : fmt::format("{} [{}]", help, models),
+                  noted(flags, row))
       ->disable_flag_override()
       ->group(kRecipeGroup);
 }
 
 void add_switches(CLI::App& app, RawFlags& flags, const Row& row) {
-  CLI::Option* own =
-      add_switch(app, flags, row, row.flag_name(), row.form != train::Switch::off, row.help);
+  CLI::Option* own = add_switch(app, flags, row, row.help);
   if (row.form == train::Switch::both) {
-    const std::string off = "--no-" + row.flag_name().substr(2);
-    add_switch(app, flags, row, off, false, row.help_off)->excludes(own);
+    Row off = row;
+    off.form = train::Switch::off;
+    add_switch(app, flags, off, row.help_off)->excludes(own);
   }
   for (const Row& other : train::recipe_options().rows()) {
     if (other.off_key != nullptr && other.off_key == row.key)
@@ -78,71 +75,40 @@ void add_switches(CLI::App& app, RawFlags& flags, const Row& row) {
   }
 }
 
-template <class T>
-CLI::Option* add_value(CLI::App& app, RawFlags& flags, const Row& row, const std::string& help) {
-  return app.add_option_function<T>(
-      row.flag_name(), [&flags, key = row.key](const T& value) { flags.recipe[key] = value; },
-      help);
-}
-
-/// Adds a flag that takes one of the row's choices.
-void add_choice(CLI::App& app, RawFlags& flags, const Row& row) {
-  std::vector<std::string> choices = row.choices();
-  std::string standard = defaults_of(row);
-  CLI::Option* option = nullptr;
-  if (row.off_word == nullptr) {
-    option = add_value<std::string>(app, flags, row, fmt::format("{} [{}]", row.help, standard));
-  } else {
-    const Row& off = train::recipe_options().at(row.off_key);
+/// Adds a flag whose value may also be the word that switches another row off.
+CLI::Option* add_with_off_word(CLI::App& app, RawFlags& flags, const Row& row) {
+  train::OptionRow all = row;
+  all.choices = [&row] {
+    std::vector<std::string> choices = row.choices();
     choices.emplace_back(row.off_word);
-    standard =
-        fmt::format("{}; {}: {}", default_text(row, {}), models_with(off, false), row.off_word);
-    option = app.add_option_function<std::string>(
-        row.flag_name(),
-        [&flags, &row](const std::string& value) {
-          flags.recipe[row.off_key] = value != row.off_word;
-          if (value != row.off_word) flags.recipe[row.key] = value;
-        },
-        fmt::format("{} [{}]", row.help, standard));
-  }
-  option->check(one_of(choices))
-      ->type_name(fmt::format("{}", fmt::join(choices, "|")))
-      ->group(kRecipeGroup);
-}
-
-void add_number(CLI::App& app, RawFlags& flags, const Row& row) {
+    return choices;
+  };
   const std::string help =
-      fmt::format("{} [{}]", row.help,
-                  row.default_in_words != nullptr ? row.default_in_words : defaults_of(row));
-  const bool is_seed = row.type == train::OptionValue(std::uint64_t{}).index();
-  CLI::Option* option = is_seed ? add_value<std::uint64_t>(app, flags, row, help)
-                        : row.type == train::OptionValue(double{}).index()
-                            ? add_value<double>(app, flags, row, help)
-                            : add_value<std::int64_t>(app, flags, row, help);
-  option->check(number_of(row))->group(kRecipeGroup);
+      fmt::format("{} [{}; {}: {}]", row.help, default_text(row, {}),
+                  models_with(train::recipe_options().at(row.off_key), false), row.off_word);
+  return add_flag(app, all, help, [&flags, &row](const train::OptionValue& value) {
+    const bool is_on = std::get<std::string>(value) != row.off_word;
+    flags.recipe[row.off_key] = is_on;
+    if (is_on) flags.recipe[row.key] = value;
+  });
 }
 
-void add_text(CLI::App& app, RawFlags& flags, const Row& row) {
-  add_value<std::string>(app, flags, row, fmt::format("{} [{}]", row.help, defaults_of(row)))
-      ->group(kRecipeGroup);
-}
-
-void add_flag(CLI::App& app, RawFlags& flags, const Row& row) {
+void add_row(CLI::App& app, RawFlags& flags, const Row& row, const char* group = kRecipeGroup) {
   if (row.is_switch()) return add_switches(app, flags, row);
-  if (row.choices != nullptr) return add_choice(app, flags, row);
-  if (row.type == train::OptionValue(std::string()).index()) return add_text(app, flags, row);
-  add_number(app, flags, row);
+  if (row.off_word != nullptr) {
+    add_with_off_word(app, flags, row)->group(group);
+    return;
+  }
+  const bool in_words = row.default_in_words != nullptr;
+  const std::string standard = in_words ? row.default_in_words : defaults_of(row);
+  add_flag(app, row, fmt::format("{} [{}]", row.help, standard), noted(flags, row))->group(group);
 }
 
 }  // namespace
 
 void add_precision_flags(CLI::App& app, RawFlags& flags, const char* group) {
-  add_choice(app, flags, train::recipe_options().at("precision"));
-  app.add_flag("--emulate-precision", flags.options.execution.emulate_precision,
-               "let processors compute bf16 and f16 through f32: slower than f32, to learn and to "
-               "test")
-      ->group(group);
-  app.get_option("--precision")->group(group);
+  add_row(app, flags, train::recipe_options().at("precision"), group);
+  add_run_flags(app, flags, group, {"emulate_precision"});
 }
 
 void add_recipe_flags(CLI::App& app, RawFlags& flags) {
@@ -150,7 +116,7 @@ void add_recipe_flags(CLI::App& app, RawFlags& flags) {
     if (row.key == "precision") {
       add_precision_flags(app, flags);
     } else if (row.has_flag) {
-      add_flag(app, flags, row);
+      add_row(app, flags, row);
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "kernels/cuda_devices.h"
 #include "train/optimizers/optimizer.h"
 #include "train/recipe/recipe_options.h"
+#include "train/setup/run_options.h"
 #include "train/sync/transport_choice.h"
 
 namespace ringlet::app {
@@ -37,12 +38,6 @@ std::vector<DeviceId> devices_of(const RawFlags& flags) {
     for (DeviceId& gpu : devices) gpu.index = next++;
   }
   return devices;
-}
-
-train::LayoutChoice layout_of(const std::string& name) {
-  if (name == "nchw") return train::LayoutChoice::nchw;
-  if (name == "nhwc") return train::LayoutChoice::nhwc;
-  return name == "lanes" ? train::LayoutChoice::lanes : train::LayoutChoice::automatic;
 }
 
 /// Number of processes of the run; under a launcher, the launcher's number.
@@ -70,7 +65,7 @@ bool has_room_to_overlap(const RawFlags& flags, const train::Execution& executio
 
 /// Whether replicas that are threads may meet over NCCL.
 bool are_threads_on_gpus(const RawFlags& flags) {
-  if (flags.transport == "local") return false;
+  if (flags.options.execution.transport == train::TransportChoice::local) return false;
   const auto on_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
   if (flags.devices.empty()) return flags.replicas > 1 && on_gpu(flags.device);
   return flags.devices.size() > 1 && on_gpu(flags.devices.front());
@@ -79,33 +74,21 @@ bool are_threads_on_gpus(const RawFlags& flags) {
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
-  options.synthetic_train = flags.synthetic_train.value_or(options.synthetic_train);
-  options.synthetic_test = flags.synthetic_test.value_or(options.synthetic_test);
   train::Execution& execution = options.execution;
   if (are_threads_on_gpus(flags)) load_cuda_kernels_eagerly();
   execution.devices = devices_of(flags);
   execution.in_processes = flags.in_processes && flags.processes != 1;
-  execution.layout = layout_of(flags.layout);
-  execution.overlap =
-      flags.overlap == "auto" ? has_room_to_overlap(flags, execution) : flags.overlap == "on";
-  execution.graph = flags.graph == "on";
+  execution.overlap = flags.overlap ? *flags.overlap : has_room_to_overlap(flags, execution);
   execution.tf32 = recipe.precision == train::Precision::tf32;
   execution.on_hang = end_despite_running_threads;
-  execution.sync = !flags.sync.empty() ? flags.sync
-                   : recipe.exact
-                       ? comm::Strategies().first_with(&comm::Strategy::adds_as_shard_tree)
-                       : comm::AutoAllReduce::kName;
-  execution.transport = train::transport_named(flags.transport);
+  if (execution.sync.empty()) {
+    execution.sync = recipe.exact
+                         ? comm::Strategies().first_with(&comm::Strategy::adds_as_shard_tree)
+                         : comm::AutoAllReduce::kName;
+  }
   execution.any_transport = execution.transport == train::TransportChoice::automatic;
   execution.transport = checked([&] { return train::choose_transport(execution); });
   return options;
-}
-
-/// Adds a flag whose value is given and not that of the run.
-void contradict(std::optional<std::int64_t> given, const char* flag, std::int64_t of_run,
-                std::vector<std::string>& contradictions) {
-  if (given.value_or(of_run) == of_run) return;
-  contradictions.push_back(fmt::format("{} {} (the run has {})", flag, *given, of_run));
 }
 
 /// A run notes its recipe as JSON, which is UTF-8; a folder's name need not be.
@@ -142,7 +125,7 @@ FlagValues values_of(const train::TrainOptions& options) {
   for (const auto& row : table.rows()) {
     const train::OptionValue value = row.get(options.recipe);
     std::string text = train::text_of(value);
-    if (row.open_at_zero && text == "0") continue;  // whatever the data have
+    if (row.leaves_open(value)) continue;  // whatever the data have
     if (row.is_switch() && row.form == train::Switch::off) {
       text = std::get<bool>(value) ? "false" : "true";
     }
@@ -180,8 +163,13 @@ train::TrainOptions resolve(const RawFlags& flags, const train::Recipe& saved,
     }
   }
   if (model && says_sizes(*model)) {
-    contradict(flags.synthetic_train, "--synthetic-train", model->train_samples, contradictions);
-    contradict(flags.synthetic_test, "--synthetic-test", model->test_samples, contradictions);
+    for (const auto& [key, of_run] : {std::pair{"synthetic_train", model->train_samples},
+                                      std::pair{"synthetic_test", model->test_samples}}) {
+      const auto& row = train::run_options().at(key);
+      const train::OptionValue now = row.get(flags.options);
+      if (flags.given.count(key) == 0 || now == train::OptionValue(of_run)) continue;
+      contradictions.push_back(fmt::format("{} (the run has {})", row.said(now), of_run));
+    }
   }
   if (!contradictions.empty()) {
     throw UsageError(

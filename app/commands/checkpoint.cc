@@ -176,8 +176,9 @@ RawFlags with_data_flags_of(const RawFlags& flags, const Checkpoint& checkpoint)
   RawFlags changed = flags;
   const train::ModelInfo& model = *checkpoint.info;
   if (says_sizes(model)) {
-    if (!flags.synthetic_train) changed.synthetic_train = model.train_samples;
-    if (!flags.synthetic_test) changed.synthetic_test = model.test_samples;
+    const auto is_open = [&](const char* key) { return flags.given.count(key) == 0; };
+    if (is_open("synthetic_train")) changed.options.synthetic_train = model.train_samples;
+    if (is_open("synthetic_test")) changed.options.synthetic_test = model.test_samples;
   }
   std::string& data_dir = changed.options.files.data_dir;
   std::error_code error;

@@ -107,7 +107,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");
   add_checkpoint_flag(*command, all->checkpoint);
   add_data_flags(*command, *flags);
-  add_skip_broken_flag(*command, *flags);
+  add_run_flags(*command, *flags, kModelGroup, {"skip_broken"});
   command->get_option("--data")->description(
       fmt::format("{} [as the file says, else {}]", data_choices(), train::Recipe().data));
   add_no_normalize_flag(*command, *flags);

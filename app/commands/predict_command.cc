@@ -156,7 +156,7 @@ void add_image_flags(CLI::App& command, PredictFlags& flags) {
 
 void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
   add_data_flags(command, flags.raw);
-  add_skip_broken_flag(command, flags.raw);
+  add_run_flags(command, flags.raw, kModelGroup, {"skip_broken"});
   command.get_option("--data")->description(fmt::format(
       "instead of images: {}, or {}", fmt::join(data::dataset_names(), ", "), data::kDataFolder));
   add_no_normalize_flag(command, flags.raw);

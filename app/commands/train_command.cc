@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/checks.h"
 #include "app/cli/commands.h"
 #include "app/cli/config.h"
 #include "app/cli/count_line.h"
@@ -50,19 +49,6 @@ namespace fs = std::filesystem;
 constexpr const char* kConfigFile = "config.toml";  // in a run's folder
 constexpr const char* kRuns = "runs";               // holds the runs that no --out names
 
-void add_empty_classes_flag(CLI::App& app, RawFlags& flags) {
-  app.add_flag("--allow-empty-classes", flags.options.allow_empty_classes,
-               "train on a folder in which a class below the largest label has no sample")
-      ->group(kModelGroup);
-  app.add_option(
-         "--cache", flags.cache,
-         "keep photographs as they are decoded and resized: in memory, or also in FILE.train "
-         "and FILE.test, for devices that outrun decoding")
-      ->type_name("memory|FILE")
-      ->group(kModelGroup);
-  add_skip_broken_flag(app, flags);
-}
-
 std::string models_in_words() {
   constexpr std::size_t kColumn = 14;
   std::string text = "Models:\n";
@@ -75,63 +61,19 @@ std::string models_in_words() {
 void add_file_flags(CLI::App& app, RawFlags& flags) {
   train::Files& files = flags.options.files;
   const char* group = "Start, stop and files";
-  auto* init =
-      app.add_option(
-             "--init", files.init,
-             "start from these weights (safetensors, PyTorch's too), or those of the run in "
-             "this folder")
-          ->type_name("FILE|DIR")
-          ->group(group);
-  app.add_flag("--replace-head", files.replace_head,
-               "let the last layer start anew where --init has one for other classes")
-      ->needs(init)
-      ->group(group);
-  app.add_option("--out", files.out,
-                 "folder for the model, the states to resume from, metrics.jsonl and epochs.csv "
-                 "[runs/MODEL-N, N counting up]")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option("--save-every", files.save_every,
-                 "save the state every N steps; 0: at the end of each epoch")
-      ->check(whole_number(0))
-      ->capture_default_str()
-      ->group(group);
-  auto* resume =
-      app.add_option("--resume", files.resume,
-                     "go on with the run in this folder; auto: with the one in --out, if "
-                     "it has a state, else begin it");
-  resume->type_name("auto|DIR")->group(group);
+  add_run_flags(app, flags, group,
+                {"init", "replace_head", "out", "save_every", "resume", "no_out"});
+  add_force_flag(app, files.force)->group(group);
+  add_run_flags(app, flags, group, {"metrics", "tensorboard", "trace", "trace_spans", "max_steps"});
+  CLI::Option *init = app.get_option("--init"), *resume = app.get_option("--resume");
+  app.get_option("--replace-head")->needs(init);
   resume->each([resume, init, &files](const std::string& folder) {
     files.resume = folder;
     if (!resumes_by_itself(files)) resume->excludes(init);  // else they are for the beginning
   });
-  app.add_flag("--no-out", flags.no_out, "keep nothing of the run: no model, no state, no metrics")
-      ->excludes("--out")
-      ->excludes("--save-every")
-      ->excludes("--resume")
-      ->group(group);
-  add_force_flag(app, files.force)->group(group);
-  app.add_option("--metrics", files.metrics, "write a line of JSON for each step and epoch")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--tensorboard", files.tensorboard,
-                 "write event files for TensorBoard into this folder")
-      ->type_name("DIR")
-      ->group(group);
-  app.add_option("--trace", files.trace,
-                 "write a timeline (Chrome trace; open it in Perfetto); process N > 0 writes its "
-                 "own, with .pN before the extension")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--trace-spans", files.trace_spans,
-                 "keep the first N spans of --trace in each process, about 110 bytes each; 0: all")
-      ->check(whole_number(0))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--max-steps", flags.options.max_steps,
-                 "stop after N steps of the whole run; the schedule stays as planned")
-      ->check(whole_number(0))
-      ->group(group);
+  for (const char* kept : {"--out", "--save-every", "--resume"}) {
+    app.get_option("--no-out")->excludes(app.get_option(kept));
+  }
 }
 
 /// `begins`: under --resume auto, which may also go on with what the folder holds.
@@ -387,7 +329,7 @@ void add_train_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<RawFlags>();
   CLI::App* command = app.add_subcommand("train", "train a model on one or more replicas");
   add_data_flags(*command, *flags);
-  add_empty_classes_flag(*command, *flags);
+  add_run_flags(*command, *flags, kModelGroup, {"allow_empty_classes", "cache", "skip_broken"});
   add_recipe_flags(*command, *flags);
   add_process_flag(*command, *flags);
   add_replica_flags(*command, *flags);

@@ -1,4 +1,5 @@
-// The table of a recipe's options: what each row checks, keeps and says.
+// The tables of a recipe's options and of what a run has besides: what each row checks, keeps and
+// says.
 #include "train/recipe/recipe_options.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 #include "tests/train/runs.h"
 #include "train/files/recipe_json.h"
 #include "train/recipe/models.h"
+#include "train/setup/run_options.h"
 
 namespace ringlet::train {
 namespace {
@@ -24,7 +26,10 @@ std::string flag_of(const OptionRow& row) { return row.flag_name(); }
 /// A value that differs from `value` and is still one of the row's.
 OptionValue another(const OptionRow& row, const OptionValue& value) {
   if (row.is_switch()) return !std::get<bool>(value);
-  if (row.choices != nullptr) return row.choices().back();
+  if (row.choices != nullptr) {
+    const OptionValue last = row.choices().back();
+    return last == value ? row.choices().front() : last;
+  }
   if (std::holds_alternative<std::string>(value)) return std::string("another");
   if (std::holds_alternative<double>(value)) return std::get<double>(value) / 2 + 0.125;
   if (std::holds_alternative<std::int64_t>(value)) return std::get<std::int64_t>(value) + 1;
@@ -182,6 +187,43 @@ TEST(OwnOptions, AreCheckedBeforeARunBegins) {
   EXPECT_TRUE(says(message(), {"--temperature: -2 is not a number above 0"}));
   options.own_options.push_back(own_option("lr", 1.0, {}));
   EXPECT_TRUE(says(message(), {"there is an option 'lr' (--lr) already; give 'lr' another name"}));
+}
+
+TEST(RunOptions, ReachEachFieldAndNoOther) {
+  for (const Option<TrainOptions>& row : run_options().rows()) {
+    SCOPED_TRACE(row.key);
+    TrainOptions options;
+    const OptionValue after = another(row, row.get(options));
+    row.set(options, after);
+    EXPECT_EQ(row.get(options), after);
+    for (const Option<TrainOptions>& other : run_options().rows()) {
+      if (other.key == row.key) continue;
+      EXPECT_EQ(other.get(options), other.get(TrainOptions())) << other.key;
+    }
+  }
+}
+
+TEST(RunOptions, TakeTheirDefaultsAndNothingBelowTheirRange) {
+  EXPECT_NO_THROW(check_run_ranges({}));
+  for (const Option<TrainOptions>& row : run_options().rows()) {
+    if (!std::holds_alternative<std::int64_t>(row.get({}))) continue;
+    TrainOptions options;
+    row.set(options, static_cast<std::int64_t>(row.range.min) - 1);
+    if (row.open_below_zero) {
+      EXPECT_NO_THROW(check_run_ranges(options)) << row.key;
+    } else {
+      EXPECT_TRUE(says(message_of<ContractError>([&] { check_run_ranges(options); }),
+                       {row.flag_name() + ": "}));
+    }
+  }
+}
+
+TEST(RunOptions, AreCheckedBeforeARunOfTheLibrary) {
+  TrainOptions options = plain_options(1);
+  options.execution.comm_timeout = 0;
+  EXPECT_TRUE(
+      says(message_of<ContractError>([&] { make_run_setup(options, formula_splits(64), 1); }),
+           {"--comm-timeout: 0 is not a number of at least 0.01"}));
 }
 
 }  // namespace

@@ -100,6 +100,11 @@ bool OptionRow::takes(const OptionValue& value) const {
   return std::find(known.begin(), known.end(), std::get<std::string>(value)) != known.end();
 }
 
+bool OptionRow::leaves_open(const OptionValue& value) const {
+  const double number = as_number(value);
+  return (open_at_zero && number == 0) || (open_below_zero && number < 0);
+}
+
 std::optional<OptionValue> OptionRow::parse(const std::string& text) const {
   std::optional<OptionValue> value = text;
   if (type == 0) value = truth_in(text);

@@ -14,8 +14,10 @@
 // rows. A program on top of the library adds rows of its own there.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -71,7 +73,7 @@ struct OnlyWith {
 struct OptionFacts {
   std::string help{};
   NumberRange range{};
-  std::vector<std::string> (*choices)() = nullptr;  ///< of a text; null: any
+  std::function<std::vector<std::string>()> choices{};  ///< of a text; empty: any
   bool other_names = false;  ///< choices are those of a flag; a program may have others
   Switch form = Switch::on;
   const char* help_off = "";  ///< of the flag that switches it off, where there are both
@@ -79,11 +81,14 @@ struct OptionFacts {
   bool since_first_states = false;  ///< else states leave it out at its default: older readers
   bool of_runs_only = false;        ///< a Learner has none: 0 there
   bool open_at_zero = false;        ///< 0 leaves it open, and is said by no flag
+  bool open_below_zero = false;     ///< the same of every negative number
   bool of_photographs = false;      ///< in a folder; refused with other data
   /// Whether a run that is resumed may go on with `given` in place of its own; null: never.
   bool (*may_become)(const OptionValue& own, const OptionValue& given) = nullptr;
-  bool has_flag = true;            ///< false: the program has code of its own for it
-  const char* flag = nullptr;      ///< without dashes; null: as the key
+  bool has_flag = true;              ///< false: the program has code of its own for it
+  const char* flag = nullptr;        ///< without dashes; null: as the key
+  const char* also = nullptr;        ///< another name of the flag: "-b"
+  const char* value_name = nullptr;  ///< "FILE|DIR", in the help; null: the choices, or the type's
   const char* off_word = nullptr;  ///< "none": the flag's value that switches `off_key` off instead
   const char* off_key = nullptr;
   OnlyWith only{};
@@ -100,6 +105,7 @@ struct OptionRow : OptionFacts {
   std::string flag_name() const;  ///< "--label-smoothing", "--no-shuffle"
   std::string wanted() const;     ///< "a number from 0 to 1", "one of f32, f16"
   bool takes(const OptionValue& value) const;
+  bool leaves_open(const OptionValue& value) const;
   OptionRow with_ends() const;  ///< takes both ends of its range
   /// The value that the whole of `text` says; none where the row does not take it.
   std::optional<OptionValue> parse(const std::string& text) const;
@@ -113,6 +119,7 @@ struct OptionRow : OptionFacts {
 template <class S>
 struct Option : OptionRow {
   using OptionRow::OptionRow;
+  explicit Option(const OptionRow& row) : OptionRow(row) {}
   /// The row of a struct that S is composed of.
   template <class Part>
   requires std::derived_from<S, Part> Option(const Option<Part>& part)
@@ -125,10 +132,11 @@ struct Option : OptionRow {
 namespace internal {
 
 template <class T>
-using KindOf =
+using KindOf = std::conditional_t<
+    std::is_same_v<T, std::filesystem::path>, std::string,
     std::conditional_t<std::is_same_v<T, bool> || std::is_same_v<T, double> ||
                            std::is_same_v<T, std::string> || std::is_same_v<T, std::uint64_t>,
-                       T, std::int64_t>;
+                       T, std::int64_t>>;
 
 /// Throws ContractError where `value` is of another type than T or does not fit into it.
 template <class T>
@@ -166,6 +174,41 @@ Option<S> named_option(std::string key, std::function<std::string(const S&)> nam
     parse(all, internal::value_as<std::string>(key, value));
   };
   return row;
+}
+
+/// The row of an enumerator, or of a truth, which goes by one of these names.
+template <class Whole = void, class T, class Owner>
+auto choice_option(std::string key, T Owner::*field, std::vector<std::pair<std::string, T>> names,
+                   OptionFacts facts) {
+  using S = std::conditional_t<std::is_void_v<Whole>, Owner, Whole>;
+  facts.choices = [names] {
+    std::vector<std::string> choices;
+    for (const auto& [name, value] : names) choices.push_back(name);
+    return choices;
+  };
+  const auto name = [field, names](const S& all) {
+    const auto is = [&](const auto& entry) { return entry.second == all.*field; };
+    return std::find_if(names.begin(), names.end(), is)->first;
+  };
+  const auto set = [field, names, key](S& all, const std::string& text) {
+    const auto is = [&](const auto& entry) { return entry.first == text; };
+    const auto named = std::find_if(names.begin(), names.end(), is);
+    require(named != names.end(), ("'" + key + "'").c_str(), "has none of its names");
+    all.*field = named->second;
+  };
+  return named_option<S>(key, name, set, std::move(facts));
+}
+
+/// The rows of a member of S.
+template <class S, class Part>
+std::vector<Option<S>> options_in(Part S::*part, const std::vector<Option<Part>>& rows) {
+  std::vector<Option<S>> whole;
+  for (const Option<Part>& row : rows) {
+    Option<S>& own = whole.emplace_back(static_cast<const OptionRow&>(row));
+    own.get = [part, get = row.get](const S& all) { return get(all.*part); };
+    own.set = [part, set = row.set](S& all, const OptionValue& value) { set(all.*part, value); };
+  }
+  return whole;
 }
 
 }  // namespace ringlet::train

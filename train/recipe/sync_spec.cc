@@ -40,4 +40,18 @@ std::vector<Option<GradientSpec>> gradient_options() {
        .since_first_states = true})};
 }
 
+std::vector<Option<BucketSpec>> bucket_options() {
+  return {option("bucket_kb", &BucketSpec::bucket_kb,
+                 {.help = "KiB of gradients that are summed at once; 0: each parameter by itself",
+                  .range = from(0),
+                  .default_in_words = "1024; between machines an eighth of all, 64 to 1024; on "
+                                      "GPUs 25600",
+                  .open_below_zero = true}),
+          option("first_bucket_kb", &BucketSpec::first_bucket_kb,
+                 {.help = "the same for the first bucket, so that it can start earlier",
+                  .range = from(0),
+                  .default_in_words = "--bucket-kb; on GPUs 1024 where that is not given",
+                  .open_below_zero = true})};
+}
+
 }  // namespace ringlet::train

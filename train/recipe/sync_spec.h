@@ -31,4 +31,7 @@ struct BucketSpec {
   std::int64_t first_bucket_kb = -1;  ///< least size of the first bucket; negative: bucket_kb
 };
 
+/// Without one for `overlap`.
+std::vector<Option<BucketSpec>> bucket_options();
+
 }  // namespace ringlet::train

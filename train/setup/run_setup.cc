@@ -21,6 +21,7 @@
 #include "train/recipe/recipe_options.h"
 #include "train/recipe/version.h"
 #include "train/setup/pass_size.h"
+#include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
 
@@ -190,6 +191,7 @@ void check(const TrainOptions& options, bool begins) {
   const OptionTable<Recipe> table = table_of(options);
   const bool own_optimizer = options.make_optimizer != nullptr;
   check_ranges(with_possible_batch(recipe), flag_of, own_optimizer, table);
+  check_run_ranges(options);
   if (!own_optimizer) (void)find_optimizer(recipe.optimizer);
   check_belongings(recipe, begins, own_optimizer, table);
   require(options.task == nullptr || recipe.label_smoothing == 0, "--label-smoothing",
