@@ -14,7 +14,6 @@
 #include "base/processors.h"
 #include "base/trace.h"
 #include "bench/all_reduce/sizes.h"
-#include "bench/all_reduce/streaming_copy.h"
 #include "kernels/device.h"
 #include "kernels/memory.h"
 

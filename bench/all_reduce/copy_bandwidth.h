@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/instruction_set.h"
+
 namespace ringlet::bench {
 
 /// Bytes copied a second, in GB (1e9); each copied byte is read once and written once. The best of
@@ -25,5 +27,13 @@ CopyBandwidth measure_copy_bandwidth();
 
 /// Bytes of the largest cache, as the system tells; 0 where it does not.
 std::int64_t largest_cache_bytes();
+
+/// Whether the processor has stores that go past the caches to memory, as far as this program
+/// knows: every x86-64 has SSE2.
+inline constexpr bool kHasStreamingCopy = kX86;
+
+/// Copies with these. Both addresses and `bytes` are multiples of 64. Exists only where
+/// kHasStreamingCopy.
+void streaming_copy(const void* from, void* to, std::int64_t bytes);
 
 }  // namespace ringlet::bench

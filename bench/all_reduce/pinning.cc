@@ -9,17 +9,14 @@ bool can_pin(int ranks) {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) >= ranks;
 }
 
-void pin_rank(int rank) {
+bool pin_rank(int rank) {
   cpu_set_t allowed, chosen;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  int left = rank;
-  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (!CPU_ISSET(processor, &allowed) || left-- > 0) continue;
-    CPU_ZERO(&chosen);
-    CPU_SET(processor, &chosen);
-    sched_setaffinity(0, sizeof chosen, &chosen);  // if it fails, the rank is where it was
-    return;
-  }
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return false;
+  int skip = rank % CPU_COUNT(&allowed), processor = 0;
+  while (!CPU_ISSET(processor, &allowed) || skip-- > 0) ++processor;
+  CPU_ZERO(&chosen);
+  CPU_SET(processor, &chosen);
+  return sched_setaffinity(0, sizeof chosen, &chosen) == 0;
 }
 
 }  // namespace ringlet::bench

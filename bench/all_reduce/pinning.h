@@ -10,7 +10,8 @@ namespace ringlet::bench {
 /// Whether `ranks` find a processor each among those that this process may use.
 bool can_pin(int ranks);
 
-/// Keeps the calling thread on the rank-th of those processors, until it ends.
-void pin_rank(int rank);
+/// Keeps the calling thread, and those that it starts, on the rank-th of those processors, from the
+/// start again where ranks outnumber them. False, and errno, where the system does not let it.
+bool pin_rank(int rank);
 
 }  // namespace ringlet::bench

@@ -1,6 +1,6 @@
 #include <emmintrin.h>
 
-#include "bench/all_reduce/streaming_copy.h"
+#include "bench/all_reduce/copy_bandwidth.h"
 
 namespace ringlet::bench {
 

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "bench/fma_peak.h"
-#include "bench/kernels/model_kernels.h"
+#include "bench/kernels/kernel_calls.h"
 
 namespace ringlet::bench {
 namespace {

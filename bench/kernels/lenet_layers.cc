@@ -1,4 +1,4 @@
-#include "bench/kernels/model_kernels.h"
+#include "bench/kernels/kernel_calls.h"
 #include "kernels/bias.h"
 #include "kernels/conv2d.h"
 #include "kernels/conv2d_relu_avg_pool2d.h"

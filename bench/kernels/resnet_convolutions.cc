@@ -1,4 +1,4 @@
-#include "bench/kernels/model_kernels.h"
+#include "bench/kernels/kernel_calls.h"
 #include "kernels/conv2d.h"
 
 namespace ringlet::bench {

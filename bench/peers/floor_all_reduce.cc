@@ -204,10 +204,11 @@ Measurement measure_case(const std::string& strategy, std::int64_t bytes, const 
 void run(const FloorOptions& options) {
   for (const std::int64_t bytes : sizes_of(options.common)) {
     for (const std::string& strategy : options.strategies) {
-      const Engine engine{"floor", "local", strategy, "threads"};
-      const Measurement measurement = measure_case(strategy, bytes, options.common.calls);
-      fmt::print("{}\n", json_line(engine, kRanks, bytes, measurement));
-      std::fflush(stdout);
+      Measurement row = measure_case(strategy, bytes, options.common.calls);
+      row.engine = "floor";
+      row.ranks_as = "threads";
+      row.strategy = strategy;
+      print_line(row);
     }
   }
 }
@@ -230,10 +231,6 @@ int run(int argc, char** argv) {
 }  // namespace ringlet::bench::peers
 
 int main(int argc, char** argv) {
-  try {
-    return ringlet::bench::peers::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "floor_all_reduce: error: %s\n", error.what());
-    return 1;
-  }
+  namespace peers = ringlet::bench::peers;
+  return peers::run_guarded("floor_all_reduce", [&] { return peers::run(argc, argv); });
 }

@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/all_reduce/pinning.h"
+
 namespace ringlet::bench::peers {
 
 namespace {
@@ -119,14 +121,7 @@ ForkedMemory::ForkedMemory(std::size_t bytes)
 ForkedMemory::~ForkedMemory() { ::munmap(data_, bytes_); }
 
 void bind_to_processor(int rank) {
-  cpu_set_t allowed;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) fail("sched_getaffinity");
-  int skip = rank % CPU_COUNT(&allowed), processor = 0;
-  while (!CPU_ISSET(processor, &allowed) || skip-- > 0) ++processor;
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  CPU_SET(processor, &own);
-  if (::sched_setaffinity(0, sizeof own, &own) != 0) fail("sched_setaffinity");
+  if (!pin_rank(rank)) fail("sched_setaffinity");
 }
 
 std::string enter_machine(int rank) {

@@ -9,7 +9,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <stdexcept>
 
@@ -63,12 +62,12 @@ void measure_on(const std::string& transport, const GlooOptions& options, Meetin
     for (const std::int64_t bytes : sizes_of(options.common)) {
       Floats floats(bytes);
       const Calls& calls = options.common.calls;
-      const Measurement measurement =
+      Measurement row =
           measure(meeting, floats.span(), calls, gloo_all_reduce(strategy, context, floats.span()));
-      if (meeting.rank() != 0) continue;
-      const Engine engine{"gloo", transport, strategy};
-      fmt::print("{}\n", json_line(engine, meeting.ranks(), bytes, measurement));
-      std::fflush(stdout);
+      row.engine = "gloo";
+      row.transport = transport;
+      row.strategy = strategy;
+      if (meeting.rank() == 0) print_line(row);
     }
   }
 }
@@ -119,10 +118,6 @@ int run(int argc, char** argv) {
 }  // namespace ringlet::bench::peers
 
 int main(int argc, char** argv) {
-  try {
-    return ringlet::bench::peers::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "gloo_all_reduce: error: %s\n", error.what());
-    return 1;
-  }
+  namespace peers = ringlet::bench::peers;
+  return peers::run_guarded("gloo_all_reduce", [&] { return peers::run(argc, argv); });
 }

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <cstdio>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bench/all_reduce/read_all.h"
 #include "bench/peers/data.h"
@@ -87,7 +90,7 @@ class Case {
 };
 
 /// Puts the ranks' results together, once all have written theirs.
-Measurement collect(Meeting& meeting, int calls) {
+Measurement collect(Meeting& meeting, int calls, std::int64_t count) {
   std::vector<double> slowest;
   for (int call = 0; call < calls; ++call) {
     double seconds = 0;
@@ -96,21 +99,17 @@ Measurement collect(Meeting& meeting, int calls) {
     }
     slowest.push_back(seconds);
   }
-  Measurement measurement{.times = times_of(std::move(slowest)), .iterations = calls};
+  Measurement measurement;
+  measurement.ranks_as = "processes";
+  measurement.ranks = meeting.ranks();
+  measurement.count = count;
+  measurement.bytes = count * static_cast<std::int64_t>(sizeof(float));
+  set_times(measurement, std::move(slowest));
   for (int rank = 0; rank < meeting.ranks(); ++rank) measurement.wrong += meeting.wrong(rank);
   return measurement;
 }
 
 }  // namespace
-
-Times times_of(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t n = seconds.size();
-  const auto rank99 = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(n)));
-  return {.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2,
-          .min = seconds.front(),
-          .p99 = seconds[std::max<std::size_t>(rank99, 1) - 1]};
-}
 
 Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& all_reduce, const std::function<void()>& settle) {
@@ -121,26 +120,22 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
   one.measure(timed);
   const double after = meeting.core_distance();
   Measurement measurement;
-  if (meeting.rank() == 0) measurement = collect(meeting, timed);
+  if (meeting.rank() == 0) measurement = collect(meeting, timed, std::ssize(data));
   measurement.distance_before = before;
   measurement.distance_after = after;
   meeting.wait();  // nobody overwrites its times before they are read
   return measurement;
 }
 
-std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
-                      const Measurement& measurement) {
-  const Times& times = measurement.times;
-  const double algbw = 1e-9 * static_cast<double>(bytes) / times.median;
-  return fmt::format(
-      R"({{"engine":"{}","ranks_as":"{}","transport":"{}","strategy":"{}","ranks":{},)"
-      R"("bytes":{},"count":{},"type":"f32","op":"sum","in_place":true,"iterations":{},)"
-      R"("median_us":{:.3f},"min_us":{:.3f},"p99_us":{:.3f},"algbw_gbs":{:.6g},)"
-      R"("busbw_gbs":{:.6g},"wrong":{},"cores_ns":[{:.1f},{:.1f}]}})",
-      engine.name, engine.ranks_as, engine.transport, engine.strategy, ranks, bytes, bytes / 4,
-      measurement.iterations, 1e6 * times.median, 1e6 * times.min, 1e6 * times.p99, algbw,
-      algbw * 2 * (ranks - 1) / ranks, measurement.wrong, measurement.distance_before,
-      measurement.distance_after);
+std::string json_line(const Measurement& measurement) {
+  nlohmann::json row = to_json(measurement);
+  row["cores_ns"] = {measurement.distance_before, measurement.distance_after};
+  return row.dump();
+}
+
+void print_line(const Measurement& measurement) {
+  fmt::print("{}\n", json_line(measurement));
+  std::fflush(stdout);
 }
 
 }  // namespace ringlet::bench::peers

@@ -13,17 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/all_reduce/measurement.h"
 #include "bench/peers/meeting.h"
 
 namespace ringlet::bench::peers {
-
-/// Who sums, and how.
-struct Engine {
-  std::string name;       ///< openmpi, gloo, floor
-  std::string transport;  ///< how bytes go: vader, ucx, tcp, ...
-  std::string strategy;   ///< the algorithm
-  std::string ranks_as = "processes";
-};
 
 /// How often.
 struct Calls {
@@ -35,18 +28,9 @@ inline constexpr int kMostChosen = 1000;
 /// How many calls a meeting must have room for.
 inline int most_timed(const Calls& calls) { return calls.timed > 0 ? calls.timed : kMostChosen; }
 
-struct Times {
-  double median = 0, min = 0, p99 = 0;  ///< seconds
-};
-
-/// Of at least one call; p99 is the smallest that 99 % of the calls do not exceed.
-Times times_of(std::vector<double> seconds);
-
-/// The result, on rank 0; the others have nothing.
-struct Measurement {
-  Times times;
-  int iterations = 0;      ///< timed calls
-  std::int64_t wrong = 0;  ///< elements, over all ranks and calls that were checked
+/// The result, on rank 0; the others have nothing but the distances. Who sums and how, its engine,
+/// transport and strategy, is the caller's to say.
+struct Measurement : bench::Measurement {
   double distance_before = 0, distance_after = 0;  ///< Meeting::core_distance()
 };
 
@@ -57,9 +41,10 @@ Measurement measure(Meeting& meeting, std::span<float> data, const Calls& calls,
                     const std::function<void()>& all_reduce,
                     const std::function<void()>& settle = {});
 
-/// One line without its end: a JSON object with the names that `ringlet bench all-reduce --json`
-/// uses, and "cores_ns", the cores' distance before and after.
-std::string json_line(const Engine& engine, int ranks, std::int64_t bytes,
-                      const Measurement& measurement);
+/// The JSON object that `ringlet bench all-reduce --json` writes of a row, with "cores_ns", the
+/// cores' distance before and after; without a line's end.
+std::string json_line(const Measurement& measurement);
+/// Prints it as a line.
+void print_line(const Measurement& measurement);
 
 }  // namespace ringlet::bench::peers

@@ -16,13 +16,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <exception>
+#include <cstddef>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "bench/peers/measurement.h"
-#include "bench/peers/openmpi_variables.h"
 #include "bench/peers/options.h"
 
 namespace ringlet::bench::peers {
@@ -107,9 +107,78 @@ class SharedMemory {
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
+// Open MPI's control variables (MPI_T), as mpirun's --mca and the environment have set them.
+
+/// MPI_T's own life, apart from MPI's.
+class Tools {
+ public:
+  Tools() {
+    int provided = 0;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  }
+  ~Tools() { MPI_T_finalize(); }
+  Tools(const Tools&) = delete;
+  Tools& operator=(const Tools&) = delete;
+};
+
+/// One variable's bytes; empty where there is none of that name.
+std::vector<char> read_variable(const char* name) {
+  const Tools tools;
+  int index = 0, elements = 0;
+  MPI_T_cvar_handle handle{};
+  if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return {};
+  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &elements) != MPI_SUCCESS) return {};
+  std::vector<char> value(static_cast<std::size_t>(elements) * sizeof(long long) + 1);
+  const int code = MPI_T_cvar_read(handle, value.data());
+  MPI_T_cvar_handle_free(&handle);
+  return code == MPI_SUCCESS ? value : std::vector<char>{};
+}
+
+std::string text_of(const char* name) {
+  const std::vector<char> value = read_variable(name);
+  return value.empty() ? "" : std::string(value.data());
+}
+
+int number_of(const char* name) {
+  const std::vector<char> value = read_variable(name);
+  int number = 0;
+  if (value.size() >= sizeof number) std::memcpy(&number, value.data(), sizeof number);
+  return number;
+}
+
+bool lists(const std::string& list, const std::string& name) {
+  return ("," + list + ",").find("," + name + ",") != std::string::npos;
+}
+
+/// How bytes go between the ranks: "vader-cma" (shared memory; the kernel copies large messages
+/// from the sender's memory), "vader" (shared memory only), "tcp", "ucx"; "auto" where mpirun was
+/// not told. To be called after MPI_Init.
+std::string openmpi_transport() {
+  if (text_of("pml") == "ucx") return "ucx";
+  const std::string btl = text_of("btl");
+  if (!lists(btl, "vader")) return lists(btl, "tcp") ? "tcp" : "auto";
+  constexpr int kCma = 1;
+  return number_of("btl_vader_single_copy_mechanism") == kCma ? "vader-cma" : "vader";
+}
+
+/// Which algorithm sums: of component tuned "default" (its own choice by size), "linear",
+/// "reduce-broadcast", "recursive-doubling", "ring", "segmented-ring", "rabenseifner"; or the
+/// component that was given a higher priority: "sm", "han", "adapt".
+std::string openmpi_strategy() {
+  const int tuned = number_of("coll_tuned_priority");
+  for (const char* other : {"sm", "han", "adapt"}) {
+    if (number_of(("coll_" + std::string(other) + "_priority").c_str()) > tuned) return other;
+  }
+  constexpr std::array kTuned{"default", "linear",         "reduce-broadcast", "recursive-doubling",
+                              "ring",    "segmented-ring", "rabenseifner"};
+  const auto chosen = static_cast<std::size_t>(number_of("coll_tuned_allreduce_algorithm"));
+  if (number_of("coll_tuned_use_dynamic_rules") == 0 || chosen >= kTuned.size()) return kTuned[0];
+  return kTuned[chosen];
+}
+
 void run(const Mpi& mpi, const Options& options, const std::string& file) {
   const std::vector<std::int64_t> sizes = sizes_of(options);
-  const Engine engine{"openmpi", openmpi_transport(), openmpi_strategy()};
+  const std::string transport = openmpi_transport(), strategy = openmpi_strategy();
   const int iterations = most_timed(options.calls);
   const SharedMemory memory(mpi.rank(), Meeting::bytes(mpi.size(), iterations), file);
   Meeting meeting(memory.data(), mpi.rank(), mpi.size(), iterations);
@@ -124,10 +193,11 @@ void run(const Mpi& mpi, const Options& options, const std::string& file) {
     // MPI makes progress only inside of its calls: nothing of the last call may wait in a rank that
     // spins.
     const auto settle = [] { check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier"); };
-    const Measurement measurement = measure(meeting, data, options.calls, all_reduce, settle);
-    if (mpi.rank() != 0) continue;
-    fmt::print("{}\n", json_line(engine, mpi.size(), bytes, measurement));
-    std::fflush(stdout);
+    Measurement row = measure(meeting, data, options.calls, all_reduce, settle);
+    row.engine = "openmpi";
+    row.transport = transport;
+    row.strategy = strategy;
+    if (mpi.rank() == 0) print_line(row);
   }
 }
 
@@ -149,10 +219,6 @@ int run(int argc, char** argv) {
 }  // namespace ringlet::bench::peers
 
 int main(int argc, char** argv) {
-  try {
-    return ringlet::bench::peers::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "openmpi_all_reduce: error: %s\n", error.what());
-    return 1;
-  }
+  namespace peers = ringlet::bench::peers;
+  return peers::run_guarded("openmpi_all_reduce", [&] { return peers::run(argc, argv); });
 }

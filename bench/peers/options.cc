@@ -98,6 +98,15 @@ int run_program(CLI::App& app, int argc, char** argv, bool speaks,
   }
 }
 
+int run_guarded(const char* program, const std::function<int()>& run) {
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: error: %s\n", program, error.what());
+    return kFailed;
+  }
+}
+
 Floats::Floats(std::int64_t bytes)
     : lines_(static_cast<std::size_t>(bytes) / sizeof(Line) + 1),
       count_(static_cast<std::size_t>(bytes / kFloat)) {}

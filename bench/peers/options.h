@@ -39,6 +39,9 @@ inline constexpr int kDone = 0, kFailed = 1, kUsage = 2;
 int run_program(CLI::App& app, int argc, char** argv, bool speaks,
                 const std::function<void()>& run);
 
+/// The code that `run` returns; kFailed and a line on stderr for what it throws.
+int run_guarded(const char* program, const std::function<int()>& run);
+
 /// The data of one case: `bytes` bytes that begin where a vector and a line of the cache do.
 class Floats {
  public:

@@ -12,7 +12,6 @@
 #include "bench/all_reduce/core_distance.h"
 #include "bench/all_reduce/read_all.h"
 #include "bench/all_reduce/sizes.h"
-#include "bench/all_reduce/streaming_copy.h"
 #include "bench/all_reduce/test_pattern.h"
 
 namespace ringlet::bench {
