@@ -37,12 +37,6 @@ std::string first_bytes(const Subject& subject) {
 
 }  // namespace
 
-std::span<const std::unique_ptr<Format>> formats() {
-  static const std::array kFormats{safetensors_format(), idx_format(),   trace_format(),
-                                   metrics_format(),     state_format(), run_format()};
-  return kFormats;
-}
-
 Subject look_at(const fs::path& path) {
   std::error_code error;
   Subject subject{.path = path, .is_folder = fs::is_directory(path, error), .head = {}};
@@ -56,18 +50,12 @@ Subject look_at(const fs::path& path) {
   return subject;
 }
 
-const Format* find_format(const Subject& subject) {
-  for (const auto& format : formats()) {
-    if (format->recognises(subject)) return format.get();
-  }
-  return nullptr;
-}
-
 Document inspect(const fs::path& path, const Wishes& wishes) {
   const Subject subject = look_at(path);
-  const Format* format = find_format(subject);
-  if (format == nullptr) fail_unknown(subject);
-  return format->describe(subject, wishes);
+  for (const Format* format : {&kSafetensors, &kIdx, &kTrace, &kMetrics, &kState, &kRun}) {
+    if (format->recognises(subject)) return format->describe(subject, wishes);
+  }
+  fail_unknown(subject);
 }
 
 }  // namespace ringlet::app::inspect

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "app/inspect/format.h"
-#include "app/inspect/picture.h"
+#include "app/inspect/parts.h"
 #include "data/idx.h"
 
 namespace ringlet::app::inspect {
@@ -93,47 +93,44 @@ Table classes_of(const Histogram& histogram) {
   return table;
 }
 
-class IdxFormat final : public Format {
- public:
-  bool recognises(const Subject& subject) const override {
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(subject.head.data());
-    return !subject.is_folder && data::looks_like_idx({bytes, subject.head.size()});
-  }
+bool recognises_idx(const Subject& subject) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(subject.head.data());
+  return !subject.is_folder && data::looks_like_idx({bytes, subject.head.size()});
+}
 
-  Document describe(const Subject& subject, const Wishes& wishes) const override {
-    const auto source = data::open_bytes(subject.path);
-    const Scan found = scan(*source, subject, wishes.pictures);
-    const Histogram& histogram = found.histogram;
-    const std::uint64_t raw =
-        4 + 4 * found.sizes.size() + static_cast<std::uint64_t>(histogram.total());
-    Document document{subject.path.string(), "IDX", {}, {}};
-    document.facts = {{"holds", content_of(found.sizes)},
-                      {"sizes", found.sizes},
-                      {"gzip", subject.gzipped},
-                      {"stored", bytes_value(subject.stored)},
-                      {"raw", bytes_value(raw)}};
-    if (histogram.total() == 0) {
-      document.warnings.push_back("there is nothing in it");
-      return document;
-    }
-    document.facts.push_back({"min", histogram.minimum()});
-    document.facts.push_back({"max", histogram.maximum()});
-    if (found.sizes.size() == 1) {
-      document.tables.push_back(classes_of(histogram));
-    } else {
-      constexpr double kWhite = 255;
-      document.facts.push_back({"mean of pixel/255", histogram.mean() / kWhite});
-      document.facts.push_back({"deviation of pixel/255", histogram.deviation() / kWhite});
-    }
-    if (!found.first.empty()) {
-      document.pictures.push_back(draw(found.first, found.sizes[1], found.sizes[2]));
-    }
+Document describe_idx(const Subject& subject, const Wishes& wishes) {
+  const auto source = data::open_bytes(subject.path);
+  const Scan found = scan(*source, subject, wishes.pictures);
+  const Histogram& histogram = found.histogram;
+  const std::uint64_t raw =
+      4 + 4 * found.sizes.size() + static_cast<std::uint64_t>(histogram.total());
+  Document document{subject.path.string(), "IDX", {}, {}};
+  document.facts = {{"holds", content_of(found.sizes)},
+                    {"sizes", found.sizes},
+                    {"gzip", subject.gzipped},
+                    {"stored", bytes_value(subject.stored)},
+                    {"raw", bytes_value(raw)}};
+  if (histogram.total() == 0) {
+    document.warnings.push_back("there is nothing in it");
     return document;
   }
-};
+  document.facts.push_back({"min", histogram.minimum()});
+  document.facts.push_back({"max", histogram.maximum()});
+  if (found.sizes.size() == 1) {
+    document.tables.push_back(classes_of(histogram));
+  } else {
+    constexpr double kWhite = 255;
+    document.facts.push_back({"mean of pixel/255", histogram.mean() / kWhite});
+    document.facts.push_back({"deviation of pixel/255", histogram.deviation() / kWhite});
+  }
+  if (!found.first.empty()) {
+    document.pictures.push_back(draw(found.first, found.sizes[1], found.sizes[2]));
+  }
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> idx_format() { return std::make_unique<IdxFormat>(); }
+const Format kIdx{recognises_idx, describe_idx};
 
 }  // namespace ringlet::app::inspect

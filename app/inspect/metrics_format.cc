@@ -82,32 +82,29 @@ void add_epochs(Document& document, const std::vector<train::EpochMetrics>& epoc
   document.tables.push_back(std::move(table));
 }
 
-class MetricsFormat final : public Format {
- public:
-  /// Its first line is a JSON object with a "kind". An empty file is not known as anything.
-  bool recognises(const Subject& subject) const override {
-    if (subject.is_folder || subject.gzipped || !subject.head.starts_with('{')) return false;
-    const std::string line = subject.head.substr(0, subject.head.find('\n'));
-    if (json_depth(line) > 8) return false;
-    const auto json = json_or_discarded(line);
-    return json.is_object() && json.contains("kind");
-  }
+/// Its first line is a JSON object with a "kind". An empty file is not known as anything.
+bool recognises_metrics(const Subject& subject) {
+  if (subject.is_folder || subject.gzipped || !subject.head.starts_with('{')) return false;
+  const std::string line = subject.head.substr(0, subject.head.find('\n'));
+  if (json_depth(line) > 8) return false;
+  const auto json = json_or_discarded(line);
+  return json.is_object() && json.contains("kind");
+}
 
-  Document describe(const Subject& subject, const Wishes&) const override {
-    const train::Metrics metrics = train::read_metrics(subject.path);
-    Document document{subject.path.string(), "metrics", {}, {}};
-    document.facts.push_back({"stored", bytes_value(subject.stored)});
-    add_steps(document, metrics.steps);
-    add_epochs(document, metrics.epochs);
-    if (metrics.cut_off) {
-      document.warnings.push_back("the last line breaks off, as when a run is killed");
-    }
-    return document;
+Document describe_metrics(const Subject& subject, const Wishes&) {
+  const train::Metrics metrics = train::read_metrics(subject.path);
+  Document document{subject.path.string(), "metrics", {}, {}};
+  document.facts.push_back({"stored", bytes_value(subject.stored)});
+  add_steps(document, metrics.steps);
+  add_epochs(document, metrics.epochs);
+  if (metrics.cut_off) {
+    document.warnings.push_back("the last line breaks off, as when a run is killed");
   }
-};
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> metrics_format() { return std::make_unique<MetricsFormat>(); }
+const Format kMetrics{recognises_metrics, describe_metrics};
 
 }  // namespace ringlet::app::inspect

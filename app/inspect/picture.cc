@@ -1,7 +1,7 @@
-#include "app/inspect/picture.h"
-
 #include <algorithm>
 #include <string_view>
+
+#include "app/inspect/parts.h"
 
 namespace ringlet::app::inspect {
 namespace {

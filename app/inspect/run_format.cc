@@ -3,8 +3,7 @@
 #include <vector>
 
 #include "app/inspect/format.h"
-#include "app/inspect/run_folder.h"
-#include "app/inspect/tensors.h"
+#include "app/inspect/parts.h"
 
 namespace ringlet::app::inspect {
 
@@ -33,49 +32,45 @@ namespace {
 
 constexpr const char* kModel = "model.safetensors";
 
-class RunFormat final : public Format {
- public:
-  bool recognises(const Subject& subject) const override {
-    std::error_code error;
-    if (!subject.is_folder) return false;
-    for (const char* sign : {"state", kModel, "metrics.jsonl"}) {
-      if (fs::exists(subject.path / sign, error)) return true;
-    }
-    return false;
+void add_model(Document& document, const fs::path& file) {
+  train::SafetensorsStream stream(file);
+  std::int64_t elements = 0, broken = 0;
+  for (const TensorSummary& tensor : summarise_tensors(stream)) {
+    elements += tensor.statistics.count();
+    broken += tensor.statistics.nans() + tensor.statistics.infinities();
   }
+  document.facts.push_back({"elements of the model", elements});
+  document.facts.push_back({"broken numbers of the model", broken});
+  if (broken > 0) document.warnings.push_back("model.safetensors holds NaN or infinite numbers");
+}
 
-  Document describe(const Subject& subject, const Wishes&) const override {
-    Document document{subject.path.string(), "run", {}, {}};
-    std::error_code error;
-    const bool has_model = fs::exists(subject.path / kModel, error);
-    document.facts.push_back({"finished", has_model});
-    if (has_model) add_model(document, subject.path / kModel);
-    if (fs::exists(subject.path / "state", error)) {
-      add_state(document, subject.path / "state");
-    } else {
-      document.facts.push_back({"can be resumed", false});
-      document.warnings.push_back("there is no state/ to resume from");
-    }
-    document.tables.push_back(file_table(subject.path));
-    return document;
+bool recognises_run(const Subject& subject) {
+  std::error_code error;
+  if (!subject.is_folder) return false;
+  for (const char* sign : {"state", kModel, "metrics.jsonl"}) {
+    if (fs::exists(subject.path / sign, error)) return true;
   }
+  return false;
+}
 
- private:
-  static void add_model(Document& document, const fs::path& file) {
-    train::SafetensorsStream stream(file);
-    std::int64_t elements = 0, broken = 0;
-    for (const TensorSummary& tensor : summarise_tensors(stream)) {
-      elements += tensor.statistics.count();
-      broken += tensor.statistics.nans() + tensor.statistics.infinities();
-    }
-    document.facts.push_back({"elements of the model", elements});
-    document.facts.push_back({"broken numbers of the model", broken});
-    if (broken > 0) document.warnings.push_back("model.safetensors holds NaN or infinite numbers");
+Document describe_run(const Subject& subject, const Wishes&) {
+  Document document{subject.path.string(), "run", {}, {}};
+  std::error_code error;
+  const bool has_model = fs::exists(subject.path / kModel, error);
+  document.facts.push_back({"finished", has_model});
+  if (has_model) add_model(document, subject.path / kModel);
+  if (fs::exists(subject.path / "state", error)) {
+    add_state(document, subject.path / "state");
+  } else {
+    document.facts.push_back({"can be resumed", false});
+    document.warnings.push_back("there is no state/ to resume from");
   }
-};
+  document.tables.push_back(file_table(subject.path));
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> run_format() { return std::make_unique<RunFormat>(); }
+const Format kRun{recognises_run, describe_run};
 
 }  // namespace ringlet::app::inspect

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/inspect/format.h"
+#include "app/inspect/parts.h"
 #include "app/inspect/statistics.h"
-#include "app/inspect/tensors.h"
 #include "train/files/safetensors_stream.h"
 #include "train/files/state_json.h"
 
@@ -42,74 +42,70 @@ std::vector<TensorSummary> summarise_tensors(train::SafetensorsStream& file) {
 
 namespace {
 
-class SafetensorsFormat final : public Format {
- public:
-  bool recognises(const Subject& subject) const override {
-    std::uint64_t length = 0;
-    if (subject.is_folder || subject.gzipped || subject.head.size() <= sizeof length) return false;
-    std::memcpy(&length, subject.head.data(), sizeof length);
-    return subject.head[sizeof length] == '{' && length <= train::kMaxSafetensorsHeader;
-  }
+Table metadata_table(const train::SafetensorsHeader& header) {
+  Table table{"metadata", {"key", "value"}, {}};
+  for (const auto& [key, value] : header.metadata) table.rows.push_back({key, value});
+  return table;
+}
 
-  Document describe(const Subject& subject, const Wishes&) const override {
-    const train::FileSums sums = train::sums_beside(subject.path);
-    train::SafetensorsStream file(subject.path);
-    const std::vector<TensorSummary> tensors = summarise_tensors(file);
-    Document document{subject.path.string(), "safetensors", {}, {}};
-    std::int64_t elements = 0, nans = 0, infinities = 0;
-    std::uint64_t bytes = 0;
-    for (const TensorSummary& tensor : tensors) {
-      elements += tensor.statistics.count();
-      nans += tensor.statistics.nans();
-      infinities += tensor.statistics.infinities();
-      bytes += tensor.bytes;
-    }
-    document.facts = {{"stored", bytes_value(subject.stored)},
-                      {"header", bytes_value(subject.stored - bytes)},
-                      {"tensor count", static_cast<std::int64_t>(tensors.size())},
-                      {"elements", elements},
-                      {"NaN", nans},
-                      {"Inf", infinities}};
-    document.tables = {metadata_table(file.header()), tensor_table(tensors)};
-    if (nans + infinities > 0) {
-      document.warnings.push_back(
-          "there are numbers that are none (NaN or infinite); a model with "
-          "these predicts nothing");
-    }
-    try {
-      train::require_sum(sums, subject.path, file.sum());
-    } catch (const FileError& error) {
-      const bool is_its_state = train::sums_beside(subject.path) == sums;  // no live run's next one
-      if (is_its_state) document.warnings.emplace_back(error.what());
-    }
-    return document;
+Table tensor_table(const std::vector<TensorSummary>& tensors) {
+  Table table{"tensors",
+              {"name", "dtype", "shape", "elements", "min", "max", "mean", "deviation", "zeros",
+               "NaN", "Inf"},
+              {}};
+  for (const TensorSummary& tensor : tensors) {
+    const Statistics& s = tensor.statistics;
+    const auto number = [](double value) { return std::isnan(value) ? Value() : Value(value); };
+    table.rows.push_back({tensor.spec.name, tensor.spec.dtype, tensor.spec.shape, s.count(),
+                          number(s.minimum()), number(s.maximum()), number(s.mean()),
+                          number(s.deviation()), s.zeros(), s.nans(), s.infinities()});
   }
+  return table;
+}
 
- private:
-  static Table metadata_table(const train::SafetensorsHeader& header) {
-    Table table{"metadata", {"key", "value"}, {}};
-    for (const auto& [key, value] : header.metadata) table.rows.push_back({key, value});
-    return table;
-  }
+bool recognises_safetensors(const Subject& subject) {
+  std::uint64_t length = 0;
+  if (subject.is_folder || subject.gzipped || subject.head.size() <= sizeof length) return false;
+  std::memcpy(&length, subject.head.data(), sizeof length);
+  return subject.head[sizeof length] == '{' && length <= train::kMaxSafetensorsHeader;
+}
 
-  static Table tensor_table(const std::vector<TensorSummary>& tensors) {
-    Table table{"tensors",
-                {"name", "dtype", "shape", "elements", "min", "max", "mean", "deviation", "zeros",
-                 "NaN", "Inf"},
-                {}};
-    for (const TensorSummary& tensor : tensors) {
-      const Statistics& s = tensor.statistics;
-      const auto number = [](double value) { return std::isnan(value) ? Value() : Value(value); };
-      table.rows.push_back({tensor.spec.name, tensor.spec.dtype, tensor.spec.shape, s.count(),
-                            number(s.minimum()), number(s.maximum()), number(s.mean()),
-                            number(s.deviation()), s.zeros(), s.nans(), s.infinities()});
-    }
-    return table;
+Document describe_safetensors(const Subject& subject, const Wishes&) {
+  const train::FileSums sums = train::sums_beside(subject.path);
+  train::SafetensorsStream file(subject.path);
+  const std::vector<TensorSummary> tensors = summarise_tensors(file);
+  Document document{subject.path.string(), "safetensors", {}, {}};
+  std::int64_t elements = 0, nans = 0, infinities = 0;
+  std::uint64_t bytes = 0;
+  for (const TensorSummary& tensor : tensors) {
+    elements += tensor.statistics.count();
+    nans += tensor.statistics.nans();
+    infinities += tensor.statistics.infinities();
+    bytes += tensor.bytes;
   }
-};
+  document.facts = {{"stored", bytes_value(subject.stored)},
+                    {"header", bytes_value(subject.stored - bytes)},
+                    {"tensor count", static_cast<std::int64_t>(tensors.size())},
+                    {"elements", elements},
+                    {"NaN", nans},
+                    {"Inf", infinities}};
+  document.tables = {metadata_table(file.header()), tensor_table(tensors)};
+  if (nans + infinities > 0) {
+    document.warnings.push_back(
+        "there are numbers that are none (NaN or infinite); a model with "
+        "these predicts nothing");
+  }
+  try {
+    train::require_sum(sums, subject.path, file.sum());
+  } catch (const FileError& error) {
+    const bool is_its_state = train::sums_beside(subject.path) == sums;  // no live run's next one
+    if (is_its_state) document.warnings.emplace_back(error.what());
+  }
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> safetensors_format() { return std::make_unique<SafetensorsFormat>(); }
+const Format kSafetensors{recognises_safetensors, describe_safetensors};
 
 }  // namespace ringlet::app::inspect

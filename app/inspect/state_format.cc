@@ -5,8 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/inspect/format.h"
-#include "app/inspect/run_folder.h"
-#include "app/inspect/tensors.h"
+#include "app/inspect/parts.h"
 #include "base/files/atomic_file.h"
 #include "train/files/recipe_json.h"
 #include "train/files/state_json.h"
@@ -129,27 +128,23 @@ void add_state(Document& document, const fs::path& folder) {
 
 namespace {
 
-class StateFormat final : public Format {
- public:
-  bool recognises(const Subject& subject) const override {
-    std::error_code error;
-    if (subject.is_folder) return fs::exists(subject.path / "state.json", error);
-    return subject.head.starts_with('{') &&
-           subject.head.find("\"data_hash\"") != std::string::npos &&
-           subject.head.find("\"recipe\"") != std::string::npos;
-  }
+bool recognises_state(const Subject& subject) {
+  std::error_code error;
+  if (subject.is_folder) return fs::exists(subject.path / "state.json", error);
+  return subject.head.starts_with('{') && subject.head.find("\"data_hash\"") != std::string::npos &&
+         subject.head.find("\"recipe\"") != std::string::npos;
+}
 
-  Document describe(const Subject& subject, const Wishes&) const override {
-    Document document{subject.path.string(), "state of a run", {}, {}};
-    const fs::path folder = subject.is_folder ? subject.path : subject.path.parent_path();
-    add_state(document, folder.empty() ? fs::path(".") : folder);
-    document.tables.push_back(file_table(folder.empty() ? fs::path(".") : folder));
-    return document;
-  }
-};
+Document describe_state(const Subject& subject, const Wishes&) {
+  Document document{subject.path.string(), "state of a run", {}, {}};
+  const fs::path folder = subject.is_folder ? subject.path : subject.path.parent_path();
+  add_state(document, folder.empty() ? fs::path(".") : folder);
+  document.tables.push_back(file_table(folder.empty() ? fs::path(".") : folder));
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> state_format() { return std::make_unique<StateFormat>(); }
+const Format kState{recognises_state, describe_state};
 
 }  // namespace ringlet::app::inspect

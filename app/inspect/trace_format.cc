@@ -130,46 +130,42 @@ Table longest(const Totals& totals, const train::TraceNames& names) {
   return table;
 }
 
-class TraceFormat final : public Format {
- public:
-  bool recognises(const Subject& subject) const override {
-    return !subject.is_folder && subject.head.starts_with('{') && !subject.gzipped &&
-           subject.head.find("\"traceEvents\"") != std::string::npos;
-  }
+bool recognises_trace(const Subject& subject) {
+  return !subject.is_folder && subject.head.starts_with('{') && !subject.gzipped &&
+         subject.head.find("\"traceEvents\"") != std::string::npos;
+}
 
-  Document describe(const Subject& subject, const Wishes&) const override {
-    Totals totals;
-    const train::TraceNames names =
-        train::read_trace(subject.path, [&](const train::TraceSpan& span) { totals.add(span); });
-    Document document{subject.path.string(), "Chrome trace", {}, {}};
-    double extent = 0, collectives = 0, extents = 0;
-    for (const auto& [rank, sum] : totals.ranks) {
-      extent = std::max(extent, sum.extent());
-      extents += sum.extent();
-      collectives += sum.collectives.time;
-    }
-    document.facts = {{"stored", bytes_value(subject.stored)},
-                      {"rank count", static_cast<std::int64_t>(totals.ranks.size())},
-                      {"streams", static_cast<std::int64_t>(totals.streams.size())},
-                      {"spans", totals.all.spans},
-                      {"extent", time_of(extent)},
-                      {"in collectives", {extents > 0 ? collectives / extents : 0, Form::share}}};
-    document.tables = {by_rank(totals), by_category(totals), by_name(totals),
-                       longest(totals, names)};
-    if (totals.all.spans == 0) document.warnings.push_back("there are no spans in it");
-    if (names.left_out > 0) {
-      document.warnings.push_back(fmt::format(
-          "the trace was full: {} later spans are left out (--trace-spans)", names.left_out));
-    }
-    if (!totals.all_names) {
-      document.warnings.push_back("there are more than 10,000 names; the later ones are left out");
-    }
-    return document;
+Document describe_trace(const Subject& subject, const Wishes&) {
+  Totals totals;
+  const train::TraceNames names =
+      train::read_trace(subject.path, [&](const train::TraceSpan& span) { totals.add(span); });
+  Document document{subject.path.string(), "Chrome trace", {}, {}};
+  double extent = 0, collectives = 0, extents = 0;
+  for (const auto& [rank, sum] : totals.ranks) {
+    extent = std::max(extent, sum.extent());
+    extents += sum.extent();
+    collectives += sum.collectives.time;
   }
-};
+  document.facts = {{"stored", bytes_value(subject.stored)},
+                    {"rank count", static_cast<std::int64_t>(totals.ranks.size())},
+                    {"streams", static_cast<std::int64_t>(totals.streams.size())},
+                    {"spans", totals.all.spans},
+                    {"extent", time_of(extent)},
+                    {"in collectives", {extents > 0 ? collectives / extents : 0, Form::share}}};
+  document.tables = {by_rank(totals), by_category(totals), by_name(totals), longest(totals, names)};
+  if (totals.all.spans == 0) document.warnings.push_back("there are no spans in it");
+  if (names.left_out > 0) {
+    document.warnings.push_back(fmt::format(
+        "the trace was full: {} later spans are left out (--trace-spans)", names.left_out));
+  }
+  if (!totals.all_names) {
+    document.warnings.push_back("there are more than 10,000 names; the later ones are left out");
+  }
+  return document;
+}
 
 }  // namespace
 
-std::unique_ptr<Format> trace_format() { return std::make_unique<TraceFormat>(); }
+const Format kTrace{recognises_trace, describe_trace};
 
 }  // namespace ringlet::app::inspect

@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "app/inspect/format.h"
-#include "app/inspect/picture.h"
+#include "app/inspect/parts.h"
 #include "app/inspect/statistics.h"
 #include "base/data_error.h"
 #include "base/files/atomic_file.h"

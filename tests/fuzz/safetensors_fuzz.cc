@@ -1,7 +1,7 @@
 // safetensors: as a whole file, and as a header alone, which is what mutations reach best.
 #include <sstream>
 
-#include "app/inspect/tensors.h"
+#include "app/inspect/parts.h"
 #include "tests/fuzz/fuzz.h"
 #include "train/files/foreign_format.h"
 #include "train/files/load_model.h"
