@@ -117,7 +117,8 @@ Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double com
 
 Checkpoint read_checkpoint(const fs::path& file) {
   const report::RunFacts facts = facts_of(run_of(file.parent_path()));
-  return {file, train::read_model_info(file), facts.data_directory, facts.test_contents};
+  return {file, train::read_model_info(file), facts.text("/data/directory"),
+          facts.text("/data/test_contents")};
 }
 
 comm::Plan to_plan(const Checkpoint& checkpoint) {

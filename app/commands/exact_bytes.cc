@@ -26,8 +26,10 @@ Arithmetic arithmetic_of_run(const std::filesystem::path& folder, const Arithmet
   if (!std::filesystem::is_regular_file(folder / "run.json", error)) return {};
   try {
     const report::RunFacts facts = report::read_facts(folder);
-    if (!facts.gpus.empty()) return now.gpus.empty() ? Arithmetic{.gpus = facts.gpus} : now;
-    return {.instruction_set = facts.instruction_set, .openblas = facts.openblas};
+    const std::string gpus = facts.gpus();
+    if (!gpus.empty()) return now.gpus.empty() ? Arithmetic{.gpus = gpus} : now;
+    return {.instruction_set = facts.text("/machine/cpu/instruction_set"),
+            .openblas = facts.text("/machine/cpu/openblas")};
   } catch (const FileError&) {  // it explains a run; going on does not need it
     return {};
   }

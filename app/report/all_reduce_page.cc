@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/report/all_reduce_plots.h"
 #include "app/report/html.h"
-#include "app/report/page.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"
 #include "train/recipe/version.h"
@@ -40,8 +38,8 @@ std::string work_of(const bench::Comparison& comparison) {
                      comparison.in_place ? "in place" : "out of place");
 }
 
-Html fact(const std::string& name, const std::string& value, const std::string& unit) {
-  return markup("<div><dt>{}</dt><dd>{} <small>{}</small></dd></div>\n", name, value, unit);
+Html with_unit(const std::string& value, const char* unit) {
+  return markup("{} <small>{}</small>", value, unit);
 }
 
 /// "25 ns (near)" for each time that it was measured.
@@ -84,18 +82,20 @@ Html facts_of(const std::vector<bench::Comparison>& comparisons, const json& mac
   };
   Html html = "<dl class=\"facts\">\n";
   if (quickest != nullptr) {
-    html += fact("Quickest: " + who(*quick, *quickest), with_digits(quickest->median_us), "µs");
-    html += fact("Widest: " + who(*wide, *widest), with_digits(widest->busbw_gbs()), "GB/s busbw");
+    html += fact("Quickest: " + who(*quick, *quickest),
+                 with_unit(with_digits(quickest->median_us), "µs"));
+    html += fact("Widest: " + who(*wide, *widest),
+                 with_unit(with_digits(widest->busbw_gbs()), "GB/s busbw"));
   }
   if (machine.contains("copy")) {
     const json& copy = machine.at("copy").at("all_threads");
     const double streaming =
         copy.at("streaming_gbs").is_null() ? 0 : copy.at("streaming_gbs").get<double>();
     const double best = std::max(copy.at("memcpy_gbs").get<double>(), streaming);
-    html += fact("Machine copies", with_digits(best), "GB/s");
+    html += fact("Machine copies", with_unit(with_digits(best), "GB/s"));
   }
   const std::vector<std::string> distances = distances_of(machine);
-  if (!distances.empty()) html += fact("Between the cores", distances.front(), "");
+  if (!distances.empty()) html += fact("Between the cores", with_unit(distances.front(), ""));
   return html + "</dl>\n";
 }
 
@@ -235,11 +235,6 @@ Html table_of(const std::vector<bench::Comparison>& comparisons, std::size_t row
          folded(fmt::format("{} rows", rows), html + "</tbody></table></div>\n");
 }
 
-Html pair_of(const char* name, const std::string& value) {
-  if (value.empty()) return "";
-  return markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
-}
-
 std::string rates_text(const json& rates) {
   std::string text = fmt::format("{:.1f} GB/s by memcpy", rates.value("memcpy_gbs", 0.0));
   if (!rates.at("streaming_gbs").is_null()) {
@@ -253,29 +248,29 @@ Html machine_of(const json& machine) {
     return "<p class=\"note\">The files do not say on which machine they were measured.</p>\n";
   }
   const auto text = [&](const char* name) { return machine.value(name, std::string()); };
-  Html html = "<dl class=\"pairs\">\n";
-  html += pair_of("Processor", text("processor"));
-  if (machine.contains("cores")) html += pair_of("Cores", machine.at("cores").dump());
-  html += pair_of("Instructions", text("instruction_set"));
+  Pairs pairs{{"Processor", text("processor")}};
+  if (machine.contains("cores")) pairs.emplace_back("Cores", machine.at("cores").dump());
+  pairs.emplace_back("Instructions", text("instruction_set"));
   if (machine.contains("cache_bytes")) {
-    html +=
-        pair_of("Largest cache", bench::size_text(machine.at("cache_bytes").get<std::int64_t>()));
+    pairs.emplace_back("Largest cache",
+                       bench::size_text(machine.at("cache_bytes").get<std::int64_t>()));
   }
-  html += pair_of("Between the cores", fmt::format("{}", fmt::join(distances_of(machine), ", ")));
+  pairs.emplace_back("Between the cores",
+                     fmt::format("{}", fmt::join(distances_of(machine), ", ")));
   if (machine.contains("copy")) {
-    html += pair_of("One thread copies", rates_text(machine.at("copy").at("one_thread")));
-    html += pair_of("All cores copy", rates_text(machine.at("copy").at("all_threads")));
+    pairs.emplace_back("One thread copies", rates_text(machine.at("copy").at("one_thread")));
+    pairs.emplace_back("All cores copy", rates_text(machine.at("copy").at("all_threads")));
   }
   if (machine.contains("load_average")) {
     std::vector<std::string> load;
     for (const json& value : machine.at("load_average")) {
       load.push_back(with_decimals(value.get<double>(), 2));
     }
-    html += pair_of("Load before", fmt::format("{}", fmt::join(load, ", ")));
+    pairs.emplace_back("Load before", fmt::format("{}", fmt::join(load, ", ")));
   }
-  html += pair_of("Ringlet", text("ringlet"));
-  html += pair_of("Started", text("started"));
-  return html + "</dl>\n";
+  pairs.emplace_back("Ringlet", text("ringlet"));
+  pairs.emplace_back("Started", text("started"));
+  return list_of(pairs);
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 // The page of `ringlet bench all-reduce --report`: time and bus bandwidth over size, the models
 // beside the points that they were fitted to, which strategy is the fastest from which size on, the
-// table, and the machine. It stands alone, as every page of Ringlet (app/report/page.h).
+// table, and the machine. It stands alone, as every page of Ringlet (app/report/html.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "app/report/html.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/measurement.h"
 
@@ -21,5 +22,15 @@ std::string all_reduce_page(const std::vector<bench::Measurement>& measurements,
 /// 8 KiB, 3.1 times as fast as the ring at 32 KiB; doubling up to 4 KiB". One that takes at most a
 /// tenth longer than the fastest counts as fast: measured again, it may be the other way round.
 std::string answer_of(const bench::Comparison& comparison);
+
+/// Time and bus bandwidth over size, a line a strategy. Around the best one and the ring a band
+/// shows the spread of their calls. Where there are several engines (or threads and processes), the
+/// first one's strategies, and the best of each other's at each size; below that, each other engine
+/// by itself.
+Html plots_of(const bench::Comparison& comparison, int number);
+
+/// For each of the first engine's strategies its points and the curve of its model, whose latency
+/// and bandwidth stand in the title.
+Html model_plots_of(const bench::Comparison& comparison, int number);
 
 }  // namespace ringlet::app::report

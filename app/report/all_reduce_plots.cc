@@ -1,5 +1,3 @@
-#include "app/report/all_reduce_plots.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <map>
 
 #include "app/report/all_reduce_groups.h"
+#include "app/report/all_reduce_page.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/report/run_result.h"
+#include "app/report/run_folder.h"
 #include "app/report/sections.h"
 #include "app/report/svg_plot.h"
 

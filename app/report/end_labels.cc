@@ -11,7 +11,7 @@ namespace ringlet::app::report {
 
 namespace {
 
-// In the drawing's units, for the larger letters that a telephone gets (page_style.cc).
+// In the drawing's units, for the larger letters that a telephone gets (page.css).
 constexpr double kLine = 13.8;
 constexpr double kCharacter = 7.4;
 constexpr double kCapital = 9.6;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/report/html.h"
-#include "app/report/run_result.h"
+#include "app/report/run_folder.h"
 #include "app/report/sections.h"
 #include "train/telemetry/console.h"
 
@@ -45,10 +45,6 @@ std::string per_second(double speed) {
   return is_countable(speed) ? with_commas(std::llround(speed)) : "\u2013";
 }
 
-Html fact(const char* name, const Html& value) {
-  return markup("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
-}
-
 Html facts_of(const RunResult& result) {
   Html html = "<dl class=\"facts\">\n";
   html += fact("Test accuracy", or_dash(result.test_accuracy, markup("{:.2f} <small>%</small>",
@@ -65,11 +61,13 @@ Html facts_of(const RunResult& result) {
 
 /// "6 epochs", "stopped after step 900 of 2,814, 1 of 6 epochs done"
 std::string state_of(const RunFacts& facts, const RunResult& result) {
-  if (!std::isfinite(facts.planned_steps) || !std::isfinite(facts.epochs)) {
+  const double planned_steps = facts.number("/run/planned_steps");
+  const double planned_epochs = facts.number("/run/epochs");
+  if (!std::isfinite(planned_steps) || !std::isfinite(planned_epochs)) {
     return train::with_commas(result.steps) + " steps";
   }
-  const auto planned = static_cast<std::int64_t>(facts.planned_steps);
-  const auto epochs = static_cast<std::int64_t>(facts.epochs);
+  const auto planned = static_cast<std::int64_t>(planned_steps);
+  const auto epochs = static_cast<std::int64_t>(planned_epochs);
   if (result.steps >= planned) return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
   const std::int64_t whole = result.steps * epochs / planned;
   return fmt::format("stopped after step {} of {}, {} of {} epochs done",
@@ -80,19 +78,22 @@ std::string state_of(const RunFacts& facts, const RunResult& result) {
 std::string lede_of(const RunFolder& run, const RunResult& result) {
   const RunFacts facts = run.facts.value_or(RunFacts());
   std::string text;
-  if (std::isfinite(facts.parameters)) {
-    text += train::with_commas(std::llround(facts.parameters)) + " parameters, ";
+  const double parameters = facts.number("/model/parameters");
+  if (std::isfinite(parameters)) {
+    text += train::with_commas(std::llround(parameters)) + " parameters, ";
   }
   text += state_of(facts, result);
-  if (std::isfinite(facts.replicas) && std::isfinite(facts.batch)) {
+  if (std::isfinite(facts.replicas())) {
     text += fmt::format(", {} samples a step over {:.0f} replica{}",
-                        train::with_commas(std::llround(facts.batch)), facts.replicas,
-                        facts.replicas == 1 ? "" : "s");
+                        train::with_commas(std::llround(facts.batch())), facts.replicas(),
+                        facts.replicas() == 1 ? "" : "s");
   }
-  const std::string& device = facts.gpus.empty() ? facts.processor : facts.gpus;
+  const std::string gpus = facts.gpus();
+  const std::string device = gpus.empty() ? facts.text("/machine/cpu/name") : gpus;
   if (!device.empty()) text += " on " + device;
   constexpr std::size_t kDate = 10;  // "2026-11-21"
-  if (facts.started.size() >= kDate) text += ", started " + facts.started.substr(0, kDate);
+  const std::string started = facts.text("/started");
+  if (started.size() >= kDate) text += ", started " + started.substr(0, kDate);
   return text + ".";
 }
 

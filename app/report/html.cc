@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "app/report/page_texts.h"
 #include "base/one_line.h"
 
 namespace ringlet::app::report {
@@ -42,6 +43,18 @@ Html escaped(std::string_view text) { return Html::trusted(with_entities(on_one_
 
 Html escaped_lines(std::string_view text) { return Html::trusted(with_entities(printable(text))); }
 
+Html fact(std::string_view name, const Html& value) {
+  return markup("<div><dt>{}</dt><dd>{}</dd></div>\n", name, value);
+}
+
+Html list_of(const Pairs& pairs) {
+  Html html = "<dl class=\"pairs\">\n";
+  for (const auto& [name, value] : pairs) {
+    if (!value.empty()) html += markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
+  }
+  return html + "</dl>\n";
+}
+
 Html folded(std::string_view title, const Html& html) {
   return markup("<details><summary>{}</summary>\n{}</details>\n", title, html);
 }
@@ -62,6 +75,17 @@ Html data_uri(std::string_view type, std::string_view bytes) {
     }
   }
   return Html::trusted(std::move(uri));
+}
+
+std::string page_of(const std::string& title, const Html& body) {
+  return markup(
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}</main>\n"
+      "<div id=\"readout\" hidden></div>\n<script>{}</script>\n</body>\n</html>\n",
+      title, Html::trusted(kPageStyle), body, Html::trusted(kPageScript));
 }
 
 }  // namespace ringlet::app::report

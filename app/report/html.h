@@ -16,6 +16,8 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace ringlet::app::report {
 
@@ -88,11 +90,23 @@ void print(Html& html, fmt::format_string<detail::Piece<Values>...> format,
   html += markup(format, values...);
 }
 
+/// A line of a list of facts (<dl class="facts">), which a page begins with.
+Html fact(std::string_view name, const Html& value);
+
+/// Names and values as a list; what has no value is left out.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+Html list_of(const Pairs& pairs);
+
 /// HTML behind a title, which opens and closes it.
 Html folded(std::string_view title, const Html& html);
 
 /// "data:TYPE;base64,...": the bytes inside the page.
 Html data_uri(std::string_view type, std::string_view bytes);
+
+/// A page that stands alone: style and script are in it, and it loads nothing from a network. It is
+/// legible on a telephone, in the dark and on paper. Without its script it is complete; the script
+/// adds read-outs to the plots (svg_plot.h).
+std::string page_of(const std::string& title, const Html& body);
 
 }  // namespace ringlet::app::report
 

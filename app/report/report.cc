@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "app/report/html.h"
-#include "app/report/page.h"
 #include "app/report/run_folder.h"
 #include "app/report/sections.h"
 #include "app/report/svg_plot.h"

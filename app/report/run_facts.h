@@ -1,16 +1,33 @@
-// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back. Every field may be missing: a
-// text is empty then, and a number NaN.
+// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back, by the places of its fields.
+// Every field may be missing: a text is empty then, and a number NaN.
 #pragma once
 
 #include <limits>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ringlet::app::report {
 
-struct RunFacts {
+class RunFacts {
+ public:
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+  RunFacts();  ///< without any field
+  /// Throws FileError where the text of `source` is no JSON.
+  RunFacts(std::string_view text, const std::string& source);
+
+  /// Of "/machine/cpu/name".
+  std::string text(const char* place) const;
+  double number(const char* place) const;
+
+  std::string ringlet() const;  ///< its version, and those of the libraries that a GPU needed
+  std::string devices() const;  ///< "cpu:0, cpu:0"
+  std::string gpus() const;     ///< "NVIDIA H200 (cuda:0)"; empty where none was used
+  double replicas() const;
+  double batch() const;  ///< samples of a step over all replicas
 
   /// One of a step's all-reduces.
   struct Sum {
@@ -18,32 +35,13 @@ struct RunFacts {
     double bytes = kNone;
     double predicted_seconds = kNone, taken_seconds = kNone;
   };
+  std::vector<Sum> sums() const;
 
-  std::string ringlet;  ///< its version, and those of the libraries that a GPU needed
-  std::string started;  ///< "2026-11-21T17:30:00Z"
+ private:
+  /// An empty list where there is none.
+  const nlohmann::json& list(const char* place) const;
 
-  std::string data, data_description, test_contents, data_directory;
-  double synthetic_train = kNone, synthetic_test = kNone;
-
-  std::string model;
-  double parameters = kNone;
-
-  double epochs = kNone, planned_steps = kNone;
-  double batch = kNone, replicas = kNone, processes = kNone, threads = kNone;
-  std::string devices;   ///< "cpu:0, cpu:0"
-  std::string machines;  ///< "ranks 0 and 1 are on a, ranks 2 and 3 are on b"; empty: one machine
-  std::string sync, layout, precision;
-
-  std::vector<Sum> sums;
-  std::string predicted_from;     ///< "tune", "model" or ""
-  double waited_seconds = kNone;  ///< a step, by replica 0
-
-  std::string system, processor, instruction_set, openblas;
-  double cores = kNone, memory_bytes = kNone;
-  std::string gpus;  ///< "NVIDIA H200 (cuda:0)"; empty where none was used
+  std::shared_ptr<const nlohmann::json> root_;
 };
-
-/// Throws FileError where the text of `source` is no JSON.
-RunFacts parse_run_facts(std::string_view text, const std::string& source);
 
 }  // namespace ringlet::app::report

@@ -16,17 +16,6 @@ namespace ringlet::app::report {
 
 namespace {
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-Html list_of(const Pairs& pairs) {
-  Html html = "<dl class=\"pairs\">\n";
-  for (const auto& [name, value] : pairs) {
-    if (value.empty()) continue;
-    html += markup("<dt>{}</dt><dd>{}</dd>\n", name, value);
-  }
-  return html + "</dl>\n";
-}
-
 using Settings = std::map<std::string, std::string>;
 
 /// "lr = 0.1" of a config.toml as ringlet writes it: a line a setting. Comments are what is not
@@ -123,22 +112,23 @@ std::string gib(double bytes) {
 Html machine_of(const RunFolder& run) {
   if (!run.facts) return "<p class=\"note\">There is no run.json.</p>\n";
   const RunFacts& facts = *run.facts;
-  return list_of({{"Processor", facts.processor},
-                  {"Cores", whole(facts.cores)},
-                  {"Instructions", facts.instruction_set},
-                  {"Memory", gib(facts.memory_bytes)},
-                  {"GPUs", facts.gpus},
-                  {"System", facts.system},
-                  {"Replicas on", facts.devices},
-                  {"Processes", facts.processes > 1 ? whole(facts.processes) : ""},
-                  {"Machines", facts.machines},
-                  {"Threads a replica", whole(facts.threads)},
-                  {"All-reduce", facts.replicas > 1 ? facts.sync : ""},
-                  {"Layout", facts.layout},
-                  {"Precision", facts.precision},
-                  {"Data", facts.data_description},
-                  {"Ringlet", facts.ringlet},
-                  {"Started", facts.started}});
+  const double processes = facts.number("/run/processes");
+  return list_of({{"Processor", facts.text("/machine/cpu/name")},
+                  {"Cores", whole(facts.number("/machine/cpu/cores"))},
+                  {"Instructions", facts.text("/machine/cpu/instruction_set")},
+                  {"Memory", gib(facts.number("/machine/memory_bytes"))},
+                  {"GPUs", facts.gpus()},
+                  {"System", facts.text("/machine/system")},
+                  {"Replicas on", facts.devices()},
+                  {"Processes", processes > 1 ? whole(processes) : ""},
+                  {"Machines", facts.text("/run/machines")},
+                  {"Threads a replica", whole(facts.number("/run/threads"))},
+                  {"All-reduce", facts.replicas() > 1 ? facts.text("/run/sync") : ""},
+                  {"Layout", facts.text("/run/layout")},
+                  {"Precision", facts.text("/run/precision")},
+                  {"Data", facts.text("/data/description")},
+                  {"Ringlet", facts.ringlet()},
+                  {"Started", facts.text("/started")}});
 }
 
 }  // namespace

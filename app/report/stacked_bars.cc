@@ -1,9 +1,8 @@
-#include "app/report/stacked_bars.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "app/report/svg_frame.h"
+#include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {
 

@@ -1,5 +1,8 @@
 #include "app/report/svg_frame.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace ringlet::app::report {
 
 Html head_of(const std::string& id, const std::string& title, const std::string& note) {
@@ -52,6 +55,86 @@ Html open_svg(const std::string& label, const Html& more) {
 
 Html empty_figure(const std::string& id, const std::string& title) {
   return head_of(id, title, "") + "<p class=\"nothing\">nothing was recorded</p></figure>\n";
+}
+
+namespace {
+
+/// "M1 2L3 4": a line with its gaps.
+Html path_of(const Curve& curve, const Axis& x, const Axis& y) {
+  Html path;
+  bool open = false;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const bool shown = x.shows(curve.x[i]) && y.shows(curve.y[i]);
+    if (shown) print(path, "{}{:.1f} {:.1f}", open ? "L" : "M", x.at(curve.x[i]), y.at(curve.y[i]));
+    open = shown;
+  }
+  return path;
+}
+
+/// Whether a point has no neighbour to draw a line to: between two gaps, or the only one.
+bool stands_alone(const Curve& curve, std::size_t i, const Axis& y) {
+  const bool before = i > 0 && y.shows(curve.y[i - 1]);
+  const bool after = i + 1 < curve.size() && y.shows(curve.y[i + 1]);
+  return !before && !after;
+}
+
+void draw_points(Html& svg, const Series& series, const Axis& x, const Axis& y) {
+  const bool all = series.look == Look::points || series.look == Look::dotted_line;
+  const Curve& curve = series.curve;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    if (!x.shows(curve.x[i]) || !y.shows(curve.y[i])) continue;
+    if (!all && !stands_alone(curve, i, y)) continue;
+    print(svg, "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\"/>", x.at(curve.x[i]),
+          y.at(curve.y[i]));
+  }
+}
+
+Html numbers_of(const std::vector<double>& values) {
+  Html text;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) text += ",";
+    if (std::isfinite(values[i])) print(text, "{:.5g}", values[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y) {
+  const char* look = series.look == Look::faint    ? " faint"
+                     : series.look == Look::dashed ? " dashed"
+                                                   : "";
+  print(svg, "<g class=\"series c{}{}\"", series.color % kColors, look);
+  if (series.look != Look::faint) {
+    print(svg, " data-name=\"{}\" data-x=\"{}\" data-y=\"{}\"", series.name,
+          numbers_of(series.curve.x), numbers_of(series.curve.y));
+  }
+  svg += ">";
+  if (series.look != Look::points) {
+    print(svg, "<path d=\"{}\"/>", path_of(series.curve, x, y));
+  }
+  draw_points(svg, series, x, y);
+  svg += "</g>\n";
+}
+
+void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y) {
+  const auto shown = [&](std::size_t i) {
+    return x.shows(series.curve.x[i]) && y.shows(series.low[i]) && y.shows(series.high[i]);
+  };
+  const auto point = [&](std::size_t i, double value) {
+    return markup("{:.1f} {:.1f}", x.at(series.curve.x[i]), std::clamp(y.at(value), kTop, kBottom));
+  };
+  Html path;
+  for (std::size_t begin = 0, end = 0; begin < series.low.size(); begin = end + 1) {
+    Html back;
+    for (end = begin; end < series.low.size() && shown(end); ++end) {
+      print(path, "{}{}", end == begin ? "M" : "L", point(end, series.high[end]));
+      back = markup("L{}{}", point(end, series.low[end]), back);
+    }
+    if (end > begin) path += back + "Z";
+  }
+  if (path.empty()) return;
+  print(svg, "<path class=\"band c{}\" d=\"{}\"/>\n", series.color % kColors, path);
 }
 
 }  // namespace ringlet::app::report

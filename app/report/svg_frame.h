@@ -1,5 +1,5 @@
-// What plots have in common: the figure with its caption and legend, the drawing's size, and its
-// axes.
+// What plots have in common: the figure with its caption and legend, the drawing's size, its axes,
+// and a series within them: the line, its points, and the band around it.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "app/report/axis.h"
 #include "app/report/html.h"
+#include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {
 
@@ -39,5 +40,12 @@ void draw_base_line(Html& svg, const std::string& title, double right = kRight);
 
 /// A whole figure that says that there is nothing to draw.
 Html empty_figure(const std::string& id, const std::string& title);
+
+/// The line and its points, with the numbers for the read-outs.
+void draw_series(Html& svg, const Series& series, const Axis& x, const Axis& y);
+
+/// The series' spread, as one shape for each stretch without a gap; nothing where it has none. What
+/// is beyond the axis ends at the plot's edge.
+void draw_band(Html& svg, const Series& series, const Axis& x, const Axis& y);
 
 }  // namespace ringlet::app::report

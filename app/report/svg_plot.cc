@@ -6,7 +6,6 @@
 
 #include "app/report/end_labels.h"
 #include "app/report/svg_frame.h"
-#include "app/report/svg_series.h"
 
 namespace ringlet::app::report {
 

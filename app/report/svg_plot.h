@@ -1,5 +1,5 @@
 // Plots as inline SVG: lines and points over linear or logarithmic axes, with the lines' names at
-// their ends, and with the numbers in the page for the read-outs that its script makes (page.h).
+// their ends, and with the numbers in the page for the read-outs that its script makes (html.h).
 // Without the script, and on paper, they are whole.
 //
 // Colours are 0 to kColors - 1, chosen so that those who see few of them tell neighbours apart; the
@@ -47,5 +47,23 @@ struct Plot {
 
 /// <figure id="ID" class="plot">. A plot without a point that can be shown says so.
 Html figure_of(const Plot& plot);
+
+/// Bars of parts, one on top of the other: bar i has the parts' values[i], none of them negative.
+struct StackedBars {
+  struct Part {
+    std::string name;
+    int color = 0;
+    std::vector<double> values;
+  };
+  std::string id{};
+  std::string title{};
+  std::string note{};
+  std::string x_title{};
+  AxisSpec y{};
+  std::vector<std::string> labels{};  ///< of the bars
+  std::vector<Part> parts{};
+};
+
+Html figure_of(const StackedBars& bars);
 
 }  // namespace ringlet::app::report

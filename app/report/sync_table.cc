@@ -41,26 +41,30 @@ Sum total(const std::vector<Sum>& sums) {
 /// What the table's columns are.
 std::string note_of(const RunFacts& facts) {
   std::string note = "Sums of gradients";
-  if (std::isfinite(facts.replicas)) note += fmt::format(" over {:.0f} replicas", facts.replicas);
-  if (!facts.machines.empty()) note += ": " + facts.machines;
+  const double replicas = facts.replicas(), waited = facts.number("/sync/waited_seconds");
+  if (std::isfinite(replicas)) note += fmt::format(" over {:.0f} replicas", replicas);
+  const std::string machines = facts.text("/run/machines");
+  if (!machines.empty()) note += ": " + machines;
   note += ". Taken: the median, with the wait for the last replica.";
-  if (facts.predicted_from == "tune") note += " Predicted by what ringlet tune measured.";
-  if (facts.predicted_from == "model") note += " Predicted by the cost model.";
-  if (!std::isfinite(facts.waited_seconds)) return note;
-  return note + fmt::format(" Replica 0 waited {} ms a step.", milliseconds(facts.waited_seconds));
+  const std::string predicted_from = facts.text("/sync/predicted_from");
+  if (predicted_from == "tune") note += " Predicted by what ringlet tune measured.";
+  if (predicted_from == "model") note += " Predicted by the cost model.";
+  if (!std::isfinite(waited)) return note;
+  return note + fmt::format(" Replica 0 waited {} ms a step.", milliseconds(waited));
 }
 
 }  // namespace
 
 Html sync_table(const RunFolder& run, const std::string& id) {
-  if (!run.facts || run.facts->sums.empty()) return "";
+  const std::vector<Sum> sums = run.facts ? run.facts->sums() : std::vector<Sum>();
+  if (sums.empty()) return "";
   Html html = markup(
       "<h4>Synchronisation</h4>\n<p class=\"note\">{}</p>\n"
       "<div class=\"scroll\"><table id=\"{}\"><thead><tr><th>sum</th><th>by</th><th>KiB</th>"
       "<th>predicted, ms</th><th>taken, ms</th><th>MB/s</th></tr></thead><tbody>\n",
       note_of(*run.facts), id);
-  for (const Sum& sum : run.facts->sums) html += row(sum);
-  if (run.facts->sums.size() > 1) html += row(total(run.facts->sums));
+  for (const Sum& sum : sums) html += row(sum);
+  if (sums.size() > 1) html += row(total(sums));
   return html + "</tbody></table></div>\n";
 }
 

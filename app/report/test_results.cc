@@ -24,7 +24,8 @@ constexpr std::size_t kShownMistakes = 24;
 /// Where --data-dir was, if that is on this machine.
 std::string directory_of(const RunFacts& facts) {
   std::error_code error;
-  return std::filesystem::is_directory(facts.data_directory, error) ? facts.data_directory : "";
+  const std::string directory = facts.text("/data/directory");
+  return std::filesystem::is_directory(directory, error) ? directory : "";
 }
 
 /// What --data was; of a folder, where it is now.
@@ -55,11 +56,13 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
   }
   const data::NamedDataset* named = data::find_dataset(name);
   if (named != nullptr && named->needs == data::DataNeeds::sizes) {
-    if (!std::isfinite(facts.synthetic_train) || !std::isfinite(facts.synthetic_test)) {
+    const double train = facts.number("/data/synthetic_train");
+    const double test = facts.number("/data/synthetic_test");
+    if (!std::isfinite(train) || !std::isfinite(test)) {
       throw FileError("run.json does not say how many images were drawn");
     }
-    options.synthetic_train = static_cast<std::int64_t>(facts.synthetic_train);
-    options.synthetic_test = static_cast<std::int64_t>(facts.synthetic_test);
+    options.synthetic_train = static_cast<std::int64_t>(train);
+    options.synthetic_test = static_cast<std::int64_t>(test);
   }
   data::Splits splits = data::open_dataset(name, options);
   if (run.recipe && !splits.train->is_known_as(run.data_hash)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/report/html.h"
 #include "app/report/run_folder.h"
 #include "base/stop_request.h"
 #include "data/dataset.h"
@@ -45,5 +46,9 @@ TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector
 /// data than then. Throws Stopped where `stop` says so.
 TestResults test_model(const RunFolder& run, const std::string& data_dir,
                        const StopRequest& stop = {});
+
+/// Image `index` as a PNG in a data URI. One channel becomes grey, three colours; of any other
+/// number the first alone is shown, in grey.
+Html image_uri(const data::Dataset& images, std::int64_t index);
 
 }  // namespace ringlet::app::report

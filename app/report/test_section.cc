@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "app/report/image_uri.h"
 #include "app/report/sections.h"
+#include "app/report/test_results.h"
 #include "train/telemetry/console.h"
 
 namespace ringlet::app::report {

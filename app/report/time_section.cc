@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "app/report/sections.h"
-#include "app/report/stacked_bars.h"
+#include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {
 
@@ -102,7 +102,7 @@ Html time_table_of(const std::vector<RunFolder>& runs) {
   return html + "</tr></tbody></table></div>\n";
 }
 
-bool on_gpu(const RunFolder& run) { return run.facts && !run.facts->gpus.empty(); }
+bool on_gpu(const RunFolder& run) { return run.facts && !run.facts->gpus().empty(); }
 
 }  // namespace
 

@@ -11,7 +11,6 @@
 #include "app/report/curve.h"
 #include "app/report/end_labels.h"
 #include "app/report/html.h"
-#include "app/report/stacked_bars.h"
 #include "app/report/svg_plot.h"
 
 namespace ringlet::app::report {

@@ -1,9 +1,3 @@
-#include "app/report/page.h"
-
-namespace ringlet::app::report {
-
-// Where the pointer is over a plot, a line, the nearest point of each series, and their numbers.
-const char* const kPageScript = R"js(
 (() => {
   const box = document.getElementById('readout');
   const SVG = 'http://www.w3.org/2000/svg';
@@ -85,6 +79,3 @@ const char* const kPageScript = R"js(
     svg.addEventListener('pointerleave', hide);
   }
 })();
-)js";
-
-}  // namespace ringlet::app::report
