@@ -15,7 +15,6 @@
 #include "app/cli/before_meeting.h"
 #include "app/cli/checks.h"
 #include "app/cli/commands.h"
-#include "app/cli/effective_config.h"
 #include "app/cli/error_exit.h"
 #include "app/cli/help.h"
 #include "app/cli/processes.h"

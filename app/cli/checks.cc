@@ -36,10 +36,6 @@ CLI::Validator whole_number(std::int64_t min, std::int64_t max) {
   return number_of(train::OptionRow("", std::int64_t{}, {.range = range}));
 }
 
-CLI::Validator number(double min) {
-  return number_of(train::OptionRow("", double{}, {.range = train::from(min)}));
-}
-
 CLI::Validator number_of(train::OptionRow row) {
   if (row.open_at_zero) row.range.min = 1;
   return CLI::Validator(

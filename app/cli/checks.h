@@ -20,9 +20,6 @@ CLI::Validator one_of(const std::vector<std::string>& choices);
 CLI::Validator whole_number(std::int64_t min,
                             std::int64_t max = std::numeric_limits<std::int32_t>::max());
 
-/// A finite number of at least `min`.
-CLI::Validator number(double min);
-
 /// The numbers that the option's row takes.
 CLI::Validator number_of(train::OptionRow row);
 

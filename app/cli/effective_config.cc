@@ -1,4 +1,3 @@
-#include "app/cli/effective_config.h"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <sstream>
 
-#include "app/cli/help_pages.h"
 #include "app/cli/settings.h"
 #include "app/cli/usage.h"
 #include "train/telemetry/progress.h"

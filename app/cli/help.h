@@ -53,4 +53,18 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
+struct Example {
+  const char* line;
+  const char* shows;
+};
+
+struct HelpPage {
+  const char* command = "";  ///< "ringlet bench train"
+  std::vector<Example> examples{};
+  std::vector<std::string> flags{};  ///< with their dashes; empty: --help lists all there are
+};
+
+/// The page of a command, or an empty one.
+const HelpPage& help_page_of(const std::string& command);
+
 }  // namespace ringlet::app

@@ -1,6 +1,6 @@
-#include "app/cli/help_pages.h"
-
 #include <algorithm>
+
+#include "app/cli/help.h"
 
 namespace ringlet::app {
 

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "app/cli/help.h"
-#include "app/cli/help_pages.h"
 #include "app/cli/usage.h"
 #include "train/recipe/version.h"
 

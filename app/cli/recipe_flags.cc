@@ -16,7 +16,7 @@ namespace {
 
 using Row = train::Option<train::Recipe>;
 
-NoteOption noted(RawFlags& flags, const Row& row) {
+NoteOption note_of(RawFlags& flags, const Row& row) {
   return [&flags, key = row.key](const train::OptionValue& value) { flags.recipe[key] = value; };
 }
 
@@ -57,7 +57,7 @@ std::string models_with(const Row& row, bool value) {
 CLI::Option* add_switch(CLI::App& app, RawFlags& flags, const Row& row, const std::string& help) {
   const std::string models = models_with(row, row.form != train::Switch::off);
   return add_flag(app, row, models.empty() ? help : fmt::format("{} [{}]", help, models),
-                  noted(flags, row))
+                  note_of(flags, row))
       ->disable_flag_override()
       ->group(kRecipeGroup);
 }
@@ -101,7 +101,7 @@ void add_row(CLI::App& app, RawFlags& flags, const Row& row, const char* group =
   }
   const bool in_words = row.default_in_words != nullptr;
   const std::string standard = in_words ? row.default_in_words : defaults_of(row);
-  add_flag(app, row, fmt::format("{} [{}]", row.help, standard), noted(flags, row))->group(group);
+  add_flag(app, row, fmt::format("{} [{}]", row.help, standard), note_of(flags, row))->group(group);
 }
 
 }  // namespace

@@ -27,19 +27,6 @@ int first_gpu(const RawFlags& flags) {
   return place ? comm::first_device(*place, flags.replicas, cuda_device_count()) : 0;
 }
 
-std::vector<DeviceId> devices_of(const RawFlags& flags) {
-  std::vector<DeviceId> devices;
-  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
-  if (!devices.empty()) return devices;
-  const DeviceId device = DeviceId::parse(flags.device);
-  devices.assign(static_cast<std::size_t>(flags.replicas), device);
-  if (flags.device == "cuda") {  // without a number: one replica on each GPU
-    int next = first_gpu(flags);
-    for (DeviceId& gpu : devices) gpu.index = next++;
-  }
-  return devices;
-}
-
 /// Number of processes of the run; under a launcher, the launcher's number.
 int processes_of(const RawFlags& flags) {
   if (!flags.in_processes) return 1;
@@ -116,6 +103,19 @@ train::GivenOptions with_tf32(const RawFlags& flags) {
 }
 
 }  // namespace
+
+std::vector<DeviceId> devices_of(const RawFlags& flags) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (!devices.empty()) return devices;
+  const DeviceId device = DeviceId::parse(flags.device);
+  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  if (flags.device == "cuda") {  // without a number: one replica on each GPU
+    int next = first_gpu(flags);
+    for (DeviceId& gpu : devices) gpu.index = next++;
+  }
+  return devices;
+}
 
 FlagValues values_of(const train::TrainOptions& options) {
   FlagValues values{{"synthetic-train", fmt::format("{}", options.synthetic_train)},

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/commands.h"
+
 namespace ringlet::app {
 
 /// The command that the user chose, however deep; the program itself if none.
@@ -66,5 +68,11 @@ class Settings {
   std::string file_;
   bool print_only_ = false;
 };
+
+/// All flags of `command` in their groups, each with its text from --help. The value is the one
+/// that was given, else the one that the command chose (`resolved`), else the flag's default. A
+/// flag without a value, or that another one replaces, is a comment. --force and --resume are left
+/// out: they are no property of a run.
+std::string effective_config(const CLI::App& command, const FlagValues& resolved);
 
 }  // namespace ringlet::app

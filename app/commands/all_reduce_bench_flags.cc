@@ -9,10 +9,12 @@
 
 #include "app/cli/checks.h"
 #include "app/cli/error_exit.h"
+#include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "bench/all_reduce/test_pattern.h"
+#include "comm/all_reduce/auto.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/processes/launch.h"
 #include "kernels/cuda_devices.h"
@@ -22,29 +24,21 @@ namespace ringlet::app {
 
 namespace {
 
-constexpr DType kReducedTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i32};
-
-template <class Values>
-std::vector<std::string> names_of(const Values& values) {
-  std::vector<std::string> names;
-  for (const auto& value : values) names.emplace_back(name_of(value));
-  return names;
-}
-
-template <class Values>
-auto value_named(const std::string& name, const Values& values) {
-  return *std::find_if(std::begin(values), std::end(values),
-                       [&](auto value) { return name == name_of(value); });
-}
+namespace fs = std::filesystem;
 
 std::vector<std::string> strategy_names() {
-  std::vector<std::string> names;
-  for (const auto name : comm::Strategies().names()) names.emplace_back(name);
-  return names;
+  const auto names = comm::Strategies().names();
+  return {names.begin(), names.end()};
 }
 
-std::string alternatives(const std::vector<std::string>& names) {
-  return fmt::format("{}", fmt::join(names, "|"));
+constexpr DType kReducedTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i32};
+
+/// With their names.
+template <class Values>
+auto named(const Values& values) {
+  std::vector<std::pair<std::string, std::decay_t<decltype(*std::begin(values))>>> pairs;
+  for (const auto& value : values) pairs.emplace_back(name_of(value), value);
+  return pairs;
 }
 
 /// 4096, 4K, 64M, 1G; the text becomes a number.
@@ -59,51 +53,48 @@ CLI::Validator size_in_bytes() {
       "");
 }
 
+train::Option<bench::SizeRange> size_option(const char* key, std::int64_t bench::SizeRange::*field,
+                                            const char* short_name, const char* help) {
+  return train::named_option<bench::SizeRange>(
+      key,
+      [field](const bench::SizeRange& range) {
+        return range.*field == 0 ? "" : bench::size_text(range.*field);
+      },
+      [field](bench::SizeRange& range, const std::string& text) {
+        range.*field = *bench::parse_size(text);
+      },
+      {.help = help, .also = short_name, .value_name = "SIZE"});
+}
+
 void add_size_flags(CLI::App& command, AllReduceFlags& flags) {
-  const char* group = "What is reduced";
-  command.add_option("-b,--begin", flags.range.begin, "smallest size in bytes: 4096, 4K, 64M")
-      ->transform(size_in_bytes())
-      ->type_name("SIZE")
-      ->default_str(bench::size_text(flags.range.begin))
-      ->group(group);
-  command.add_option("-e,--end", flags.range.end, "largest size")
-      ->transform(size_in_bytes())
-      ->type_name("SIZE")
-      ->default_str(bench::size_text(flags.range.end))
-      ->group(group);
-  auto* factor =
-      command
-          .add_option("-f,--factor", flags.range.factor, "each size is the one before times this")
-          ->check(whole_number(2))
-          ->capture_default_str()
-          ->group(group);
-  command
-      .add_option("-i,--step", flags.range.step,
-                  "each size is the one before plus this, in place of --factor")
-      ->transform(size_in_bytes())
-      ->type_name("SIZE")
-      ->excludes(factor)
-      ->group(group);
+  using Range = bench::SizeRange;
+  add_flags(command, flags.range, "What is reduced",
+            {size_option("begin", &Range::begin, "-b", "smallest size in bytes: 4096, 4K, 64M"),
+             size_option("end", &Range::end, "-e", "largest size"),
+             train::option("factor", &Range::factor,
+                           {.help = "each size is the one before times this",
+                            .range = train::from(2),
+                            .also = "-f"}),
+             size_option("step", &Range::step, "-i",
+                         "each size is the one before plus this, in place of --factor")});
+  for (const char* flag : {"--begin", "--end", "--step"}) {
+    command.get_option(flag)->transform(size_in_bytes());
+  }
+  command.get_option("--step")->excludes(command.get_option("--factor"));
 }
 
 void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "What is reduced";
-  const std::vector<std::string> types = names_of(kReducedTypes), ops = names_of(kReduceOps);
-  command.add_option("-d,--type", flags.type, "type of the elements")
-      ->check(one_of(types))
-      ->type_name(alternatives(types))
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("-o,--op", flags.op, "how elements are reduced")
-      ->check(one_of(ops))
-      ->type_name(alternatives(ops))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_flag("--out-of-place", flags.out_of_place,
-                "keep the input: copy it to where the result will be, in the timed part; the "
-                "collectives themselves are in place")
-      ->group(group);
+  using Options = bench::AllReduceBenchOptions;
+  add_flags(command, flags.options, group,
+            {train::choice_option("type", &Options::type, named(kReducedTypes),
+                                  {.help = "type of the elements", .also = "-d"}),
+             train::choice_option("op", &Options::op, named(kReduceOps),
+                                  {.help = "how elements are reduced", .also = "-o"})});
+  add_flags(command, flags, group,
+            {train::option("out_of_place", &AllReduceFlags::out_of_place,
+                           {.help = "keep the input: copy it to where the result will be, in the "
+                                    "timed part; the collectives themselves are in place"})});
 }
 
 void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
@@ -117,26 +108,19 @@ void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* defau
       ->check(whole_number(2, kMost))
       ->type_name("N,N,...")
       ->group(group);
+  add_run_flags(command, flags.run, group, {"transport", "device"});
+  command.get_option("--transport")
+      ->description(
+          "local copies between threads; memory that processes share (shm), Gloo or MPI, with "
+          "--processes; or NCCL with a GPU each; auto takes NCCL where it can be had");
   command
-      .add_option("--transport", flags.transport,
-                  "local copies between threads; memory that processes share (shm), Gloo or MPI, "
-                  "with --processes; or NCCL with a GPU each; auto takes NCCL where it can be had")
-      ->check(one_of(train::transport_names()))
-      ->type_name(fmt::format("{}", fmt::join(train::transport_names(), "|")))
-      ->capture_default_str()
-      ->group(group);
-  auto* device = command
-                     .add_option("--device", flags.device,
-                                 "device of all ranks; cuda: a GPU for each, from cuda:0 on")
-                     ->check(device_name())
-                     ->type_name("DEVICE")
-                     ->capture_default_str()
-                     ->group(group);
-  command.add_option("--devices", flags.devices, "a device for each rank, in place of --device")
+      .add_option("--devices", flags.run.devices, "a device for each rank, in place of --device")
       ->delimiter(',')
       ->check(device_name())
       ->type_name("cpu:0,cpu:0,...")
-      ->excludes(device)
+      ->excludes(command.get_option("--device")
+                     ->description("device of all ranks; cuda: a GPU for each, from cuda:0 on")
+                     ->check(device_name()))
       ->group(group);
 }
 
@@ -148,69 +132,65 @@ void add_strategy_flags(CLI::App& command, AllReduceFlags& flags) {
                   "a list of strategies, or all that can run there [all]")
       ->delimiter(',')
       ->check(one_of(strategies))
-      ->type_name(alternatives(strategies))
+      ->type_name(fmt::format("{}", fmt::join(strategies, "|")))
       ->group("Ranks");
 }
 
 void add_processes_flag(CLI::App& command, AllReduceFlags& flags, const char* help) {
-  command.add_flag("--processes", flags.processes, help)->group("Ranks");
+  add_flags(command, flags, "Ranks",
+            {train::option("processes", &AllReduceFlags::processes, {.help = help})});
 }
 
 void add_timeout_flag(CLI::App& command, AllReduceFlags& flags) {
-  const char* group = "Measurement";
   constexpr double kShortestTimeout = 0.01;  // seconds
-  command
-      .add_option("--timeout,--comm-timeout", flags.timeout,
-                  "seconds that a rank waits for another before it names it and stops")
-      ->check(number(kShortestTimeout))
-      ->capture_default_str()
-      ->group(group);
+  add_flags(
+      command, flags.run.options.execution, "Measurement",
+      {train::option("timeout", &train::Execution::comm_timeout,
+                     {.help = "seconds that a rank waits for another before it names it and stops",
+                      .range = train::from(kShortestTimeout),
+                      .also = "--comm-timeout"})});
 }
 
 void add_measurement_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Measurement";
-  command
-      .add_option(
-          "-n,--iterations", flags.iterations,
-          fmt::format("timed calls of each size [as many as take {} s, {} to {}]",
-                      bench::kSecondsOfASize, bench::kFewestIterations, bench::kMostIterations))
-      ->check(whole_number(1))
-      ->group(group);
-  command.add_option("-w,--warmup", flags.warm_up, "calls before those")
-      ->check(whole_number(1))
-      ->capture_default_str()
-      ->group(group);
+  using Options = bench::AllReduceBenchOptions;
+  add_flags(
+      command, flags.options, group,
+      {train::option("iterations", &Options::iterations,
+                     {.help = fmt::format(
+                          "timed calls of each size [as many as take {} s, {} to {}]",
+                          bench::kSecondsOfASize, bench::kFewestIterations, bench::kMostIterations),
+                      .range = train::from(0),
+                      .open_at_zero = true,
+                      .also = "-n"}),
+       train::option("warmup", &Options::warm_up,
+                     {.help = "calls before those", .range = train::from(1), .also = "-w"})});
   add_timeout_flag(command, flags);
-  command
-      .add_flag("--no-pin", flags.no_pin,
-                "let the system move ranks between processors, as in training; else each has one "
-                "of its own, where there are enough")
-      ->group(group);
-  command.add_flag("--no-check", flags.no_check, "do not compare the results with the exact ones")
-      ->group(group);
+  add_flags(command, flags.options, group,
+            {train::option("pin", &Options::pin,
+                           {.help = "let the system move ranks between processors, as in training; "
+                                    "else each has one of its own, where there are enough",
+                            .form = train::Switch::off}),
+             train::option("check", &Options::check,
+                           {.help = "do not compare the results with the exact ones",
+                            .form = train::Switch::off})});
 }
 
 void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
   const char* group = "Files";
-  command.add_option("--json", flags.json, "write the figures, the models and the machine")
-      ->type_name("FILE")
-      ->group(group);
-  command.add_option("--csv", flags.csv, "write the figures as comma-separated values")
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--trace", flags.trace,
-                  fmt::format("write a timeline of {} more calls of each size and strategy "
-                              "(Chrome trace; open it in Perfetto); process N > 0 writes its "
-                              "own, with .pN before the extension",
-                              bench::kTracedCalls))
-      ->type_name("FILE")
-      ->group(group);
-  command
-      .add_option("--report", flags.report,
-                  "write a page with plots, models and tables; it needs no network")
-      ->type_name("FILE")
-      ->group(group);
+  const auto file = [](const char* key, fs::path AllReduceFlags::*field, const std::string& help) {
+    return train::option(key, field, {.help = help, .value_name = "FILE"});
+  };
+  add_flags(command, flags, group,
+            {file("json", &AllReduceFlags::json, "write the figures, the models and the machine"),
+             file("csv", &AllReduceFlags::csv, "write the figures as comma-separated values"),
+             file("trace", &AllReduceFlags::trace,
+                  fmt::format("write a timeline of {} more calls of each size and strategy (Chrome "
+                              "trace; open it in Perfetto); process N > 0 writes its own, with .pN "
+                              "before the extension",
+                              bench::kTracedCalls)),
+             file("report", &AllReduceFlags::report,
+                  "write a page with plots, models and tables; it needs no network")});
   command
       .add_option("--with", flags.with,
                   "compare with the rows of this file too, from --json or of another engine "
@@ -218,7 +198,9 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
       ->type_name("FILE")
       ->allow_extra_args(false)
       ->group(group);
-  command.add_flag("--no-measure", flags.no_measure, "show only what --with brings")->group(group);
+  add_flags(command, flags, group,
+            {train::option("no_measure", &AllReduceFlags::no_measure,
+                           {.help = "show only what --with brings"})});
   add_force_flag(command, flags.force)->group(group);
 }
 
@@ -248,14 +230,9 @@ void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
 namespace {
 
 std::vector<DeviceId> devices_for(const AllReduceFlags& flags, int ranks) {
-  std::vector<DeviceId> devices;
-  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
-  if (devices.empty()) {
-    devices.assign(static_cast<std::size_t>(ranks), DeviceId::parse(flags.device));
-    for (int rank = 0; flags.device == "cuda" && rank < ranks; ++rank) {
-      devices[static_cast<std::size_t>(rank)].index = rank;
-    }
-  }
+  RawFlags run = flags.run;
+  run.replicas = ranks;
+  std::vector<DeviceId> devices = devices_of(run);
   if (devices.size() != static_cast<std::size_t>(ranks)) {
     throw UsageError(fmt::format("--devices names {} devices for {} ranks; give --ranks {}",
                                  devices.size(), ranks, devices.size()));
@@ -280,13 +257,12 @@ std::optional<train::TransportChoice> transport_for(const std::string& strategy,
 }
 
 train::Execution execution_for(const AllReduceFlags& flags, std::vector<DeviceId> devices) {
-  train::Execution execution;
+  train::Execution execution = flags.run.options.execution;
+  execution.sync = comm::AutoAllReduce::kName;
   execution.devices = std::move(devices);
   execution.in_processes = flags.processes;
   execution.overlap = false;  // a call's thread is its rank's: nothing is handed over
-  execution.comm_timeout = flags.timeout;
   execution.on_hang = end_despite_running_threads;
-  execution.transport = train::transport_named(flags.transport);
   execution.any_transport = execution.transport == train::TransportChoice::automatic;
   const bool over_gloo =
       execution.in_processes && execution.devices.front().kind == DeviceKind::cpu;
@@ -347,15 +323,9 @@ void choose_strategies(const AllReduceFlags& flags, AllReduceBlock& block) {
 }
 
 AllReduceBlock block_for(const AllReduceFlags& flags, int ranks, std::vector<DeviceId> devices) {
-  AllReduceBlock block{.ranks = ranks};
+  AllReduceBlock block{.ranks = ranks, .options = flags.options};
   bench::AllReduceBenchOptions& options = block.options;
-  options.type = value_named(flags.type, kReducedTypes);
-  options.op = value_named(flags.op, kReduceOps);
   options.in_place = !flags.out_of_place;
-  options.warm_up = flags.warm_up;
-  options.iterations = flags.iterations;
-  options.pin = !flags.no_pin;
-  options.check = !flags.no_check;
   options.stop_requested = stop_noted;
   options.execution = execution_for(flags, std::move(devices));
   options.sizes = checked([&] { return bench::sizes_of(flags.range, size_of(options.type)); });
@@ -377,7 +347,7 @@ std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
 AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
   const std::vector<DeviceId> devices = devices_for(flags, place.processes);
   DeviceId mine = devices[static_cast<std::size_t>(place.process)];
-  if (flags.devices.empty() && flags.device == "cuda") {
+  if (flags.run.devices.empty() && flags.run.device == "cuda") {
     mine.index = comm::first_device(place, 1, cuda_device_count());
   }
   return block_for(flags, place.processes, {mine});
@@ -391,7 +361,7 @@ AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::Pr
       execution.any_transport && execution.transport == train::TransportChoice::shm;
   if (group.machines() == 1 || !is_for_one_machine) return block;
   AllReduceFlags between = flags;
-  between.transport = "gloo";
+  between.run.options.execution.transport = train::TransportChoice::gloo;
   return all_reduce_block_at(between, place);
 }
 

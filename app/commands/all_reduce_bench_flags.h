@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/flags.h"
 #include "bench/all_reduce/measure.h"
 #include "bench/all_reduce/sizes.h"
 #include "comm/core/group.h"
@@ -16,20 +17,12 @@ namespace ringlet::app {
 /// The flags as the user wrote them.
 struct AllReduceFlags {
   bench::SizeRange range{};
-  int iterations = 0;
-  int warm_up = 5;
-  std::string type = "f32";
-  std::string op = "sum";
-  bool out_of_place = false;
-  bool no_check = false;
-  bool no_pin = false;
   std::vector<int> ranks{2};
   std::vector<std::string> strategies{"all"};
-  std::string transport = "auto";
-  std::string device = "cpu";
-  std::vector<std::string> devices{};
+  RawFlags run{};  ///< device, devices, transport and time-out
   bool processes = false;
-  double timeout = 60;  ///< seconds
+  bench::AllReduceBenchOptions options{};  ///< but for what a number of ranks decides
+  bool out_of_place = false;
   std::filesystem::path json{}, csv{}, trace{}, report{};
   std::vector<std::filesystem::path> with{};  ///< rows of other runs
   bool no_measure = false;

@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/flags.h"
+#include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "base/files/atomic_file.h"
@@ -189,15 +190,12 @@ void add_bench_command(CLI::App& app, Action& action) {
   add_gpu_flags(*command, flags->train);
   add_sync_flags(*command, flags->train);
   const char* group = "Measurement";
-  command->add_option("--warm-up", flags->warm_up, "steps before the clock starts")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  command->add_option("--steps", flags->steps, "steps to measure")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str()
-      ->group(group);
-  command->add_option("--json", flags->json, "write the figures to this file")->group(group);
+  add_flags(*command, *flags, group,
+            {train::option("warm_up", &BenchFlags::warm_up,
+                           {.help = "steps before the clock starts", .range = train::from(1)}),
+             train::option("steps", &BenchFlags::steps,
+                           {.help = "steps to measure", .range = train::from(1)}),
+             train::option("json", &BenchFlags::json, {.help = "write the figures to this file"})});
   add_force_flag(*command, flags->force)->group(group);
   command->callback([flags, command, &action] {
     note_data_flags(*command, flags->train);

@@ -1,7 +1,9 @@
 // --resume: the run that a new one goes on with, as its folder says. It is read in one process, and
-// told to all: only that process has to find the folder.
+// told to all: only that process has to find the folder. And the command line with which a person
+// goes on with a run that was stopped.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -30,5 +32,9 @@ std::optional<FormerRun> read_former_run(const train::Files& files,
 /// The above for another process, and back.
 std::string to_text(const std::optional<FormerRun>& former);
 std::optional<FormerRun> former_run_of(const std::string& text);
+
+/// "ringlet train --replicas 2 --resume DIR": the flags that were given to `command`, but not those
+/// of the recipe, which the state in DIR keeps, nor those that only a new run takes.
+std::string command_to_resume(const CLI::App& command, const std::filesystem::path& folder);
 
 }  // namespace ringlet::app

@@ -19,7 +19,7 @@ namespace ringlet::app {
 
 struct PredictImages {
   std::vector<std::filesystem::path> files;  ///< images, and folders of images
-  std::size_t top = 3;
+  int top = 3;                               ///< classes of each
   data::Invert invert = data::Invert::automatic;
   bool stretch = true;  ///< levels, see data/images/prepare_image.h
   bool json = false;

@@ -8,6 +8,7 @@
 #include "app/cli/checks.h"
 #include "app/cli/commands.h"
 #include "app/cli/flags.h"
+#include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
@@ -23,24 +24,15 @@ namespace ringlet::app {
 
 namespace {
 
-constexpr int kMostThreads = 1024;
-
 struct PredictFlags {
   RawFlags raw;
   std::filesystem::path checkpoint;
   PredictImages images;
-  std::string invert = "auto";
-  std::string levels = "auto";
   std::string split = "test";
   std::filesystem::path out;
   bool allow_nonfinite = false;
   bool force = false;
 };
-
-data::Invert invert_of(const std::string& word) {
-  if (word == "on") return data::Invert::on;
-  return word == "off" ? data::Invert::off : data::Invert::automatic;
-}
 
 train::PredictorOptions how_to_predict(const PredictFlags& flags) {
   const auto precision =
@@ -66,8 +58,6 @@ int predict_of_images(const PredictFlags& flags, const CLI::App& command) {
   const train::ModelInfo info =
       assumed ? assume_info(checkpoint, resolve(raw).recipe, nullptr) : *checkpoint.info;
   PredictImages request = flags.images;
-  request.invert = invert_of(flags.invert);
-  request.stretch = flags.levels == "auto";
   request.how = how_to_predict(flags);
   Outputs outputs(command, flags.force);
   outputs.reads("--checkpoint", checkpoint.file);
@@ -121,37 +111,28 @@ int predict(const PredictFlags& flags, const CLI::App& command) {
 }
 
 void add_image_flags(CLI::App& command, PredictFlags& flags) {
-  const char* group = "Images";
   command
       .add_option("IMAGE", flags.images.files,
                   "pictures (PNG, JPEG, BMP, PGM, PPM), or folders of them")
       ->type_name("IMAGE|DIR...");
-  command.add_option("--top", flags.images.top, "how many classes to show of each")
-      ->check(whole_number(1))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--invert", flags.invert,
-                  "swap dark and light; auto: where an image's border is light and that of the "
-                  "training images dark, or the other way round")
-      ->check(one_of({"auto", "on", "off"}))
-      ->type_name("auto|on|off")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--levels", flags.levels,
-                  "auto: where a picture had to be scaled, make its background as dark as that of "
-                  "the training images")
-      ->check(one_of({"auto", "off"}))
-      ->type_name("auto|off")
-      ->capture_default_str()
-      ->group(group);
-  command.add_flag("--json", flags.images.json, "one JSON document, for programs")->group(group);
-  command
-      .add_option("--save-input", flags.images.save_input,
-                  "write each image as the model sees it (PGM, PPM)")
-      ->type_name("DIR")
-      ->group(group);
+  add_flags(
+      command, flags.images, "Images",
+      {train::option("top", &PredictImages::top,
+                     {.help = "how many classes to show of each", .range = train::from(1)}),
+       train::choice_option("invert", &PredictImages::invert,
+                            {{"auto", data::Invert::automatic},
+                             {"on", data::Invert::on},
+                             {"off", data::Invert::off}},
+                            {.help = "swap dark and light; auto: where an image's border is light "
+                                     "and that of the training images dark, or the other way "
+                                     "round"}),
+       train::choice_option("levels", &PredictImages::stretch, {{"auto", true}, {"off", false}},
+                            {.help = "auto: where a picture had to be scaled, make its background "
+                                     "as dark as that of the training images"}),
+       train::option("json", &PredictImages::json, {.help = "one JSON document, for programs"}),
+       train::option(
+           "save_input", &PredictImages::save_input,
+           {.help = "write each image as the model sees it (PGM, PPM)", .value_name = "DIR"})});
 }
 
 void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
@@ -161,29 +142,22 @@ void add_dataset_flags(CLI::App& command, PredictFlags& flags) {
       "instead of images: {}, or {}", fmt::join(data::dataset_names(), ", "), data::kDataFolder));
   add_no_normalize_flag(command, flags.raw);
   add_allow_nonfinite_flag(command, flags.allow_nonfinite);
-  const char* group = kModelGroup;
-  command.add_option("--split", flags.split, "which part of the data set")
-      ->check(one_of({"test", "train"}))
-      ->type_name("test|train")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--out", flags.out, "write \"logits\" [N, K] and \"labels\" [N] (safetensors)")
-      ->type_name("FILE")
-      ->group(group);
+  add_flags(command, flags, kModelGroup,
+            {train::option("split", &PredictFlags::split,
+                           {.help = "which part of the data set",
+                            .choices =
+                                [] {
+                                  return std::vector<std::string>{"test", "train"};
+                                }}),
+             train::option("out", &PredictFlags::out,
+                           {.help = "write \"logits\" [N, K] and \"labels\" [N] (safetensors)",
+                            .value_name = "FILE"})});
 }
 
 void add_device_flags(CLI::App& command, RawFlags& flags) {
-  const char* group = "Device";
-  command.add_option("--device", flags.device, "where the model runs")
-      ->check(device_name())
-      ->type_name("DEVICE")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--threads", flags.options.execution.threads, "CPU threads")
-      ->check(whole_number(1, kMostThreads))
-      ->capture_default_str()
-      ->group(group);
+  add_run_flags(command, flags, "Device", {"device", "threads"});
+  command.get_option("--device")->description("where the model runs")->check(device_name());
+  command.get_option("--threads")->description("CPU threads");
 }
 
 }  // namespace

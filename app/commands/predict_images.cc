@@ -146,8 +146,9 @@ class Passes {
                                   images[static_cast<std::size_t>(broken)].file.string()));
     }
     for (std::size_t i = 0; i < images.size(); ++i) {
-      images[i].guesses = train::likeliest(
-          std::span<const float>(logits).subspan(i * classes, classes), request_.top);
+      images[i].guesses =
+          train::likeliest(std::span<const float>(logits).subspan(i * classes, classes),
+                           static_cast<std::size_t>(request_.top));
     }
   }
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "app/cli/effective_config.h"
 #include "app/cli/flags.h"
 #include "app/cli/outputs.h"
+#include "app/cli/settings.h"
 #include "app/cli/signals.h"
 #include "app/cli/usage.h"
 #include "app/report/report.h"

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "base/descriptor.h"
 #include "train/files/run_lock.h"
@@ -35,5 +36,10 @@ class RunClaim {
   Descriptor metrics_;  // a pipe's reader would take it for ended without it
   bool resumes_by_itself_ = false;
 };
+
+/// Makes ROOT/MODEL-N and returns its path. N counts up, beyond the largest that is there: runs
+/// stand in the order in which they began, and two that begin at once get a folder each. Throws
+/// FileError.
+std::filesystem::path make_run_folder(const std::filesystem::path& root, const std::string& model);
 
 }  // namespace ringlet::app
