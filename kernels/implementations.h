@@ -57,7 +57,7 @@ struct ImplementationOf<DeviceStream, void(Stream&, Arguments...)> {
 }  // namespace detail
 
 namespace impl {
-
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared has none
 /// Declares them, and impl::any::operation, which calls that of the stream's device.
 #define RINGLET_ON_EACH_DEVICE(operation)                                             \
   detail::ImplementationOf<CpuStream, decltype(ringlet::operation)>::Type operation;  \
@@ -68,7 +68,7 @@ namespace impl {
   };                                                                                  \
   }                                                                                   \
   static_assert(true)
-
+// NOLINTEND(bugprone-macro-parentheses)
 RINGLET_ON_EACH_DEVICE(accumulate);
 RINGLET_ON_EACH_DEVICE(adamw_update);
 RINGLET_ON_EACH_DEVICE(add);
