@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "app/cli/checks.h"
 
 namespace ringlet::app {
@@ -21,7 +19,7 @@ std::string type_name_of(const train::OptionRow& row) {
 }  // namespace
 
 CLI::Option* add_flag(CLI::App& app, const train::OptionRow& row, const std::string& help,
-                      NoteOption note) {
+                      const NoteOption& note) {
   const std::string names =
       row.flag_name() + (row.also == nullptr ? "" : fmt::format(",{}", row.also));
   if (row.is_switch()) {
@@ -40,11 +38,11 @@ CLI::Option* add_flag(CLI::App& app, const train::OptionRow& row, const std::str
 }
 
 CLI::Option* add_flag(CLI::App& app, const train::OptionRow& row,
-                      const train::OptionValue& standard, NoteOption note) {
+                      const train::OptionValue& standard, const NoteOption& note) {
   const bool in_words = row.default_in_words != nullptr;
   const std::string help =
       in_words ? fmt::format("{} [{}]", row.help, row.default_in_words) : row.help;
-  CLI::Option* flag = add_flag(app, row, help, std::move(note));
+  CLI::Option* flag = add_flag(app, row, help, note);
   const bool shown = !in_words && !row.is_switch() && !row.leaves_open(standard);
   return shown ? flag->default_str(train::text_of(standard)) : flag;
 }

@@ -15,10 +15,10 @@ using NoteOption = std::function<void(const train::OptionValue& value)>;
 
 /// The row's flag with this help, which has the default in it.
 CLI::Option* add_flag(CLI::App& app, const train::OptionRow& row, const std::string& help,
-                      NoteOption note);
+                      const NoteOption& note);
 /// The same with the row's help. Where nobody gives it, it is `standard`.
 CLI::Option* add_flag(CLI::App& app, const train::OptionRow& row,
-                      const train::OptionValue& standard, NoteOption note);
+                      const train::OptionValue& standard, const NoteOption& note);
 
 /// A flag for each row, which sets it in `flags`; what `flags` hold by now are the defaults.
 template <class S>

@@ -53,7 +53,7 @@ std::string models_with(const Row& row, bool value) {
   return fmt::format("{}", fmt::join(models, ", "));
 }
 
-/// A configuration may also say false, which sets the opposite.
+/// Adds the switch of a row. A configuration may also say false, which sets the opposite.
 CLI::Option* add_switch(CLI::App& app, RawFlags& flags, const Row& row, const std::string& help) {
   const std::string models = models_with(row, row.form != train::Switch::off);
   return add_flag(app, row, models.empty() ? help : fmt::format("{} [{}]", help, models),
