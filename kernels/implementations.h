@@ -31,9 +31,12 @@
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
+#include "kernels/row_updates.h"
+#include "kernels/rows.h"
 #include "kernels/running_statistics.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
+#include "kernels/softmax_shards.h"
 
 namespace ringlet {
 
@@ -71,6 +74,7 @@ namespace impl {
 // NOLINTEND(bugprone-macro-parentheses)
 RINGLET_ON_EACH_DEVICE(accumulate);
 RINGLET_ON_EACH_DEVICE(adamw_update);
+RINGLET_ON_EACH_DEVICE(adamw_update_rows);
 RINGLET_ON_EACH_DEVICE(add);
 RINGLET_ON_EACH_DEVICE(argmax_count);
 RINGLET_ON_EACH_DEVICE(avg_pool2d_backward);
@@ -112,6 +116,7 @@ RINGLET_ON_EACH_DEVICE(loss_scale_begin);
 RINGLET_ON_EACH_DEVICE(loss_scale_end);
 RINGLET_ON_EACH_DEVICE(max_pool2d_backward);
 RINGLET_ON_EACH_DEVICE(max_pool2d_forward);
+RINGLET_ON_EACH_DEVICE(norm_of_sums);
 RINGLET_ON_EACH_DEVICE(normalize_forward);
 RINGLET_ON_EACH_DEVICE(pointwise_loss_backward);
 RINGLET_ON_EACH_DEVICE(pointwise_loss_forward);
@@ -119,14 +124,22 @@ RINGLET_ON_EACH_DEVICE(reduce);
 RINGLET_ON_EACH_DEVICE(relayout);
 RINGLET_ON_EACH_DEVICE(relu_backward);
 RINGLET_ON_EACH_DEVICE(relu_forward);
+RINGLET_ON_EACH_DEVICE(rows_backward);
+RINGLET_ON_EACH_DEVICE(rows_forward);
 RINGLET_ON_EACH_DEVICE(running_statistics_commit);
 RINGLET_ON_EACH_DEVICE(running_statistics_track);
 RINGLET_ON_EACH_DEVICE(scale);
 RINGLET_ON_EACH_DEVICE(sgd_update);
+RINGLET_ON_EACH_DEVICE(sgd_update_rows);
 RINGLET_ON_EACH_DEVICE(sigmoid_backward);
 RINGLET_ON_EACH_DEVICE(sigmoid_forward);
 RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_backward);
 RINGLET_ON_EACH_DEVICE(softmax_cross_entropy_forward);
+RINGLET_ON_EACH_DEVICE(softmax_shard_backward);
+RINGLET_ON_EACH_DEVICE(softmax_shard_forward);
+RINGLET_ON_EACH_DEVICE(softmax_shards_loss);
+RINGLET_ON_EACH_DEVICE(softmax_shards_merge);
+RINGLET_ON_EACH_DEVICE(square_sum);
 RINGLET_ON_EACH_DEVICE(tanh_backward);
 RINGLET_ON_EACH_DEVICE(tanh_forward);
 

@@ -19,4 +19,13 @@ struct NormLimit {
 /// x f32 [M], norm f32 [1]. NaN or infinite where an element is. Without elements, 0.
 void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit = {});
 
+// The same where parts of the vector lie on other ranks, which tell the sums of their squares.
+
+/// A double among views, which have no such type: its bytes, u8 [8].
+inline constexpr std::int64_t kDoubleBytes = 8;
+/// sum (a double) = the sum of the squares of x, f32 [M].
+void square_sum(Stream& stream, ConstView x, View sum);
+/// norm = the root of `sums` (doubles, u8 [8 K]), added in their order; limit: as in l2_norm().
+void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit = {});
+
 }  // namespace ringlet

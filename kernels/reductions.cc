@@ -37,4 +37,24 @@ void l2_norm(Stream& stream, ConstView x, View norm, const NormLimit& limit) {
   dispatch(stream, work, impl::any::l2_norm, x, norm, limit);
 }
 
+void square_sum(Stream& stream, ConstView x, View sum) {
+  constexpr const char* kName = "square_sum";
+  require_rank(kName, x, 1);
+  require_dense(kName, x, x.shape());
+  require_dtype(kName, sum, DType::u8);
+  require_shape(kName, sum, Shape{kDoubleBytes});
+  const Work work{kName, 2.0 * static_cast<double>(x.count()), total_bytes(x, sum)};
+  dispatch(stream, work, impl::any::square_sum, x, sum);
+}
+
+void norm_of_sums(Stream& stream, ConstView sums, View norm, const NormLimit& limit) {
+  constexpr const char* kName = "norm_of_sums";
+  require_dtype(kName, sums, DType::u8);
+  require_rank(kName, sums, 1);
+  require(sums.count() % kDoubleBytes == 0, kName, "the sums are doubles, of eight bytes each");
+  require_dense(kName, norm, Shape{1});
+  if (!limit.factor.absent()) require_dense(kName, limit.factor, Shape{1});
+  dispatch(stream, {kName, 0, total_bytes(sums, norm)}, impl::any::norm_of_sums, sums, norm, limit);
+}
+
 }  // namespace ringlet

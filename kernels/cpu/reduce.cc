@@ -8,10 +8,10 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/cpu/loops.h"
+#include "kernels/cpu/cpu_grid.h"
 #include "kernels/cpu/reduction/table.h"
 #include "kernels/elements.h"
-#include "kernels/l2_norm.h"
+#include "kernels/grid/l2_norm.h"
 
 namespace ringlet::impl {
 
@@ -87,7 +87,9 @@ void cast(CpuStream& stream, const ConstView& x, const View& y) {
   });
 }
 
-void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm, const NormLimit& limit) {
+namespace {
+
+double squares_of(CpuStream& stream, const ConstView& x_view) {
   const float* x = x_view.f32();
   const std::int64_t n = x_view.count();
   const std::int64_t chunks = (n + kChunk - 1) / kChunk;
@@ -100,9 +102,24 @@ void l2_norm(CpuStream& stream, const ConstView& x_view, const View& norm, const
   });
   double total = 0;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) total += partial[chunk];
-  *norm.f32() = static_cast<float>(std::sqrt(total));
+  return total;
+}
+
+}  // namespace
+
+void l2_norm(CpuStream& stream, const ConstView& x, const View& norm, const NormLimit& limit) {
+  *norm.f32() = static_cast<float>(std::sqrt(squares_of(stream, x)));
   if (limit.factor.absent()) return;
   *limit.factor.f32() = element::clip_factor(*norm.f32(), limit.most);
+}
+
+void square_sum(CpuStream& stream, const ConstView& x, const View& sum) {
+  *static_cast<double*>(sum.data()) = squares_of(stream, x);
+}
+
+void norm_of_sums(CpuStream& stream, const ConstView& sums, const View& norm,
+                  const NormLimit& limit) {
+  grid::norm_of_sums(CpuGrid(stream), sums, norm, limit);
 }
 
 void argmax_count(CpuStream&, const ConstView& logits_view, const ConstView& labels_view,

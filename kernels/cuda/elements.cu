@@ -10,6 +10,8 @@
 #include "kernels/grid/dropout.h"
 #include "kernels/grid/elementwise.h"
 #include "kernels/grid/loss_scale.h"
+#include "kernels/grid/row_updates.h"
+#include "kernels/grid/rows.h"
 #include "kernels/grid/running_statistics.h"
 #include "kernels/grid/sgd.h"
 
@@ -146,6 +148,29 @@ void adamw_update(CudaStream& stream, const AdamWSpec& spec, const ConstView& ra
                   const View& value, const ConstView& gradient, const View& mean,
                   const View& square, const ConstView& scale, const ConstView& decays) {
   grid::adamw_update(CudaGrid(stream), spec, rates, value, gradient, mean, square, scale, decays);
+}
+
+void sgd_update_rows(CudaStream& stream, const SgdSpec& spec, const ConstView& rates,
+                     const ConstView& rows, const View& value, const ConstView& gradient,
+                     const View& velocity, const ConstView& scale) {
+  grid::sgd_update_rows(CudaGrid(stream), spec, rates, rows, value, gradient, velocity, scale);
+}
+
+void adamw_update_rows(CudaStream& stream, const AdamWSpec& spec, const ConstView& rates,
+                       const ConstView& rows, const View& value, const ConstView& gradient,
+                       const View& mean, const View& square, const ConstView& scale) {
+  grid::adamw_update_rows(CudaGrid(stream), spec, rates, rows, value, gradient, mean, square,
+                          scale);
+}
+
+void rows_forward(CudaStream& stream, const ConstView& x, const View& rows) {
+  require_gpu_layout("rows_forward", x);
+  grid::rows_forward(CudaGrid(stream), x, rows);
+}
+
+void rows_backward(CudaStream& stream, const ConstView& drows, float beta, const View& dx) {
+  require_gpu_layout("rows_backward", dx);
+  grid::rows_backward(CudaGrid(stream), drows, beta, dx);
 }
 
 }  // namespace ringlet::impl

@@ -9,6 +9,7 @@
 #include "kernels/grid/pointwise_loss.h"
 #include "kernels/grid/reduce.h"
 #include "kernels/grid/softmax_cross_entropy.h"
+#include "kernels/grid/softmax_shards.h"
 
 namespace ringlet::impl {
 
@@ -93,6 +94,36 @@ void pointwise_loss_backward(CudaStream& stream, PointwiseLoss kind, const Const
 
 void l2_norm(CudaStream& stream, const ConstView& x, const View& norm, const NormLimit& limit) {
   grid::l2_norm(CudaGrid(stream), x, norm, limit);
+}
+
+void square_sum(CudaStream& stream, const ConstView& x, const View& sum) {
+  grid::square_sum(CudaGrid(stream), x, sum);
+}
+
+void norm_of_sums(CudaStream& stream, const ConstView& sums, const View& norm,
+                  const NormLimit& limit) {
+  grid::norm_of_sums(CudaGrid(stream), sums, norm, limit);
+}
+
+void softmax_shard_forward(CudaStream& stream, const ConstView& logits, const ConstView& labels,
+                           std::int64_t first, const View& part) {
+  grid::softmax_shard_forward(CudaGrid(stream), logits, labels, first, part);
+}
+
+void softmax_shards_merge(CudaStream& stream, const ConstView& parts, const View& merged) {
+  grid::softmax_shards_merge(CudaGrid(stream), parts, merged);
+}
+
+void softmax_shards_loss(CudaStream& stream, const ConstView& merged, const View& loss,
+                         const View& sum) {
+  grid::softmax_shards_loss(CudaGrid(stream), merged, loss, sum);
+}
+
+void softmax_shard_backward(CudaStream& stream, const ConstView& logits, const ConstView& labels,
+                            std::int64_t first, const ConstView& merged, const ConstView& dloss,
+                            float beta, const View& dlogits) {
+  grid::softmax_shard_backward(CudaGrid(stream), logits, labels, first, merged, dloss, beta,
+                               dlogits);
 }
 
 void argmax_count(CudaStream& stream, const ConstView& logits, const ConstView& labels,

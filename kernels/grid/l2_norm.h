@@ -23,6 +23,7 @@ struct SquareSums : TeamSum<SquareSums, double> {
   float* norm = nullptr;
   float most = 0;
   float* factor = nullptr;  // may be null
+  double* sum = nullptr;    // in place of the norm; may be null
 
   /// The thread's packs, whose elements are added in the same order however they are read.
   RINGLET_HOST_DEVICE double share(const Place& place) const {
@@ -40,8 +41,12 @@ struct SquareSums : TeamSum<SquareSums, double> {
     }
     return sum;
   }
-  RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
-    *norm = static_cast<float>(std::sqrt(sum));
+  RINGLET_HOST_DEVICE void finish(std::int64_t, double all) const {
+    if (sum != nullptr) {
+      *sum = all;
+      return;
+    }
+    *norm = static_cast<float>(std::sqrt(all));
     if (factor != nullptr) *factor = element::clip_factor(*norm, most);
   }
   RINGLET_HOST_DEVICE static double square(float value) {
@@ -49,20 +54,58 @@ struct SquareSums : TeamSum<SquareSums, double> {
   }
 };
 
+template <class Grid>
+void sum_squares(Grid& grid, const char* name, SquareSums sums, const ConstView& x) {
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, (x.count() + SquareSums::kPart - 1) / SquareSums::kPart);
+  sums.team_size = Divisor(parts);
+  sums.partial = grid.template workspace_of<double>(parts);
+  sums.elements = x.count();
+  sums.packed = takes_packs<kPack>(x.f32());
+  sums.x = x.f32();
+  grid.run_teams(name, 1, sums);
+}
+
 /// Floor: reads 4 N bytes.
 template <class Grid>
 void l2_norm(Grid&& grid, const ConstView& x, const View& norm, const NormLimit& limit = {}) {
-  const std::int64_t parts =
-      std::max<std::int64_t>(1, (x.count() + SquareSums::kPart - 1) / SquareSums::kPart);
-  auto* partial = grid.template workspace_of<double>(parts);
-  grid.run_teams("l2_norm", 1,
-                 SquareSums{{Divisor(parts), partial},
-                            x.count(),
-                            takes_packs<kPack>(x.f32()),
-                            x.f32(),
-                            norm.f32(),
-                            limit.most,
-                            limit.factor.absent() ? nullptr : limit.factor.f32()});
+  SquareSums sums{{Divisor(1)}};
+  sums.norm = norm.f32();
+  sums.most = limit.most;
+  sums.factor = limit.factor.absent() ? nullptr : limit.factor.f32();
+  sum_squares(grid, "l2_norm", sums, x);
+}
+
+/// Floor: reads 4 N bytes.
+template <class Grid>
+void square_sum(Grid&& grid, const ConstView& x, const View& sum) {
+  SquareSums sums{{Divisor(1)}};
+  sums.sum = static_cast<double*>(sum.data());
+  sum_squares(grid, "square_sum", sums, x);
+}
+
+struct NormOfSums {
+  std::int64_t count = 0;
+  const double* sums = nullptr;
+  float* norm = nullptr;
+  float most = 0;
+  float* factor = nullptr;  // may be null
+
+  RINGLET_HOST_DEVICE void operator()(std::int64_t) const {
+    double all = 0;
+    for (std::int64_t i = 0; i < count; ++i) all += sums[i];
+    *norm = static_cast<float>(std::sqrt(all));
+    if (factor != nullptr) *factor = element::clip_factor(*norm, most);
+  }
+};
+
+template <class Grid>
+void norm_of_sums(Grid&& grid, const ConstView& sums, const View& norm,
+                  const NormLimit& limit = {}) {
+  grid.for_each(
+      "norm_of_sums", 1,
+      NormOfSums{sums.count() / kDoubleBytes, static_cast<const double*>(sums.data()), norm.f32(),
+                 limit.most, limit.factor.absent() ? nullptr : limit.factor.f32()});
 }
 
 }  // namespace ringlet::grid

@@ -26,8 +26,11 @@
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
 #include "kernels/reduce.h"
+#include "kernels/row_updates.h"
+#include "kernels/rows.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
+#include "kernels/softmax_shards.h"
 
 namespace ringlet {
 namespace {
@@ -291,6 +294,47 @@ std::vector<Violation> others() {
          l2_norm(f.stream(), f.f32({2, 3}), f.f32({1}));
        }},
       {"l2_norm", "norm", [](Fixture& f) { l2_norm(f.stream(), f.f32({5}), f.f32({2})); }},
+      {"square_sum", "type", [](Fixture& f) { square_sum(f.stream(), f.f32({5}), f.f32({2})); }},
+      {"norm_of_sums", "doubles",
+       [](Fixture& f) { norm_of_sums(f.stream(), f.u8({12}), f.f32({1})); }},
+      {"rows_forward", "shape",
+       [](Fixture& f) {
+         rows_forward(f.stream(), f.f32({2, 3}, Layout::lanes), f.f32({3, 2}));
+       }},
+      {"rows_backward", "rank",
+       [](Fixture& f) { rows_backward(f.stream(), f.f32({6}), 0, f.f32({6})); }},
+      {"sgd_update_rows", "gradient",
+       [](Fixture& f) {
+         sgd_update_rows(f.stream(), {}, f.f32({2}), f.i32({2}), f.f32({5, 3}), f.f32({3, 3}),
+                         f.f32({5, 3}));
+       }},
+      {"sgd_update_rows", "rows",
+       [](Fixture& f) {
+         sgd_update_rows(f.stream(), {}, f.f32({2}), f.f32({2}), f.f32({5, 3}), f.f32({2, 3}),
+                         f.f32({5, 3}));
+       }},
+      {"adamw_update_rows", "state",
+       [](Fixture& f) {
+         adamw_update_rows(f.stream(), {}, f.f32({4}), f.i32({2}), f.f32({5, 3}), f.f32({2, 3}),
+                           f.f32({2, 3}), f.f32({5, 3}));
+       }},
+      {"softmax_shard_forward", "part",
+       [](Fixture& f) {
+         softmax_shard_forward(f.stream(), f.f32({2, 3}), f.i32({2}), 0, f.f32({2, 2}));
+       }},
+      {"softmax_shards_merge", "merged",
+       [](Fixture& f) {
+         softmax_shards_merge(f.stream(), f.f32({4, 2, 3}), f.f32({4, 3}));
+       }},
+      {"softmax_shards_loss", "loss",
+       [](Fixture& f) {
+         softmax_shards_loss(f.stream(), f.f32({2, 3}), f.f32({2}));
+       }},
+      {"softmax_shard_backward", "labels",
+       [](Fixture& f) {
+         softmax_shard_backward(f.stream(), f.f32({2, 3}), f.i32({3}), 0, f.f32({2, 3}), f.f32({1}),
+                                0, f.f32({2, 3}));
+       }},
       {"normalize_forward", "type",
        [](Fixture& f) {
          normalize_forward(f.stream(), {}, f.f32({1, 1, 2, 2}), f.f32({1, 1, 2, 2}));
