@@ -1,5 +1,7 @@
 #include "nn/dry_run.h"
 
+#include <utility>
+
 #include "kernels/running_statistics.h"
 
 namespace ringlet::nn {
@@ -10,10 +12,16 @@ DryRun::DryRun(const Registry& registry, DType activations, Layout images) : reg
     views_.push_back(parameter->gradient);
     views_.push_back(parameter->narrow);
     const Layout layout = parameter->layout_beside(images);
-    parameter->value = external(parameter->shape, DType::f32, layout);
-    parameter->gradient = external(parameter->shape, DType::f32, layout);
-    parameter->narrow =
-        is_narrow(activations) ? external(parameter->shape, activations, layout) : View();
+    const Shape shape = parameter->held();
+    parameter->value = external(shape, DType::f32, layout);
+    parameter->gradient = external(shape, DType::f32, layout);
+    parameter->narrow = is_narrow(activations) ? external(shape, activations, layout) : View();
+    gradients_.push_back(std::move(parameter->gradients_by_rank));
+    parameter->gradients_by_rank.clear();
+    if (parameter->placement != Placement::rows || registry.along.alone()) continue;
+    parameter->gradients_by_rank.assign(
+        registry.along.shards > 0 ? static_cast<std::size_t>(registry.along.ranks) : 1,
+        parameter->gradient);
   }
   for (StateBuffer* buffer : registry.buffers) {
     views_.push_back(buffer->value);
@@ -30,16 +38,25 @@ DryRun::DryRun(const Registry& registry, DType activations, Layout images) : reg
 
 DryRun::~DryRun() {
   auto view = views_.begin();
+  auto by_rank = gradients_.begin();
   for (Parameter* parameter : registry_.parameters) {
     parameter->value = *view++;
     parameter->gradient = *view++;
     parameter->narrow = *view++;
+    parameter->gradients_by_rank = std::move(*by_rank++);
   }
   for (StateBuffer* buffer : registry_.buffers) buffer->value = *view++;
   for (RunningStatistics* running : registry_.running) {
     running->values = *view++;
     running->update = *view++;
   }
+}
+
+Axis* DryRun::axis(std::int64_t samples) {
+  if (registry_.along.alone() || !registry_.is_sharded()) return nullptr;
+  axis_.at = registry_.along;
+  axis_.of_each = samples;
+  return &axis_;
 }
 
 View DryRun::external(const Shape& shape, DType dtype, Layout layout) {

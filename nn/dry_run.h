@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/meta_device.h"
+#include "nn/axis.h"
 #include "nn/parameter.h"
 
 namespace ringlet::nn {
@@ -23,11 +24,28 @@ class DryRun {
   /// A value from outside: a batch, labels, the seed of backward.
   View external(const Shape& shape, DType dtype, Layout layout);
 
+  /// The ranks over which the registry's rows are cut, each with as many samples; null where this
+  /// is the only one.
+  Axis* axis(std::int64_t samples);
+
   MetaDevice device;
 
  private:
+  /// Takes part in every meeting, and moves nothing.
+  struct SilentAxis : Axis {
+    const AxisPlace& place() const override { return at; }
+    std::int64_t samples(int) const override { return of_each; }
+    std::int64_t most() const override { return of_each; }
+    void gather(Stream&, ConstView, View, const char*) override {}
+    void sum(Stream&, View, const char*) override {}
+    AxisPlace at;
+    std::int64_t of_each = 0;
+  };
+
   const Registry& registry_;
-  std::vector<View> views_;  // that parameters and buffers had before
+  SilentAxis axis_;
+  std::vector<View> views_;                   // that parameters and buffers had before
+  std::vector<std::vector<View>> gradients_;  // those by rank
 };
 
 }  // namespace ringlet::nn

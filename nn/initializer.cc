@@ -15,10 +15,10 @@ Initializer Initializer::kaiming_normal(std::int64_t fan_in) {
 }
 
 void initialize(const Initializer& initializer, std::uint64_t seed, std::string_view name,
-                std::span<float> values) {
+                std::span<float> values, std::int64_t first) {
   const std::uint64_t which = hash_of(name);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const PhiloxBlock words = philox(seed, i, which);
+    const PhiloxBlock words = philox(seed, static_cast<std::uint64_t>(first) + i, which);
     switch (initializer.distribution) {
       case Distribution::constant:
         values[i] = initializer.scale;

@@ -25,9 +25,9 @@ struct Initializer {
   static Initializer kaiming_normal(std::int64_t fan_in);
 };
 
-/// Fills `values` (host memory) for the parameter `name`.
+/// Fills `values` (host memory) for the parameter `name`, from its element `first` on.
 void initialize(const Initializer& initializer, std::uint64_t seed, std::string_view name,
-                std::span<float> values);
+                std::span<float> values, std::int64_t first = 0);
 
 /// 64-bit FNV-1a, the key that a name is known by in counter-based randomness.
 constexpr std::uint64_t hash_of(std::string_view text) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "kernels/tensor.h"
 #include "nn/initializer.h"
+#include "nn/placement.h"
 
 namespace ringlet::nn {
 
@@ -27,8 +28,17 @@ struct Parameter {
   Parameter(Shape the_shape, Initializer the_initializer, ParameterKind the_kind)
       : shape(the_shape), initializer(the_initializer), kind(the_kind) {}
 
-  Shape shape;
+  Shape shape;  ///< of the whole, whoever holds it
   Initializer initializer;
+  /// Of the whole: what this rank holds, where rows are cut (Registry::place), else all.
+  Shape held() const {
+    if (placement != Placement::rows) return shape;
+    return shape.with_batch(rows.size());
+  }
+  /// The first element of the whole that this rank holds.
+  std::int64_t first_held() const {
+    return placement == Placement::rows ? rows.begin * shape.count_per_sample() : 0;
+  }
   /// Where images lie in the layout `images`: a convolution's filters lie as images do in nhwc,
   /// so that products read them, and write their gradients, as they are.
   Layout layout_beside(Layout images) const {
@@ -37,11 +47,17 @@ struct Parameter {
   }
 
   ParameterKind kind;
+  Placement placement = Placement::replicated;  ///< set by the layer
+  int stage = 0;                                ///< where that is Placement::stage
+  Rows rows;  ///< that this rank holds, of dimension 0; set by registration and Registry::place()
   bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
   std::string name;        ///< "conv1.weight", set by registration
   int id = -1;             ///< place in the order of registration, set by registration
   View value;              ///< f32, a slice of the value arena, set by Parameters
   View gradient;           ///< f32, a slice of the current gradient arena, set by Parameters
+  /// Where rows are cut over ranks, set by Parameters: where the gradient of this rank's rows goes,
+  /// by the rank whose samples it is of; one for all outside exact mode.
+  std::vector<View> gradients_by_rank;
   /// The value rounded to the activations' type, where that is narrow: what products read. As old
   /// as the last Parameters::narrow_values().
   View narrow;
@@ -83,6 +99,7 @@ struct Registry {
   std::vector<StateBuffer*> buffers;
   std::vector<StateCounter*> counters;
   std::vector<RunningStatistics*> running;  ///< whose parts stand in the two lists above
+  AxisPlace along;                          ///< over which rows are cut, as place() was told
 
   /// Throws ContractError when the name, or the parameter itself, is known already.
   void add(Parameter& parameter, const std::string& name) {
@@ -93,6 +110,7 @@ struct Registry {
     }
     parameter.name = name;
     parameter.id = static_cast<int>(parameters.size());
+    parameter.rows = {0, parameter.shape.rank() > 0 ? parameter.shape[0] : 0};
     parameters.push_back(&parameter);
   }
   void add(StateBuffer& buffer, const std::string& name) {
@@ -107,6 +125,34 @@ struct Registry {
     statistics.batches.name = prefix + "num_batches_tracked";
     counters.push_back(&statistics.batches);
     running.push_back(&statistics);
+  }
+
+  /// Whether a parameter's rows are cut.
+  bool is_sharded() const {
+    for (const Parameter* parameter : parameters) {
+      if (parameter->placement == Placement::rows) return true;
+    }
+    return false;
+  }
+  /// Cuts rows as a rank that stands there has them. Before plan and memory. Throws ContractError
+  /// for what has no rows, and for a stage that there is not: training has one, number 0.
+  void place(const AxisPlace& place) {
+    along = place;
+    for (Parameter* parameter : parameters) {
+      const Placement placement = parameter->placement;
+      if (placement == Placement::stage && parameter->stage != 0) {
+        throw ContractError("the parameter " + parameter->name + " is on stage " +
+                            std::to_string(parameter->stage) +
+                            " of the model, and training has one stage, number 0; leave its "
+                            "placement out");
+      }
+      if (placement != Placement::rows) continue;
+      if (parameter->shape.rank() == 0 || parameter->is_filter) {
+        throw ContractError("the parameter " + parameter->name +
+                            " is to be cut by rows; those of matrices and vectors can be");
+      }
+      parameter->rows = place.held(parameter->shape[0], place.rank);
+    }
   }
 };
 

@@ -40,6 +40,11 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
                             Shape{plan.elements + kStatistics + plan.running_elements});
     fill(stream, 0, gradients_.back());
   }
+  const std::int64_t shards = registry.along.shards;
+  if (plan.is_sharded() && shards > 1 && gradient_arenas > 0) {
+    row_gradients_ = Tensor(device, {(shards - 1) * plan.sharded});
+    fill(stream, 0, row_gradients_);
+  }
   fill(stream, 0, values_);
   fill(stream, 0, buffers_);
   for (const PlannedParameter& planned : plan.parameters) {
@@ -47,7 +52,10 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     parameter.value = part_of(values(), planned);
     parameter.narrow = is_narrow(plan.activations) ? part_of(narrow_values_, planned) : View();
   }
-  if (gradient_arenas > 0) use_gradient_arena(0);
+  if (gradient_arenas > 0) {
+    use_gradient_arena(0);
+    use_pass(0);
+  }
   place_buffers();
   place_running_statistics();
 }
@@ -103,8 +111,8 @@ void Parameters::place_running_statistics() {
 void Parameters::initialize(std::uint64_t seed) {
   std::vector<float> host;
   for (const Parameter* parameter : registry_.parameters) {
-    host.resize(static_cast<std::size_t>(parameter->shape.count()));
-    nn::initialize(parameter->initializer, seed, parameter->name, host);
+    host.resize(static_cast<std::size_t>(parameter->held().count()));
+    nn::initialize(parameter->initializer, seed, parameter->name, host, parameter->first_held());
     from_rows(device_.compute(), host.data(), parameter->value);
   }
   for (const StateBuffer* buffer : registry_.buffers) {
@@ -125,6 +133,31 @@ void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
 
 View Parameters::statistics(int arena) const {
   return gradients(arena).slice(plan_.elements, plan_.elements + kStatistics);
+}
+
+View Parameters::row_gradients(int shard) const {
+  const std::int64_t count = plan_.sharded;
+  if (shard == 0) return gradients().slice(plan_.replicated(), plan_.elements);
+  return row_gradients_.view().slice((shard - 1) * count, shard * count);
+}
+
+void Parameters::use_pass(std::int64_t pass) {
+  const AxisPlace& along = registry_.along;
+  if (!plan_.is_sharded() || along.alone()) return;
+  const int ranks = along.shards > 0 ? along.ranks : 1;
+  for (const PlannedParameter& planned : plan_.parameters) {
+    if (planned.placement != Placement::rows) continue;
+    std::vector<View>& by_rank =
+        registry_.parameters.at(static_cast<std::size_t>(planned.id))->gradients_by_rank;
+    by_rank.resize(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto shard = along.shards > 0 ? rank * along.parts_of_rank() + pass : 0;
+      const std::int64_t begin = planned.begin - plan_.replicated();
+      by_rank[static_cast<std::size_t>(rank)] = row_gradients(static_cast<int>(shard))
+                                                    .slice(begin, begin + planned.shape.count())
+                                                    .reshaped(planned.shape);
+    }
+  }
 }
 
 void Parameters::use_gradient_arena(int arena) {

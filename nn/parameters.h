@@ -8,6 +8,11 @@
 // Behind the last parameter each gradient arena has a few statistics (loss, samples, wishes to
 // stop), and behind these what the step says of running statistics. So they travel with the last
 // bucket at no extra cost.
+//
+// Parameters whose rows are cut over ranks (placement.h) lie behind those that are alike on all,
+// with this rank's rows alone. In exact mode there is a gradient of these rows for each logical
+// shard of a step's samples, whichever rank has them: that of shard 0 lies in arena 0, where all of
+// them are added in the end.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +64,11 @@ class Parameters {
   View buffers() const { return buffers_; }
   /// All counters, i32 [their number], at least one element.
   View counters() const { return counters_; }
+  /// Of the rows that are cut, in exact mode: the gradient of a logical shard, f32
+  /// [plan.sharded]. Shard 0's, and outside exact mode, is arena 0's.
+  View row_gradients(int shard = 0) const;
+  /// Lets gradients of rows go where those of each rank's pass `pass` belong.
+  void use_pass(std::int64_t pass);
   /// Lets Parameter::gradient and RunningStatistics::update point into `arena` from now on.
   void use_gradient_arena(int arena);
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
@@ -72,6 +82,7 @@ class Parameters {
   Tensor values_;
   Tensor narrow_values_;  // of the activations' type, [plan.elements]; where that is narrow
   std::vector<Tensor> gradients_;
+  Tensor row_gradients_;  // [(shards - 1) * plan.sharded]
   Tensor buffers_;
   Tensor counters_;
   Tensor running_places_;  // i32 [plan.running_elements, 2] (RunningPlace), at least one row

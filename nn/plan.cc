@@ -54,6 +54,29 @@ std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
+/// One behind the other, in `order`; those whose rows are cut behind all others.
+void place_in_arena(const std::vector<const Parameter*>& order, const Tape& tape, Plan& plan) {
+  for (const bool cut : {false, true}) {
+    const std::int64_t before = plan.elements;
+    for (const Parameter* parameter : order) {
+      if ((parameter->placement == Placement::rows) != cut) continue;
+      const std::int64_t begin = aligned(plan.elements), count = parameter->held().count();
+      plan.parameters.push_back({.name = parameter->name,
+                                 .shape = parameter->held(),
+                                 .id = parameter->id,
+                                 .uses = tape.uses(*parameter),
+                                 .begin = begin,
+                                 .end = begin + count,
+                                 .placement = parameter->placement,
+                                 .rows = cut ? parameter->shape[0] : 0});
+      plan.elements = begin + count;
+      plan.parameter_count += parameter->shape.count();
+    }
+    plan.elements = aligned(plan.elements);
+    if (cut) plan.sharded = plan.elements - before;
+  }
+}
+
 /// Calls run(n) for every batch that is smaller than `batch`. The arena's best fit may pack one
 /// worse than a larger one where a model branches, and a short last batch must fit as well.
 template <class Run>
@@ -110,7 +133,7 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   const View seed = run.external({1}, DType::f32, Layout::nchw);
   tape.check_layers();
   run.device.compute().set_totals(&plan.forward);
-  tape.begin({.fuse = fuse});
+  tape.begin({.fuse = fuse, .axis = run.axis(batch.samples())});
   run_whole(batch, [&](std::int64_t samples) {
     const Variable result = forward(run, tape, batch, samples, pass);
     run.device.compute().set_totals(&plan.backward);
@@ -119,20 +142,12 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   run.device.compute().set_totals(nullptr);
   require_uses(tape, recorder.order);
 
-  for (const Parameter* parameter : recorder.order) {
-    const std::int64_t begin = aligned(plan.elements);
-    const std::int64_t count = parameter->shape.count();
-    plan.parameters.push_back({parameter->name, parameter->shape, parameter->id,
-                               tape.uses(*parameter), begin, begin + count});
-    plan.elements = begin + count;
-    plan.parameter_count += count;
-  }
-  plan.elements = aligned(plan.elements);
+  place_in_arena(recorder.order, tape, plan);
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }
   for_smaller_batches(batch, [&](std::int64_t samples) {
-    tape.begin({.fuse = fuse});
+    tape.begin({.fuse = fuse, .axis = run.axis(batch.samples())});
     tape.backward(forward(run, tape, batch, samples, pass), seed);
   });
   plan.activation_bytes = activations.high_water();
@@ -147,7 +162,7 @@ std::int64_t plan_evaluation(const Registry& registry, const BatchSpec& batch, c
   Arena activations(run.device, batch.memory);
   Tape tape(run.device, activations, registry.parameters);
   const auto forward_of = [&](std::int64_t samples) {
-    tape.begin({.training = false, .fuse = fuse});
+    tape.begin({.training = false, .fuse = fuse, .axis = run.axis(batch.samples())});
     forward(run, tape, batch, samples, pass);
   };
   run_whole(batch, forward_of);

@@ -23,26 +23,37 @@ namespace ringlet::nn {
 /// A parameter's place in the flat arenas of values, gradients and optimiser state.
 struct PlannedParameter {
   std::string name;
-  Shape shape;
+  Shape shape;             ///< of what this rank holds
   int id = -1;             ///< Parameter::id
   int uses = 0;            ///< recorded uses in a step; 0: unused, its gradient is zero
   std::int64_t begin = 0;  ///< first element in the arena, a multiple of kArenaAlignment
   std::int64_t end = 0;    ///< begin + shape.count()
+  Placement placement = Placement::replicated;
+  std::int64_t rows = 0;  ///< of the whole, where these are cut
 };
 
 struct Plan {
   /// Elements: every parameter starts on a cache line.
   static constexpr std::int64_t kArenaAlignment = 16;
 
-  std::vector<PlannedParameter> parameters;  ///< in the order in which gradients become final
-  std::int64_t elements = 0;                 ///< of an arena, gaps for alignment included
-  std::int64_t parameter_count = 0;          ///< numbers that are learnt
-  std::int64_t running_elements = 0;         ///< of all updates of running statistics
-  std::int64_t activation_bytes = 0;         ///< high-water mark of the activation arena
-  DType activations = DType::f32;            ///< BatchSpec::activations
-  Layout images = Layout::nchw;              ///< BatchSpec::images
+  /// In the order in which gradients become final; those whose rows are cut come last.
+  std::vector<PlannedParameter> parameters;
+  std::int64_t elements = 0;          ///< of an arena, gaps for alignment included
+  std::int64_t sharded = 0;           ///< those of them, at its end, that are rows cut over ranks
+  std::int64_t parameter_count = 0;   ///< numbers that are learnt, whoever holds them
+  std::int64_t running_elements = 0;  ///< of all updates of running statistics
+  std::int64_t activation_bytes = 0;  ///< high-water mark of the activation arena
+  DType activations = DType::f32;     ///< BatchSpec::activations
+  Layout images = Layout::nchw;       ///< BatchSpec::images
   WorkTotals forward;
   WorkTotals backward;
+
+  /// Whether rows are cut. The same on all ranks; some may have none.
+  bool is_sharded() const {
+    return !parameters.empty() && parameters.back().placement == Placement::rows;
+  }
+  /// Elements of an arena that are alike on all ranks: the first ones.
+  std::int64_t replicated() const { return elements - sharded; }
 };
 
 /// The model's input, one batch: f32, shape [N, C, H, W].
@@ -59,7 +70,8 @@ struct InputSpec {
 /// A batch as the model takes it: a constant of the tape, of the activations' type.
 Variable model_input(Tape& tape, const View& batch, DType activations);
 
-/// Runs `pass` of a model that is registered as `registry` forward and backward on the meta device.
+/// Runs `pass` of a model that is registered as `registry` forward and backward on the meta device,
+/// as the rank that `registry` is placed for.
 /// Leaves the parameters' views as they were. Throws ContractError when a layer does not fit its
 /// input or forgets a gradient (Tape::check_layers()), OutOfMemoryError for more activations than
 /// `batch.memory`. `fuse`: see StepContext.

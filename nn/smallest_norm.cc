@@ -31,7 +31,7 @@ std::int64_t smallest_normed(const Registry& registry, const BatchSpec& spec, co
   Arena activations(run.device, Arena::kUnlimited);
   Tape tape(run.device, activations, registry.parameters);
   Listener listener;
-  tape.begin({.fuse = fuse, .world = &listener});
+  tape.begin({.fuse = fuse, .world = &listener, .axis = run.axis(spec.samples())});
   Batch batch(spec.activations);
   for (const TensorSpec& tensor : spec.tensors) {
     batch.add(tensor.name, tape.constant(run.external(tensor.shape, tensor.dtype, tensor.layout)));

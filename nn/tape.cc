@@ -87,6 +87,23 @@ Variable Tape::constant(const View& value) {
   return {*this, add_node({.value = value}), value.shape()};
 }
 
+Variable Tape::input(const View& value) {
+  const Variable x = constant(value);
+  Node& made = node(x);
+  made.wants_gradient = context_.training;
+  made.is_input = true;
+  anything_is_learnt_ = anything_is_learnt_ || made.wants_gradient;
+  return x;
+}
+
+ConstView Tape::gradient(const Variable& input) const {
+  const Node& known = nodes_[index_of(input)];
+  require(known.is_input && backward_done_, "Tape::gradient",
+          "is of a value of input(), after backward()");
+  return known.gradient.shape() == input.shape() ? known.gradient
+                                                 : known.gradient.reshaped(input.shape());
+}
+
 Variable Tape::parameter(Parameter& parameter) {
   const auto id = static_cast<std::size_t>(parameter.id);
   require(id < parameters_.size() && parameters_[id] == &parameter, "Tape::parameter",
@@ -95,7 +112,7 @@ Variable Tape::parameter(Parameter& parameter) {
   if (known < 0) {
     known = add_node({.value = parameter.value, .parameter = &parameter, .wants_gradient = true});
   }
-  const Variable x(*this, known, parameter.shape);
+  const Variable x(*this, known, parameter.held());
   if (graph_ != nullptr) graph_->add_parameter(x, parameter);
   return x;
 }
@@ -255,15 +272,39 @@ void Tape::require_written(const Step& step) {
   marked_.clear();
 }
 
+Backward::RowTargets Backward::row_targets(const Variable& x) const {
+  Tape::Node& node = tape_.node(x);
+  require(node.parameter != nullptr && !node.parameter->gradients_by_rank.empty(),
+          "Backward::row_targets", "no parameter whose rows are cut; ask target() for it");
+  const std::vector<View>& views = node.parameter->gradients_by_rank;
+  const bool adds = tape_.adds(node);
+  node.gradient = views.front();
+  node.written = true;
+  ++node.targets;
+  for (const View& view : views) {
+    if (tape_.marks_targets_ && !adds && view.bytes() > 0) mark(tape_.marked_.emplace_back(view));
+  }
+  return {views, adds ? 1.0F : 0.0F};
+}
+
+bool Tape::adds(const Node& node) const {
+  return node.written || (node.parameter != nullptr && accumulate_);
+}
+
 View Tape::write_target(Node& node, float& beta) {
   require(node.wants_gradient, "Backward::target", "nobody wants this gradient");
+  if (node.parameter != nullptr && !node.parameter->gradients_by_rank.empty()) {
+    throw ContractError("Backward::target: the rows of the parameter " + node.parameter->name +
+                        " are cut over ranks, and this operation sees one rank's samples; give it "
+                        "to one that asks row_targets(), such as nn::sharded_linear");
+  }
   if (node.gradient.absent() && node.parameter != nullptr) {
     node.gradient = node.parameter->gradient;
   } else if (node.gradient.absent()) {
     node.gradient = arena_.allocate(node.value.shape(), node.value.dtype(), node.value.layout());
     node.owns_gradient = true;
   }
-  const bool add = node.written || (node.parameter != nullptr && accumulate_);
+  const bool add = adds(node);
   node.written = true;
   ++node.targets;
   if (marks_targets_ && !add && node.gradient.bytes() > 0)
@@ -279,6 +320,10 @@ void Tape::take_seed(Node& node) {
 }
 
 namespace {
+
+bool are_alike(const ConstView& a, const ConstView& b) {
+  return a.shape() == b.shape() && a.dtype() == b.dtype() && a.layout() == b.layout();
+}
 
 void require_one_number(const char* what, const ConstView& view, const char* remedy) {
   if (view.count() == 1 && view.dtype() == DType::f32) return;
@@ -315,14 +360,16 @@ class LayerSpans {
 
 }  // namespace
 
-void Tape::backward(const Variable& loss, const View& seed, const BackwardOptions& options,
+void Tape::backward(const Variable& y, const View& dy, const BackwardOptions& options,
                     ReadyListener* listener) {
-  require_one_number("loss", loss.value(),
-                     "sum it over the batch, as nn::softmax_cross_entropy does");
-  require_one_number("seed", seed, "it is what the loss counts: f32 [1] that holds 1, say");
-  require(!seed.absent(), "Tape::backward",
-          "the seed is an empty view; give one that holds 1, say");
-  if (checks_layers_) require_recorded(node(loss));
+  if (dy.count() == 1 || !are_alike(y.value(), dy)) {
+    require_one_number("loss", y.value(),
+                       "sum it over the batch, as nn::softmax_cross_entropy does, or give a "
+                       "gradient that is like it");
+    require_one_number("seed", dy, "it is what the loss counts: f32 [1] that holds 1, say");
+  }
+  require(!dy.absent(), "Tape::backward", "the seed is an empty view; give one that holds 1, say");
+  if (checks_layers_) require_recorded(node(y));
   require(!backward_done_, "Tape::backward", "a step goes backward once; begin() the next one");
   backward_done_ = true;
   marked_.clear();
@@ -330,7 +377,7 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
   for (Parameter* parameter : parameters_) {
     if (uses(*parameter) == 0) finish(*parameter, false, options, listener);
   }
-  start_from(loss, seed);
+  start_from(y, dy);
   LayerSpans spans(stream().tracer());
   for (std::size_t i = steps_.size(); i-- > 0;) {
     const Step& step = steps_[i];
@@ -340,13 +387,28 @@ void Tape::backward(const Variable& loss, const View& seed, const BackwardOption
     release(step);
   }
   marks_targets_ = false;
+  zero_unreached_inputs();
 }
 
-void Tape::start_from(const Variable& loss, const View& seed) {
-  Node& root = node(loss);
-  require(root.value.layout() == Layout::nchw, "Tape::backward", "the loss has the layout nchw");
-  seed_ = seed.reshaped(root.value.shape());
-  root.gradient = arena_.allocate(root.value.shape());  // for a closure that overwrites it
+void Tape::zero_unreached_inputs() {
+  for (Node& input : nodes_) {
+    if (!input.is_input || !input.wants_gradient || input.written) continue;
+    const View& value = input.value;
+    const View zeros = arena_.allocate(value.shape(), DType::f32, value.layout());
+    fill(stream(), 0, zeros);
+    input.gradient = zeros;
+    if (value.dtype() == DType::f32) continue;
+    input.gradient = arena_.allocate(value.shape(), value.dtype(), value.layout());
+    ringlet::cast(stream(), zeros, input.gradient);
+  }
+}
+
+void Tape::start_from(const Variable& y, const View& dy) {
+  Node& root = node(y);
+  require(root.owns_value, "Tape::backward", "begins with a value that an operation has made");
+  seed_ = dy.shape() == root.value.shape() ? dy : dy.reshaped(root.value.shape());
+  root.gradient =  // for a closure that overwrites it
+      arena_.allocate(root.value.shape(), root.value.dtype(), root.value.layout());
   root.owns_gradient = true;
   root.seeded = true;
   root.written = true;
@@ -383,8 +445,13 @@ void Tape::count_down(const Step& step, const BackwardOptions& options, ReadyLis
 
 void Tape::finish(Parameter& parameter, bool written, const BackwardOptions& options,
                   ReadyListener* listener) {
-  if (!written && !options.accumulate) fill(stream(), 0, parameter.gradient);
+  if (!written && !options.accumulate) zero(parameter);
   if (options.last && listener != nullptr) listener->gradient_ready(parameter);
+}
+
+void Tape::zero(const Parameter& parameter) {
+  if (parameter.gradients_by_rank.empty()) return fill(stream(), 0, parameter.gradient);
+  for (const View& view : parameter.gradients_by_rank) fill(stream(), 0, view);
 }
 
 void Tape::release(const Step& step) {

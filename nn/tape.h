@@ -34,6 +34,7 @@
 
 namespace ringlet::nn {
 
+class Axis;          // nn/axis.h
 class CrossReplica;  // nn/cross_replica.h
 
 /// Is told that a parameter's gradient is final in this optimiser step. Implemented by train/.
@@ -64,6 +65,8 @@ struct StepContext {
   BatchShare share = {};
   /// The statistics of a batch are the world's, through this; null: its own. See cross_replica.h.
   CrossReplica* world = nullptr;
+  /// The ranks over which parameters' rows are cut; null: this one has all. See axis.h.
+  Axis* axis = nullptr;
 };
 
 /// Which part of an optimiser step a backward pass is (gradient accumulation).
@@ -95,6 +98,18 @@ class Backward {
   /// tape's first backward() throws ContractError where nothing was written that should have been.
   Target target(const Variable& x) const;
 
+  struct RowTargets {
+    std::span<const View> views;  ///< by the rank whose samples it is of; one: for all of them
+    float beta = 0;  ///< 1: add. Where one is for all, what comes later adds in any case
+    View view(int rank) const {
+      return views[views.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
+    }
+    float beta_of(int rank) const { return rank > 0 && views.size() == 1 ? 1.0F : beta; }
+  };
+  /// The same for a parameter whose rows are cut over ranks: where the gradient of this rank's rows
+  /// goes, by the rank whose samples it is of. All views are to be written.
+  RowTargets row_targets(const Variable& x) const;
+
  private:
   Tape& tape_;
   Stream& stream_;
@@ -122,6 +137,8 @@ class Tape {
 
   /// A value from outside (a batch, labels) that wants no gradient; the memory stays the caller's.
   Variable constant(const View& value);
+  /// The same where the gradient is wanted, by a stage before this tape, say. gradient() has it.
+  Variable input(const View& value);
   /// A parameter as a variable; asked for twice in a step, it is the same node.
   /// Throws ContractError for a parameter that was not registered with the model.
   Variable parameter(Parameter& parameter);
@@ -153,11 +170,16 @@ class Tape {
     if (graph_ != nullptr) add_to_graph(operation, inputs, output, spec);
     record_backward(operation, inputs, output, backward);
   }
-  /// Computes the gradient of `loss` (one element) times `seed` (f32 [1]) with respect to every
-  /// parameter. `listener` may be null. Once a step: activations are given back on the way, all but
-  /// the value of `loss`, which can be read until the next begin().
-  void backward(const Variable& loss, const View& seed, const BackwardOptions& options = {},
+  /// Computes the gradients of `y` times `dy` with respect to every parameter and input. Of a loss
+  /// (one element), `dy` is f32 [1]. Of any other value that an operation has made, it is what is
+  /// behind this tape has as its gradient, of its shape, type and layout; lanes beyond the batch
+  /// hold zeros there. `listener` may be null. Once a step: activations are given back on the way,
+  /// all but the value of `y`, which can be read until the next begin().
+  void backward(const Variable& y, const View& dy, const BackwardOptions& options = {},
                 ReadyListener* listener = nullptr);
+  /// Of an input, after backward(), until the next begin(): like its value; zeros where nothing
+  /// reached it.
+  ConstView gradient(const Variable& input) const;
 
   /// Instead of backward() where this rank has no sample in the step: zero gradients (unless they
   /// accumulate), and the listener is told of every parameter.
@@ -220,6 +242,7 @@ class Tape {
     bool owns_gradient = false;  // so does the gradient
     bool written = false;        // the gradient holds something of this backward pass
     bool seeded = false;         // the gradient is the seed, not copied yet
+    bool is_input = false;       // its gradient stays until the next step
     bool recorded = false;       // as the output of an operation
     int targets = 0;             // asked for in this backward pass
     const char* layer = "";      // that made it
@@ -257,13 +280,16 @@ class Tape {
   void require_targets(const Step& step, const std::vector<int>& before) const;
   void* closure_memory(std::size_t bytes, std::size_t alignment);
   View write_target(Node& node, float& beta);
+  bool adds(const Node& node) const;
   void require_written(const Step& step);
   void take_seed(Node& node);
-  void start_from(const Variable& loss, const View& seed);
+  void start_from(const Variable& y, const View& dy);
+  void zero_unreached_inputs();
   void run(const Step& step);
   void count_down(const Step& step, const BackwardOptions& options, ReadyListener* listener);
   void finish(Parameter& parameter, bool written, const BackwardOptions& options,
               ReadyListener* listener);
+  void zero(const Parameter& parameter);
   void release(const Step& step);
 
   Device& device_;

@@ -8,6 +8,7 @@
 #include "nn/layers/conv2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/residual_block.h"
+#include "nn/layers/sharded_linear.h"
 #include "nn/layers/stateless.h"
 #include "tests/nn/support.h"
 
@@ -27,6 +28,8 @@ TEST_P(CheckGradients, TakesTheLibrarysLayers) {
   const Shape rows{18, 6}, images{18, 4, 6, 5};
   Linear linear(6, 5);
   expect_right(linear, rows);
+  ShardedLinear sharded(6, 5);  // one rank has all rows
+  expect_right(sharded, rows);
   Sigmoid sigmoid;
   expect_right(sigmoid, rows);
   Tanh tanh;

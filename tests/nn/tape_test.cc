@@ -6,6 +6,9 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "nn/layers/linear.h"
+#include "nn/layers/sequential.h"
+#include "nn/layers/stateless.h"
 #include "nn/ops/elementwise.h"
 #include "nn/ops/linear.h"
 #include "tests/nn/support.h"
@@ -90,6 +93,102 @@ TEST_F(TapeTest, ASharedParameterIsReadyOnceAndOnlyAfterItsLastUse) {
   EXPECT_EQ(rig.tape.uses(rig.parameter("w")), 2);
   EXPECT_EQ(log_, (Log{"ready v", "second", "first", "ready w"}));
   EXPECT_EQ(rig.gradient("w"), (Floats{5, 50, 500}));
+}
+
+TEST_F(TapeTest, AnInputHasItsGradientAfterBackward) {
+  asks_for_w_ = false;
+  Variable used, idle;
+  const Tensor from_outside = test::upload<float>(*device_, {3}, {1, 2, 3});
+  Rig& rig = build([&](Tape& tape, const Variable& v, const Variable&) {
+    used = tape.input(from_outside);
+    idle = tape.input(from_outside);
+    return add(add(v, used), scale(used, 2));
+  });
+  EXPECT_FLOAT_EQ(step(), (2 + 3) + 10 * (2 + 6) + 100 * (2 + 9));
+  EXPECT_EQ(test::read(rig.tape.gradient(used)), (Floats{3, 30, 300}));
+  EXPECT_EQ(test::read(rig.tape.gradient(idle)), (Floats{0, 0, 0}));
+  EXPECT_EQ(rig.gradient("v"), (Floats{1, 10, 100}));
+  EXPECT_THROW(rig.tape.gradient(rig.tape.constant(x_)), ContractError);
+}
+
+TEST_F(TapeTest, BackwardBeginsAtAnyValue) {
+  Variable sum;
+  Rig& rig = build([&sum](Tape&, const Variable& v, const Variable& w) {
+    sum = add(v, scale(w, 2));
+    return sum;
+  });
+  rig.forward(x_, labels_);
+  const Tensor dy = test::upload<float>(*device_, {3}, {7, 8, 9});
+  rig.tape.backward(sum, dy);
+  EXPECT_EQ(rig.gradient("v"), (Floats{7, 8, 9}));
+  EXPECT_EQ(rig.gradient("w"), (Floats{14, 16, 18}));
+  EXPECT_EQ(test::read(sum.value()), (Floats{12, 12, 12}));  // stays
+  rig.forward(x_, labels_);
+  EXPECT_THROW(rig.tape.backward(rig.tape.constant(dy), dy), ContractError);
+  rig.forward(x_, labels_);
+  EXPECT_THROW(rig.tape.backward(sum, test::upload<float>(*device_, {2}, {7, 8})), ContractError);
+}
+
+/// Linear layers with ReLU between them, and a tape of their own.
+struct Stage {
+  Stage(Device& device, const std::vector<std::string>& names, const InputSpec& input)
+      : model(layers_of(names)),
+        registry(register_model(*model)),
+        plan(plan_training(*model, registry, input, softmax_cross_entropy)),
+        parameters(device, registry, plan),
+        arena(device, 1 << 20),
+        tape(device, arena, registry.parameters) {
+    parameters.initialize(1);
+    tape.begin({});
+  }
+  static std::unique_ptr<Sequential> layers_of(const std::vector<std::string>& names) {
+    auto model = std::make_unique<Sequential>();
+    for (const std::string& name : names) {
+      model->add<Linear>(name, 6, 6);
+      model->add<ReLU>("relu of " + name);
+    }
+    return model;
+  }
+  std::unique_ptr<Sequential> model;
+  Registry registry;
+  Plan plan;
+  Parameters parameters;
+  Arena arena;
+  Tape tape;
+};
+
+/// What crosses is a value, and back its gradient.
+TEST_F(TapeTest, StagesOnTapesOfTheirOwnHaveTheBitsOfOne) {
+  constexpr std::int64_t kSamples = 18, kWidth = 6;
+  const Tensor seed = test::upload<float>(*device_, {1}, {1});
+  const Tensor labels = test::upload(*device_, {kSamples}, test::random_labels(kSamples, 1, 6));
+  for (const Layout layout : {Layout::nchw, Layout::lanes}) {
+    const InputSpec input{{kSamples, kWidth}, layout};
+    const Tensor x = test::random_tensor(*device_, input.shape, 2, layout);
+    Stage whole(*device_, {"a", "b"}, input), first(*device_, {"a"}, input),
+        second(*device_, {"b"}, input);
+    const Variable loss = softmax_cross_entropy(
+        whole.model->forward(whole.tape, whole.tape.constant(x)), whole.tape.constant(labels));
+    whole.tape.backward(loss, seed);
+
+    const Variable out = first.model->forward(first.tape, first.tape.constant(x));
+    const Variable in = second.tape.input(out.value());
+    const Variable loss_of_stages =
+        softmax_cross_entropy(second.model->forward(second.tape, in), second.tape.constant(labels));
+    second.tape.backward(loss_of_stages, seed);
+    Tensor crossing(*device_, out.shape(), DType::f32, layout);
+    copy(device_->compute(), second.tape.gradient(in), crossing);
+    first.tape.backward(out, crossing);
+
+    EXPECT_EQ(test::read(loss_of_stages.value()), test::read(loss.value()));
+    for (Parameter* parameter : whole.registry.parameters) {
+      const Stage& stage = parameter->name.starts_with("a") ? first : second;
+      const bool is_weight = parameter->name.ends_with("weight");
+      EXPECT_EQ(test::read(stage.registry.parameters[is_weight ? 0 : 1]->gradient),
+                test::read(parameter->gradient))
+          << parameter->name;
+    }
+  }
 }
 
 TEST_F(TapeTest, AnUnusedParameterGetsZerosAndIsReadyFirst) {
