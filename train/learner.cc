@@ -137,6 +137,9 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
   for (const data::FieldSpec& field : options.fields) {
     fields_.emplace_back(device, Shape{options.max_batch, field.numbers()});
   }
+  require(!step_.is_sharded(), "Learner",
+          "the model has parameters whose rows are cut over ranks, and a learner does not know how "
+          "many samples the other ranks' passes have; train it by train::train()");
   step_.rehearse_together(rehearsal_of(options));
   parameters().initialize(options.seed);
 }

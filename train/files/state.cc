@@ -89,7 +89,8 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   const nn::Registry& registry = parameters.registry();
   for (std::size_t i = 0; i < state.values.size(); ++i) {
     if (state.values[i].empty()) continue;  // the head, which starts anew
-    nn::from_rows(stream, state.values[i].data(), registry.parameters[i]->value);
+    nn::from_rows(stream, state.values[i].data() + registry.parameters[i]->first_held(),
+                  registry.parameters[i]->value);
   }
   for (std::size_t i = 0; i < state.buffers.size(); ++i) {
     copy_from_host(stream, state.buffers[i].data(), registry.buffers[i]->value);
@@ -101,7 +102,7 @@ void upload(Device& device, const HostState& state, const nn::Parameters& parame
   for (std::size_t a = 0; a < state.optimizer.size(); ++a) {
     const HostArena& arena = state.optimizer[a];
     for (std::size_t i = 0; i < arena.tensors.size(); ++i) {
-      nn::from_rows(stream, arena.tensors[i].data(),
+      nn::from_rows(stream, arena.tensors[i].data() + registry.parameters[i]->first_held(),
                     part_of(optimizer[a].numbers.view(), parameters, static_cast<int>(i)));
     }
   }

@@ -51,10 +51,12 @@ struct SavedState : StateJson {
   std::filesystem::path folder;
 };
 
-/// Copies from the device. `optimizer`: the optimiser's state; may be empty.
+/// Copies from the device. `optimizer`: the optimiser's state; may be empty. Of rows that are cut
+/// over ranks, those that this one has.
 HostState download(Device& device, const nn::Parameters& parameters,
                    std::span<const StateArena> optimizer);
 /// Copies to the device what `state` has. Its arenas are those of `optimizer`, in the same order.
+/// Of rows that are cut over ranks the state has all, and those that this rank has are copied.
 void upload(Device& device, const HostState& state, const nn::Parameters& parameters,
             std::span<const StateArena> optimizer);
 

@@ -6,7 +6,8 @@ void broadcast_model(Device& device, comm::Communicator& communicator,
                      const nn::Parameters& parameters) {
   Stream& stream = device.communication();
   device.compute().synchronize();
-  communicator.broadcast(stream, 0, parameters.values(), "parameters");
+  const View replicated = parameters.values().slice(0, parameters.plan().replicated());
+  communicator.broadcast(stream, 0, replicated, "parameters");
   communicator.broadcast(stream, 0, parameters.buffers(), "buffers");
   communicator.broadcast(stream, 0, parameters.counters(), "counters");
   stream.synchronize();

@@ -7,7 +7,8 @@
 
 namespace ringlet::train {
 
-/// Copies parameters, buffers and counters from rank 0 to all, and waits for that. Collective.
+/// Copies parameters, buffers and counters from rank 0 to all, and waits for that. Rows that are
+/// cut over ranks are passed over. Collective.
 void broadcast_model(Device& device, comm::Communicator& communicator,
                      const nn::Parameters& parameters);
 

@@ -44,7 +44,7 @@ std::string in_parameters(Replica& replica) {
 }  // namespace
 
 std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
-                                 std::int64_t step) {
+                                 std::int64_t step, DataAxis* axis) {
   std::string first = in_parameters(replica);
   data::LoaderOptions options = setup.loader;
   options.depth = 0;
@@ -62,8 +62,14 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
     first = fmt::format("the output of layer {} ({}), {} of {} numbers", layer, operation, found,
                         value.count());
   });
-  for (const data::Batch* batch = batches->next(); batch != nullptr && first.empty();
-       batch = batches->next()) {
+  std::vector<std::int64_t> by_rank(axis != nullptr ? static_cast<std::size_t>(setup.ranks) : 0);
+  for (std::int64_t unit = 0; first.empty() || axis != nullptr; ++unit) {
+    const data::Batch* batch = batches->next();
+    if (batch == nullptr) break;
+    for (std::size_t r = 0; r < by_rank.size(); ++r) {
+      by_rank[r] = setup.partition.unit(step, static_cast<int>(r), unit).size();
+    }
+    if (axis != nullptr) axis->begin(by_rank, setup.replica.max_train_batch);
     replica.forward(*batch);
   }
   replica.tape().set_inspector({});

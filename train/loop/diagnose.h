@@ -15,8 +15,9 @@ namespace ringlet::train {
 /// Runs this rank's part of `step` forward again, from the parameters as they are, and says in
 /// words which parameter, input or layer's output is the first with numbers that are not finite;
 /// empty if none is.
+/// Where rows are cut over the ranks of `axis`, all ranks call it together.
 std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int rank,
-                                 std::int64_t step);
+                                 std::int64_t step, DataAxis* axis = nullptr);
 
 /// Throws the RunError that ends the run; `findings` of all ranks.
 [[noreturn]] void throw_nonfinite_loss(double loss, const RunSetup& setup, std::int64_t step,
@@ -34,7 +35,7 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 std::string find_nonfinite_gradient(Replica& replica);
 
 /// Throws the RunError that ends a run whose gradient cannot be clipped; `finding` of the above.
-/// The gradient is the same on all ranks.
+/// The gradient is the same on all ranks, but for rows that are cut over them.
 [[noreturn]] void throw_nonfinite_gradient(double norm, const std::string& finding,
                                            const RunSetup& setup, std::int64_t step);
 

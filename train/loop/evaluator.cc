@@ -47,7 +47,7 @@ std::int64_t passes_of(std::int64_t samples, std::int64_t batch) {
 
 Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
                      std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
-                     std::int64_t batch)
+                     std::int64_t batch, DataAxis* axis)
     : replica_(replica),
       communicator_(communicator),
       dataset_(std::move(dataset)),
@@ -64,30 +64,53 @@ Evaluator::Evaluator(Replica& replica, comm::Communicator& communicator,
           replica.device(), dataset_,
           schedule_of(communicator.rank(), communicator.size(), passes_, batch_, dataset_->size()),
           {.loader = for_passes(std::move(loader), batch_, communicator),
-           .shuffle = dataset_->photographs()})) {}
+           .shuffle = dataset_->photographs()})),
+      axis_(axis),
+      samples_by_rank_(axis != nullptr ? static_cast<std::size_t>(communicator.size()) : 0) {}
+
+std::int64_t Evaluator::size_of_pass(std::int64_t pass) const {
+  return std::max<std::int64_t>(0, std::min(batch_, dataset_->size() - pass * batch_));
+}
 
 std::vector<std::int64_t> Evaluator::pass_sizes() const {
   std::set<std::int64_t> sizes;
   for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
-    sizes.insert(std::min(batch_, dataset_->size() - i * batch_));
+    sizes.insert(size_of_pass(i));
   }
   return {sizes.begin(), sizes.end()};
 }
 
 void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) {
-  for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
+  const std::int64_t rank = communicator_.rank(), ranks = communicator_.size();
+  const std::int64_t end =
+      axis_ != nullptr ? passes_ + ranks - 1 - (passes_ + ranks - 1) % ranks : passes_;
+  for (std::int64_t i = rank; i < end; i += ranks) {
     communicator_.note_work();
-    whole = !(stop && stop());
-    if (!whole) return;
+    for (std::size_t r = 0; r < samples_by_rank_.size(); ++r) {
+      samples_by_rank_[r] = size_of_pass(i - rank + static_cast<std::int64_t>(r));
+    }
+    if (axis_ != nullptr) axis_->begin(samples_by_rank_, batch_);
+    whole = whole && !(stop && stop());
     const data::Batch* batch = nullptr;
     try {
-      batch = batches_->next();
+      if (i < passes_ && whole && !mine.failure) batch = batches_->next();
     } catch (...) {
       mine.failure = std::current_exception();
+    }
+    if (batch != nullptr) {
+      replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));
+    } else if (axis_ != nullptr) {
+      stand_by(i);
+    } else {
       return;
     }
-    replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));
   }
+}
+
+/// Others need this rank's rows for their samples, though it has none, or none that count.
+void Evaluator::stand_by(std::int64_t pass) {
+  if (pass >= passes_) return replica_.evaluate_nothing();
+  replica_.rehearse_evaluation(size_of_pass(pass));
 }
 
 /// Where a pass adds what it measures.

@@ -19,6 +19,7 @@
 #include "train/batches/batch_source.h"
 #include "train/loop/replica.h"
 #include "train/reports/reports.h"
+#include "train/sync/data_axis.h"
 
 namespace ringlet::train {
 
@@ -32,10 +33,11 @@ struct Tested {
 
 class Evaluator {
  public:
-  /// `batch`: samples of a pass; `loader` gives layout and normalisation.
+  /// `batch`: samples of a pass; `loader` gives layout and normalisation. `axis`: where rows are
+  /// cut over the ranks, in each of whose passes all others take part; may be null.
   Evaluator(Replica& replica, comm::Communicator& communicator,
             std::shared_ptr<const data::Dataset> dataset, data::LoaderOptions loader,
-            std::int64_t batch);
+            std::int64_t batch, DataAxis* axis = nullptr);
 
   /// Samples of this rank's passes, each number once.
   std::vector<std::int64_t> pass_sizes() const;
@@ -51,6 +53,8 @@ class Evaluator {
   Tested outcome_of(const std::vector<float>& sums, Tested mine) const;
   Evaluation summarize(const std::vector<float>& sums) const;
   View numbers_of(std::int64_t pass) const;
+  std::int64_t size_of_pass(std::int64_t pass) const;
+  void stand_by(std::int64_t pass);
 
   Replica& replica_;
   comm::Communicator& communicator_;
@@ -63,6 +67,8 @@ class Evaluator {
   Tensor sums_;     // f32: both, and behind them how many ranks wish what Flag says
   std::unique_ptr<Event> ready_;
   std::unique_ptr<BatchSource> batches_;
+  DataAxis* axis_;
+  std::vector<std::int64_t> samples_by_rank_;  // of a pass, where rows are cut
 };
 
 }  // namespace ringlet::train

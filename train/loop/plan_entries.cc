@@ -29,11 +29,16 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   entries.emplace_back("layout", name_of(setup.replica.layout));
   entries.emplace_back("--sync", strategy);
   for (const nn::PlannedParameter& p : plan.parameters) {
+    const bool cut = p.placement == nn::Placement::rows;  // each rank has other rows
     entries.emplace_back("parameter " + p.name,
-                         fmt::format("{} at {}", p.shape.to_string(), p.begin));
+                         cut ? fmt::format("{} cut by rows", p.shape.with_batch(p.rows).to_string())
+                             : fmt::format("{} at {}", p.shape.to_string(), p.begin));
   }
   for (const Bucket& bucket : buckets) {
-    entries.emplace_back(bucket.name, fmt::format("[{}, {})", bucket.begin, bucket.end));
+    // Behind the parameters, without the rows that other ranks have more or less of.
+    const std::int64_t rows = bucket.begin >= plan.elements ? plan.sharded : 0;
+    entries.emplace_back(bucket.name,
+                         fmt::format("[{}, {})", bucket.begin - rows, bucket.end - rows));
   }
   return entries;
 }

@@ -22,6 +22,11 @@ nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::i
   return batch;
 }
 
+nn::Registry placed(nn::Registry registry, const nn::AxisPlace& place) {
+  registry.place(registry.is_sharded() ? place : nn::AxisPlace{});
+  return registry;
+}
+
 }  // namespace
 
 struct Replica::BlankBatch {
@@ -45,13 +50,14 @@ struct Replica::BlankBatch {
   data::Batch batch;
 };
 
-Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from)
+Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from,
+                 const nn::AxisPlace& place)
     : device_(device),
       spec_(spec),
       task_(task_of(spec)),
       batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
-      registry_(nn::register_model(*model_)),
+      registry_(placed(nn::register_model(*model_), place)),
       plan_(nn::plan_training(registry_, dry_batch_of(device, spec, spec.max_train_batch),
                               pass_of(*task_, *model_, true), spec.fuse)) {
   const auto evaluation =
@@ -67,14 +73,29 @@ Replica::~Replica() = default;
 
 void Replica::share_statistics(nn::CrossReplica* world) {
   world_ = world;
-  if (world == nullptr || stand_in_ != nullptr) return;
+  if (world != nullptr) make_stand_in();
+}
+
+void Replica::share_rows(nn::Axis* axis) {
+  axis_ = axis;
+  if (axis != nullptr) make_stand_in();
+}
+
+void Replica::make_stand_in() {
+  if (stand_in_ != nullptr) return;
   stand_in_ = std::make_unique<BlankBatch>(device_, batch_spec_, 1);
   no_seed_ = Tensor(device_, {1});
   fill(device_.compute(), 0, no_seed_);
 }
 
 /// Where nobody has samples, nobody runs the model.
-bool Replica::stands_in() const { return world_ != nullptr && world_->samples() > 0; }
+bool Replica::stands_in() const {
+  if (world_ != nullptr && world_->samples() > 0) return true;
+  for (int rank = 0; axis_ != nullptr && rank < axis_->place().ranks; ++rank) {
+    if (axis_->samples(rank) > 0) return true;
+  }
+  return false;
+}
 
 void Replica::run_forward(const data::Batch& batch, bool training, ConstView position,
                           const nn::BatchShare& share, const View& losses) {
@@ -85,7 +106,8 @@ void Replica::run_forward(const data::Batch& batch, bool training, ConstView pos
                 .position = position,
                 .fuse = spec_.fuse,
                 .share = share,
-                .world = world_});
+                .world = world_,
+                .axis = axis_});
   parameters_->narrow_values(device_.compute());
   batch_ = on_tape(batch);
   output_ = task_->output(*tape_, *model_, batch_);
@@ -144,6 +166,10 @@ void Replica::rehearse_evaluation(std::int64_t samples) {
   fill(device_.compute(), 0, numbers);
   evaluate(blank.batch, loss, numbers);
   device_.compute().synchronize();
+}
+
+void Replica::evaluate_nothing() {
+  if (stands_in()) run_forward(stand_in_->batch, false, {});
 }
 
 void Replica::evaluate(const data::Batch& batch, View loss, View numbers) {

@@ -9,6 +9,7 @@
 
 #include "data/loader.h"
 #include "kernels/memory.h"
+#include "nn/axis.h"
 #include "nn/cross_replica.h"
 #include "nn/parameters.h"
 #include "nn/plan.h"
@@ -19,8 +20,10 @@ namespace ringlet::train {
 
 class Replica {
  public:
-  /// `gradients_from`: see nn::Parameters.
-  Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr);
+  /// `gradients_from`: see nn::Parameters. `place`: among the ranks over which rows are cut, where
+  /// the model has such (nn/placement.h); without one this replica has all.
+  Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr,
+          const nn::AxisPlace& place = {});
   ~Replica();
 
   Device& device() { return device_; }
@@ -31,6 +34,10 @@ class Replica {
   /// Lets batch norm see the world's batch from now on; null: its own again. `world` outlives the
   /// replica's passes. An empty batch then runs a stand-in of one sample, which counts for nothing.
   void share_statistics(nn::CrossReplica* world);
+
+  /// Lets operations on rows that are cut meet the other ranks from now on, in each pass. `axis`
+  /// outlives them. An empty batch then runs a stand-in, too.
+  void share_rows(nn::Axis* axis);
 
   /// Forward of one batch in training mode. The loss, summed over the batch, stays on the tape.
   /// The batch's memory must stay until backward() has run. An empty batch is legal. `position`:
@@ -51,6 +58,8 @@ class Replica {
   /// Forward in evaluation mode: loss (f32 [1]) = the sum over the batch, which is not empty; what
   /// the task measures is added to `numbers` (Task::metric()), if that is anything.
   void evaluate(const data::Batch& batch, View loss, View numbers);
+  /// The same without samples, where rows are cut: for the other ranks.
+  void evaluate_nothing();
 
   const Task& task() const { return *task_; }
 
@@ -59,6 +68,7 @@ class Replica {
   struct BlankBatch;
 
   bool stands_in() const;
+  void make_stand_in();
   nn::Batch on_tape(const data::Batch& batch);
   void run_forward(const data::Batch& batch, bool training, ConstView position,
                    const nn::BatchShare& share = {}, const View& losses = {});
@@ -78,7 +88,8 @@ class Replica {
   nn::Variable loss_;
   std::int64_t samples_ = 0;  // of the last forward
   nn::CrossReplica* world_ = nullptr;
-  std::unique_ptr<BlankBatch> stand_in_;  // where batch norm sees the world's batch
+  nn::Axis* axis_ = nullptr;
+  std::unique_ptr<BlankBatch> stand_in_;  // where passes meet those of other ranks
   Tensor no_seed_;                        // 0, for its backward
 };
 

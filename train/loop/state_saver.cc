@@ -34,9 +34,11 @@ void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& re
   if (saved_step_ == progress.step) return;
   if (holds(progress.step) && progress.step != setup_.last_step) return;
   saved_step_ = progress.step;
+  HostState rows;  // where others than rank 0 have a part
+  if (step.is_sharded()) rows = step.download_state();
   on_rank_0(communicator_, device_, "saving", [&] {
     communicator_.set_activity("saving");
-    write(step, progress, reporter);
+    write(step.is_sharded() ? rows : step.download_state(), step, progress, reporter);
   });
 }
 
@@ -53,10 +55,10 @@ void StateSaver::note_tested(const Progress& progress) {
   });
 }
 
-void StateSaver::write(TrainStep& step, const Progress& progress, RunReporter& reporter) {
+void StateSaver::write(const HostState& state, TrainStep& step, const Progress& progress,
+                       RunReporter& reporter) {
   const std::filesystem::path& out = setup_.options.files.out;
   const nn::Registry& registry = step.replica().parameters().registry();
-  const HostState state = step.download_state();
   require_finite(state, registry, progress.step);
   save_state(out, registry, state, setup_.model, setup_.options.recipe, progress,
              setup_.data.train->hash(), std::exchange(former_, FormerState::kept));

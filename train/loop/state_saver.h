@@ -31,7 +31,8 @@ class StateSaver {
 
  private:
   bool holds(std::int64_t step) const;
-  void write(TrainStep& step, const Progress& progress, RunReporter& reporter);
+  void write(const HostState& state, TrainStep& step, const Progress& progress,
+             RunReporter& reporter);
 
   const RunSetup& setup_;
   Device& device_;

@@ -57,19 +57,24 @@ data::LoaderOptions loader_of(const RunSetup& setup, comm::Communicator& communi
   return loader;
 }
 
-/// Where a rank's micro-batch `unit` of `units` in `step` stands.
+/// Where a rank's micro-batch `unit` of `units` in `step` stands. `by_rank`: room for the samples
+/// of each rank's, where they are asked for.
 MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64_t unit,
-                       std::int64_t units) {
+                       std::int64_t units, std::span<std::int64_t> by_rank) {
   const std::int64_t in_shard = unit % partition.accumulate;
   std::int64_t world_samples = 0;
   for (int rank = 0; rank < partition.ranks && !partition.exact; ++rank) {
     world_samples += partition.unit(step, rank, unit).size();
   }
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    by_rank[rank] = partition.unit(step, static_cast<int>(rank), unit).size();
+  }
   return {.shard = static_cast<int>(unit / partition.accumulate),
           .first_of_shard = in_shard == 0,
           .last_of_shard = in_shard == partition.accumulate - 1,
           .last = unit + 1 == units,
-          .world_samples = world_samples};
+          .world_samples = world_samples,
+          .samples_by_rank = by_rank};
 }
 
 /// Samples of a rank's passes in any step, each number once.
@@ -95,7 +100,7 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       step_(device, communicator, setup.replica,
             step_options(setup, communicator.rank(), reporter_.wants_grad_norm())),
       evaluator_(step_.replica(), communicator, setup.data.test, setup.loader,
-                 setup.evaluation_batch),
+                 setup.evaluation_batch, step_.axis()),
       saver_(setup, device, communicator),
       batches_(make_batch_source(
           device, setup.data.train, schedule_of(setup, communicator.rank()),
@@ -104,7 +109,8 @@ TrainLoop::TrainLoop(const RunSetup& setup, Device& device, comm::Communicator& 
       graphs_(device.compute(),
               setup.options.execution.graph && batches_->capturable() &&
                   (communicator.size() == 1 || communicator.transport().captures() != nullptr),
-              communicator.transport().captures()) {
+              communicator.transport().captures()),
+      samples_by_rank_(step_.is_sharded() ? static_cast<std::size_t>(communicator.size()) : 0) {
   rates_.reserve(static_cast<std::size_t>(setup.steps_in_flight) + 1);
   communicator_.set_activity("starting");
   check_plan();
@@ -151,18 +157,19 @@ void TrainLoop::rehearse() {
 void TrainLoop::load_start() {
   nn::Parameters& parameters = step_.replica().parameters();
   parameters.initialize(setup_.options.recipe.seed);
-  on_rank_0(communicator_, device_, "weights", [this, &parameters] {
+  std::optional<HostState> read;
+  on_rank_0(communicator_, device_, "weights", [&] {
     const nn::Registry& registry = parameters.registry();
     const Files& files = setup_.options.files;
     if (setup_.resumed) {
-      step_.upload_state(
-          load_state(*setup_.resumed, registry, names_of(step_.optimizer().state())));
+      read = load_state(*setup_.resumed, registry, names_of(step_.optimizer().state()));
     } else if (!files.init.empty()) {
-      step_.upload_state(load_model(model_file_of(files.init), registry,
-                                    files.replace_head ? Head::replaced : Head::as_in_file));
+      read = load_model(model_file_of(files.init), registry,
+                        files.replace_head ? Head::replaced : Head::as_in_file);
     }
+    if (read) step_.upload_state(*read);
   });
-  step_.broadcast_state();
+  step_.broadcast_state(read ? &*read : nullptr);
   if (setup_.resumed) progress_ = setup_.resumed->progress;
 }
 
@@ -242,7 +249,7 @@ void TrainLoop::compute_gradients() {
   const std::int64_t units = setup_.partition.units(communicator_.rank());
   for (std::int64_t unit = 0; unit < units; ++unit) {
     const data::Batch& batch = next_batch();
-    step_.add(batch, micro_batch(setup_.partition, progress_.step, unit, units),
+    step_.add(batch, micro_batch(setup_.partition, progress_.step, unit, units, samples_by_rank_),
               batches_->position());
   }
   step_.finish_gradients();
@@ -289,7 +296,7 @@ void TrainLoop::check_sums(const Pending& step) {
   }
   if (!std::isfinite(sums.loss)) {
     const std::string found =
-        find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index);
+        find_first_nonfinite(step_.replica(), setup_, communicator_.rank(), index, step_.axis());
     const auto findings =
         communicator_.gather_text(device_.communication(), found, "search for broken numbers");
     throw_nonfinite_loss(sums.loss, setup_, index, findings);
@@ -298,9 +305,19 @@ void TrainLoop::check_sums(const Pending& step) {
     throw_overflown_gradient(sums.loss / static_cast<double>(sums.samples), setup_, index);
   }
   if (step_.clips() && !std::isfinite(sums.grad_norm)) {
-    throw_nonfinite_gradient(sums.grad_norm, find_nonfinite_gradient(step_.replica()), setup_,
-                             index);
+    throw_nonfinite_gradient(sums.grad_norm, broken_gradient(), setup_, index);
   }
+}
+
+/// Of rows that are cut, any rank may have the broken ones.
+std::string TrainLoop::broken_gradient() {
+  const std::string mine = find_nonfinite_gradient(step_.replica());
+  if (!step_.is_sharded()) return mine;
+  for (const std::string& found :
+       communicator_.gather_text(device_.communication(), mine, "search for broken gradients")) {
+    if (!found.empty()) return found;
+  }
+  return {};
 }
 
 void TrainLoop::settle() {
@@ -357,9 +374,12 @@ void TrainLoop::check_replicas() {
   Stream& stream = device_.communication();
   device_.compute().synchronize();
   const nn::Parameters& parameters = replica().parameters();
-  communicator_.require_identical(stream, parameters.values(), "parameters" + after);
+  const std::int64_t replicated = parameters.plan().replicated();
+  communicator_.require_identical(stream, parameters.values().slice(0, replicated),
+                                  "parameters" + after);
   for (const StateArena& arena : optimizer().state()) {
-    communicator_.require_identical(stream, arena.numbers, arena.name + after);
+    communicator_.require_identical(stream, arena.numbers.view().slice(0, replicated),
+                                    arena.name + after);
   }
   if (const LossScale* scale = step_.loss_scale()) {
     communicator_.require_identical(stream, scale->state(), "loss scale" + after);

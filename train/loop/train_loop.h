@@ -76,6 +76,7 @@ class TrainLoop {
   /// Takes in the sums of all steps but the last `in_flight`.
   void take_sums(std::size_t in_flight);
   void check_sums(const Pending& step);
+  std::string broken_gradient();
   void report_settled();
   void after_step();
   bool wants_check(bool epoch_end) const;
@@ -94,11 +95,12 @@ class TrainLoop {
   StateSaver saver_;
   std::unique_ptr<BatchSource> batches_;
   StepGraphs graphs_;
-  std::vector<Pending> pending_, settled_;  // the oldest first; a few at most
-  std::vector<Rates> rates_;                // of begin_step()
-  bool stop_agreed_ = false;                // the wish to stop has reached every rank
-  std::exception_ptr failure_;              // of this rank's samples, a step or more ahead
-  std::int64_t checked_step_ = -1;          // the replicas were compared after it
+  std::vector<std::int64_t> samples_by_rank_;  // of a pass; empty: nobody asks
+  std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
+  std::vector<Rates> rates_;                   // of begin_step()
+  bool stop_agreed_ = false;                   // the wish to stop has reached every rank
+  std::exception_ptr failure_;                 // of this rank's samples, a step or more ahead
+  std::int64_t checked_step_ = -1;             // the replicas were compared after it
   Progress progress_;
   RunResult result_;
 };

@@ -27,6 +27,14 @@ View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0)
   return parameters.statistics(arena).slice(which, which + 1);
 }
 
+/// Of this rank, where the model has rows to be cut.
+nn::AxisPlace place_of(const comm::Communicator& communicator, const ReplicaSpec& spec,
+                       const TrainStepOptions& options) {
+  return {.rank = communicator.rank(),
+          .ranks = communicator.size(),
+          .shards = spec.recipe.exact ? options.shards * communicator.size() : 0};
+}
+
 /// While it lives, an idle stream's work leaves no spans.
 class Untraced {
  public:
@@ -48,7 +56,8 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
                      const TrainStepOptions& options)
     : device_(device),
       communicator_(communicator),
-      replica_(device, spec, &communicator.allocator(device)),
+      replica_(device, spec, &communicator.allocator(device),
+               place_of(communicator, spec, options)),
       optimizer_(
           make_optimizer(device, replica_.parameters(), spec.recipe, options.make_optimizer)),
       tree_(options.shards),
@@ -58,7 +67,9 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       inputs_(device, scales_loss() ? options.in_flight + 1 : 0),
       sums_(device, nn::Parameters::kStatistics * size_of(DType::f32), options.in_flight + 1),
       clip_norm_(spec.recipe.clip_norm),
-      grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss()) {
+      // That of sharded rows takes all ranks, and only rank 0 knows who wants it.
+      grad_norm_(options.grad_norm || sync_.narrows() || clips() || scales_loss() ||
+                 !replica_.parameters().registry().along.alone()) {
   rates_.reserve(static_cast<std::size_t>(options.in_flight) + 1);
   require(!clips() || optimizer_->scales_gradient(), "--clip-norm",
           "this optimiser does not clip; it should multiply the gradient by its scale "
@@ -68,6 +79,14 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       "--precision f16",
       "this optimiser does not skip steps; where the scale of the gradient is 0 it should change "
       "nothing (Optimizer::skips_steps)");
+  const nn::AxisPlace& along = replica_.parameters().registry().along;
+  if (!along.alone()) {
+    axis_ = std::make_unique<DataAxis>(device, communicator, along);
+    rows_ = std::make_unique<ShardedRows>(device, communicator, replica_.parameters());
+    replica_.share_rows(axis_.get());
+    most_samples_ = spec.max_train_batch;
+    most_evaluated_ = spec.max_eval_batch;
+  }
   if (!options.world_statistics || communicator.size() == 1) return;
   world_ =
       std::make_unique<WorldStatistics>(device, communicator, replica_.parameters().registry());
@@ -86,13 +105,17 @@ void TrainStep::rehearse(const Rehearsal& work) {
   for (const std::int64_t samples : work.training) {
     for (const bool accumulate : {false, true}) {
       if (accumulate && !work.accumulates) continue;
+      if (axis_) axis_->begin_rehearsal(samples, most_samples_);
       replica_.rehearse_training(samples, work.position, accumulate);
     }
   }
-  for (const std::int64_t samples : work.evaluation) replica_.rehearse_evaluation(samples);
+  for (const std::int64_t samples : work.evaluation) {
+    if (axis_) axis_->begin_rehearsal(samples, most_evaluated_);
+    replica_.rehearse_evaluation(samples);
+  }
   const nn::Parameters& parameters = replica_.parameters();
   if (scales_loss()) begin_loss_scale();
-  measure_gradient();
+  measure_gradient(true);
   fill(compute, 0, parameters.gradients());
   rehearse_update();
   if (scales_loss()) set_loss_scale({});
@@ -152,6 +175,10 @@ void TrainStep::add(const data::Batch& batch, const MicroBatch& micro, ConstView
   nn::Parameters& parameters = replica_.parameters();
   const int arena = ShardTree::arena_of(micro.shard);
   communicator_.set_activity("forward and backward");
+  if (axis_) {
+    axis_->begin(micro.samples_by_rank, most_samples_);
+    parameters.use_pass(micro.shard);
+  }
   if (micro.first_of_shard) {
     parameters.use_gradient_arena(arena);
     if (micro.last) {
@@ -200,19 +227,25 @@ void TrainStep::finish_gradients() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
+  if (axis_) ShardTree::add_rows(device_.compute(), replica_.parameters(), axis_->place().shards);
   measure_gradient();
 }
 
-/// Every rank has the same sums, and so the same norm and scale, without a collective.
-void TrainStep::measure_gradient() {
+/// Every rank has the same sums, and so the same norm and scale, without a collective. Where rows
+/// are cut, each tells the squares of its own.
+void TrainStep::measure_gradient(bool rehearses) {
   if (!grad_norm_) return;
   const nn::Parameters& parameters = replica_.parameters();
   const auto most = static_cast<float>(clip_norm_);
   const View norm = statistic(parameters, kGradNorm);
   NormLimit limit;
   if (clips() && !scales_loss()) limit = {most, inputs_.gradient_scale()};
-  l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements), norm,
-          limit);
+  if (rows_) {
+    rows_->measure(device_.compute(), norm, limit, rehearses);
+  } else {
+    l2_norm(device_.compute(), parameters.gradients().slice(0, parameters.plan().elements), norm,
+            limit);
+  }
   if (!scales_loss()) return;
   loss_scale_end(device_.compute(), {.most = most}, norm, loss_scale_->state(),
                  inputs_.gradient_scale(),
@@ -245,20 +278,26 @@ StepSums TrainStep::take_sums() {
   return taken;
 }
 
-void TrainStep::broadcast_state() {
+void TrainStep::broadcast_state(const HostState* read) {
   Stream& stream = device_.communication();
   broadcast_model(device_, communicator_, replica_.parameters());
   for (const StateArena& arena : optimizer_->state()) {
-    communicator_.broadcast(stream, 0, arena.numbers, "optimiser state");
+    communicator_.broadcast(stream, 0, arena.numbers.view().slice(0, replica_.plan().replicated()),
+                            "optimiser state");
   }
   if (scales_loss()) communicator_.broadcast(stream, 0, loss_scale_->state(), "loss scale");
   stream.synchronize();
   communicator_.require_alive();
   if (scales_loss()) skips_ = loss_scale_->download().skips;
+  if (rows_) rows_->hand_out(read, optimizer_->state());
 }
 
 HostState TrainStep::download_state() {
-  HostState state = download(device_, replica_.parameters(), optimizer_->state());
+  HostState state;
+  if (!rows_ || communicator_.rank() == 0) {
+    state = download(device_, replica_.parameters(), optimizer_->state());
+  }
+  if (rows_) rows_->collect(state, optimizer_->state());
   if (scales_loss()) state.loss_scale = loss_scale_->download();
   return state;
 }

@@ -25,9 +25,11 @@
 #include "train/files/state.h"
 #include "train/loop/loss_scale.h"
 #include "train/loop/replica.h"
+#include "train/loop/sharded_rows.h"
 #include "train/loop/step_inputs.h"
 #include "train/optimizers/optimizer.h"
 #include "train/reports/reports.h"
+#include "train/sync/data_axis.h"
 #include "train/sync/gradient_sync.h"
 #include "train/sync/world_statistics.h"
 
@@ -59,6 +61,8 @@ struct MicroBatch {
   bool last = true;  ///< of this rank's step
   /// Of all ranks' passes beside this one; asked for where batch norm sees the world's batch.
   std::int64_t world_samples = 0;
+  /// Those of each rank; asked for where rows are cut over ranks (TrainStep::is_sharded).
+  std::span<const std::int64_t> samples_by_rank{};
 };
 
 /// Of a step, equal on all ranks.
@@ -119,10 +123,19 @@ class TrainStep {
   /// sums may then be none.
   StepSums take_sums();
 
-  /// Copies parameters, buffers and the optimiser's state from rank 0 to all. Collective.
-  void broadcast_state();
+  /// Copies parameters, buffers and the optimiser's state from rank 0 to all. Rows that are cut
+  /// over ranks go to those that have them, from `read`: what rank 0 has read, if anything.
+  /// Collective.
+  void broadcast_state(const HostState* read = nullptr);
+  /// Where rows are cut over ranks: collective, and whole on rank 0 alone.
   HostState download_state();
   void upload_state(const HostState& state);
+
+  /// Whether parameters' rows are cut over the ranks (nn/placement.h), so that in each pass of a
+  /// rank all others take part.
+  bool is_sharded() const { return axis_ != nullptr; }
+  /// Null: nothing is cut.
+  DataAxis* axis() { return axis_.get(); }
 
   /// To be called where an exception leaves a step: tells the other ranks, and returns when no
   /// collective reads this rank's memory any more.
@@ -145,7 +158,7 @@ class TrainStep {
   void rehearse_update();
   void begin_loss_scale();
   void count_share(std::int64_t samples);
-  void measure_gradient();
+  void measure_gradient(bool rehearses = false);
 
   Device& device_;
   comm::Communicator& communicator_;
@@ -153,8 +166,11 @@ class TrainStep {
   std::unique_ptr<Optimizer> optimizer_;
   ShardTree tree_;
   GradientSync sync_;
-  std::unique_ptr<WorldStatistics> world_;  // null: batch norm sees its own batch
-  std::unique_ptr<LossScale> loss_scale_;   // null: not under f16
+  std::unique_ptr<WorldStatistics> world_;              // null: batch norm sees its own batch
+  std::unique_ptr<DataAxis> axis_;                      // null: no rows are cut
+  std::unique_ptr<ShardedRows> rows_;                   // the same
+  std::int64_t most_samples_ = 0, most_evaluated_ = 0;  // in any rank's pass of the kind
+  std::unique_ptr<LossScale> loss_scale_;               // null: not under f16
   StepInputs inputs_;
   Readback sums_;
   double clip_norm_;

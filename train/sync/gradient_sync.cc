@@ -22,7 +22,7 @@ SyncOptions resolved(const SyncOptions& options, DeviceKind device,
                      const comm::Communicator& communicator, const nn::Plan& plan) {
   const bool between = communicator.world().machines > 1;
   SyncOptions resolved =
-      with_bucket_sizes(options, {device, between, plan.elements * size_of(DType::f32)});
+      with_bucket_sizes(options, {device, between, plan.replicated() * size_of(DType::f32)});
   if (options.narrow_between && !between) {
     resolved.grad_dtype = DType::f32;
     resolved.narrow_between = false;
@@ -48,19 +48,24 @@ std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& option
   const std::int64_t first_kb =
       options.first_bucket_kb < 0 ? options.bucket_kb : options.first_bucket_kb;
   const std::int64_t all = plan.elements + nn::Parameters::kStatistics + plan.running_elements;
-  const bool narrow = options.grad_dtype != DType::f32;
+  const bool apart = options.grad_dtype != DType::f32 || plan.is_sharded();
   std::vector<Bucket> buckets;
-  if (narrow) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});
+  if (apart) buckets.push_back({.begin = plan.elements, .end = all, .name = "statistics"});
   int cut = 0;
   const Bucket empty{.dtype = options.narrow_between ? DType::f32 : options.grad_dtype,
                      .between = options.narrow_between ? options.grad_dtype : DType::f32};
   Bucket open = empty;
   std::string first;
-  for (std::size_t i = 0; i < plan.parameters.size(); ++i) {
+  const auto is_replicated = [](const nn::PlannedParameter& planned) {
+    return planned.placement != nn::Placement::rows;
+  };
+  const auto count = static_cast<std::size_t>(
+      std::count_if(plan.parameters.begin(), plan.parameters.end(), is_replicated));
+  for (std::size_t i = 0; i < count; ++i) {
     if (open.parameters == 0) first = plan.parameters[i].name;
     ++open.parameters;
-    const bool last = i + 1 == plan.parameters.size();
-    open.end = !last ? plan.parameters[i + 1].begin : narrow ? plan.elements : all;
+    const bool last = i + 1 == count;
+    open.end = !last ? plan.parameters[i + 1].begin : apart ? plan.replicated() : all;
     const std::int64_t wanted = (cut == 0 ? first_kb : options.bucket_kb) * 1024;
     if (last || (open.end - open.begin) * size_of(DType::f32) >= wanted) {
       open.name = bucket_name(cut++, first, plan.parameters[i].name);
@@ -107,7 +112,7 @@ GradientSync::GradientSync(Device& device, comm::Communicator& communicator,
       tree_(tree),
       options_(resolved(options, device.id().kind, communicator, parameters.plan())),
       buckets_(plan_buckets(parameters.plan(), options_)),
-      bucket_of_parameter_(parameters.plan().parameters.size()),
+      bucket_of_parameter_(parameters.plan().parameters.size(), -1),
       pending_(buckets_.size()),
       done_(device.make_event()),
       launched_(device.make_event()),
@@ -152,8 +157,9 @@ void GradientSync::begin_step() {
 }
 
 void GradientSync::gradient_ready(const nn::Parameter& parameter) {
-  --pending_[static_cast<std::size_t>(
-      bucket_of_parameter_[static_cast<std::size_t>(parameter.id)])];
+  const int bucket = bucket_of_parameter_[static_cast<std::size_t>(parameter.id)];
+  if (bucket < 0) return;
+  --pending_[static_cast<std::size_t>(bucket)];
   if (options_.overlap) start_full_buckets();
 }
 

@@ -66,7 +66,8 @@ struct Bucket {
 
 /// Cuts the plan into buckets of at least `bucket_kb` KiB of f32 (the last may be smaller; 0: one
 /// bucket a parameter; not negative), the first of at least `first_bucket_kb`. The last bucket
-/// takes in the statistics; where gradients are narrow, a bucket before all others has them.
+/// takes in the statistics; where gradients are narrow, or rows are cut over ranks, a bucket before
+/// all others has them. Gradients of rows are in none: each rank has its own whole.
 std::vector<Bucket> plan_buckets(const nn::Plan& plan, const SyncOptions& options);
 
 /// Bytes of all buckets as they travel: the data of a step's all-reduces.
@@ -132,7 +133,7 @@ class GradientSync : public nn::ReadyListener {
   SyncOptions options_;
   std::vector<Bucket> buckets_;
   Tensor wire_;                                // [the largest bucket] where gradients are narrow
-  std::vector<int> bucket_of_parameter_;       // by Parameter::id
+  std::vector<int> bucket_of_parameter_;       // by Parameter::id; -1: in none
   std::vector<int> pending_;                   // parameters not yet final, by bucket
   std::vector<std::unique_ptr<Event>> ready_;  // by bucket
   std::unique_ptr<Event> done_, launched_;

@@ -17,9 +17,25 @@ int ShardTree::arenas() const { return arena_of(shards_ - 1) + 1; }
 int ShardTree::arena_of(int shard) { return std::popcount(bits(shard)); }
 
 void ShardTree::merge(Stream& stream, const nn::Parameters& parameters, int shard) const {
+  const nn::Plan& plan = parameters.plan();
   int top = arena_of(shard);
   for (int meeting = std::countr_one(bits(shard)); meeting > 0; --meeting, --top) {
-    accumulate(stream, parameters.gradients(top), parameters.gradients(top - 1));
+    const View from = parameters.gradients(top), to = parameters.gradients(top - 1);
+    if (!plan.is_sharded()) {
+      accumulate(stream, from, to);
+      continue;
+    }
+    const std::int64_t replicated = plan.replicated(), all = from.count();
+    accumulate(stream, from.slice(0, replicated), to.slice(0, replicated));
+    accumulate(stream, from.slice(plan.elements, all), to.slice(plan.elements, all));
+  }
+}
+
+void ShardTree::add_rows(Stream& stream, const nn::Parameters& parameters, int shards) {
+  for (int step = 1; step < shards; step *= 2) {
+    for (int shard = 0; shard < shards; shard += 2 * step) {
+      accumulate(stream, parameters.row_gradients(shard + step), parameters.row_gradients(shard));
+    }
   }
 }
 

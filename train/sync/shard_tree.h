@@ -26,6 +26,9 @@ class ShardTree {
   static int arena_of(int shard);
   /// Adds what can be added once shard `i`, not the last one, is done.
   void merge(Stream& stream, const nn::Parameters& parameters, int shard) const;
+  /// The same for rows that are cut over ranks, when their gradients of all `shards` of the world
+  /// are done: the sum is in arena 0. Each rank has the samples of all shards for its rows.
+  static void add_rows(Stream& stream, const nn::Parameters& parameters, int shards);
   /// Once elements [begin, end) of the last shard are done: all of these elements' sum is in
   /// arena 0 afterwards. Ranges of the last shard may become final one by one.
   void merge_last(Stream& stream, const nn::Parameters& parameters, std::int64_t begin,

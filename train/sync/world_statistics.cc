@@ -24,8 +24,7 @@ WorldStatistics::WorldStatistics(Device& device, comm::Communicator& communicato
     : device_(device),
       communicator_(communicator),
       parts_(device, {communicator.size() * (2 * widest(registry) + 1)}),
-      ready_(device.make_event()),
-      done_(device.make_event()) {
+      meeting_(device, communicator) {
   fill(device.compute(), 0, parts_);
 }
 
@@ -37,30 +36,18 @@ void WorldStatistics::rehearse() {
   device_.compute().synchronize();
 }
 
-template <class Collective>
-void WorldStatistics::between(Stream& compute, Collective collective) {
-  Stream& communication = device_.communication();
-  compute.record(*ready_);
-  communication.wait(*ready_);
-  collective(communication);
-  communication.record(*done_);
-  communication.flush();
-  communicator_.require_alive();
-  compute.wait(*done_);
-}
-
 void WorldStatistics::merge_moments(Stream& compute, ConstView part, std::int64_t pixels,
                                     View moments) {
   const std::int64_t ranks = communicator_.size(), numbers = part.count();
   const View all = parts_.view().slice(0, ranks * numbers);
-  between(compute, [&](Stream& stream) {
+  meeting_.hold(compute, [&](Stream& stream) {
     communicator_.all_gather(stream, part, all, "batch norm's moments");
   });
   batch_norm_merge(compute, all.reshaped({ranks, numbers}), pixels, moments);
 }
 
 void WorldStatistics::sum(Stream& compute, View numbers) {
-  between(compute, [&](Stream& stream) {
+  meeting_.hold(compute, [&](Stream& stream) {
     communicator_.all_reduce(stream, numbers, "batch norm's gradient");
   });
 }

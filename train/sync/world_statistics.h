@@ -9,12 +9,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "comm/communicator.h"
 #include "kernels/memory.h"
 #include "nn/cross_replica.h"
 #include "nn/parameter.h"
+#include "train/sync/meeting.h"
 
 namespace ringlet::train {
 
@@ -37,14 +36,10 @@ class WorldStatistics : public nn::CrossReplica {
   void sum(Stream& compute, View numbers) override;
 
  private:
-  /// Runs `collective` on the communication stream, between what `compute` does before and after.
-  template <class Collective>
-  void between(Stream& compute, Collective collective);
-
   Device& device_;
   comm::Communicator& communicator_;
   Tensor parts_;  // of all ranks, for the widest layer
-  std::unique_ptr<Event> ready_, done_;
+  Meeting meeting_;
   std::int64_t world_samples_ = 0;
   std::int64_t own_samples_ = 0;
 };

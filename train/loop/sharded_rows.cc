@@ -1,0 +1,166 @@
+#include "train/loop/sharded_rows.h"
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+
+namespace ringlet::train {
+
+namespace {
+
+constexpr std::int64_t kBlock = 1 << 18;  // numbers of rows that travel at once: 1 MiB
+
+std::vector<nn::PlannedParameter> sharded_of(const nn::Plan& plan) {
+  std::vector<nn::PlannedParameter> sharded;
+  for (const nn::PlannedParameter& planned : plan.parameters) {
+    if (planned.placement == nn::Placement::rows) sharded.push_back(planned);
+  }
+  return sharded;
+}
+
+std::int64_t longest_row(const std::vector<nn::PlannedParameter>& sharded) {
+  std::int64_t longest = 1;
+  for (const nn::PlannedParameter& planned : sharded) {
+    longest = std::max(longest, planned.shape.count_per_sample());
+  }
+  return longest;
+}
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+}  // namespace
+
+ShardedRows::ShardedRows(Device& device, comm::Communicator& communicator,
+                         const nn::Parameters& parameters)
+    : device_(device),
+      communicator_(communicator),
+      parameters_(parameters),
+      place_(parameters.registry().along),
+      planned_(sharded_of(parameters.plan())),
+      meeting_(device, communicator),
+      mine_(device, {std::ssize(planned_) * place_.parts_of_rank() * kDoubleBytes}, DType::u8),
+      sums_(device, {(std::ssize(planned_) * place_.parts() + 1) * kDoubleBytes}, DType::u8),
+      block_(device, {std::max(kBlock, longest_row(planned_))}) {}
+
+void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& limit,
+                          bool rehearses) {
+  const nn::Plan& plan = parameters_.plan();
+  const View gradients = parameters_.gradients();
+  square_sum(compute, gradients.slice(0, plan.replicated()), sums_.view().slice(0, kDoubleBytes));
+  std::int64_t slot = 0;
+  for (int index = 0; index < place_.parts_of_rank(); ++index) {
+    for (const nn::PlannedParameter& planned : planned_) {
+      const std::int64_t columns = planned.shape.count_per_sample();
+      const nn::Rows held = place_.held(planned.rows, place_.rank);
+      const nn::Rows part = place_.part(planned.rows, place_.rank * place_.parts_of_rank() + index);
+      const std::int64_t begin = planned.begin - held.begin * columns;
+      square_sum(compute, gradients.slice(begin + part.begin * columns, begin + part.end * columns),
+                 mine_.view().slice(slot, slot + kDoubleBytes));
+      slot += kDoubleBytes;
+    }
+  }
+  const View all = sums_.view().slice(kDoubleBytes, sums_.shape().count());
+  if (place_.ranks == 1 || rehearses) {
+    copy(compute, mine_, all.slice(0, mine_.shape().count()));
+  } else {
+    meeting_.hold(compute, [&](Stream& stream) {
+      communicator_.all_gather(stream, mine_, all, "squares of sharded rows");
+    });
+  }
+  norm_of_sums(compute, sums_, norm, limit);
+}
+
+/// Calls move(rank, rows) for all rows, those of one rank after those of another, a block at a
+/// time.
+template <class Move>
+void ShardedRows::for_each_block(const nn::PlannedParameter& planned, Move move) {
+  const std::int64_t most = std::max<std::int64_t>(
+      1, kBlock / std::max<std::int64_t>(1, planned.shape.count_per_sample()));
+  for (int rank = 0; rank < place_.ranks; ++rank) {
+    const nn::Rows held = place_.held(planned.rows, rank);
+    for (std::int64_t begin = held.begin; begin < held.end; begin += most) {
+      move(rank, nn::Rows{begin, std::min(held.end, begin + most)});
+    }
+  }
+}
+
+void ShardedRows::collect(const View& arena, const nn::PlannedParameter& planned, Whole& whole) {
+  Stream& compute = device_.compute();
+  const std::int64_t columns = planned.shape.count_per_sample();
+  const std::int64_t first = place_.held(planned.rows, place_.rank).begin;
+  if (place_.rank == 0) whole.resize(at(planned.rows * columns));
+  for_each_block(planned, [&](int rank, const nn::Rows& rows) {
+    const View block = block_.view().slice(0, rows.size() * columns);
+    if (rank == place_.rank) {
+      const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
+      copy(compute, arena.slice(begin, begin + block.count()), block);
+      compute.synchronize();
+    }
+    if (place_.ranks > 1) {
+      communicator_.broadcast(device_.communication(), rank, block, planned.name);
+      device_.communication().synchronize();
+      communicator_.require_alive();
+    }
+    if (place_.rank == 0) copy_to_host(compute, block, whole.data() + rows.begin * columns);
+  });
+}
+
+void ShardedRows::hand_out(const View& arena, const nn::PlannedParameter& planned,
+                           const Whole* whole) {
+  Stream& compute = device_.compute();
+  const std::int64_t columns = planned.shape.count_per_sample();
+  const std::int64_t first = place_.held(planned.rows, place_.rank).begin;
+  for_each_block(planned, [&](int rank, const nn::Rows& rows) {
+    const View block = block_.view().slice(0, rows.size() * columns);
+    if (whole != nullptr) copy_from_host(compute, whole->data() + rows.begin * columns, block);
+    compute.synchronize();
+    if (place_.ranks > 1) {
+      communicator_.broadcast(device_.communication(), 0, block, planned.name);
+      device_.communication().synchronize();
+      communicator_.require_alive();
+    }
+    if (rank != place_.rank) return;
+    const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
+    copy(compute, block, arena.slice(begin, begin + block.count()));
+    compute.synchronize();
+  });
+}
+
+void ShardedRows::collect(HostState& state, std::span<const StateArena> optimizer) {
+  for (const nn::PlannedParameter& planned : planned_) {
+    Whole unused;
+    const bool writes = place_.rank == 0;
+    collect(parameters_.values(), planned, writes ? state.values[at(planned.id)] : unused);
+    for (std::size_t a = 0; a < optimizer.size(); ++a) {
+      collect(optimizer[a].numbers, planned,
+              writes ? state.optimizer[a].tensors[at(planned.id)] : unused);
+    }
+  }
+}
+
+void ShardedRows::hand_out(const HostState* read, std::span<const StateArena> optimizer) {
+  // What rank 0 has: of each of these parameters the values, and whether there is the state too.
+  std::string has;
+  for (const nn::PlannedParameter& planned : planned_) {
+    if (read != nullptr) has += read->values[at(planned.id)].empty() ? 'n' : 'v';
+  }
+  if (read != nullptr && !read->optimizer.empty()) has += 's';
+  has = communicator_.gather_text(device_.communication(), has, "rows that were read").front();
+  if (has.empty()) return;
+  const bool with_state = has.back() == 's';
+  for (std::size_t i = 0; i < planned_.size(); ++i) {
+    const nn::PlannedParameter& planned = planned_[i];
+    if (has[i] == 'v') {
+      hand_out(parameters_.values(), planned,
+               read == nullptr ? nullptr : &read->values[at(planned.id)]);
+    }
+    for (std::size_t a = 0; a < optimizer.size() && with_state; ++a) {
+      hand_out(optimizer[a].numbers, planned,
+               read == nullptr ? nullptr : &read->optimizer[a].tensors[at(planned.id)]);
+    }
+  }
+}
+
+}  // namespace ringlet::train

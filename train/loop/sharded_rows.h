@@ -1,0 +1,53 @@
+// ShardedRows: what ranks tell each other of parameters whose rows are cut over them: norms, and
+// their numbers where rank 0 reads and writes files.
+//
+// Files have whole tensors under the model's names, and know no number of ranks. Rows travel in
+// blocks from the rank that has them to rank 0, and back, so that no device needs room for more
+// than a block. Rank 0 has them whole in the host's memory, as all else that it writes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/l2_norm.h"
+#include "nn/parameters.h"
+#include "train/files/state.h"
+#include "train/sync/meeting.h"
+
+namespace ringlet::train {
+
+class ShardedRows {
+ public:
+  /// Everything outlives it.
+  ShardedRows(Device& device, comm::Communicator& communicator, const nn::Parameters& parameters);
+
+  /// The L2 norm of the summed gradient of all parameters, the same bits on every rank: each tells
+  /// the squares of its rows as doubles, and all add them in the order of parts. `limit`: as
+  /// l2_norm() has it. Collective, unless `rehearses`.
+  void measure(Stream& compute, const View& norm, const NormLimit& limit, bool rehearses);
+
+  /// On rank 0, `state` has the rows of all ranks afterwards, where it had rank 0's. Collective.
+  void collect(HostState& state, std::span<const StateArena> optimizer);
+  /// What `read`, of rank 0, has of these rows goes to the ranks that own them; it may be null
+  /// everywhere, or have no state of the optimiser. Collective.
+  void hand_out(const HostState* read, std::span<const StateArena> optimizer);
+
+ private:
+  using Whole = std::vector<float>;
+  void collect(const View& arena, const nn::PlannedParameter& planned, Whole& whole);
+  void hand_out(const View& arena, const nn::PlannedParameter& planned, const Whole* whole);
+  template <class Move>
+  void for_each_block(const nn::PlannedParameter& planned, Move move);
+
+  Device& device_;
+  comm::Communicator& communicator_;
+  const nn::Parameters& parameters_;
+  nn::AxisPlace place_;
+  std::vector<nn::PlannedParameter> planned_;  // those whose rows are cut
+  Meeting meeting_;
+  Tensor mine_;   // doubles: squares of this rank's parts
+  Tensor sums_;   // doubles: of what all ranks have alike, then of all parts
+  Tensor block_;  // f32
+};
+
+}  // namespace ringlet::train

@@ -1,0 +1,41 @@
+#include "train/sync/data_axis.h"
+
+#include <algorithm>
+
+#include "kernels/elementwise.h"
+
+namespace ringlet::train {
+
+DataAxis::DataAxis(Device& device, comm::Communicator& communicator, const nn::AxisPlace& place)
+    : communicator_(communicator),
+      place_(place),
+      meeting_(device, communicator),
+      samples_(static_cast<std::size_t>(place.ranks)) {}
+
+void DataAxis::begin(std::span<const std::int64_t> samples, std::int64_t most) {
+  require(samples.size() == samples_.size(), "DataAxis::begin",
+          "a pass with rows that are cut over ranks is told the samples of each");
+  std::copy(samples.begin(), samples.end(), samples_.begin());
+  most_ = most;
+  rehearses_ = false;
+}
+
+void DataAxis::begin_rehearsal(std::int64_t samples, std::int64_t most) {
+  std::fill(samples_.begin(), samples_.end(), samples);
+  most_ = most;
+  rehearses_ = true;
+}
+
+void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* name) {
+  if (place_.ranks == 1) return copy(compute, mine, all.reshaped(mine.shape()));
+  if (rehearses_) return fill(compute, 0, all);
+  meeting_.hold(compute,
+                [&](Stream& stream) { communicator_.all_gather(stream, mine, all, name); });
+}
+
+void DataAxis::sum(Stream& compute, View numbers, const char* name) {
+  if (place_.ranks == 1 || rehearses_) return;
+  meeting_.hold(compute, [&](Stream& stream) { communicator_.all_reduce(stream, numbers, name); });
+}
+
+}  // namespace ringlet::train
