@@ -46,7 +46,7 @@ ConnectChannel ProcessGroup::connect(ProcessTransport transport, double timeout_
   ConnectChannel on_machine;
   const bool has_neighbours = machines() > 1 && processes_here().size() > 1;
   if (has_neighbours) on_machine = connect_shm(*this, timeout_seconds);
-  if (by_mpi) return connect_mpi(*this, std::move(on_machine));
+  if (by_mpi) return connect_mpi(*this, timeout_seconds, std::move(on_machine));
   return connect_gloo(*this, timeout_seconds, std::move(on_machine));
 }
 

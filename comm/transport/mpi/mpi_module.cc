@@ -75,10 +75,14 @@ const char* open(int* rank, int* size, MpiReduce reduce) {
   MPI_Query_thread(&level);
   if (level < MPI_THREAD_MULTIPLE) return "it has no MPI_THREAD_MULTIPLE";
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, rank);
+  MPI_Comm_size(MPI_COMM_WORLD, size);
+  return nullptr;
+}
+
+const char* join() {
   if (const char* error = error_of(MPI_Comm_dup(MPI_COMM_WORLD, &world))) return error;
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(world, rank);
-  MPI_Comm_size(world, size);
   return nullptr;
 }
 
@@ -150,8 +154,8 @@ void abandon(MpiRequest* request) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const MpiModule* ringlet_mpi_module() {
-  static const MpiModule module{MpiModule::kVersion, open,   close,     send, receive,
-                                all_reduce,          reduce, broadcast, test, abandon};
+  static const MpiModule module{MpiModule::kVersion, open,   join,      close, send,   receive,
+                                all_reduce,          reduce, broadcast, test,  abandon};
   return &module;
 }
 

@@ -3,8 +3,8 @@
 // the module is not. Plain C types, since the two may come from different builds.
 //
 // Every function that returns const char* returns null, or what went wrong in MPI's words, which
-// stay until the thread's next call. Any thread may call any function, except open() and close(),
-// which belong to one thread.
+// stay until the thread's next call. Any thread may call any function, except open(),
+// join() and close(), which belong to one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct MpiRequest;
 using MpiReduce = void (*)(int dtype, int op, const void* theirs, void* data, std::int64_t count);
 
 struct MpiModule {
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
   int version;  ///< kVersion, of who built the module
 
-  /// Begins MPI, if nobody has, and takes a communicator of its own. `reduce` serves the types that
-  /// MPI lacks.
+  /// Begins MPI, if nobody has, and sends nothing. `reduce` serves the types that MPI lacks.
   const char* (*open)(int* rank, int* size, MpiReduce reduce);
+  /// Takes a communicator of its own: collective, once MPI has begun in all processes.
+  const char* (*join)();
   /// Ends MPI, where open() has begun it: collective. Not after an abort, when it would wait for
   /// the others.
   void (*close)();

@@ -287,9 +287,24 @@ class MpiEngine final : public MessageEngine {
   std::atomic<bool> broken_off_{false};
 };
 
+/// MPI_Init may return while MPI has not begun in other processes: Slurm's PMIx lets those of a
+/// machine go when all of that machine have come. A message that comes so early ends Open MPI.
+void await_mpi_in_all(JoinedGroup& group, double timeout_seconds) {
+  const auto key = [](int process) { return fmt::format("MPI in process {}", process); };
+  group.rendezvous().set(key(group.process()), "has begun");
+  for (int process = 0; process < group.processes(); ++process) {
+    group.rendezvous().get(key(process), timeout_seconds);
+  }
+}
+
+CommError cannot_begin(const JoinedGroup& group, const char* error) {
+  return CommError(fmt::format("MPI cannot begin in process {}: {}; use --transport gloo",
+                               group.process(), error));
+}
+
 }  // namespace
 
-ConnectChannel connect_mpi(JoinedGroup& group, ConnectChannel on_machine) {
+ConnectChannel connect_mpi(JoinedGroup& group, double timeout_seconds, ConnectChannel on_machine) {
   const std::string& launcher = group.rendezvous().place().launcher;
   if (launcher == "ringlet" || launcher == "torchrun") {
     throw CommError(
@@ -299,18 +314,17 @@ ConnectChannel connect_mpi(JoinedGroup& group, ConnectChannel on_machine) {
   }
   int rank = 0, size = 0;
   const MpiModule& mpi = module();
-  if (const char* error = mpi.open(&rank, &size, reduce_elements)) {
-    throw CommError(fmt::format("MPI cannot begin in process {}: {}; use --transport gloo",
-                                group.process(), error));
-  }
+  if (const char* error = mpi.open(&rank, &size, reduce_elements)) throw cannot_begin(group, error);
   if (rank != group.process() || size != group.processes()) {
     throw CommError(
         fmt::format("MPI has process {} as its number {} of {}, and {} says number {} of {}; start "
                     "all by one mpirun, or by srun --mpi=pmix",
                     group.process(), rank, size, launcher, group.process(), group.processes()));
   }
+  await_mpi_in_all(group, timeout_seconds);
+  if (const char* error = mpi.join()) throw cannot_begin(group, error);
   const int ranks_here = group.replicas() * static_cast<int>(group.processes_here().size());
-  const auto awake = spin_time(ranks_here, group.processors(Transport::kDefaultTimeoutSeconds));
+  const auto awake = spin_time(ranks_here, group.processors(timeout_seconds));
   return join_between(group, std::make_shared<MpiEngine>(mpi, size, awake), std::move(on_machine));
 }
 

@@ -25,6 +25,7 @@ class JoinedGroup;
 /// Connects the processes, as connect_gloo() (gloo_transport.h). Throws CommError with the remedy
 /// where there is no MPI, where it is not MPI that has started the processes, and where it has
 /// numbered them otherwise.
-ConnectChannel connect_mpi(JoinedGroup& group, ConnectChannel on_machine = {});
+ConnectChannel connect_mpi(JoinedGroup& group, double timeout_seconds,
+                           ConnectChannel on_machine = {});
 
 }  // namespace ringlet::comm
