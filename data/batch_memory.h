@@ -31,7 +31,7 @@ class BatchMemory {
     try {
       for (Batch& batch : batches_) {
         batch.images = allocate<float>(writer.image_floats(max_batch));
-        batch.labels = allocate<std::int32_t>(max_batch);
+        batch.targets = allocate<std::int32_t>(max_batch);
         for (std::size_t i = 0; i < writer.fields().size(); ++i) {
           batch.fields[i] = allocate<float>(writer.fields()[i].numbers() * max_batch);
         }

@@ -112,11 +112,11 @@ void BatchWriter::begin(const BatchRequest& request, Batch& batch) const {
   batch.request = request;
 }
 
-std::int64_t BatchWriter::label(Batch& batch, std::int64_t place) const {
+std::int64_t BatchWriter::target(Batch& batch, std::int64_t place) const {
   const BatchRequest& request = batch.request;
   const std::int64_t index = sampler_.index(request.epoch, request.begin + place);
-  if (!dataset_.labels().empty()) {
-    batch.labels[place] = dataset_.labels()[static_cast<std::size_t>(index)];
+  if (!dataset_.targets().empty()) {
+    batch.targets[place] = dataset_.targets()[static_cast<std::size_t>(index)];
   }
   for (std::size_t i = 0; i < dataset_.fields().size(); ++i) {
     const Field& field = dataset_.fields()[i];
@@ -127,7 +127,7 @@ std::int64_t BatchWriter::label(Batch& batch, std::int64_t place) const {
 }
 
 void BatchWriter::read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const {
-  const std::int64_t index = label(batch, place), epoch = batch.request.epoch;
+  const std::int64_t index = target(batch, place), epoch = batch.request.epoch;
   on_read_();
   if (augmentation_.kind == Augment::none) {
     dataset_.read(index, sample);
@@ -165,7 +165,7 @@ void BatchWriter::check(const BatchRequest& request) const {
 const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_t position,
                                         Batch& batch) {
   const std::int64_t place = position - request.begin, pixels = dataset_.pixels();
-  if (!images_.empty()) return images_.data() + label(batch, place) * pixels;
+  if (!images_.empty()) return images_.data() + target(batch, place) * pixels;
   const auto bytes = static_cast<std::size_t>(pixels);
   const auto sample = std::span(read_).subspan(static_cast<std::size_t>(place % kLanes) * bytes);
   read(batch, place, sample.first(bytes));

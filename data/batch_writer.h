@@ -25,7 +25,7 @@ class BatchWriter {
   /// Floats that a batch of `samples` takes.
   std::int64_t image_floats(std::int64_t samples) const;
 
-  /// Fills the batch's images, labels and fields for `request`, and sets batch.n and batch.request.
+  /// Fills images, targets and fields of the batch for `request`, and sets batch.n and .request.
   /// Throws DataError when the request lies outside the data set or exceeds options.max_batch.
   void write(const BatchRequest& request, Batch& batch);
 
@@ -39,7 +39,7 @@ class BatchWriter {
   // The same in parts, for many threads. Each throws as write().
   /// Sets batch.n and batch.request.
   void begin(const BatchRequest& request, Batch& batch) const;
-  /// Reads the sample at `place` (0 .. n - 1), and sets its label and fields.
+  /// Reads the sample at `place` (0 .. n - 1), and sets its target and fields.
   void read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const;
   /// Writes `samples` [count, pixels()] to batch.images from `place` on. `place` begins a block;
   /// `count` is a block, or up to the batch's end.
@@ -49,16 +49,16 @@ class BatchWriter {
  private:
   using Rows = std::array<const std::uint8_t*, kBlock>;
   void check(const BatchRequest& request) const;
-  /// Sets label and fields of the sample at `place`, and says which sample it is.
-  std::int64_t label(Batch& batch, std::int64_t place) const;
+  /// Sets target and fields of the sample at `place`, and says which sample it is.
+  std::int64_t target(Batch& batch, std::int64_t place) const;
   void write_one_by_one(const BatchRequest& request, Batch& batch);
   void write_lanes(const BatchRequest& request, Batch& batch);
   void lay_out_image(const std::uint8_t* image, float* out) const;
   void lay_out_nhwc(const std::uint8_t* image, float* out) const;
   /// `filled` of the rows are samples.
   void lay_out_lanes(Rows rows, std::int64_t filled, float* out) const;
-  /// The sample at `position`, whose label goes to batch.labels. It stays until the sixteenth call
-  /// after this one.
+  /// The sample at `position`, whose target goes to batch.targets. It stays until the sixteenth
+  /// call after this one.
   const std::uint8_t* gather(const BatchRequest& request, std::int64_t position, Batch& batch);
 
   const Dataset& dataset_;

@@ -11,7 +11,7 @@ DatasetInfo info_of(const Dataset& set) {
           .channels = set.channels(),
           .height = set.height(),
           .width = set.width(),
-          .class_names = set.class_names(),
+          .target_names = set.target_names(),
           .photographs = set.photographs(),
           .stop_requested = set.stop_requested()};
 }
@@ -20,7 +20,7 @@ DatasetInfo info_of(const Dataset& set) {
 
 CachedDataset::CachedDataset(std::shared_ptr<const Dataset> source,
                              std::shared_ptr<const KeptSamples> kept)
-    : Dataset(info_of(*source), {source->labels().begin(), source->labels().end()},
+    : Dataset(info_of(*source), {source->targets().begin(), source->targets().end()},
               {source->fields().begin(), source->fields().end()}),
       source_(std::move(source)),
       kept_(std::move(kept)) {}

@@ -69,7 +69,7 @@ std::shared_ptr<const Dataset> as_dataset(const std::string& split, CifarSplit c
                   .channels = 3,
                   .height = 32,
                   .width = 32,
-                  .class_names = cifar10_classes(),
+                  .target_names = cifar10_classes(),
                   .photographs = true},
       std::move(content.images), std::move(content.labels));
 }

@@ -7,7 +7,7 @@
 #include "base/data_error.h"
 #include "base/hash.h"
 #include "data/content_hash.h"
-#include "data/empty_classes.h"
+#include "data/unseen_targets.h"
 
 namespace ringlet::data {
 namespace {
@@ -48,11 +48,11 @@ std::uint64_t hash_values(std::span<const T> values, std::uint64_t seed) {
 
 }  // namespace
 
-Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<Field> fields)
+Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> targets, std::vector<Field> fields)
     : info_(std::move(info)),
-      labels_(std::move(labels)),
+      targets_(std::move(targets)),
       fields_(std::move(fields)),
-      size_(std::ssize(labels_)) {
+      size_(std::ssize(targets_)) {
   const auto fail = [&](const std::string& what) { throw DataError(name() + ": " + what); };
   const bool pictures = fields_.empty() || channels() != 0;
   if (!pictures && fields_.front().numbers() > 0) {
@@ -67,10 +67,10 @@ Dataset::Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector
     fail("an image has more pixels than any memory");
   }
   for (std::int64_t i = 0; i < size(); ++i) {
-    const std::int32_t label = labels_[static_cast<std::size_t>(i)];
-    if (label >= 0 && label < classes()) continue;
-    fail("label " + std::to_string(label) + " of sample " + std::to_string(i) +
-         " is outside the classes 0 to " + std::to_string(classes() - 1));
+    const std::int32_t target = targets_[static_cast<std::size_t>(i)];
+    if (target >= 0 && target < target_values()) continue;
+    fail("label " + std::to_string(target) + " of sample " + std::to_string(i) +
+         " is outside the classes 0 to " + std::to_string(target_values() - 1));
   }
 }
 
@@ -170,7 +170,7 @@ void Dataset::vary_kept(std::span<const std::uint8_t> kept, const Variation& var
 }
 
 std::uint64_t Dataset::seed() const {
-  const std::int64_t sizes[] = {size(), channels(), height(), width(), classes()};
+  const std::int64_t sizes[] = {size(), channels(), height(), width(), target_values()};
   return hash_values<std::int64_t>(sizes, 0);
 }
 
@@ -179,9 +179,9 @@ const PixelContent& Dataset::surveyed() const {
   return survey_;
 }
 
-std::uint64_t Dataset::with_labels(std::uint64_t hash) const {
-  hash = hash_values<std::int32_t>(labels_, hash);
-  for (const std::string& name : info_.class_names) hash = hash_text(name, hash);
+std::uint64_t Dataset::with_targets(std::uint64_t hash) const {
+  hash = hash_values<std::int32_t>(targets_, hash);
+  for (const std::string& name : info_.target_names) hash = hash_text(name, hash);
   for (const Field& field : fields_) {
     hash = hash_values<std::int64_t>(field.extents, hash_text(field.name, hash));
     hash = hash_values<float>(field.values, hash);
@@ -192,14 +192,14 @@ std::uint64_t Dataset::with_labels(std::uint64_t hash) const {
 const PixelContent& Dataset::content() const {
   std::call_once(content_done_, [this] {
     content_ = surveyed();
-    content_.hash = with_labels(content_.hash);
+    content_.hash = with_targets(content_.hash);
   });
   return content_;
 }
 
 std::uint64_t Dataset::former_hash() const {
   const std::optional<std::uint64_t> former = former_survey(seed());
-  return former ? with_labels(*former) : hash();
+  return former ? with_targets(*former) : hash();
 }
 
 PerChannel Dataset::each(double PixelStatistics::*number) const {
@@ -225,10 +225,10 @@ std::string Dataset::contents() const {
   if (pixels() == 0) {
     return std::to_string(size()) + " samples of " + fields + ", hash " + hash_digits;
   }
-  const std::string empty = empty_classes(labels_, class_names());
+  const std::string empty = unseen_targets(targets_, target_names());
   return std::to_string(size()) + " images of " + std::to_string(channels()) + " x " +
          std::to_string(height()) + " x " + std::to_string(width()) + ", " +
-         std::to_string(classes()) + " classes" +
+         std::to_string(target_values()) + " classes" +
          (empty.empty() ? "" : " (no sample of " + empty + ")") +
          (fields.empty() ? "" : ", with " + fields) + ", hash " + hash_digits;
 }

@@ -1,9 +1,9 @@
-// Dataset: a labelled set of images, the interface that loaders, trainers and reports see.
+// Dataset: samples with their targets, the interface that loaders, trainers and reports see.
 //
 //   MemoryDataset   all pixels lie in memory (data/memory_dataset.h)
 //   one's own       read() makes or fetches a sample when it is asked for (examples/own_dataset.cc)
 //
-// Names, sizes and labels are always in memory; pixels need not be. A set never changes after
+// Names, sizes and targets are always in memory; pixels need not be. A set never changes after
 // construction, so any number of replicas and loader threads share one through
 // std::shared_ptr<const Dataset>.
 #pragma once
@@ -35,7 +35,8 @@ struct DatasetInfo {
   std::int64_t channels = 1;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::vector<std::string> class_names;  ///< one a class, in the order of the labels
+  /// What each value of a target stands for, in their order. Empty: samples have no targets.
+  std::vector<std::string> target_names;
   /// Pictures of anything, of which a model sees the middle (data/images/centre_crop.h).
   bool photographs = false;
   /// Asked between samples where many are read; Stopped is thrown then.
@@ -60,11 +61,12 @@ class Dataset {
   std::int64_t height() const { return info_.height; }
   std::int64_t width() const { return info_.width; }
   std::int64_t pixels() const { return channels() * height() * width(); }  ///< of one sample
-  std::int64_t classes() const { return static_cast<std::int64_t>(info_.class_names.size()); }
-  const std::vector<std::string>& class_names() const { return info_.class_names; }
+  /// How many values a target may have.
+  std::int64_t target_values() const { return std::ssize(info_.target_names); }
+  const std::vector<std::string>& target_names() const { return info_.target_names; }
   bool photographs() const { return info_.photographs; }
   const StopRequest& stop_requested() const { return info_.stop_requested; }
-  std::span<const std::int32_t> labels() const { return labels_; }  ///< [N]: 0 .. classes - 1
+  std::span<const std::int32_t> targets() const { return targets_; }  ///< [N], or empty
 
   /// Float numbers of the samples, beside the pixels or in place of them; all in memory.
   std::span<const Field> fields() const { return fields_; }
@@ -98,7 +100,7 @@ class Dataset {
   /// The same for a loader's options.
   PerChannel mean() const { return each(&PixelStatistics::mean); }
   PerChannel deviation() const { return each(&PixelStatistics::deviation); }
-  /// 64 bits over the sizes, the pixels, the labels and the class names: equal on two ranks when
+  /// 64 bits over the sizes, the pixels, the targets and their names: equal on two ranks when
   /// they read the same data, in memory or not. Not cryptographic.
   std::uint64_t hash() const { return content().hash; }
   /// hash() as earlier versions computed it, which states and caches of theirs hold.
@@ -107,17 +109,17 @@ class Dataset {
   bool is_known_as(std::uint64_t hash) const {
     return hash == this->hash() || hash == former_hash();
   }
-  /// "60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef"; behind the classes those
-  /// without a sample: "10 classes (no sample of Trouser, Bag)".
+  /// "60000 images of 1 x 28 x 28, 10 classes, hash 0123456789abcdef", and which values of targets
+  /// no sample has: "(no sample of Trouser, Bag)".
   std::string contents() const;
   /// The same behind the name: "fashion-mnist/train: 60000 images of ...".
   std::string description() const { return name() + ": " + contents(); }
 
  protected:
-  /// Throws DataError for a set without samples, or with neither pixels nor fields, for a label
-  /// that has no class, and for fields of other numbers of samples. Without pixels (no channels)
-  /// there may be no labels either.
-  Dataset(DatasetInfo info, std::vector<std::int32_t> labels, std::vector<Field> fields = {});
+  /// Throws DataError for a set without samples, or with neither pixels nor fields, for a target
+  /// without a name, and for fields of other numbers of samples. Without pixels (no channels)
+  /// there may be no targets either.
+  Dataset(DatasetInfo info, std::vector<std::int32_t> targets, std::vector<Field> fields = {});
 
   /// Hash of the pixels, chained to `seed`, and their statistics. This one reads every sample once.
   /// A set that takes long to read may hash what stands for its pixels, such as the files' names
@@ -138,14 +140,14 @@ class Dataset {
  private:
   std::uint64_t seed() const;
   const PixelContent& surveyed() const;  ///< what survey() gave, to the first call
-  const PixelContent& content() const;   ///< the same, with the hash of labels and names too
-  std::uint64_t with_labels(std::uint64_t hash) const;
+  const PixelContent& content() const;   ///< the same, with the hash of targets and names too
+  std::uint64_t with_targets(std::uint64_t hash) const;
   PerChannel each(double PixelStatistics::*number) const;
 
   void check_fields() const;
 
   DatasetInfo info_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> targets_;
   std::vector<Field> fields_;
   std::int64_t size_;
   mutable std::once_flag survey_done_, content_done_;
@@ -154,7 +156,7 @@ class Dataset {
   mutable std::vector<PixelStatistics> statistics_;  // where content_ has none
 };
 
-/// The two halves of a data set: equal image size and class names.
+/// The two halves of a data set: equal image size and names of targets.
 struct Splits {
   std::shared_ptr<const Dataset> train;
   std::shared_ptr<const Dataset> test;

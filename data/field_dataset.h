@@ -1,4 +1,4 @@
-// FieldDataset: a data set of float numbers alone, all in memory, without pixels and classes.
+// FieldDataset: a data set of float numbers alone, all in memory, without pixels and targets.
 //
 //   FieldDataset("houses/train", {{"rooms", {3}, rooms}, {"price", {1}, prices}})
 #pragma once
@@ -12,7 +12,7 @@ class FieldDataset final : public Dataset {
   /// Throws DataError for no field, for two of one name, and for fields that are not of equally
   /// many samples.
   FieldDataset(std::string name, std::vector<Field> fields)
-      : Dataset({.name = std::move(name), .channels = 0, .class_names = {}}, {},
+      : Dataset({.name = std::move(name), .channels = 0, .target_names = {}}, {},
                 std::move(fields)) {}
 
   void read(std::int64_t, std::span<std::uint8_t>) const override {}

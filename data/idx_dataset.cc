@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/data_error.h"
-#include "data/empty_classes.h"
 #include "data/memory_dataset.h"
+#include "data/unseen_targets.h"
 
 namespace ringlet::data {
 namespace {
@@ -123,8 +123,8 @@ std::vector<std::string> numbered_classes(const std::vector<std::uint8_t>& label
 void require_no_gap(const fs::path& file, const std::vector<std::uint8_t>& labels) {
   if (labels.empty()) return;
   const auto largest = std::max_element(labels.begin(), labels.end());
-  const std::string gap = empty_classes(std::vector<std::int32_t>(labels.begin(), labels.end()),
-                                        numbers_below(std::size_t{*largest} + 1));
+  const std::string gap = unseen_targets(std::vector<std::int32_t>(labels.begin(), labels.end()),
+                                         numbers_below(std::size_t{*largest} + 1));
   if (gap.empty()) return;
   throw DataError(file.string() + ": sample " + std::to_string(largest - labels.begin()) +
                   " has the label " + std::to_string(*largest) + ", but no sample has " + gap +
@@ -142,12 +142,12 @@ void require_labels_in_classes(const fs::path& file, const std::vector<std::uint
 }
 
 std::shared_ptr<const Dataset> make_dataset(std::string name, const IdxPair& files,
-                                            const std::vector<std::string>& class_names,
+                                            const std::vector<std::string>& target_names,
                                             RawSplit raw) {
-  require_labels_in_classes(files.labels, raw.labels.values, class_names.size());
+  require_labels_in_classes(files.labels, raw.labels.values, target_names.size());
   std::vector<std::int32_t> labels(raw.labels.values.begin(), raw.labels.values.end());
   return std::make_shared<const MemoryDataset>(
-      DatasetInfo{std::move(name), 1, raw.images.sizes[1], raw.images.sizes[2], class_names},
+      DatasetInfo{std::move(name), 1, raw.images.sizes[1], raw.images.sizes[2], target_names},
       std::move(raw.images.values), std::move(labels));
 }
 
@@ -182,25 +182,25 @@ IdxFiles find_idx_files(const fs::path& directory) {
 }
 
 Splits load_idx_files(const IdxFiles& files, const std::string& name,
-                      std::vector<std::string> class_names, const IdxRead& read,
-                      bool allow_empty_classes) {
+                      std::vector<std::string> target_names, const IdxRead& read,
+                      bool allow_unseen_targets) {
   auto test_reading = std::async(std::launch::async, [&] { return read_split(files.test, read); });
   RawSplit train = read_split(files.train, read);
   RawSplit test = test_reading.get();
   require_same_image_size(files, train, test);
-  if (class_names.empty()) {
-    if (!allow_empty_classes) require_no_gap(files.train.labels, train.labels.values);
-    class_names = numbered_classes(train.labels.values);
+  if (target_names.empty()) {
+    if (!allow_unseen_targets) require_no_gap(files.train.labels, train.labels.values);
+    target_names = numbered_classes(train.labels.values);
   }
-  return {make_dataset(name + "/train", files.train, class_names, std::move(train)),
-          make_dataset(name + "/test", files.test, class_names, std::move(test))};
+  return {make_dataset(name + "/train", files.train, target_names, std::move(train)),
+          make_dataset(name + "/test", files.test, target_names, std::move(test))};
 }
 
-Splits load_idx_directory(const fs::path& directory, bool allow_empty_classes) {
+Splits load_idx_directory(const fs::path& directory, bool allow_unseen_targets) {
   return load_idx_files(
       find_idx_files(directory), directory.string(), {},
       [](const fs::path& file, int dimensions) { return read_idx(file, dimensions); },
-      allow_empty_classes);
+      allow_unseen_targets);
 }
 
 }  // namespace ringlet::data

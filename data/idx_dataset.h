@@ -42,17 +42,18 @@ IdxFiles find_idx_files(const std::filesystem::path& directory);
 /// Reads one file: read_idx, or a function that checks more.
 using IdxRead = std::function<IdxArray(const std::filesystem::path& file, int dimensions)>;
 
-/// Loads four files as a data set called `name`. Without `class_names` the classes are named by
+/// Loads four files as a data set called `name`. Without `target_names` the classes are named by
 /// number: ten of them, or more where the largest training label is above 9. Errors as below.
 Splits load_idx_files(const IdxFiles& files, const std::string& name,
-                      std::vector<std::string> class_names, const IdxRead& read,
-                      bool allow_empty_classes = false);
+                      std::vector<std::string> target_names, const IdxRead& read,
+                      bool allow_unseen_targets = false);
 
 /// Loads a directory of IDX files as they are.
 /// Throws DataError: what read_idx says, counts of images and labels that differ, labels outside
 /// the classes, images of different size in train and test. Where the labels alone say how many
 /// classes there are, also for a class below the largest training label that no training sample
-/// has, unless `allow_empty_classes`: a single damaged label would make 201 classes of ten.
-Splits load_idx_directory(const std::filesystem::path& directory, bool allow_empty_classes = false);
+/// has, unless `allow_unseen_targets`: a single damaged label would make 201 classes of ten.
+Splits load_idx_directory(const std::filesystem::path& directory,
+                          bool allow_unseen_targets = false);
 
 }  // namespace ringlet::data

@@ -9,13 +9,13 @@
 
 #include "base/data_error.h"
 #include "base/hash.h"
-#include "data/empty_classes.h"
 #include "data/fingerprint.h"
 #include "data/folder_advice.h"
 #include "data/images/centre_crop.h"
 #include "data/images/picture_reader.h"
 #include "data/in_parallel.h"
 #include "data/picture_list.h"
+#include "data/unseen_targets.h"
 
 namespace ringlet::data {
 
@@ -88,7 +88,7 @@ class PictureFolder final : public Dataset {
                  .channels = 3,
                  .height = options.image_size,
                  .width = options.image_size,
-                 .class_names = std::move(list.classes),
+                 .target_names = std::move(list.classes),
                  .photographs = true,
                  .stop_requested = options.stop_requested},
                 labels_of(list.files)),
@@ -233,13 +233,13 @@ void leave_out_broken(const fs::path& folder, const StopRequest& stop, PictureLi
                   std::to_string(defects.size()) + " pictures, which cannot be read");
 }
 
-void require_pictures(const fs::path& folder, const PictureList& list, bool allow_empty_classes) {
+void require_pictures(const fs::path& folder, const PictureList& list, bool allow_unseen_targets) {
   if (list.classes.empty()) {
     throw DataError(folder.string() +
                     ": there is no class; put the pictures of each class into a folder of its own");
   }
-  const std::string empty = empty_classes(labels_of(list.files), list.classes);
-  if (empty.empty() || (allow_empty_classes && !list.files.empty())) return;
+  const std::string empty = unseen_targets(labels_of(list.files), list.classes);
+  if (empty.empty() || (allow_unseen_targets && !list.files.empty())) return;
   for (std::size_t label = 0; label < list.classes.size(); ++label) {
     const bool has_some = std::any_of(
         list.files.begin(), list.files.end(),
@@ -311,10 +311,10 @@ Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& op
   const fs::path train = directory / "train", test = test_folder(directory, splits.notes);
   PictureList to_train = list_split(train, options.skip_broken && !options.only_test,
                                     options.stop_requested, splits.notes);
-  require_pictures(train, to_train, options.allow_empty_classes);
+  require_pictures(train, to_train, options.allow_unseen_targets);
   PictureList to_test = list_split(test, options.skip_broken, options.stop_requested, splits.notes);
   renumber(test, to_train.classes, to_test);
-  require_pictures(test, to_test, options.allow_empty_classes);
+  require_pictures(test, to_test, options.allow_unseen_targets);
   splits.train = std::make_shared<const PictureFolder>(train, std::move(to_train), options);
   ImageFolderOptions of_test = options;
   of_test.crop_from = 0;

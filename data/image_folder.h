@@ -23,9 +23,9 @@
 namespace ringlet::data {
 
 struct ImageFolderOptions {
-  int image_size = 224;              ///< pixels of each side that a model sees, at least 1
-  bool exif = true;                  ///< turn JPEGs as their Exif orientation says; Pillow does not
-  bool allow_empty_classes = false;  ///< a class may have no picture in train, or in val
+  int image_size = 224;  ///< pixels of each side that a model sees, at least 1
+  bool exif = true;      ///< turn JPEGs as their Exif orientation says; Pillow does not
+  bool allow_unseen_targets = false;  ///< a class may have no picture in train, or in val
   /// Training pictures whose shorter side has more pixels are made smaller, so that it has these,
   /// before random-resized-crop cuts from them; a cache can hold them then. 0: cut from the whole.
   int crop_from = 0;

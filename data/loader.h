@@ -46,9 +46,9 @@ enum class BatchLayout : std::uint8_t {
 
 /// A prepared batch, in the loader's memory.
 struct Batch {
-  float* images = nullptr;         ///< (pixel / 255 - mean) / deviation, in the loader's layout
-  std::int32_t* labels = nullptr;  ///< [n]
-  std::int64_t n = 0;              ///< samples; 0 is legal
+  float* images = nullptr;          ///< (pixel / 255 - mean) / deviation, in the loader's layout
+  std::int32_t* targets = nullptr;  ///< [n]
+  std::int64_t n = 0;               ///< samples; 0 is legal
   BatchRequest request;
   /// Of each of the data set's fields, in their order: [n, extents...] row-major.
   std::array<float*, kMostFields> fields{};

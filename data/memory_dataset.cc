@@ -7,8 +7,8 @@
 namespace ringlet::data {
 
 MemoryDataset::MemoryDataset(DatasetInfo info, std::vector<std::uint8_t> images,
-                             std::vector<std::int32_t> labels, std::vector<Field> fields)
-    : Dataset(std::move(info), std::move(labels), std::move(fields)), images_(std::move(images)) {
+                             std::vector<std::int32_t> targets, std::vector<Field> fields)
+    : Dataset(std::move(info), std::move(targets), std::move(fields)), images_(std::move(images)) {
   if (static_cast<std::int64_t>(images_.size()) == size() * pixels()) return;
   throw DataError(name() + ": there are " + std::to_string(images_.size()) +
                   " bytes of pixels for " + std::to_string(size()) + " images of " +

@@ -7,10 +7,10 @@ namespace ringlet::data {
 
 class MemoryDataset final : public Dataset {
  public:
-  /// `images`: [labels.size(), channels, height, width] row-major; `labels`: 0 .. classes - 1.
-  /// Throws DataError when sizes disagree, an extent is not positive or a label has no class.
+  /// `images`: [targets.size(), channels, height, width] row-major.
+  /// Throws DataError when sizes disagree, an extent is not positive or a target has no name.
   MemoryDataset(DatasetInfo info, std::vector<std::uint8_t> images,
-                std::vector<std::int32_t> labels, std::vector<Field> fields = {});
+                std::vector<std::int32_t> targets, std::vector<Field> fields = {});
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override;
   std::span<const std::uint8_t> images() const override { return images_; }

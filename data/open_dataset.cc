@@ -67,7 +67,7 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
         name, {.image_size =
                    options.pictures.image_size > 0 ? options.pictures.image_size : kUsualImageSize,
                .exif = options.pictures.exif,
-               .allow_empty_classes = options.allow_empty_classes,
+               .allow_unseen_targets = options.allow_unseen_targets,
                .crop_from = options.pictures.crop_from,
                .skip_broken = options.skip_broken,
                .only_test = options.only_test,
@@ -78,7 +78,7 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
       const std::string advice = folder_advice(name);
       if (!advice.empty()) throw DataError(advice);
     }
-    return load_idx_directory(name, options.allow_empty_classes);
+    return load_idx_directory(name, options.allow_unseen_targets);
   }
   std::string names;
   for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;

@@ -23,11 +23,11 @@ struct OpenOptions {
   std::int64_t synthetic_train = 60000;  ///< drawn training samples
   std::int64_t synthetic_test = 10000;
   std::uint64_t synthetic_seed = 1;
-  bool allow_empty_classes = false;  ///< in a folder: see load_idx_directory()
-  PictureSpec pictures{};            ///< of pictures in a folder
-  bool skip_broken = false;          ///< see ImageFolderOptions
-  bool only_test = false;            ///< the same
-  StopRequest stop_requested{};      ///< see DatasetInfo
+  bool allow_unseen_targets = false;  ///< in a folder: see load_idx_directory()
+  PictureSpec pictures{};             ///< of pictures in a folder
+  bool skip_broken = false;           ///< see ImageFolderOptions
+  bool only_test = false;             ///< the same
+  StopRequest stop_requested{};       ///< see DatasetInfo
 };
 
 /// Which of the options a data set needs.

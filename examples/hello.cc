@@ -12,7 +12,7 @@ std::unique_ptr<nn::Layer> make_net(const nn::ModelInput& input) {
   net->add<nn::ReLU>("relu");
   net->add<nn::AvgPool2d>("pool", Pool2dSpec{});  // 13 x 13
   net->add<nn::Flatten>("flatten");
-  net->add<nn::Linear>("out", 8 * 13 * 13, input.classes);
+  net->add<nn::Linear>("out", 8 * 13 * 13, input.outputs);
   return net;
 }
 

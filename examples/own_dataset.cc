@@ -22,7 +22,7 @@ class Waves final : public data::Dataset {
                  .channels = 1,
                  .height = kSide,
                  .width = kSide,
-                 .class_names = {"upright", "level", "falling", "rising"}},
+                 .target_names = {"upright", "level", "falling", "rising"}},
                 labels_of(count)),
         seed_(seed) {}
 

@@ -34,7 +34,7 @@ std::unique_ptr<nn::Layer> make_net(const nn::ModelInput& input) {
   body.add<nn::Conv2d>("conv2", same_size(kChannels));
   net->add<nn::ReLU>("relu2");
   net->add<nn::Flatten>("flatten");
-  net->add<nn::Linear>("out", kChannels * (input.height / 2) * (input.width / 2), input.classes);
+  net->add<nn::Linear>("out", kChannels * (input.height / 2) * (input.width / 2), input.outputs);
   return net;
 }
 

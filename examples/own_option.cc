@@ -28,7 +28,7 @@ train::MakeModel mlp_of(const train::Recipe& recipe) {
     net->add<nn::Flatten>("flatten");
     net->add<nn::Linear>("in", input.channels * input.height * input.width, hidden);
     net->add<nn::ReLU>("relu");
-    net->add<nn::Linear>("out", hidden, input.classes);
+    net->add<nn::Linear>("out", hidden, input.outputs);
     return net;
   };
 }

@@ -55,7 +55,7 @@ int main() {
   double first = 0, last = 0;
   const auto replica = [&](Device& device, comm::Communicator& all) {
     nn::ModelInput no_images;
-    no_images.channels = no_images.classes = 0;
+    no_images.channels = no_images.outputs = 0;
     train::Learner learner(device, all, [](auto&) { return std::make_unique<Towers>(); },
                            {.input = no_images,
                             .fields = {{"one", {2}}, {"other", {2}}, {"larger", {1}}},

@@ -21,7 +21,7 @@ class DryRun {
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
 
-  /// A value from outside: a batch, labels, the seed of backward.
+  /// A value from outside: a batch, targets, the seed of backward.
   View external(const Shape& shape, DType dtype, Layout layout);
 
   /// The ranks over which the registry's rows are cut, each with as many samples; null where this

@@ -135,7 +135,7 @@ class Tape {
   /// Forgets the last step; its variables become invalid.
   void begin(const StepContext& context);
 
-  /// A value from outside (a batch, labels) that wants no gradient; the memory stays the caller's.
+  /// A value from outside (a batch, targets) that wants no gradient; the memory stays the caller's.
   Variable constant(const View& value);
   /// The same where the gradient is wanted, by a stage before this tape, say. gradient() has it.
   Variable input(const View& value);

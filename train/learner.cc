@@ -14,6 +14,7 @@
 #include "train/loop/diagnose.h"
 #include "train/recipe/recipe_options.h"
 #include "train/reports/failure.h"
+#include "train/task/classification.h"
 
 namespace ringlet::train {
 
@@ -25,7 +26,7 @@ Recipe recipe_of(const LearnerOptions& options) {
   Recipe recipe{RateSpec{.lr = 0},
                 static_cast<const OptimizerSpec&>(own),
                 ScheduleSpec{},
-                static_cast<const LossSpec&>(own),
+                static_cast<const ClassificationSpec&>(own),
                 PictureSpec{},
                 static_cast<const GradientSpec&>(own),
                 static_cast<const PrecisionSpec&>(own)};
@@ -44,11 +45,10 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
           "make_model is empty; give a function that makes a model");
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
   check_ranges(recipe_of(options), name_of_member, options.make_optimizer != nullptr);
-  require(options.task == nullptr || options.recipe.label_smoothing == 0, "Learner",
-          "LearnerRecipe::label_smoothing is of the loss of classification");
+  if (options.task) check_own_task(recipe_of(options), name_of_member);
   const bool images = input.channels >= 1 && input.height >= 1 && input.width >= 1;
-  require(options.task != nullptr || (images && input.classes >= 1), "Learner",
-          "LearnerOptions::input has channels, height, width and classes of at least 1");
+  require(options.task != nullptr || (images && input.outputs >= 1), "Learner",
+          "LearnerOptions::input has channels, height, width and outputs of at least 1");
   require(images || input.channels == 0, "Learner",
           "LearnerOptions::input has height and width of at least 1, or no channels");
   require(images || !options.fields.empty(), "Learner",
@@ -90,16 +90,6 @@ Rehearsal rehearsal_of(const LearnerOptions& options) {
   return {.training = batches, .evaluation = batches, .accumulates = true};
 }
 
-/// A label without a class would be looked for outside the logits' memory.
-void require_labels_of(const data::Batch& batch, std::int64_t classes) {
-  for (std::int64_t i = 0; i < batch.n; ++i) {
-    if (batch.labels[i] >= 0 && batch.labels[i] < classes) continue;
-    throw ContractError(
-        fmt::format("Learner: label {} of sample {} is none of the model's classes 0 to {}",
-                    batch.labels[i], i, classes - 1));
-  }
-}
-
 void require_optimizer(const SavedState& saved, const std::string& wanted) {
   if (saved.recipe.optimizer == wanted) return;
   throw FileError(fmt::format("{} is a state of the optimiser '{}', not of '{}'",
@@ -129,7 +119,7 @@ Learner::Learner(Device& device, comm::Communicator& communicator, const MakeMod
             step_options(options)),
       images_(device, {options.max_batch, options.input.channels, options.input.height,
                        options.input.width}),
-      labels_(device, {options.max_batch}, DType::i32),
+      targets_(device, {options.max_batch}, DType::i32),
       loss_(device, {1}),
       numbers_(device, {step_.replica().task().metric().numbers},
                step_.replica().task().metric().dtype),
@@ -160,23 +150,22 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   const nn::ModelInput& input = options_.input;
   data::Batch there = batch;
   there.images = images_.f32();
-  there.labels = labels_.view().as<std::int32_t>();
+  there.targets = targets_.view().as<std::int32_t>();
   for (std::size_t i = 0; i < fields_.size(); ++i) there.fields[i] = fields_[i].f32();
   if (batch.n == 0) return there;
-  require(
-      (batch.images != nullptr || input.channels == 0) &&
-          (batch.labels != nullptr || input.classes == 0),
-      "Learner",
-      "Batch::images and Batch::labels of a batch with samples point to their memory, not to null");
+  require((batch.images != nullptr || input.channels == 0) &&
+              (batch.targets != nullptr || input.outputs == 0),
+          "Learner",
+          "Batch::images and Batch::targets of a batch with samples point to memory, not to null");
   Stream& compute = device_.compute();
   if (input.channels > 0) {
     copy_from_host(compute, batch.images,
                    View(there.images, {batch.n, input.channels, input.height, input.width},
                         DType::f32, Layout::nchw));
   }
-  if (input.classes > 0) {
-    require_labels_of(batch, input.classes);
-    copy_from_host(compute, batch.labels, View(there.labels, {batch.n}, DType::i32));
+  if (input.outputs > 0) {
+    require_classes({batch.targets, static_cast<std::size_t>(batch.n)}, input.outputs);
+    copy_from_host(compute, batch.targets, View(there.targets, {batch.n}, DType::i32));
   }
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     require(batch.fields[i] != nullptr, "Learner",

@@ -30,10 +30,10 @@
 namespace ringlet::train {
 
 /// What of a Recipe a learner has.
-struct LearnerRecipe : OptimizerSpec, LossSpec, GradientSpec, PrecisionSpec {};
+struct LearnerRecipe : OptimizerSpec, ClassificationSpec, GradientSpec, PrecisionSpec {};
 
 struct LearnerOptions {
-  /// What the model is made for. No channels: batches have no images; no classes: no labels.
+  /// What the model is made for. No channels: batches have no images; no outputs: no targets.
   nn::ModelInput input{};
   /// Float tensors of the batches (Batch::fields), in their order.
   std::vector<data::FieldSpec> fields{};
@@ -67,12 +67,12 @@ class Learner {
   /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32 [n, C,
   /// H, W] and fields in host memory; n may be 0 and may differ between ranks. `world_samples`: of
   /// all ranks together. Returns the mean loss over these, the same on every rank. Throws
-  /// ContractError for null in place of images, labels or a field, and for a label that has no
-  /// class, where the ranks' samples do not add up to `world_samples`, where another rank has ended
-  /// its learner, where a gradient that travels as f16 or bf16 is beyond that, and where one to be
-  /// clipped has no finite norm; the update is then not made. The learner counts steps by itself:
-  /// rates.step is not read. With precision f16, a step whose gradient is broken is skipped, and is
-  /// none of steps(); after LossScale::kMostSkips in a row it throws ContractError.
+  /// ContractError for null in place of images, targets or a field, and for a target that is no
+  /// output, where the ranks' samples do not add up to `world_samples`, where another rank has
+  /// ended its learner, where a gradient that travels as f16 or bf16 is beyond that, and where one
+  /// to be clipped has no finite norm; the update is then not made. The learner counts steps by
+  /// itself: rates.step is not read. With precision f16, a step whose gradient is broken is
+  /// skipped, and is none of steps(); after LossScale::kMostSkips in a row it throws ContractError.
   double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
 
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
@@ -117,7 +117,7 @@ class Learner {
   LearnerOptions options_;
   TrainStep step_;
   Tensor images_;               // f32 [max_batch, C, H, W]
-  Tensor labels_;               // i32 [max_batch]
+  Tensor targets_;              // i32 [max_batch]
   std::vector<Tensor> fields_;  // f32 [max_batch, numbers]
   Tensor loss_;                 // f32 [1]
   Tensor numbers_;              // of the task's metric

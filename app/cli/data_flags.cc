@@ -136,7 +136,7 @@ data::Splits open_data(const RawFlags& flags, const train::TrainOptions& options
                          {.directory = options.files.data_dir,
                           .synthetic_train = options.synthetic_train,
                           .synthetic_test = options.synthetic_test,
-                          .allow_empty_classes = options.allow_empty_classes,
+                          .allow_unseen_targets = options.allow_unseen_targets,
                           .pictures = static_cast<const data::PictureSpec&>(options.recipe),
                           .skip_broken = options.skip_broken,
                           .only_test = options.only_test,

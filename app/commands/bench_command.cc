@@ -179,7 +179,7 @@ void add_bench_command(CLI::App& app, Action& action) {
   flags->train.recipe["data"] = std::string(data::kSyntheticName);
   flags->train.options.synthetic_train = 20000;
   flags->train.options.synthetic_test = 500;
-  flags->train.options.allow_empty_classes = true;  // nothing is learnt
+  flags->train.options.allow_unseen_targets = true;  // nothing is learnt
   CLI::App* bench = app.add_subcommand("bench", "measure this machine");
   bench->require_subcommand(1);
   CLI::App* command = bench->add_subcommand(

@@ -205,7 +205,7 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     info.channels = static_cast<int>(train->channels());
     info.height = static_cast<int>(train->height());
     info.width = static_cast<int>(train->width());
-    info.classes = train->class_names();
+    info.output_names = train->target_names();
     info.data = recipe.data;
     mean = train->mean();
     deviation = train->deviation();
@@ -214,8 +214,8 @@ train::ModelInfo assume_info(const Checkpoint& checkpoint, const train::Recipe& 
     info.channels = usual.channels;
     info.height = usual.height;
     info.width = usual.width;
-    const int classes = classes_in(checkpoint.file, recipe.model).value_or(usual.classes);
-    for (int k = 0; k < classes; ++k) info.classes.push_back(std::to_string(k));
+    const int classes = classes_in(checkpoint.file, recipe.model).value_or(usual.outputs);
+    for (int k = 0; k < classes; ++k) info.output_names.push_back(std::to_string(k));
   }
   if (recipe.normalize) {
     info.mean = mean;

@@ -8,8 +8,8 @@
 
 #include "app/cli/error_exit.h"
 #include "base/one_line.h"
-#include "data/relabelled_dataset.h"
-#include "train/telemetry/console.h"
+#include "data/renumbered_dataset.h"
+#include "train/task/classification.h"
 
 namespace ringlet::app {
 
@@ -24,8 +24,8 @@ std::string size_in_words(std::int64_t channels, std::int64_t height, std::int64
   const train::ModelInfo& info = *checkpoint.info;
   throw UsageError(fmt::format(
       "{} is for {}, but {} has {}", checkpoint.file.string(),
-      size_in_words(info.channels, info.height, info.width, info.classes.size()), set.name(),
-      size_in_words(set.channels(), set.height(), set.width(), set.class_names().size())));
+      size_in_words(info.channels, info.height, info.width, info.output_names.size()), set.name(),
+      size_in_words(set.channels(), set.height(), set.width(), set.target_names().size())));
 }
 
 /// Whether the names are only numbers that a file of labels has given.
@@ -45,7 +45,7 @@ std::vector<std::int32_t> in_order(std::size_t count) {
 }  // namespace
 
 ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const data::Dataset> set) {
-  const std::vector<std::string>& names = set->class_names();
+  const std::vector<std::string>& names = set->target_names();
   if (!checkpoint.info) {
     return {set, in_order(names.size()),
             "the model's file does not name its classes: they are taken by number"};
@@ -54,13 +54,13 @@ ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const dat
   const bool fits = set->channels() == info.channels && set->height() == info.height &&
                     set->width() == info.width;
   if (!fits) refuse_size(checkpoint, *set);
-  if (names == info.classes) return {set, in_order(names.size())};
-  auto places = data::places_of(names, info.classes);
+  if (names == info.output_names) return {set, in_order(names.size())};
+  auto places = data::places_of(names, info.output_names);
   std::string note;
   const bool by_number =
-      are_numbers(names, set->photographs()) || are_numbers(info.classes, info.photographs);
+      are_numbers(names, set->photographs()) || are_numbers(info.output_names, info.photographs);
   if (!places && by_number) {
-    if (names.size() != info.classes.size()) refuse_size(checkpoint, *set);
+    if (names.size() != info.output_names.size()) refuse_size(checkpoint, *set);
     places = in_order(names.size());
     note =
         "the classes of the one have names, those of the other have not: they are taken by "
@@ -69,10 +69,11 @@ ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const dat
   if (!places) {
     throw UsageError(fmt::format(
         "{} is for the classes {}, but {} has {}; name data whose classes are among the model's",
-        checkpoint.file.string(), data::some_of(info.classes), set->name(), data::some_of(names)));
+        checkpoint.file.string(), data::some_of(info.output_names), set->name(),
+        data::some_of(names)));
   }
   auto matched =
-      std::make_shared<const data::RelabelledDataset>(std::move(set), info.classes, *places);
+      std::make_shared<const data::RenumberedDataset>(std::move(set), info.output_names, *places);
   return {std::move(matched), *std::move(places), std::move(note)};
 }
 
@@ -84,15 +85,15 @@ void print_answers(const Checkpoint& checkpoint, const std::string& model, const
   for (const std::string& line : {note, match.note}) {
     if (!line.empty()) fmt::print("{}\n", on_one_line(line));
   }
-  train::Evaluation own = result;
-  own.classes.clear();
+  const std::vector<train::ClassCount> all = train::class_counts(result);
+  std::vector<train::ClassCount> counts;
   std::vector<std::string> names;
   for (const std::int32_t place : match.places) {
-    own.classes.push_back(result.classes[static_cast<std::size_t>(place)]);
-    names.push_back(match.set->class_names()[static_cast<std::size_t>(place)]);
+    counts.push_back(all[static_cast<std::size_t>(place)]);
+    names.push_back(match.set->target_names()[static_cast<std::size_t>(place)]);
   }
   fmt::print("\n");
-  train::print_evaluation(stdout, own, names);
+  train::print_classes(stdout, result, counts, names);
 }
 
 }  // namespace ringlet::app

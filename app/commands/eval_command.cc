@@ -51,7 +51,7 @@ std::string other_data(const Checkpoint& checkpoint, const std::string& data,
                        is_generated(data) ? "--synthetic-test" : "test images", test.size(),
                        info.test_samples);
   }
-  const bool has_all_classes = test.classes() == std::ssize(info.classes);
+  const bool has_all_classes = test.target_values() == std::ssize(info.output_names);
   if (same || checkpoint.test_contents.empty() || !has_all_classes) return {};
   return fmt::format("{} (the run has {})", test.contents(), on_one_line(checkpoint.test_contents));
 }
@@ -102,7 +102,7 @@ FlagValues config_of(const EvalFlags& flags) {
 void add_eval_command(CLI::App& app, Action& action) {
   auto all = std::make_shared<EvalFlags>();
   const std::shared_ptr<RawFlags> flags(all, &all->raw);
-  flags->options.allow_empty_classes = true;  // the model has its classes already
+  flags->options.allow_unseen_targets = true;  // the model has its classes already
   CLI::App* command =
       app.add_subcommand("eval", "measure a model's loss and accuracy on the test data");
   add_checkpoint_flag(*command, all->checkpoint);

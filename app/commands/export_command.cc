@@ -55,8 +55,8 @@ int export_model(const ExportFlags& flags, const CLI::App& command) {
              bytes.size() / 1024, train::kOnnxOpset);
   fmt::print("  input   image   float [N, {}, {}, {}], pixels from 0 to 255\n", info.channels,
              info.height, info.width);
-  fmt::print("  output  logits  float [N, {}]: {}\n", info.classes.size(),
-             on_one_line(fmt::format("{}", fmt::join(info.classes, ", "))));
+  fmt::print("  output  logits  float [N, {}]: {}\n", info.output_names.size(),
+             on_one_line(fmt::format("{}", fmt::join(info.output_names, ", "))));
   return 0;
 }
 

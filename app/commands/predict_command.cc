@@ -18,7 +18,7 @@
 #include "base/one_line.h"
 #include "data/open_dataset.h"
 #include "train/recipe/precision_support.h"
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::app {
 
@@ -164,7 +164,7 @@ void add_device_flags(CLI::App& command, RawFlags& flags) {
 
 void add_predict_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<PredictFlags>();
-  flags->raw.options.allow_empty_classes = true;  // the model has its classes already
+  flags->raw.options.allow_unseen_targets = true;  // the model has its classes already
   CLI::App* command =
       app.add_subcommand("predict", "classify images, or a data set, with a trained model");
   add_checkpoint_flag(*command, flags->checkpoint);

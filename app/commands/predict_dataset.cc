@@ -9,7 +9,7 @@
 #include "app/commands/predict.h"
 #include "train/files/safetensors.h"
 #include "train/loop/predictor.h"
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::app {
 
@@ -25,7 +25,7 @@ class LogitsFile {
                {"data", dataset.name()},
                {"model", info.model},
                {"classes", train::to_metadata(info).at("ringlet.classes")}}) {
-    const std::vector<std::int64_t> labels(dataset.labels().begin(), dataset.labels().end());
+    const std::vector<std::int64_t> labels(dataset.targets().begin(), dataset.targets().end());
     file_.write(labels.data(), labels.size() * sizeof(std::int64_t));
   }
   void write(std::span<const float> logits) { file_.write(logits.data(), logits.size_bytes()); }
@@ -34,7 +34,7 @@ class LogitsFile {
  private:
   static std::vector<train::TensorSpec> tensors_of(const data::Dataset& dataset) {
     return {{"labels", "I64", {dataset.size()}},
-            {"logits", "F32", {dataset.size(), dataset.classes()}}};
+            {"logits", "F32", {dataset.size(), dataset.target_values()}}};
   }
 
   train::SafetensorsWriter file_;
@@ -50,7 +50,7 @@ train::Evaluation predict_dataset(Device& device, const std::filesystem::path& m
   train::Predictor predictor(device, model, info, how);
   std::optional<LogitsFile> file;
   if (!out.empty()) file.emplace(out, *dataset, info);
-  const std::int64_t classes = dataset->classes();
+  const std::int64_t classes = dataset->target_values();
   train::Judge judge(classes);
   CountLine line(dataset->size(), "images");
   std::int64_t done = 0;
@@ -64,8 +64,8 @@ train::Evaluation predict_dataset(Device& device, const std::filesystem::path& m
                       model.string(), done + broken, dataset->name()));
     }
     if (file) file->write(logits);
-    judge.add(logits, dataset->labels().subspan(static_cast<std::size_t>(done),
-                                                static_cast<std::size_t>(samples)));
+    judge.add(logits, dataset->targets().subspan(static_cast<std::size_t>(done),
+                                                 static_cast<std::size_t>(samples)));
     line.show(done += samples);
   });
   if (file) file->commit();

@@ -15,7 +15,7 @@
 #include "data/images/picture_reader.h"
 #include "data/picture_list.h"
 #include "train/loop/predictor.h"
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::app {
 
@@ -138,7 +138,7 @@ class Passes {
       pixels.insert(pixels.end(), image.prepared.pixels.begin(), image.prepared.pixels.end());
     }
     const std::vector<float> logits = predictor_.logits(pixels);
-    const std::size_t classes = predictor_.info().classes.size();
+    const std::size_t classes = predictor_.info().output_names.size();
     const std::int64_t broken = train::first_nonfinite(logits, static_cast<std::int64_t>(classes));
     if (broken >= 0 && request_.how.nonfinite == train::NonFinite::refused) {
       throw FileError(fmt::format("{} gives {} a number that is not finite; its weights are broken",

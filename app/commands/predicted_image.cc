@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string& class_of(const train::ModelInfo& info, const train::Guess& guess) {
-  return info.classes[static_cast<std::size_t>(guess.index)];
+  return info.output_names[static_cast<std::size_t>(guess.index)];
 }
 
 /// For programs, in ASCII: a terminal may show it too. File names need not be UTF-8. `depth`: of

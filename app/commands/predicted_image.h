@@ -8,7 +8,7 @@
 
 #include "data/images/prepare_image.h"
 #include "train/files/model_info.h"
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::app {
 

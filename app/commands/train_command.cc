@@ -34,6 +34,7 @@
 #include "base/one_line.h"
 #include "comm/shared_text.h"
 #include "train/recipe/models.h"
+#include "train/task/classification.h"
 #include "train/telemetry/console.h"
 #include "train/telemetry/run_files.h"
 #include "train/trainer.h"
@@ -157,7 +158,7 @@ train::TrainOptions options_of(const RawFlags& flags, const std::optional<Former
   const std::optional<train::ModelInfo>& model = former->weights.info;
   train::TrainOptions options = resolve(model ? with_data_flags_of(flags, former->weights) : flags,
                                         former->state.recipe, model);
-  options.allow_empty_classes = true;  // the run has them, or it has other data, which is told
+  options.allow_unseen_targets = true;  // the run has them, or it has other data, which is told
   if (model) options.skip_broken |= model->skip_broken;
   options.files.resume = former->folder;
   if (options.files.out.empty()) options.files.out = former->folder;
@@ -270,7 +271,8 @@ void print_end(const train::RunResult& result, const train::RunSetup& setup,
   if (result.interrupted) return report_interruption(result, options.files, command);
   if (result.test.samples > 0) {
     fmt::print("\n");
-    train::print_evaluation(stdout, result.test, setup.data.test->class_names());
+    train::print_classes(stdout, result.test, train::class_counts(result.test),
+                         setup.data.test->target_names());
   }
   notes.print(setup);
 }

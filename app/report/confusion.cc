@@ -27,7 +27,7 @@ void draw_cell(Html& svg, const Grid& grid, std::int64_t label, std::int64_t ans
   const double share = static_cast<double>(count) / static_cast<double>(samples);
   const double x = grid.left + grid.cell * static_cast<double>(answer);
   const double y = grid.top + grid.cell * static_cast<double>(label);
-  const auto& names = grid.results.images->class_names();
+  const auto& names = grid.results.images->target_names();
   print(svg,
         "<g><title>{} taken for {}: {} of {}</title><rect class=\"cell\" x=\"{:.1f}\" y=\"{:.1f}\" "
         "width=\"{:.1f}\" height=\"{:.1f}\" fill-opacity=\"{:.3f}\"/>",
@@ -42,7 +42,7 @@ void draw_cell(Html& svg, const Grid& grid, std::int64_t label, std::int64_t ans
 }
 
 void draw_names(Html& svg, const Grid& grid) {
-  const auto& names = grid.results.images->class_names();
+  const auto& names = grid.results.images->target_names();
   for (std::size_t k = 0; k < names.size(); ++k) {
     const double middle = grid.cell * (static_cast<double>(k) + 0.5);
     print(svg, "<text class=\"row\" x=\"{}\" y=\"{:.1f}\">{}</text>", grid.left - 7,

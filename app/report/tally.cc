@@ -38,8 +38,8 @@ std::int64_t TestResults::right() const {
 
 TestResults tally(std::shared_ptr<const data::Dataset> images, const std::vector<float>& logits,
                   std::size_t keep) {
-  const auto classes = static_cast<std::size_t>(images->classes());
-  const auto labels = images->labels();
+  const auto classes = static_cast<std::size_t>(images->target_values());
+  const auto labels = images->targets();
   require(logits.size() == classes * labels.size(), "tally", "a row of logits an image is needed");
   TestResults results{.images = std::move(images), .confusion = {}, .worst = {}};
   results.confusion.resize(classes * classes);

@@ -10,10 +10,10 @@
 #include "base/files/atomic_file.h"
 #include "base/processors.h"
 #include "data/open_dataset.h"
-#include "data/relabelled_dataset.h"
+#include "data/renumbered_dataset.h"
 #include "train/files/model_info.h"
 #include "train/loop/predictor.h"
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::app::report {
 
@@ -45,7 +45,7 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
   const RunFacts facts = run.facts.value_or(RunFacts());
   const std::string name = place_of(run, data_dir);
   data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
-                            .allow_empty_classes = true,  // as the run has allowed them
+                            .allow_unseen_targets = true,  // as the run has allowed them
                             .stop_requested = stop};
   const auto model = run.weights ? train::read_model_info(*run.weights) : std::nullopt;
   if (model && data::is_picture_folder(name)) {
@@ -74,13 +74,14 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
 /// Without a state nobody knows the hash of the run's data.
 std::shared_ptr<const data::Dataset> under_classes_of(const train::ModelInfo& info,
                                                       std::shared_ptr<const data::Dataset> test) {
-  if (test->class_names() == info.classes) return test;
-  const auto places = data::places_of(test->class_names(), info.classes);
+  if (test->target_names() == info.output_names) return test;
+  const auto places = data::places_of(test->target_names(), info.output_names);
   if (!places) {
-    throw FileError(test->name() + " has the classes " + data::some_of(test->class_names()) +
-                    ", and the model " + data::some_of(info.classes));
+    throw FileError(test->name() + " has the classes " + data::some_of(test->target_names()) +
+                    ", and the model " + data::some_of(info.output_names));
   }
-  return std::make_shared<const data::RelabelledDataset>(std::move(test), info.classes, *places);
+  return std::make_shared<const data::RenumberedDataset>(std::move(test), info.output_names,
+                                                         *places);
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ TestResults test_model(const RunFolder& run, const std::string& data_dir, const 
   train::Predictor predictor(*device, *run.weights, {.stop_requested = stop});
   const auto test = under_classes_of(predictor.info(), splits.test);
   const std::vector<float> logits = predictor.logits(test);
-  if (train::first_nonfinite(logits, test->classes()) >= 0) {
+  if (train::first_nonfinite(logits, test->target_values()) >= 0) {
     throw FileError(run.weights->string() + " gives numbers that are not finite");
   }
   return tally(test, logits, kShownMistakes);

@@ -28,7 +28,7 @@ struct TestResults {
   /// The mistakes in which the model gave the true class the least probability, the worst first.
   std::vector<Mistake> worst;
 
-  std::int64_t classes() const { return images->classes(); }
+  std::int64_t classes() const { return images->target_values(); }
   std::int64_t count(std::int64_t label, std::int64_t answer) const {
     return confusion[static_cast<std::size_t>(label * classes() + answer)];
   }

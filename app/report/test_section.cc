@@ -14,7 +14,7 @@ std::string rounded_percent(double share) {
 }
 
 const std::string& name_of(const TestResults& results, std::int64_t k) {
-  return results.images->class_names()[static_cast<std::size_t>(k)];
+  return results.images->target_names()[static_cast<std::size_t>(k)];
 }
 
 /// The class that a class is taken for most often, or nothing if it never is.

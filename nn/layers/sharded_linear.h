@@ -1,5 +1,5 @@
 // Fully connected layer without a bias, whose rows [O, I] are cut over the ranks that train
-// together: a head of so many classes that no rank shall have all of them. Its loss is
+// together: a head of so many outputs that no rank shall have all of them. Its loss is
 // nn::sharded_cross_entropy(). Where one rank has all rows it is a Linear.
 #pragma once
 

@@ -48,7 +48,7 @@ std::unique_ptr<Layer> make_lenet(const ModelInput& input, LeNetStart start) {
   net->add<Flatten>("flatten");
   net->add<Linear>("fc1", features, 128, fc1.weight, fc1.bias);
   net->add<ReLU>("relu3");
-  net->add<Linear>("fc2", 128, input.classes, fc2.weight, fc2.bias);
+  net->add<Linear>("fc2", 128, input.outputs, fc2.weight, fc2.bias);
   return net;
 }
 

@@ -14,7 +14,7 @@ std::unique_ptr<Layer> make_mlp(const ModelInput& input) {
   net->add<ReLU>("relu1");
   net->add<Linear>("fc2", 256, 128);
   net->add<ReLU>("relu2");
-  net->add<Linear>("fc3", 128, input.classes);
+  net->add<Linear>("fc3", 128, input.outputs);
   return net;
 }
 

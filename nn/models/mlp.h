@@ -1,4 +1,4 @@
-// A multilayer perceptron: flatten, linear 256, ReLU, linear 128, ReLU, linear to the classes.
+// A multilayer perceptron: flatten, linear 256, ReLU, linear 128, ReLU, linear to the outputs.
 // The smallest model that has every part of the machinery but convolutions.
 #pragma once
 

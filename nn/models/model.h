@@ -7,12 +7,12 @@
 
 namespace ringlet::nn {
 
-/// Images [N, channels, height, width] of `classes` classes.
+/// Images [N, channels, height, width], of which the model answers each with `outputs` numbers.
 struct ModelInput {
   int channels = 1;
   int height = 28;
   int width = 28;
-  int classes = 10;
+  int outputs = 10;
 };
 
 }  // namespace ringlet::nn

@@ -38,7 +38,7 @@ class ResNetBuilder {
     }
     net->add<AdaptiveAvgPool2d>("avgpool");
     net->add<Flatten>("flatten");
-    net->add<Linear>("fc", channels_, input.classes);
+    net->add<Linear>("fc", channels_, input.outputs);
     return net;
   }
 

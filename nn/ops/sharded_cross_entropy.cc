@@ -15,13 +15,13 @@ struct ShardedLoss {
   Variable logits, loss;
   ShardBlocks blocks;
   Axis* axis;
-  View labels;   // i32 [ranks * most]
+  View targets;  // i32 [ranks * most]
   View merged;   // [ranks * most, kNumbers]
   View dloss;    // [1], of this rank
   View dlosses;  // [ranks]
 
-  View labels_of(int rank) const {
-    return labels.slice(rank * blocks.most, rank * blocks.most + axis->samples(rank));
+  View targets_of(int rank) const {
+    return targets.slice(rank * blocks.most, rank * blocks.most + axis->samples(rank));
   }
   /// Of numbers [ranks * most, kNumbers], those of a rank's samples.
   View numbers_of(const View& numbers, int rank) const {
@@ -39,14 +39,14 @@ struct ShardedLoss {
   }
 };
 
-void gather_labels(Tape& tape, const ShardedLoss& l, const Variable& labels) {
-  const std::int64_t most = l.blocks.most, samples = labels.shape()[0];
+void gather_targets(Tape& tape, const ShardedLoss& l, const Variable& targets) {
+  const std::int64_t most = l.blocks.most, samples = targets.shape()[0];
   const View mine = tape.keep({most}, Layout::nchw, DType::i32);
-  copy(tape.stream(), labels.value(), mine.slice(0, samples));
-  l.axis->gather(tape.stream(), mine, l.labels, "labels");
+  copy(tape.stream(), targets.value(), mine.slice(0, samples));
+  l.axis->gather(tape.stream(), mine, l.targets, "targets");
 }
 
-/// Largest logit and sum of exponentials of every sample, over all classes.
+/// Largest logit and sum of exponentials of every sample, over all outputs.
 void merge(Tape& tape, const ShardedLoss& l) {
   const AxisPlace& place = l.blocks.place;
   const std::int64_t numbers = l.merged.count();
@@ -56,7 +56,7 @@ void merge(Tape& tape, const ShardedLoss& l) {
     const View of_part = mine.slice(index * numbers, (index + 1) * numbers);
     softmax_shard_forward(
         tape.stream(), l.blocks.block(l.logits.value(), rank, index, l.axis->samples(rank)),
-        l.labels_of(rank), l.blocks.part(index).begin, l.numbers_of(of_part, rank));
+        l.targets_of(rank), l.blocks.part(index).begin, l.numbers_of(of_part, rank));
   });
   l.axis->gather(tape.stream(), mine, all, "sums of exponentials");
   softmax_shards_merge(tape.stream(), all.reshaped({place.parts(), l.merged.shape()[0], kNumbers}),
@@ -73,7 +73,7 @@ void run_backward(Backward& backward, const ShardedLoss& l) {
   l.for_each_block([&, of_logits = dlogits, b = beta](int rank, int index) {
     const std::int64_t samples = l.axis->samples(rank);
     softmax_shard_backward(stream, l.blocks.block(l.logits.value(), rank, index, samples),
-                           l.labels_of(rank), l.blocks.part(index).begin,
+                           l.targets_of(rank), l.blocks.part(index).begin,
                            l.numbers_of(l.merged, rank), l.dlosses.slice(rank, rank + 1), b,
                            l.blocks.block(of_logits, rank, index, samples));
   });
@@ -81,11 +81,11 @@ void run_backward(Backward& backward, const ShardedLoss& l) {
 
 }  // namespace
 
-Variable sharded_cross_entropy(const Variable& logits, const Variable& labels, std::int64_t rows,
+Variable sharded_cross_entropy(const Variable& logits, const Variable& targets, std::int64_t rows,
                                const View& sum) {
   Tape& tape = logits.tape();
   Axis* axis = tape.context().axis;
-  if (axis == nullptr) return smoothed_cross_entropy(logits, labels, 0, sum);
+  if (axis == nullptr) return smoothed_cross_entropy(logits, targets, 0, sum);
   const ShardBlocks blocks(*axis, rows);
   const std::int64_t ranks = blocks.place.ranks, samples = ranks * blocks.most;
   require(logits.shape() == (Shape{samples, blocks.held().size()}), "sharded_cross_entropy",
@@ -94,11 +94,11 @@ Variable sharded_cross_entropy(const Variable& logits, const Variable& labels, s
                       .loss = tape.make({1}, Layout::nchw),
                       .blocks = blocks,
                       .axis = axis,
-                      .labels = tape.keep({samples}, Layout::nchw, DType::i32),
+                      .targets = tape.keep({samples}, Layout::nchw, DType::i32),
                       .merged = tape.keep({samples, kNumbers}, Layout::nchw),
                       .dloss = tape.keep({1}, Layout::nchw),
                       .dlosses = tape.keep({ranks}, Layout::nchw)};
-  gather_labels(tape, l, labels);
+  gather_targets(tape, l, targets);
   merge(tape, l);
   softmax_shards_loss(tape.stream(), l.numbers_of(l.merged, blocks.place.rank), l.loss.value(),
                       sum);

@@ -39,9 +39,9 @@ struct ShardBlocks {
 /// rank's rows, as ShardBlocks has them. weight: [O, I], Placement::rows.
 Variable sharded_linear(const Variable& x, Parameter& weight);
 
-/// logits of sharded_linear(); labels i32 [N], of this rank's samples -> f32 [1], the sum of their
-/// losses. `rows`: classes, of all ranks. `sum`: as smoothed_cross_entropy() has it.
-Variable sharded_cross_entropy(const Variable& logits, const Variable& labels, std::int64_t rows,
+/// logits of sharded_linear(); targets i32 [N], of this rank's samples -> f32 [1], the sum of their
+/// losses. `rows`: outputs, of all ranks. `sum`: as smoothed_cross_entropy() has it.
+Variable sharded_cross_entropy(const Variable& logits, const Variable& targets, std::int64_t rows,
                                const View& sum = {});
 
 }  // namespace ringlet::nn

@@ -13,7 +13,7 @@ std::shared_ptr<const data::Dataset> images_with(std::vector<std::int32_t> label
   const std::size_t count = labels.size();
   return std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{
-          .name = "t", .channels = 1, .height = 1, .width = 1, .class_names = {"a", "b", "c"}},
+          .name = "t", .channels = 1, .height = 1, .width = 1, .target_names = {"a", "b", "c"}},
       std::vector<std::uint8_t>(count), std::move(labels));
 }
 

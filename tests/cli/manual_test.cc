@@ -47,14 +47,26 @@ std::string part_of(const std::string& section, std::string link) {
   return section.substr(begin, section.find("\n### ", begin + 1) - begin);
 }
 
+/// The flags of a part of the page that is written from the tables of options.
+Names in_table_of_options(const std::string& title) {
+  static const std::regex kRow("\n\\| `[a-z0-9_]+` \\| `(--[a-z0-9-]+)` \\|");
+  const std::string section = section_of(read_file(RINGLET_SOURCES "/docs/options.md"), title);
+  EXPECT_NE(section, "") << "docs/options.md has no section '" << title << "'";
+  return all_matches(section, kRow);
+}
+
 /// The flags in the first cells of a section's tables; a cell may be "all of [Recipe](#recipe)", a
-/// part of train's section.
+/// part of train's section, or "all of [What a run keeps](options.md)", a section of that page.
 Names documented(const std::string& page, const std::string& section) {
   static const std::regex kCell("\n\\| (`--[^|]*) \\|");
   static const std::regex kPart("\n\\| all of \\[[^\\]]*\\]\\(#([a-z]+)\\) \\|");
+  static const std::regex kTable("\n\\| all of \\[([^\\]]*)\\]\\(options\\.md\\) \\|");
   static const std::regex kFlag("`(--[a-z0-9-]+)`");
   Names flags;
   for (const std::string& cell : all_matches(section, kCell)) flags.merge(all_matches(cell, kFlag));
+  for (const std::string& title : all_matches(section, kTable)) {
+    flags.merge(in_table_of_options(title));
+  }
   for (const std::string& link : all_matches(section, kPart)) {
     const std::string part = part_of(section_of(page, "ringlet train"), link);
     EXPECT_NE(part, "") << "ringlet train has no part #" << link;

@@ -68,7 +68,7 @@ TEST_F(Predict, OfADataSetIsWhatEvalSays) {
   ASSERT_EQ(logits.size(), 1000u);
   int right = 0;
   for (std::size_t i = 0; i < 100; ++i) {
-    EXPECT_EQ(labels[i], data_->labels()[i]);
+    EXPECT_EQ(labels[i], data_->targets()[i]);
     const auto row = logits.subspan(10 * i, 10);
     right += std::max_element(row.begin(), row.end()) - row.begin() == labels[i] ? 1 : 0;
   }

@@ -31,7 +31,7 @@ TEST(Border, OfAThinImageIsAllOfIt) {
 }
 
 TEST(Border, OfASetIsTheMeanOfItsImages) {
-  const MemoryDataset dataset({.name = "two", .height = 2, .width = 2, .class_names = {"a"}},
+  const MemoryDataset dataset({.name = "two", .height = 2, .width = 2, .target_names = {"a"}},
                               {0, 0, 0, 0, 255, 255, 255, 255}, {0, 0});
   EXPECT_DOUBLE_EQ(border_brightness(dataset), 0.5);
 }

@@ -44,13 +44,13 @@ TEST_F(Cifar10, IsReadFileByFile) {
   EXPECT_EQ(splits.train->size(), 15);
   EXPECT_EQ(splits.test->size(), 3);
   EXPECT_EQ(splits.train->channels(), 3);
-  EXPECT_EQ(splits.train->class_names()[9], "truck");
-  EXPECT_EQ(splits.train->labels()[4], 2 + 1);
+  EXPECT_EQ(splits.train->target_names()[9], "truck");
+  EXPECT_EQ(splits.train->targets()[4], 2 + 1);
   const std::vector<std::uint8_t> image = splits.train->image(4);
   for (std::size_t p = 0; p < 3072; ++p) {
     ASSERT_EQ(image[p], static_cast<std::uint8_t>(40 * 2 + 9 * 1 + p));
   }
-  EXPECT_EQ(splits.test->labels()[2], 8);
+  EXPECT_EQ(splits.test->targets()[2], 8);
 }
 
 TEST_F(Cifar10, LiesInItsOwnFolderAsWell) {

@@ -26,7 +26,7 @@ TEST(Dataset, KnowsItsSizes) {
   const MemoryDataset set(kInfo, kImages, kLabels);
   EXPECT_EQ(set.size(), 2);
   EXPECT_EQ(set.pixels(), 4);
-  EXPECT_EQ(set.classes(), 3);
+  EXPECT_EQ(set.target_values(), 3);
   EXPECT_EQ(set.image(1)[3], 60);
   EXPECT_TRUE(says(set.description(), {"tiny/train", "2 images of 1 x 2 x 2", "3 classes"}));
 }

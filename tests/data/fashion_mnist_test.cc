@@ -132,10 +132,10 @@ TEST(FashionMnist, TheRealSet) {
   EXPECT_EQ(splits.train->pixels(), 784);
   EXPECT_NEAR(splits.train->statistics()[0].mean, 0.286041, 1e-6);
   EXPECT_NEAR(splits.train->statistics()[0].deviation, 0.353024, 1e-6);
-  EXPECT_EQ(splits.test->class_names()[9], "Ankle boot");
+  EXPECT_EQ(splits.test->target_names()[9], "Ankle boot");
   for (int label = 0; label < 10; ++label) {
     const auto count = [&](const Dataset& set) {
-      return std::count(set.labels().begin(), set.labels().end(), label);
+      return std::count(set.targets().begin(), set.targets().end(), label);
     };
     EXPECT_EQ(count(*splits.train), 6000);
     EXPECT_EQ(count(*splits.test), 1000);

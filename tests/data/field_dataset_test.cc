@@ -51,7 +51,7 @@ TEST(FieldDataset, LoadersGiveTheRowsOfTheirSamples) {
   const auto set = std::make_shared<const FieldDataset>("numbers", two_fields(53));
   EXPECT_EQ(set->size(), 53);
   EXPECT_EQ(set->pixels(), 0);
-  EXPECT_EQ(set->classes(), 0);
+  EXPECT_EQ(set->target_values(), 0);
   for (const int workers : {0, 1, 3}) expect_rows(set, {.max_batch = 16, .workers = workers});
   expect_rows(set, {.layout = BatchLayout::lanes16, .max_batch = 20});
 }
@@ -59,7 +59,7 @@ TEST(FieldDataset, LoadersGiveTheRowsOfTheirSamples) {
 TEST(FieldDataset, ImagesMayHaveFieldsBesideThem) {
   std::vector<std::int32_t> labels(40);
   const auto set = std::make_shared<const MemoryDataset>(
-      DatasetInfo{.name = "both", .channels = 1, .height = 2, .width = 2, .class_names = {"all"}},
+      DatasetInfo{.name = "both", .channels = 1, .height = 2, .width = 2, .target_names = {"all"}},
       std::vector<std::uint8_t>(160), labels, two_fields(40));
   expect_rows(set, {.max_batch = 16});
   expect_rows(set, {.layout = BatchLayout::lanes16, .max_batch = 16});

@@ -33,8 +33,8 @@ TEST_F(IdxDirectory, LoadsBothSplits) {
   EXPECT_EQ(splits.train->height(), 4);
   EXPECT_EQ(splits.train->width(), 5);
   EXPECT_EQ(splits.train->channels(), 1);
-  EXPECT_EQ(splits.train->classes(), 10);
-  EXPECT_EQ(splits.train->labels()[13], 3);
+  EXPECT_EQ(splits.train->target_values(), 10);
+  EXPECT_EQ(splits.train->targets()[13], 3);
   EXPECT_EQ(splits.train->image(3)[2], 62);
   EXPECT_EQ(splits.test->image(0)[8], 1);
 }
@@ -44,7 +44,7 @@ TEST_F(IdxDirectory, FindsOtherSpellings) {
   fs::remove(directory_ / "t10k-labels-idx1-ubyte");
   write_file(directory_ / "t10k-labels-idx1-ubyte.gz", gzip(idx({10}, 10)));
   EXPECT_TRUE(has_idx_files(directory_.path()));
-  EXPECT_EQ(load_idx_directory(directory_.path()).test->labels()[9], 9);
+  EXPECT_EQ(load_idx_directory(directory_.path()).test->targets()[9], 9);
 }
 
 TEST_F(IdxDirectory, FindsThemWhereTorchvisionPutsThem) {
@@ -104,7 +104,7 @@ TEST_F(IdxDirectory, RefusesImagesOfDifferentSize) {
 
 TEST_F(IdxDirectory, TakesMoreClassesFromTheTrainingLabels) {
   write_file(directory_ / "train-labels-idx1-ubyte", idx({20}, 20));
-  EXPECT_EQ(load_idx_directory(directory_.path()).test->classes(), 20);
+  EXPECT_EQ(load_idx_directory(directory_.path()).test->target_values(), 20);
 }
 
 TEST_F(IdxDirectory, RefusesOneDamagedLabelAmongTenClasses) {
@@ -114,7 +114,7 @@ TEST_F(IdxDirectory, RefusesOneDamagedLabelAmongTenClasses) {
   EXPECT_TRUE(says(error(), {"train-labels-idx1-ubyte: sample 17 has the label 200",
                              "no sample has 10 to 199", "--allow-empty-classes"}));
   const Splits allowed = load_idx_directory(directory_.path(), true);
-  EXPECT_EQ(allowed.train->classes(), 201);
+  EXPECT_EQ(allowed.train->target_values(), 201);
   EXPECT_TRUE(says(allowed.train->description(), {"201 classes (no sample of 10 to 199), hash"}));
 }
 

@@ -53,11 +53,11 @@ TEST_F(ImageFolder, NumbersClassesAndPicturesByCodePoint) {
   put("test/Zebra/b.png", as_png(gradient_image(9, 9, 3)));
   put("test/\xc3\xa4pfel/b.png", as_png(gradient_image(9, 9, 3)));
   const Splits splits = load();
-  EXPECT_EQ(splits.train->class_names(),
+  EXPECT_EQ(splits.train->target_names(),
             (std::vector<std::string>{"Zebra", "blue", "green", "red", "\xc3\xa4pfel"}));
-  EXPECT_EQ(splits.test->class_names(), splits.train->class_names());
-  const std::vector<std::int32_t> labels(splits.train->labels().begin(),
-                                         splits.train->labels().end());
+  EXPECT_EQ(splits.test->target_names(), splits.train->target_names());
+  const std::vector<std::int32_t> labels(splits.train->targets().begin(),
+                                         splits.train->targets().end());
   EXPECT_EQ(labels,
             (std::vector<std::int32_t>{0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4}));
   EXPECT_EQ(splits.train->channels(), 3);
@@ -139,9 +139,9 @@ TEST_F(ImageFolder, FollowsLinksButNotInCircles) {
 TEST_F(ImageFolder, RefusesAClassWithoutAPicture) {
   fs::create_directory(root_ / "train/void");
   EXPECT_TRUE(says(error(), {"train: there is no picture", "void", "--allow-empty-classes"}));
-  const Splits splits = load({.image_size = 16, .allow_empty_classes = true});
-  EXPECT_EQ(splits.train->classes(), 4);
-  EXPECT_EQ(splits.test->classes(), 4);
+  const Splits splits = load({.image_size = 16, .allow_unseen_targets = true});
+  EXPECT_EQ(splits.train->target_values(), 4);
+  EXPECT_EQ(splits.test->target_values(), 4);
 }
 
 TEST_F(ImageFolder, RefusesAFolderThatLacksAPart) {
@@ -155,7 +155,7 @@ TEST_F(ImageFolder, RefusesAFolderThatLacksAPart) {
 
 TEST_F(ImageFolder, TestsOnValWhereThereAreBoth) {
   put("val/blue/0.png", as_png(gradient_image(9, 9, 3)));
-  const Splits splits = load({.image_size = 16, .allow_empty_classes = true});
+  const Splits splits = load({.image_size = 16, .allow_unseen_targets = true});
   EXPECT_EQ(splits.test->size(), 1);
   ASSERT_EQ(splits.notes.size(), 1U);
   EXPECT_TRUE(says(splits.notes[0], {"tests on val", "test is not looked at"}));

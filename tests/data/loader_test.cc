@@ -84,7 +84,7 @@ TEST_P(EveryLoader, GathersNormalisesAndLaysOut) {
     ASSERT_EQ(batch->n, request.size());
     for (std::int64_t i = 0; i < batch->n; ++i) {
       const std::int64_t index = sampler.index(request.epoch, request.begin + i);
-      ASSERT_EQ(batch->labels[i], index);
+      ASSERT_EQ(batch->targets[i], index);
       for (std::int64_t p = 0; p < set->pixels(); ++p) {
         const double wanted = (set->image(index)[p] / 255.0 - 0.25) / 0.5;
         ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p, c.channels)], wanted, 1e-6)
@@ -169,7 +169,7 @@ std::string all_bytes(const std::shared_ptr<const Dataset>& set, const LoaderOpt
         options.layout != BatchLayout::lanes16 ? batch->n : (batch->n + 15) / 16 * 16;
     bytes.append(reinterpret_cast<const char*>(batch->images),
                  static_cast<std::size_t>(stored * set->pixels()) * sizeof(float));
-    bytes.append(reinterpret_cast<const char*>(batch->labels),
+    bytes.append(reinterpret_cast<const char*>(batch->targets),
                  static_cast<std::size_t>(batch->n) * sizeof(std::int32_t));
   }
   return bytes;

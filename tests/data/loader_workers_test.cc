@@ -34,8 +34,8 @@ std::shared_ptr<const Dataset> coloured_set() {
 class SlowDataset final : public Dataset {
  public:
   explicit SlowDataset(std::shared_ptr<const Dataset> source, std::vector<std::int64_t> broken = {})
-      : Dataset({source->name(), 3, kSideOfSet, kSideOfSet, source->class_names()},
-                {source->labels().begin(), source->labels().end()}),
+      : Dataset({source->name(), 3, kSideOfSet, kSideOfSet, source->target_names()},
+                {source->targets().begin(), source->targets().end()}),
         source_(std::move(source)),
         broken_(std::move(broken)) {}
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {
@@ -76,7 +76,7 @@ std::vector<float> numbers_of(Loader& loader, BatchLayout layout) {
         layout != BatchLayout::lanes16 ? batch->n : (batch->n + 15) / 16 * 16;
     numbers.insert(numbers.end(), batch->images,
                    batch->images + stored * 3 * kSideOfSet * kSideOfSet);
-    numbers.insert(numbers.end(), batch->labels, batch->labels + batch->n);
+    numbers.insert(numbers.end(), batch->targets, batch->targets + batch->n);
   }
   return numbers;
 }

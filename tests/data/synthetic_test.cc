@@ -17,7 +17,7 @@ using testing::says;
 
 bool same_sample(const Dataset& a, const Dataset& b, std::int64_t index) {
   const auto at = static_cast<std::size_t>(index);
-  return a.labels()[at] == b.labels()[at] && a.image(index) == b.image(index);
+  return a.targets()[at] == b.targets()[at] && a.image(index) == b.image(index);
 }
 
 TEST(Synthetic, LooksLikeFashionMnist) {
@@ -26,7 +26,7 @@ TEST(Synthetic, LooksLikeFashionMnist) {
   EXPECT_EQ(splits.test->size(), 20);
   EXPECT_EQ(splits.train->height(), 28);
   EXPECT_EQ(splits.train->width(), 28);
-  EXPECT_EQ(splits.train->class_names(), fashion_mnist_classes());
+  EXPECT_EQ(splits.train->target_names(), fashion_mnist_classes());
 }
 
 TEST(Synthetic, ASampleIsAPureFunctionOfSeedSplitAndIndex) {
@@ -51,7 +51,7 @@ TEST(Synthetic, SeedsAndSplitsDiffer) {
 TEST(Synthetic, ClassesAreAboutEquallyOften) {
   const Splits splits = make_synthetic({.train = 5000, .test = 1});
   for (int label = 0; label < 10; ++label) {
-    const auto labels = splits.train->labels();
+    const auto labels = splits.train->targets();
     EXPECT_NEAR(std::count(labels.begin(), labels.end(), label), 500, 110) << label;
   }
 }
@@ -70,9 +70,9 @@ double nearest_neighbour_accuracy(const Splits& splits) {
     for (std::int64_t j = 0; j < splits.train->size(); ++j) {
       const std::int32_t d =
           distance(splits.test->images().data() + 784 * i, splits.train->images().data() + 784 * j);
-      if (d < best) best = d, guess = splits.train->labels()[static_cast<std::size_t>(j)];
+      if (d < best) best = d, guess = splits.train->targets()[static_cast<std::size_t>(j)];
     }
-    right += guess == splits.test->labels()[static_cast<std::size_t>(i)] ? 1 : 0;
+    right += guess == splits.test->targets()[static_cast<std::size_t>(i)] ? 1 : 0;
   }
   return static_cast<double>(right) / static_cast<double>(splits.test->size());
 }

@@ -22,7 +22,7 @@ const std::vector<std::uint8_t>& pixels() {
 
 const data::Dataset& set() {
   static const data::MemoryDataset kSet(
-      {.name = "three", .channels = 3, .height = 2, .width = 2, .class_names = {"a", "b"}},
+      {.name = "three", .channels = 3, .height = 2, .width = 2, .target_names = {"a", "b"}},
       pixels(), {0, 1, 0});
   return kSet;
 }
@@ -31,7 +31,7 @@ const data::Dataset& set() {
 class Larger final : public data::Dataset {
  public:
   Larger()
-      : Dataset({.name = "larger", .channels = 1, .height = 1, .width = 1, .class_names = {"a"}},
+      : Dataset({.name = "larger", .channels = 1, .height = 1, .width = 1, .target_names = {"a"}},
                 {0, 0, 0}) {}
   void read(std::int64_t /*index*/, std::span<std::uint8_t> out) const override { out[0] = 0; }
   bool keeps_samples() const override { return false; }

@@ -63,7 +63,7 @@ inline GatheredBatch batch_of_the_loader(const GatherCase& c, const data::BatchR
                       {data::BatchLayout::nchw, kGatherMean, kGatherDeviation, kGatherSize, 0});
   const data::Batch& batch = *loader.next();
   return {{batch.images, batch.images + batch.n * c.image.count()},
-          {batch.labels, batch.labels + batch.n}};
+          {batch.targets, batch.targets + batch.n}};
 }
 
 }  // namespace ringlet::test

@@ -128,7 +128,7 @@ TEST(Parameters, LeNetStartsWithKaimingsVariance) {
 }
 
 TEST(Parameters, ResNetsStartWithKaimingsVarianceOfWhatAConvolutionGives) {
-  const Rig rig(make_resnet20({.channels = 3, .height = 32, .width = 32, .classes = 10}),
+  const Rig rig(make_resnet20({.channels = 3, .height = 32, .width = 32, .outputs = 10}),
                 {{1, 3, 32, 32}, Layout::nchw});
   const std::pair<const char*, double> fan_out[] = {{"conv1.weight", 16 * 9},
                                                     {"layer2.0.conv1.weight", 32 * 9},

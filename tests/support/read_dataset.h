@@ -17,8 +17,8 @@ class ReadDataset final : public data::Dataset {
   /// Sample `broken` cannot be read.
   explicit ReadDataset(std::shared_ptr<const data::Dataset> source, std::int64_t broken = -1)
       : Dataset({source->name(), source->channels(), source->height(), source->width(),
-                 source->class_names()},
-                {source->labels().begin(), source->labels().end()}),
+                 source->target_names()},
+                {source->targets().begin(), source->targets().end()}),
         source_(std::move(source)),
         broken_(broken) {}
 

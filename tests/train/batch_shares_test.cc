@@ -24,7 +24,7 @@ std::vector<std::vector<std::int32_t>> batches(int ranks, const BatchSharesOptio
     std::size_t step = 0;
     while (const data::Batch* share = shares.next()) {
       if (labels.size() == step) labels.emplace_back();
-      labels[step].insert(labels[step].end(), share->labels, share->labels + share->n);
+      labels[step].insert(labels[step].end(), share->targets, share->targets + share->n);
       EXPECT_LE(share->n, shares.largest());
       EXPECT_EQ(shares.step(), static_cast<std::int64_t>(++step));
       if (rank + 1 == ranks) {

@@ -34,7 +34,7 @@ std::string content(const data::Batch& batch, data::BatchLayout layout, std::int
   const std::int64_t rows = layout == data::BatchLayout::nchw ? batch.n : (batch.n + 15) / 16 * 16;
   std::string bytes(reinterpret_cast<const char*>(batch.images),
                     static_cast<std::size_t>(rows * pixels) * sizeof(float));
-  bytes.append(reinterpret_cast<const char*>(batch.labels),
+  bytes.append(reinterpret_cast<const char*>(batch.targets),
                static_cast<std::size_t>(batch.n) * sizeof(std::int32_t));
   return bytes + " of " + std::to_string(batch.request.epoch) + ":" +
          std::to_string(batch.request.begin) + "-" + std::to_string(batch.request.end);

@@ -118,7 +118,7 @@ TEST_F(CudaNcclTraining, LearnersAllocateNothingBehindTheirRehearsal) {
   execution.sync = "nccl";
   const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                              static_cast<int>(dataset->width()),
-                             static_cast<int>(dataset->classes())};
+                             static_cast<int>(dataset->target_values())};
   run_replicas(execution, [&](Device& device, comm::Communicator& communicator) {
     const auto make_lenet = [](const nn::ModelInput& made_for) {
       return nn::make_lenet(made_for, nn::LeNetStart::practitioner);

@@ -205,8 +205,8 @@ class WithBrokenSample : public data::Dataset {
                  .channels = set->channels(),
                  .height = set->height(),
                  .width = set->width(),
-                 .class_names = set->class_names()},
-                {set->labels().begin(), set->labels().end()}),
+                 .target_names = set->target_names()},
+                {set->targets().begin(), set->targets().end()}),
         set_(std::move(set)),
         broken_(broken) {}
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {

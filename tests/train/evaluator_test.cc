@@ -13,6 +13,7 @@
 
 #include "tests/support/files.h"
 #include "tests/train/runs.h"
+#include "train/task/classification.h"
 
 namespace ringlet::train {
 namespace {
@@ -35,11 +36,13 @@ TEST_P(Evaluate, TheNumberOfReplicasChangesNoBit) {
   EXPECT_EQ(one.samples, 1130);
   EXPECT_GT(one.loss, 0.5);
   std::vector<std::int64_t> of_class(10);
-  for (const std::int32_t label : data.test->labels()) ++of_class[static_cast<std::size_t>(label)];
+  for (const std::int32_t label : data.test->targets()) ++of_class[static_cast<std::size_t>(label)];
+  const std::vector<ClassCount> classes = class_counts(one);
+  ASSERT_EQ(classes.size(), of_class.size());
   std::int64_t right = 0;
   for (std::size_t k = 0; k < of_class.size(); ++k) {
-    EXPECT_EQ(one.classes[k].samples, of_class[k]);
-    right += one.classes[k].right;
+    EXPECT_EQ(classes[k].samples, of_class[k]);
+    right += classes[k].right;
   }
   EXPECT_EQ(one.right, right);
   for (const int replicas : {2, 3, 4, 7}) {
@@ -82,9 +85,9 @@ class SlowHalf final : public data::Dataset {
                  .channels = samples.channels(),
                  .height = samples.height(),
                  .width = samples.width(),
-                 .class_names = samples.class_names(),
+                 .target_names = samples.target_names(),
                  .photographs = photographs},
-                {samples.labels().begin(), samples.labels().end()}),
+                {samples.targets().begin(), samples.targets().end()}),
         samples_(samples) {}
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {

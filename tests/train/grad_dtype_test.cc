@@ -247,7 +247,7 @@ TEST(NarrowSync, ALearnerNarrowsToo) {
     run_replicas(execution, [&](Device& device, comm::Communicator& all) {
       const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                                  static_cast<int>(dataset->width()),
-                                 static_cast<int>(dataset->classes())};
+                                 static_cast<int>(dataset->target_values())};
       LearnerOptions learner_options{.input = input};
       learner_options.recipe.grad_dtype = dtype;
       Learner learner(

@@ -35,7 +35,7 @@ std::vector<double> learn(const Cuts& cuts, std::int64_t world_samples = kBatch)
   const auto dataset = formula_dataset(kBatch * kLearningSteps);
   const auto input =
       nn::ModelInput{1, static_cast<int>(dataset->height()), static_cast<int>(dataset->width()),
-                     static_cast<int>(dataset->classes())};
+                     static_cast<int>(dataset->target_values())};
   std::vector<std::vector<double>> losses(cuts.size() - 1);
   Execution execution;
   execution.devices.assign(cuts.size() - 1, DeviceId{});
@@ -89,7 +89,7 @@ TEST(Learner, CountsRightAnswers) {
   run_replicas({}, [&](Device& device, comm::Communicator& all) {
     const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                                static_cast<int>(dataset->width()),
-                               static_cast<int>(dataset->classes())};
+                               static_cast<int>(dataset->target_values())};
     Learner learner(device, all, nn::make_mlp, {.input = input, .max_batch = kBatch});
     data::Loader loader(dataset, Sampler(kBatch, 1, false),
                         [](std::int64_t) {
@@ -155,7 +155,7 @@ TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {
   std::vector<float> images(32);
   std::vector<std::int32_t> labels{2, 0};
   const auto error = [&](float* pixels, std::int32_t* classes) {
-    const data::Batch batch{.images = pixels, .labels = classes, .n = 2, .request = {}};
+    const data::Batch batch{.images = pixels, .targets = classes, .n = 2, .request = {}};
     const std::string counting =
         error_of(nn::make_mlp, options, [&](Learner& learner) { learner.count_right(batch); });
     const std::string stepping = error_of(
@@ -164,7 +164,7 @@ TEST(Learner, NamesABatchWithoutMemoryAndALabelWithoutAClass) {
     return stepping;
   };
   EXPECT_TRUE(says(error(nullptr, labels.data()), {"Batch::images", "null"}));
-  EXPECT_TRUE(says(error(images.data(), nullptr), {"Batch::labels", "null"}));
+  EXPECT_TRUE(says(error(images.data(), nullptr), {"Batch::targets", "null"}));
   labels[1] = 3;
   EXPECT_TRUE(says(error(images.data(), labels.data()), {"label 3 of sample 1", "0 to 2"}));
   labels[1] = -1;
@@ -205,7 +205,7 @@ void with_learners(
   const auto dataset = formula_dataset(kBatch * kLearningSteps);
   const nn::ModelInput input{1, static_cast<int>(dataset->height()),
                              static_cast<int>(dataset->width()),
-                             static_cast<int>(dataset->classes())};
+                             static_cast<int>(dataset->target_values())};
   Execution execution{.comm_timeout = timeout};
   execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
   run_replicas(execution, [&](Device& device, comm::Communicator& all) {

@@ -108,7 +108,7 @@ class LoadModel : public ::testing::Test {
 
   const testing::TemporaryDirectory folder_;
   const std::unique_ptr<nn::Layer> model_ =
-      make_model("resnet20", {.channels = 3, .height = 32, .width = 32, .classes = 10});
+      make_model("resnet20", {.channels = 3, .height = 32, .width = 32, .outputs = 10});
   const nn::Registry registry_ = nn::register_model(*model_);
   HostState state_;
 };
@@ -214,7 +214,7 @@ TEST_F(LoadModel, NumbersThatAreNotFiniteAreNamedUnlessTheyAreWanted) {
 TEST_F(LoadModel, ANewHeadNeedsNoFiniteOldOne) {
   put("fc.weight", 0, kNan);
   const auto other =
-      make_model("resnet20", {.channels = 3, .height = 32, .width = 32, .classes = 3});
+      make_model("resnet20", {.channels = 3, .height = 32, .width = 32, .outputs = 3});
   EXPECT_NO_THROW(load_model(file(), nn::register_model(*other), Head::replaced));
 }
 

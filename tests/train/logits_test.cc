@@ -1,6 +1,4 @@
 // Probabilities and right answers from logits.
-#include "train/task/logits.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "train/task/classification.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::train {
 namespace {
@@ -63,8 +63,8 @@ TEST(Logits, AreJudgedByTheirLargest) {
   const Evaluation result = judge(logits, labels, 3);
   EXPECT_EQ(result.samples, 3);
   EXPECT_EQ(result.right, 2);
-  EXPECT_EQ(result.classes[1].samples, 1);
-  EXPECT_EQ(result.classes[1].right, 0);
+  EXPECT_EQ(class_counts(result)[1].samples, 1);
+  EXPECT_EQ(class_counts(result)[1].right, 0);
   const double loss = std::log(1 + std::exp(-1) + std::exp(-2)) + std::log(2 + std::exp(-1)) +
                       std::log(1 + 2 * std::exp(-7));
   EXPECT_NEAR(result.loss, loss / 3, 1e-12);

@@ -39,7 +39,7 @@ TEST(MetricsReader, ReadsWhatTheWriterWrote) {
   epoch.phases = {.data = 0.5, .forward = 1, .backward = 2, .sync = 0.25, .update = 0.125};
   epoch.epoch = 1;
   epoch.train_loss = NAN;
-  epoch.test = {.loss = 0.3, .samples = 4, .right = 3, .classes = {}};
+  epoch.test = {.loss = 0.3, .samples = 4, .right = 3};
   epoch.seconds = 1.5;
   writer.epoch_done(epoch);
 

@@ -25,7 +25,7 @@ ModelInfo example() {
           .channels = 1,
           .height = 28,
           .width = 30,
-          .classes = {"T-shirt/top", "say \"hat\"", "Größe"},
+          .output_names = {"T-shirt/top", "say \"hat\"", "Größe"},
           .mean = 0.1F,
           .deviation = 1.0F / 3,
           .background = 0.0123F};
@@ -131,7 +131,7 @@ TEST(ModelInfo, OfARunSaysWhatTheRunWas) {
   EXPECT_EQ(info.data, "formula");
   EXPECT_EQ(info.train_samples, 64);
   EXPECT_EQ(info.test_samples, data.test->size());
-  EXPECT_EQ(info.classes, data.train->class_names());
+  EXPECT_EQ(info.output_names, data.train->target_names());
   EXPECT_EQ(info.mean, static_cast<float>(data.train->statistics()[0].mean));
   EXPECT_EQ(info.deviation, static_cast<float>(data.train->statistics()[0].deviation));
   EXPECT_EQ(info.input().height, data.train->height());

@@ -87,7 +87,7 @@ std::unique_ptr<nn::Layer> make_branching(const nn::ModelInput& input) {
   net->add<nn::MaxPool2d>("pool", Pool2dSpec{});
   net->add<nn::Flatten>("flatten");
   net->add<nn::Linear>("fc", std::int64_t{kChannels} * (input.height / 2) * (input.width / 2),
-                       input.classes);
+                       input.outputs);
   return net;
 }
 

@@ -54,8 +54,8 @@ class TwoHeads : public nn::Layer {
       : conv_({.in_channels = input.channels, .out_channels = 8, .kernel = {3, 3}}),
         pool_({.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}),
         dropout_(0.25F),
-        first_(8 * kRows * kRows, input.classes),
-        second_(8 * kRows * kRows, input.classes) {}
+        first_(8 * kRows * kRows, input.outputs),
+        second_(8 * kRows * kRows, input.outputs) {}
 
   nn::Variable forward(nn::Tape& tape, const nn::Variable& x) override {
     const nn::Variable y = dropout_.forward(

@@ -172,7 +172,7 @@ TEST(OracleData, IsTheFormula) {
   EXPECT_EQ(sum, check.at("pixel_sum"));
   for (std::size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(data->images()[i], check.at("first_pixels")[i]);
-    EXPECT_EQ(data->labels()[i], check.at("labels")[i]);
+    EXPECT_EQ(data->targets()[i], check.at("labels")[i]);
   }
 }
 

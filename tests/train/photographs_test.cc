@@ -228,8 +228,8 @@ TEST_F(PixelCache, GivesTheSameSamplesFromMemoryAndFile) {
       EXPECT_TRUE(ours->photographs());
       for (std::int64_t i = 0; i < ours->size(); ++i) {
         ASSERT_EQ(ours->image(i), theirs->image(i));
-        ASSERT_EQ(ours->labels()[static_cast<std::size_t>(i)],
-                  theirs->labels()[static_cast<std::size_t>(i)]);
+        ASSERT_EQ(ours->targets()[static_cast<std::size_t>(i)],
+                  theirs->targets()[static_cast<std::size_t>(i)]);
       }
     }
   }

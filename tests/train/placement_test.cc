@@ -47,8 +47,8 @@ std::shared_ptr<const data::Dataset> images_of(std::int64_t count, int classes,
     }
   }
   data::DatasetInfo info{
-      .name = "patterns", .channels = 1, .height = kSide, .width = kSide, .class_names = {}};
-  for (int k = 0; k < classes; ++k) info.class_names.push_back(std::to_string(k));
+      .name = "patterns", .channels = 1, .height = kSide, .width = kSide, .target_names = {}};
+  for (int k = 0; k < classes; ++k) info.target_names.push_back(std::to_string(k));
   return std::make_shared<const data::MemoryDataset>(info, std::move(images), std::move(labels));
 }
 
@@ -70,7 +70,7 @@ std::unique_ptr<nn::Layer> make_net(const nn::ModelInput& input) {
   net->add<nn::Flatten>("flatten");
   net->add<nn::Linear>("fc", kSide * kSide, kWidth);
   net->add<nn::ReLU>("relu");
-  net->add<nn::ShardedLinear>("head", kWidth, input.classes);
+  net->add<nn::ShardedLinear>("head", kWidth, input.outputs);
   return net;
 }
 

@@ -219,7 +219,7 @@ MakeModel planted_model(const Plan& plan) {
     net->add<nn::ReLU>("relu");
     net->add<nn::AdaptiveAvgPool2d>("pool");
     net->add<nn::Flatten>("flatten");
-    net->add<nn::Linear>("fc", 4, input.classes);
+    net->add<nn::Linear>("fc", 4, input.outputs);
     return net;
   };
 }

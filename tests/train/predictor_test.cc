@@ -12,7 +12,8 @@
 #include "tests/support/testdata.h"
 #include "tests/train/runs.h"
 #include "train/files/safetensors.h"
-#include "train/task/logits.h"
+#include "train/task/classification.h"
+#include "train/task/classification_logits.h"
 
 namespace ringlet::train {
 namespace {
@@ -44,12 +45,14 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& exp
 
 TEST_F(Predict, GivesWhatEvaluationCounts) {
   const Evaluation evaluation = evaluate(make_run_setup(options_, data_, 1), file());
-  const Evaluation judged = judge(logits({}), data_.test->labels(), data_.test->classes());
+  const Evaluation judged = judge(logits({}), data_.test->targets(), data_.test->target_values());
   EXPECT_EQ(judged.samples, 70);
   EXPECT_EQ(judged.right, evaluation.right);
   EXPECT_NEAR(judged.loss, evaluation.loss, 1e-5);
-  for (std::size_t k = 0; k < judged.classes.size(); ++k) {
-    EXPECT_EQ(judged.classes[k].right, evaluation.classes[k].right);
+  const auto all = class_counts(evaluation), same = class_counts(judged);
+  ASSERT_EQ(same.size(), all.size());
+  for (std::size_t k = 0; k < same.size(); ++k) {
+    EXPECT_EQ(same[k].right, all[k].right);
   }
 }
 
@@ -80,7 +83,7 @@ TEST_F(Predict, OnAGpuTakesTheLayoutOfItsPrecision) {
 TEST_F(Predict, TakesBytesAsItTakesADataSet) {
   const auto device = open_device(DeviceId{}, {});
   Predictor predictor(*device, file());
-  EXPECT_EQ(predictor.info().classes, data_.train->class_names());
+  EXPECT_EQ(predictor.info().output_names, data_.train->target_names());
   const std::vector<float> whole = predictor.logits(data_.test);
   EXPECT_EQ(predictor.logits(data_.test->images()), whole);
   expect_near(predictor.logits(
@@ -94,7 +97,7 @@ TEST_F(Predict, RefusesImagesOfAnotherSize) {
   const auto device = open_device(DeviceId{}, {});
   Predictor predictor(*device, file());
   const auto other = std::make_shared<const data::MemoryDataset>(
-      data::DatasetInfo{.name = "other", .height = 2, .width = 3, .class_names = {"a"}},
+      data::DatasetInfo{.name = "other", .height = 2, .width = 3, .target_names = {"a"}},
       std::vector<std::uint8_t>(6), std::vector<std::int32_t>{0});
   EXPECT_TRUE(testing::says(testing::message_of<ContractError>([&] { predictor.logits(other); }),
                             {"other", "1 x 2 x 3"}));

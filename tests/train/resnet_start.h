@@ -32,8 +32,8 @@ inline std::shared_ptr<const data::Dataset> small_images(std::int64_t count) {
                          .channels = 1,
                          .height = oracle::kResNetSide,
                          .width = oracle::kResNetSide,
-                         .class_names = {}};
-  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.class_names.push_back(std::to_string(k));
+                         .target_names = {}};
+  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.target_names.push_back(std::to_string(k));
   return std::make_shared<const data::MemoryDataset>(info, std::move(pixels), std::move(labels));
 }
 

@@ -25,8 +25,8 @@ std::shared_ptr<const data::Dataset> formula_dataset(std::int64_t count, std::ui
     }
   }
   data::DatasetInfo info{
-      .name = "formula", .channels = 1, .height = kSide, .width = kSide, .class_names = {}};
-  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.class_names.push_back(std::to_string(k));
+      .name = "formula", .channels = 1, .height = kSide, .width = kSide, .target_names = {}};
+  for (int k = 0; k < oracle::kFormulaClasses; ++k) info.target_names.push_back(std::to_string(k));
   return std::make_shared<const data::MemoryDataset>(info, std::move(images), std::move(labels));
 }
 
@@ -80,7 +80,7 @@ std::unique_ptr<nn::Layer> make_normed(const nn::ModelInput& input) {
   block.body().add<nn::Conv2d>("conv2", conv(4, 4));
   net->add<nn::AdaptiveAvgPool2d>("avgpool");
   net->add<nn::Flatten>("flatten");
-  net->add<nn::Linear>("fc", 4, input.classes);
+  net->add<nn::Linear>("fc", 4, input.outputs);
   return net;
 }
 

@@ -60,7 +60,11 @@ class Model {
                former);
   }
   static ModelInfo info() {
-    return {.model = "lenet", .channels = 1, .height = 28, .width = 28, .classes = {"hat", "shoe"}};
+    return {.model = "lenet",
+            .channels = 1,
+            .height = 28,
+            .width = 28,
+            .output_names = {"hat", "shoe"}};
   }
   static Recipe recipe() {
     Recipe recipe;
@@ -342,7 +346,7 @@ TEST(State, AnotherModelsIsRefused) {
 }
 
 TEST(State, AHeadForOtherClassesIsNamedOrReplaced) {
-  const auto seven = make_model("lenet", {.classes = 7});
+  const auto seven = make_model("lenet", {.outputs = 7});
   const nn::Registry registry = nn::register_model(*seven);
   const std::string file = testing::testdata("oracle/init.safetensors");
   EXPECT_TRUE(says(testing::message_of<FileError>([&] { load_model(file, registry); }),
@@ -354,7 +358,7 @@ TEST(State, AHeadForOtherClassesIsNamedOrReplaced) {
     const bool head = registry.parameters[i]->name.starts_with("fc2.");
     EXPECT_EQ(taken.values[i], head ? std::vector<float>{} : all.values[i]);
   }
-  const auto other = make_model("mlp", {.classes = 7});  // no head makes up for another model
+  const auto other = make_model("mlp", {.outputs = 7});  // no head makes up for another model
   const nn::Registry of_mlp = nn::register_model(*other);
   EXPECT_TRUE(
       says(testing::message_of<FileError>([&] { load_model(file, of_mlp, Head::replaced); }),

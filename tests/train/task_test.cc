@@ -18,6 +18,7 @@
 #include "tests/support/tensors.h"
 #include "tests/train/runs.h"
 #include "train/learner.h"
+#include "train/loop/plan_entries.h"
 #include "train/loop/predictor.h"
 #include "train/task/classification.h"
 
@@ -97,7 +98,7 @@ TEST(Task, EvaluationHasTheSameBitsForAnyRanks) {
   EXPECT_NEAR(a.figures.front().value, std::sqrt(a.loss), 1e-6);
   EXPECT_EQ(a.figures.front().value, b.figures.front().value);
   EXPECT_EQ(a.loss, b.loss);
-  EXPECT_TRUE(a.classes.empty());
+  EXPECT_EQ(a.right, 0);
 }
 
 TEST(Task, FastModeAgreesForUnevenReplicasWithAndWithoutOverlap) {
@@ -140,7 +141,7 @@ TEST(Task, ClassificationIsTheOneOfWhoeverNamesNone) {
   TrainOptions options = exact_options(2);
   const data::Splits images = formula_splits(96);
   const Outcome plain = run(options, images);
-  options.task = std::make_shared<const Classification>(images.train->classes());
+  options.task = std::make_shared<const Classification>(images.train->target_values());
   const Outcome named = run(options, images);
   EXPECT_EQ(bytes_of(named.state), bytes_of(plain.state));
   EXPECT_EQ(named.result.test.right, plain.result.test.right);
@@ -184,7 +185,7 @@ std::pair<std::vector<double>, Evaluation> learn(int ranks) {
   execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
   run_replicas(execution, [&](Device& device, comm::Communicator& all) {
     nn::ModelInput none;
-    none.channels = none.classes = 0;
+    none.channels = none.outputs = 0;
     Learner learner(device, all, make_net,
                     {.input = none,
                      .fields = fields,
@@ -226,6 +227,18 @@ TEST(Task, IsRefusedWhereTheHalvesOfTheDataDiffer) {
   EXPECT_TRUE(testing::says(
       testing::message_of<ContractError>([&] { make_run_setup(own(plain_options(1)), data, 1); }),
       {"the test data have other fields than the training data"}));
+}
+
+TEST(Task, IsOneOfAllRanks) {
+  const auto told = [](const TrainOptions& options, const data::Splits& data) {
+    for (const auto& [key, value] :
+         plan_entries(make_run_setup(options, data, 1), {}, {}, "ring")) {
+      if (key == "task") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(told(own(plain_options(1)), splits()), "one of the program's own");
+  EXPECT_EQ(told(plain_options(1), formula_splits(8)), "") << "as in plans of old";
 }
 
 TEST(Task, HasNoLabelsToSmooth) {

@@ -46,7 +46,7 @@ class BatchMemory {
  public:
   BatchMemory(Device& device, const data::Dataset& dataset, const data::LoaderOptions& options)
       : images_(device, images_shape(dataset, options.max_batch), DType::f32, layout_of(options)),
-        labels_(device, {options.max_batch}, DType::i32) {
+        targets_(device, {options.max_batch}, DType::i32) {
     for (const data::Field& field : dataset.fields()) {
       fields_.emplace_back(device, Shape{options.max_batch, field.numbers()});
     }
@@ -59,20 +59,20 @@ class BatchMemory {
             DType::f32,
             images_.view().layout()};
   }
-  View labels(std::int64_t samples) const { return labels_.view().slice(0, samples); }
+  View targets(std::int64_t samples) const { return targets_.view().slice(0, samples); }
   std::size_t fields() const { return fields_.size(); }
   View field(std::size_t i, std::int64_t samples) const {
     return {fields_[i].f32(), {samples, fields_[i].shape()[1]}, DType::f32};
   }
   data::Batch batch(const data::BatchRequest& request) const {
-    data::Batch batch{images_.f32(), labels_.view().as<std::int32_t>(), request.size(), request};
+    data::Batch batch{images_.f32(), targets_.view().as<std::int32_t>(), request.size(), request};
     for (std::size_t i = 0; i < fields_.size(); ++i) batch.fields[i] = fields_[i].f32();
     return batch;
   }
 
  private:
   Tensor images_;
-  Tensor labels_;
+  Tensor targets_;
   std::vector<Tensor> fields_;
 };
 
@@ -98,14 +98,14 @@ class ResidentBatches final : public BatchSource {
         schedule_(std::move(schedule)),
         spec_{sampler_of(dataset, options), {options.loader.mean[0], options.loader.deviation[0]}},
         images_(device, images_shape(dataset, dataset.size()), DType::u8),
-        labels_(device, {dataset.size()}, DType::i32),
+        targets_(device, {dataset.size()}, DType::i32),
         memory_(device, dataset, options.loader),
         positions_(device, {options.per_step * kPositionBytes}, DType::u8),
         host_positions_(static_cast<std::size_t>(options.per_step)),
         uploader_(device, options.per_step * kPositionBytes) {
     requests_.reserve(host_positions_.size());
     copy_from_host(device.compute(), dataset.images().data(), images_);
-    copy_from_host(device.compute(), dataset.labels().data(), labels_);
+    copy_from_host(device.compute(), dataset.targets().data(), targets_);
   }
 
   void begin_step(std::int64_t count) override {
@@ -128,8 +128,8 @@ class ResidentBatches final : public BatchSource {
     if (requests_.empty()) return nullptr;
     batch_ = memory_.batch(requests_[taken_++]);
     if (batch_.n > 0) {
-      gather_batch(device_.compute(), spec_, images_, labels_, position(), memory_.images(batch_.n),
-                   memory_.labels(batch_.n));
+      gather_batch(device_.compute(), spec_, images_, targets_, position(),
+                   memory_.images(batch_.n), memory_.targets(batch_.n));
     }
     return &batch_;
   }
@@ -148,8 +148,8 @@ class ResidentBatches final : public BatchSource {
   Device& device_;
   data::BatchSchedule schedule_;
   GatherSpec spec_;
-  Tensor images_;  // u8 [S, C, H, W]
-  Tensor labels_;  // i32 [S]
+  Tensor images_;   // u8 [S, C, H, W]
+  Tensor targets_;  // i32 [S]
   BatchMemory memory_;
   Tensor positions_;  // u8 [per_step * 16]: a BatchPosition for each batch of the step
   std::vector<BatchPosition> host_positions_;
@@ -204,7 +204,7 @@ class StreamedBatches final : public BatchSource {
     if (batch_.n > 0) {
       transfer.wait(*used_[slot]);
       enqueue_copy_from_host(transfer, host->images, memory.images(batch_.n));
-      enqueue_copy_from_host(transfer, host->labels, memory.labels(batch_.n));
+      enqueue_copy_from_host(transfer, host->targets, memory.targets(batch_.n));
       for (std::size_t i = 0; i < memory.fields(); ++i) {
         enqueue_copy_from_host(transfer, host->fields[i], memory.field(i, batch_.n));
       }

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLargestSide = 1 << 14;  // pixels; beyond it a file is broken rather than large
-constexpr std::size_t kMostClasses = 1 << 16;
+constexpr std::size_t kMostOutputs = 1 << 16;
 constexpr std::int64_t kMostSamples = std::numeric_limits<std::int32_t>::max();
 
 /// Takes the texts of one file apart; every complaint names the file and the text.
@@ -108,14 +108,14 @@ void read_input(const MetadataReader& reader, ModelInfo& info) {
   info.width = static_cast<int>(extents[2]);
 }
 
-void read_classes(const MetadataReader& reader, ModelInfo& info) {
+void read_output_names(const MetadataReader& reader, ModelInfo& info) {
   const char* key = "ringlet.classes";
-  const std::string wanted = fmt::format("a list of 1 to {} names", kMostClasses);
+  const std::string wanted = fmt::format("a list of 1 to {} names", kMostOutputs);
   const nlohmann::json names = reader.list(key, wanted);
-  if (names.empty() || names.size() > kMostClasses) reader.fail(key, wanted);
+  if (names.empty() || names.size() > kMostOutputs) reader.fail(key, wanted);
   for (const nlohmann::json& name : names) {
     if (!name.is_string()) reader.fail(key, wanted);
-    info.classes.push_back(name.get<std::string>());
+    info.output_names.push_back(name.get<std::string>());
   }
 }
 
@@ -136,7 +136,7 @@ void check_model(const MetadataReader& reader, const std::string& model) {
 }  // namespace
 
 nn::ModelInput ModelInfo::input() const {
-  return {channels, height, width, static_cast<int>(classes.size())};
+  return {channels, height, width, static_cast<int>(output_names.size())};
 }
 
 Metadata to_metadata(const ModelInfo& info) {
@@ -147,7 +147,7 @@ Metadata to_metadata(const ModelInfo& info) {
       {"ringlet.model", info.model},
       {"ringlet.data", utf8(info.data)},
       {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
-      {"ringlet.classes", as_json(info.classes)},
+      {"ringlet.classes", as_json(info.output_names)},
       {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
       {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}};
   if (info.train_samples > 0) {
@@ -173,7 +173,7 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
     info.test_samples = samples[1];
   }
   read_input(reader, info);
-  read_classes(reader, info);
+  read_output_names(reader, info);
   info.mean = reader.per_channel("ringlet.mean", info.channels);
   info.deviation = reader.per_channel("ringlet.deviation", info.channels);
   for (const float deviation : info.deviation.values()) {

@@ -44,7 +44,7 @@ struct ModelInfo {
   int channels = 0;
   int height = 0;
   int width = 0;
-  std::vector<std::string> classes{};
+  std::vector<std::string> output_names{};
   data::PerChannel mean = 0;
   data::PerChannel deviation = 1;
   std::optional<float> background{};

@@ -5,7 +5,7 @@
 // slot. So every sample counts once, and the result has the same bits for any number of ranks.
 //
 // Photographs are taken in a shuffled order, the same one always. In a folder's order a pass would
-// be of one class, and large pictures of one class would be one rank's work.
+// be of one kind, and large pictures of one kind would be one rank's work.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,7 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   // By what is in it: each machine may have it at a place of its own.
   entries.emplace_back("data", setup.data.train->contents());
   entries.emplace_back("test data", setup.data.test->contents());
+  if (setup.options.task) entries.emplace_back("task", setup.options.task->name());
   entries.insert(entries.end(), setup.recipe_entries.begin(), setup.recipe_entries.end());
   entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
                                             setup.planned_steps));

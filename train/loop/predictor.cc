@@ -64,14 +64,14 @@ std::int64_t numbers_of(const nn::BatchSpec& batch) {
 
 /// The stored values of outputs [n, K] as rows.
 std::vector<float> as_rows(const std::vector<float>& stored, Layout layout, std::int64_t samples,
-                           std::int64_t classes) {
+                           std::int64_t outputs) {
   std::vector<float> rows;
-  rows.reserve(static_cast<std::size_t>(samples * classes));
+  rows.reserve(static_cast<std::size_t>(samples * outputs));
   for (std::int64_t n = 0; n < samples; ++n) {
-    for (std::int64_t k = 0; k < classes; ++k) {
+    for (std::int64_t k = 0; k < outputs; ++k) {
       const std::int64_t at = layout == Layout::lanes
-                                  ? (n / kLanes * classes + k) * kLanes + n % kLanes
-                                  : n * classes + k;
+                                  ? (n / kLanes * outputs + k) * kLanes + n % kLanes
+                                  : n * outputs + k;
       rows.push_back(stored[static_cast<std::size_t>(at)]);
     }
   }
@@ -123,7 +123,7 @@ Predictor::Predictor(Device& device, const fs::path& file, const ReplicaSpec& sp
 
 std::vector<float> Predictor::logits(const std::shared_ptr<const data::Dataset>& dataset) {
   std::vector<float> all;
-  all.reserve(static_cast<std::size_t>(dataset->size()) * info_.classes.size());
+  all.reserve(static_cast<std::size_t>(dataset->size()) * info_.output_names.size());
   each_pass(dataset, [&all](std::span<const float> logits) {
     all.insert(all.end(), logits.begin(), logits.end());
   });
@@ -159,14 +159,14 @@ std::vector<float> Predictor::logits(std::span<const std::uint8_t> images) {
   const auto bytes = static_cast<std::int64_t>(images.size());
   require(pixels > 0 && bytes % pixels == 0, "predictor", "the images are not of the model's size");
   if (images.empty()) return {};
-  const std::vector<std::int32_t> no_labels(static_cast<std::size_t>(bytes / pixels), 0);
+  const std::vector<std::int32_t> no_targets(static_cast<std::size_t>(bytes / pixels), 0);
   return logits(std::make_shared<const data::MemoryDataset>(
       data::DatasetInfo{.name = "the images",
                         .channels = input.channels,
                         .height = input.height,
                         .width = input.width,
-                        .class_names = {"any"}},
-      std::vector<std::uint8_t>(images.begin(), images.end()), no_labels));
+                        .target_names = {"any"}},
+      std::vector<std::uint8_t>(images.begin(), images.end()), no_targets));
 }
 
 std::vector<float> Predictor::run_pass(const data::Dataset& dataset, const data::Batch& batch) {

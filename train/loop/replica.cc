@@ -38,7 +38,7 @@ struct Replica::BlankBatch {
                                               tensor.dtype, tensor.layout);
       fill(device.compute(), 0, zeros);
       if (tensor.dtype == DType::i32) {
-        batch.labels = zeros.as<std::int32_t>();
+        batch.targets = zeros.as<std::int32_t>();
       } else if (tensor.name == nn::kImages) {
         batch.images = zeros.f32();
       } else {
@@ -121,7 +121,7 @@ nn::Batch Replica::on_tape(const data::Batch& batch) {
   for (const nn::TensorSpec& tensor : batch_spec_.tensors) {
     void* data = batch.images;
     if (tensor.dtype == DType::i32) {
-      data = batch.labels;
+      data = batch.targets;
     } else if (tensor.name != nn::kImages) {
       data = batch.fields[fields++];
     }

@@ -64,7 +64,7 @@ class Replica {
   const Task& task() const { return *task_; }
 
  private:
-  /// A batch of zeros. With its targets, all class 0, it is a legal one.
+  /// A batch of zeros. With its targets, all 0, it is a legal one.
   struct BlankBatch;
 
   bool stands_in() const;

@@ -61,7 +61,7 @@ std::string in_words(const ModelInfo& info) {
       "before the softmax; the classes' names are in metadata_props, ringlet.classes.",
       info.model, info.data, kVersion, info.channels, info.height, info.width,
       info.background.value_or(0) > 0.5 ? ", dark on light" : ", light on dark",
-      info.classes.size());
+      info.output_names.size());
 }
 
 }  // namespace
@@ -94,8 +94,8 @@ std::string to_onnx(const std::filesystem::path& file, const ModelInfo& info, co
                  "pixels from 0 to 255");
   normalize(graph, info);
   write_nodes(recorded, weights, "normalized", "logits", graph);
-  describe_value(*graph.add_output(), "logits", {static_cast<std::int64_t>(info.classes.size())},
-                 "before the softmax");
+  describe_value(*graph.add_output(), "logits",
+                 {static_cast<std::int64_t>(info.output_names.size())}, "before the softmax");
   return model.SerializeAsString();
 }
 

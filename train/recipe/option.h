@@ -2,12 +2,10 @@
 // checks need to know of a field. Whoever adds an option adds the field, a row beside it, and its
 // use.
 //
-//   struct LossSpec { double label_smoothing = 0; };
+//   struct RateSpec { double lr = 0; };
 //
-//   std::vector<Option<LossSpec>> loss_options() {
-//     return {option("label_smoothing", &LossSpec::label_smoothing,
-//                    {.help = "share of each label that all classes get alike, in training",
-//                     .range = from(0).below(1)})};
+//   std::vector<Option<RateSpec>> rate_options() {
+//     return {option("lr", &RateSpec::lr, {.help = "learning rate", .range = from(0)})};
 //   }
 //
 // Recipe (options.h) is composed of such structs, and recipe_options() (recipe_options.h) of their
@@ -83,6 +81,7 @@ struct OptionFacts {
   bool open_at_zero = false;        ///< 0 leaves it open, and is said by no flag
   bool open_below_zero = false;     ///< the same of every negative number
   bool of_photographs = false;      ///< in a folder; refused with other data
+  const char* task = nullptr;       ///< the only one that has the option; null: each
   /// Whether a run that is resumed may go on with `given` in place of its own; null: never.
   bool (*may_become)(const OptionValue& own, const OptionValue& given) = nullptr;
   bool has_flag = true;              ///< false: the program has code of its own for it
@@ -102,7 +101,7 @@ struct OptionRow : OptionFacts {
   std::size_t type;  ///< index in OptionValue
 
   bool is_switch() const { return type == 0; }
-  std::string flag_name() const;  ///< "--label-smoothing", "--no-shuffle"
+  std::string flag_name() const;  ///< "--batch-size", "--no-shuffle"
   std::string wanted() const;     ///< "a number from 0 to 1", "one of f32, f16"
   bool takes(const OptionValue& value) const;
   bool leaves_open(const OptionValue& value) const;

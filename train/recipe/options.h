@@ -15,7 +15,7 @@
 #include "kernels/device.h"
 #include "kernels/tensor.h"
 #include "nn/models/model.h"
-#include "train/recipe/loss_spec.h"
+#include "train/recipe/classification_spec.h"
 #include "train/recipe/optimizer_spec.h"
 #include "train/recipe/picture_spec.h"
 #include "train/recipe/precision.h"
@@ -40,7 +40,7 @@ enum class BatchStatistics : std::uint8_t {
 struct Recipe : RateSpec,
                 OptimizerSpec,
                 ScheduleSpec,
-                LossSpec,
+                ClassificationSpec,
                 PictureSpec,
                 GradientSpec,
                 PrecisionSpec {
@@ -138,9 +138,9 @@ struct TrainOptions {
   std::int64_t max_steps = -1;  ///< stop after so many steps of the whole run; -1: never
   std::int64_t synthetic_train = 60000;
   std::int64_t synthetic_test = 10000;
-  bool allow_empty_classes = false;  ///< see data::OpenOptions
-  bool skip_broken = false;          ///< the same
-  bool only_test = false;            ///< the same
+  bool allow_unseen_targets = false;  ///< see data::OpenOptions
+  bool skip_broken = false;           ///< the same
+  bool only_test = false;             ///< the same
 };
 
 }  // namespace ringlet::train

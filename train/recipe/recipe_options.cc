@@ -45,7 +45,7 @@ OptionTable<Recipe> made() {
                     .of_runs_only = true}));
   table.add(rate_options());
   table.add(optimizer_options());
-  table.add(loss_options());
+  table.add(classification_options());
   table.add(schedule_options());
   table.add(option(
       "seed", &Recipe::seed,
@@ -138,6 +138,15 @@ void check_ranges(const Recipe& recipe, std::string (*name)(const OptionRow& row
     (void)value;
     require(table.find(key) != nullptr, key.c_str(),
             "is an option that this program does not have");
+  }
+}
+
+void check_own_task(const Recipe& recipe, std::string (*name)(const OptionRow& row)) {
+  const Recipe none;
+  for (const Option<Recipe>& row : recipe_options().rows()) {
+    if (row.task == nullptr || row.get(recipe) == row.get(none)) continue;
+    throw ContractError(fmt::format(
+        "{}: is of the loss of {}; leave it out with a task of one's own", name(row), row.task));
   }
 }
 

@@ -32,6 +32,9 @@ bool is_left_out(const OptionRow& row, const OptionValue& value, const Recipe& r
 void check_ranges(const Recipe& recipe, std::string (*name)(const OptionRow& row),
                   bool own_optimizer = false, const OptionTable<Recipe>& table = recipe_options());
 
+/// Throws ContractError for an option of Ringlet's own tasks, where the program trains for its own.
+void check_own_task(const Recipe& recipe, std::string (*name)(const OptionRow& row));
+
 /// Throws ContractError for an option that means nothing beside the others, naming its flag.
 /// `begins`: the run does, and is not resumed. `own_optimizer`: it is the program's, which may read
 /// what Ringlet's do not.

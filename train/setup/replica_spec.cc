@@ -14,7 +14,7 @@ std::unique_ptr<nn::Layer> make_model(const ReplicaSpec& spec) {
 
 std::shared_ptr<const Task> task_of(const ReplicaSpec& spec) {
   if (spec.task) return spec.task;
-  return std::make_shared<const Classification>(spec.input.classes, spec.recipe.label_smoothing);
+  return std::make_shared<const Classification>(spec.input.outputs, spec.recipe);
 }
 
 Shape batch_shape(const data::FieldSpec& field, std::int64_t samples) {
@@ -31,7 +31,7 @@ nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
     batch.tensors.push_back(
         {nn::kImages, {samples, input.channels, input.height, input.width}, spec.layout});
   }
-  if (input.classes > 0) {
+  if (input.outputs > 0) {
     batch.tensors.push_back({nn::kTargets, {samples}, Layout::nchw, DType::i32});
   }
   for (const data::FieldSpec& field : spec.fields) {

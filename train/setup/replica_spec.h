@@ -20,7 +20,7 @@ namespace ringlet::train {
 struct ReplicaSpec {
   Recipe recipe;
   MakeModel make_model = {};              ///< see TrainOptions
-  nn::ModelInput input;                   ///< no channels: no images; no classes: no targets
+  nn::ModelInput input;                   ///< no channels: no images; no outputs: no targets
   std::vector<data::FieldSpec> fields{};  ///< of the data set
   std::shared_ptr<const Task> task{};     ///< null: classification
   Layout layout = Layout::nchw;

@@ -124,7 +124,7 @@ OptionTable<TrainOptions> made() {
                    {.help = "generated training images", .range = from(1)}));
   table.add(option("synthetic_test", &TrainOptions::synthetic_test,
                    {.help = "generated test images", .range = from(1)}));
-  table.add(option("allow_empty_classes", &TrainOptions::allow_empty_classes,
+  table.add(option("allow_empty_classes", &TrainOptions::allow_unseen_targets,
                    {.help = "train on a folder in which a class below the largest label has no "
                             "sample"}));
   table.add(option("skip_broken", &TrainOptions::skip_broken,

@@ -90,7 +90,7 @@ int choose_shards(const TrainOptions& options, int ranks) {
 
 nn::ModelInput model_input(const data::Dataset& data) {
   return {static_cast<int>(data.channels()), static_cast<int>(data.height()),
-          static_cast<int>(data.width()), static_cast<int>(data.classes())};
+          static_cast<int>(data.width()), static_cast<int>(data.target_values())};
 }
 
 ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
@@ -109,7 +109,7 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
           .channels = input.channels,
           .height = input.height,
           .width = input.width,
-          .classes = data.class_names(),
+          .output_names = data.target_names(),
           .mean = loader.mean,
           .deviation = loader.deviation,
           .background = background,
@@ -194,8 +194,7 @@ void check(const TrainOptions& options, bool begins) {
   check_run_ranges(options);
   if (!own_optimizer) (void)find_optimizer(recipe.optimizer);
   check_belongings(recipe, begins, own_optimizer, table);
-  require(options.task == nullptr || recipe.label_smoothing == 0, "--label-smoothing",
-          "is of the loss of classification; leave it out with a task of one's own");
+  if (options.task) check_own_task(recipe, flag_of);
   check_schedule(recipe, recipe, recipe.epochs);
   require(!recipe.exact || recipe.grad_dtype == DType::f32, "--grad-dtype",
           "rounds the sums between replicas, so their number would change the bits; leave it out "

@@ -1,5 +1,10 @@
 #include "train/task/classification.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/one_line.h"
 #include "kernels/classify.h"
 #include "nn/ops/softmax_cross_entropy.h"
 
@@ -16,15 +21,54 @@ void Classification::measure(Stream& stream, const nn::Variable& logits, const n
 }
 
 void Classification::summarize(std::span<const double> counts, Evaluation& evaluation) const {
-  std::int64_t samples = 0;
+  double samples = 0, right = 0;
   for (std::size_t k = 0; k < counts.size(); k += 2) {
-    const ClassCount count{static_cast<std::int64_t>(counts[k]),
-                           static_cast<std::int64_t>(counts[k + 1])};
-    evaluation.classes.push_back(count);
-    samples += count.samples;
-    evaluation.right += count.right;
+    samples += counts[k];
+    right += counts[k + 1];
   }
-  require(samples == evaluation.samples, "evaluation", "a sample was not counted once");
+  evaluation.right = static_cast<std::int64_t>(right);
+  require(static_cast<std::int64_t>(samples) == evaluation.samples, "evaluation",
+          "a sample was not counted once");
+}
+
+void require_classes(std::span<const std::int32_t> labels, std::int64_t classes) {
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= 0 && labels[i] < classes) continue;
+    throw ContractError(
+        fmt::format("Learner: label {} of sample {} is none of the model's classes 0 to {}",
+                    labels[i], i, classes - 1));
+  }
+}
+
+std::vector<ClassCount> class_counts(const Evaluation& evaluation) {
+  std::vector<ClassCount> counts(evaluation.numbers.size() / 2);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    counts[k] = {.samples = static_cast<std::int64_t>(evaluation.numbers[2 * k]),
+                 .right = static_cast<std::int64_t>(evaluation.numbers[2 * k + 1])};
+  }
+  return counts;
+}
+
+void print_classes(std::FILE* out, const Evaluation& evaluation, std::span<const ClassCount> counts,
+                   std::span<const std::string> class_names) {
+  std::size_t width = 5;
+  std::vector<std::string> names;
+  for (const std::string& name : class_names) {
+    names.push_back(on_one_line(name));
+    width = std::max(width, names.back().size());
+  }
+  fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const ClassCount& count = counts[k];
+    const std::string share =
+        count.samples == 0 ? "-"
+                           : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count.right) /
+                                                         static_cast<double>(count.samples));
+    fmt::print(out, "{:<{}}   {:6}  {:5}   {:>8}\n", names[k], width, count.right, count.samples,
+               share);
+  }
+  fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,
+             evaluation.samples, 100 * evaluation.accuracy(), evaluation.loss);
 }
 
 }  // namespace ringlet::train

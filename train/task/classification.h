@@ -1,16 +1,23 @@
 // Classification: images of classes, softmax cross-entropy, how many are right of each class.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "train/recipe/classification_spec.h"
 #include "train/task/task.h"
 
 namespace ringlet::train {
 
 class Classification final : public Task {
  public:
-  /// `smoothing`: of the labels, in training.
-  explicit Classification(std::int64_t classes, double smoothing = 0)
-      : classes_(classes), smoothing_(static_cast<float>(smoothing)) {}
+  explicit Classification(std::int64_t classes, const ClassificationSpec& spec = {})
+      : classes_(classes), smoothing_(static_cast<float>(spec.label_smoothing)) {}
 
+  std::string name() const override { return "classification"; }
   nn::Variable loss(const nn::Variable& logits, const nn::Batch& batch, bool training,
                     const View& sum) const override;
   MetricSpec metric() const override { return {2 * classes_, DType::i32}; }
@@ -20,7 +27,24 @@ class Classification final : public Task {
 
  private:
   std::int64_t classes_;
-  float smoothing_;
+  float smoothing_;  // of the labels, in training
 };
+
+/// Throws ContractError for a label beyond the classes: it would be looked for outside the memory
+/// of the logits.
+void require_classes(std::span<const std::int32_t> labels, std::int64_t classes);
+
+/// Right answers of one class.
+struct ClassCount {
+  std::int64_t samples = 0;
+  std::int64_t right = 0;
+};
+
+/// One a class of an evaluation of Classification.
+std::vector<ClassCount> class_counts(const Evaluation& evaluation);
+
+/// A row for each class, and one for the whole. A class without samples has no accuracy.
+void print_classes(std::FILE* out, const Evaluation& evaluation, std::span<const ClassCount> counts,
+                   std::span<const std::string> class_names);
 
 }  // namespace ringlet::train

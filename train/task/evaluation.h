@@ -8,12 +8,6 @@
 
 namespace ringlet::train {
 
-/// Right answers of one class.
-struct ClassCount {
-  std::int64_t samples = 0;
-  std::int64_t right = 0;
-};
-
 /// A number that a task tells: "mean absolute error" is 0.3.
 struct Figure {
   std::string name;
@@ -23,10 +17,10 @@ struct Figure {
 struct Evaluation {
   double loss = 0;  ///< mean over the samples
   std::int64_t samples = 0;
-  std::int64_t right = 0;             ///< of classification, as the classes
-  std::vector<ClassCount> classes{};  ///< empty: there are none
-  std::vector<Figure> figures{};      ///< of a task that says more than its loss
-  /// Of classification; NaN where another task says other figures.
+  std::int64_t right = 0;  ///< samples that were answered rightly, of a task that counts them
+  std::vector<double> numbers{};  ///< sums over the samples: Task::metric()
+  std::vector<Figure> figures{};  ///< of a task that says other things than how many are right
+  /// NaN where a task says other figures.
   double accuracy() const {
     if (!figures.empty()) return std::numeric_limits<double>::quiet_NaN();
     return samples == 0 ? 0 : static_cast<double>(right) / static_cast<double>(samples);

@@ -14,9 +14,15 @@ void Task::summarize(std::span<const double>, Evaluation&) const {}
 
 Evaluation Task::evaluation(double loss, std::int64_t samples,
                             std::span<const double> numbers) const {
-  Evaluation result{.loss = unsigned_nan(loss / static_cast<double>(samples)), .samples = samples};
+  constexpr std::int64_t kUncounted = -1;
+  Evaluation result{.loss = unsigned_nan(loss / static_cast<double>(samples)),
+                    .samples = samples,
+                    .right = kUncounted,
+                    .numbers = {numbers.begin(), numbers.end()}};
   summarize(numbers, result);
-  if (result.classes.empty() && result.figures.empty()) result.figures = {{"loss", result.loss}};
+  if (result.right != kUncounted) return result;
+  result.right = 0;
+  if (result.figures.empty()) result.figures = {{"loss", result.loss}};
   return result;
 }
 

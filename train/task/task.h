@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "kernels/stream.h"
 #include "nn/batch.h"
@@ -40,6 +41,10 @@ class Task {
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
+  /// What all ranks must train for alike: an error names it where they do not. One's own may say
+  /// its numbers too: "regression of price".
+  virtual std::string name() const { return "one of the program's own"; }
+
   /// The model's answer to a batch; this one gives the model the images. A model of several inputs
   /// is called here as it wants to be.
   virtual nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const;
@@ -56,8 +61,8 @@ class Task {
   /// they are f32 each batch has its own, and they may be overwritten.
   virtual void measure(Stream& stream, const nn::Variable& output, const nn::Batch& batch,
                        const View& numbers) const;
-  /// Tells of all samples, of which `numbers` are the sums: fills evaluation.figures. Its loss and
-  /// samples stand already.
+  /// Tells of all samples, of which `numbers` are the sums: fills evaluation.figures, or counts
+  /// evaluation.right. Its loss, samples and numbers stand already.
   virtual void summarize(std::span<const double> numbers, Evaluation& evaluation) const;
 
   /// An evaluation of `samples` whose losses add up to `loss`. A task that says nothing more tells

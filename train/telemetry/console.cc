@@ -100,10 +100,7 @@ std::string rates_in_words(const Recipe& recipe) {
     if (recipe.no_decay != "none") text += " (not of " + recipe.no_decay + ")";
   }
   if (recipe.clip_norm > 0) text += fmt::format(", gradients to norm {:g}", recipe.clip_norm);
-  if (recipe.label_smoothing > 0) {
-    text += fmt::format(", label smoothing {:g}", recipe.label_smoothing);
-  }
-  return text;
+  return text + in_words(static_cast<const ClassificationSpec&>(recipe));
 }
 
 std::string transport_in_words(const StartReport& report) {
@@ -296,28 +293,6 @@ void Console::print_sync_taken() {
   say(taken.empty() ? "sync" : "sync took",
       text + fmt::format("replica 0 waited {:.3f} ms (mean)", 1e3 * sync_taken_.waited_seconds));
   print_sums(out_, sync_plan_, taken);
-}
-
-void print_evaluation(std::FILE* out, const Evaluation& evaluation,
-                      const std::vector<std::string>& class_names) {
-  std::size_t width = 5;
-  std::vector<std::string> names;
-  for (const std::string& name : class_names) {
-    names.push_back(on_one_line(name));
-    width = std::max(width, names.back().size());
-  }
-  fmt::print(out, "{:<{}}    right     of   accuracy\n", "class", width);
-  for (std::size_t k = 0; k < evaluation.classes.size(); ++k) {
-    const ClassCount& count = evaluation.classes[k];
-    const std::string share =
-        count.samples == 0 ? "-"
-                           : fmt::format("{:.1f} %", 100.0 * static_cast<double>(count.right) /
-                                                         static_cast<double>(count.samples));
-    fmt::print(out, "{:<{}}   {:6}  {:5}   {:>8}\n", names[k], width, count.right, count.samples,
-               share);
-  }
-  fmt::print(out, "{:<{}}   {:6}  {:5}   {:6.2f} %   loss {:.4f}\n", "all", width, evaluation.right,
-             evaluation.samples, 100 * evaluation.accuracy(), evaluation.loss);
 }
 
 }  // namespace ringlet::train

@@ -58,10 +58,6 @@ class Console : public RunListener {
   SyncReport sync_taken_;
 };
 
-/// A row for each class, and one for the whole. A class without samples has no accuracy.
-void print_evaluation(std::FILE* out, const Evaluation& evaluation,
-                      const std::vector<std::string>& class_names);
-
 /// 129068 -> "129,068"
 std::string with_commas(std::int64_t number);
 

@@ -22,7 +22,7 @@ using nlohmann::json;
 /// One event while its fields come in.
 struct TraceEvent {
   std::string phase;
-  std::string label;  // "args":{"name":..}: what a process or thread is called
+  std::string title;  // "args":{"name":..}: what a process or thread is called
   std::optional<std::string> name;
   std::optional<double> begin_us, duration_us;
   std::optional<std::int64_t> pid, tid;
@@ -57,7 +57,7 @@ class Handler final : public nlohmann::json_sax<json> {
 
   bool string(std::string& text) override {
     if (depth_ == kInArgs && in_args_ && key_ == "name") {
-      event_.label = std::move(text);
+      event_.title = std::move(text);
     } else if (depth_ == kInEvent && in_events_) {
       text_of_event(std::move(text));
     }
@@ -177,9 +177,9 @@ class Handler final : public nlohmann::json_sax<json> {
 
   void end_name() {
     const std::int64_t rank = event_.pid.value_or(0);
-    if (event_.name == "process_name") names_.ranks[rank] = event_.label;
+    if (event_.name == "process_name") names_.ranks[rank] = event_.title;
     if (event_.name == "thread_name") {
-      names_.streams[{rank, event_.tid.value_or(0)}] = event_.label;
+      names_.streams[{rank, event_.tid.value_or(0)}] = event_.title;
     }
   }
 

@@ -1,5 +1,5 @@
 // A data set under the classes of a model.
-#include "data/relabelled_dataset.h"
+#include "data/renumbered_dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -18,26 +18,26 @@ std::shared_ptr<const Dataset> pets() {
                                                std::vector<std::int32_t>{0, 1, 1});
 }
 
-TEST(RelabelledDataset, NumbersItsClassesByName) {
+TEST(RenumberedDataset, NumbersItsClassesByName) {
   const Names known{"bird", "dog", "frog", "cat"};
   const auto places = places_of({"cat", "dog"}, known);
   ASSERT_TRUE(places);
   EXPECT_EQ(*places, (std::vector<std::int32_t>{3, 1}));
-  const RelabelledDataset set(pets(), known, *places);
-  EXPECT_EQ(set.class_names(), known);
-  EXPECT_EQ(std::vector<std::int32_t>(set.labels().begin(), set.labels().end()),
+  const RenumberedDataset set(pets(), known, *places);
+  EXPECT_EQ(set.target_names(), known);
+  EXPECT_EQ(std::vector<std::int32_t>(set.targets().begin(), set.targets().end()),
             (std::vector<std::int32_t>{3, 1, 1}));
   EXPECT_EQ(set.image(2), std::vector<std::uint8_t>{30});
   EXPECT_EQ(set.images()[1], 20);
   EXPECT_EQ(set.statistics()[0].mean, pets()->statistics()[0].mean);
 }
 
-TEST(RelabelledDataset, NeedsAllNamesToBeKnown) {
+TEST(RenumberedDataset, NeedsAllNamesToBeKnown) {
   EXPECT_FALSE(places_of({"cat", "Dog"}, {"cat", "dog"}));
   EXPECT_TRUE(places_of({}, {"cat"}));
 }
 
-TEST(RelabelledDataset, ListsNamesAsFarAsThereIsRoom) {
+TEST(RenumberedDataset, ListsNamesAsFarAsThereIsRoom) {
   EXPECT_EQ(some_of({"a", "b"}), "a, b");
   Names many;
   for (int i = 0; i < 11; ++i) many.push_back(std::to_string(i));

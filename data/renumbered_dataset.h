@@ -1,5 +1,5 @@
-// RelabelledDataset: the samples of a data set under other classes, as those that a model was made
-// for. Classes are matched by their names.
+// RenumberedDataset: a data set whose targets have the numbers of another list of names, as that of
+// the model. They are matched by their names.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ std::optional<std::vector<std::int32_t>> places_of(const std::vector<std::string
 /// "cat, dog, frog and 997 more": of names what a message has room for.
 std::string some_of(const std::vector<std::string>& names);
 
-class RelabelledDataset final : public Dataset {
+class RenumberedDataset final : public Dataset {
  public:
-  /// `places`: of each class of `source` in `classes`. Its hash() is not that of `source`.
-  RelabelledDataset(std::shared_ptr<const Dataset> source, std::vector<std::string> classes,
+  /// `places`: of each name of `source` in `names`. Its hash() is not that of `source`.
+  RenumberedDataset(std::shared_ptr<const Dataset> source, std::vector<std::string> names,
                     const std::vector<std::int32_t>& places);
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {

@@ -1,4 +1,4 @@
-#include "train/task/logits.h"
+#include "train/task/classification_logits.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,21 +49,21 @@ std::int64_t first_nonfinite(std::span<const float> logits, std::int64_t classes
   return broken == logits.end() ? -1 : (broken - logits.begin()) / classes;
 }
 
-Judge::Judge(std::int64_t classes) { sums_.classes.resize(static_cast<std::size_t>(classes)); }
+Judge::Judge(std::int64_t classes) { sums_.numbers.resize(static_cast<std::size_t>(2 * classes)); }
 
 void Judge::add(std::span<const float> logits, std::span<const std::int32_t> labels) {
-  const std::int64_t classes = std::ssize(sums_.classes);
+  const std::int64_t classes = std::ssize(sums_.numbers) / 2;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::int32_t label = labels[i];
     require(label >= 0 && label < classes, "judge", "a label lies outside the classes");
     const auto mine = sample(logits, static_cast<std::int64_t>(i), classes);
     const auto best = std::max_element(mine.begin(), mine.end()) - mine.begin();
-    ClassCount& count = sums_.classes[static_cast<std::size_t>(label)];
-    ++count.samples;
+    double* const count = &sums_.numbers[static_cast<std::size_t>(2 * label)];
+    ++count[0];
     ++sums_.samples;
     sums_.loss += log_sum(mine) - mine[static_cast<std::size_t>(label)];
     if (best != label) continue;
-    ++count.right;
+    ++count[1];
     ++sums_.right;
   }
 }

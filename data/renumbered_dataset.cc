@@ -1,4 +1,4 @@
-#include "data/relabelled_dataset.h"
+#include "data/renumbered_dataset.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,21 +7,23 @@ namespace ringlet::data {
 
 namespace {
 
-DatasetInfo under_classes(const Dataset& set, std::vector<std::string> classes) {
+DatasetInfo under_names(const Dataset& set, std::vector<std::string> names) {
   return {.name = set.name(),
           .channels = set.channels(),
           .height = set.height(),
           .width = set.width(),
-          .class_names = std::move(classes),
+          .target_names = std::move(names),
           .photographs = set.photographs(),
           .stop_requested = set.stop_requested()};
 }
 
-std::vector<std::int32_t> moved(std::span<const std::int32_t> labels,
+std::vector<std::int32_t> moved(std::span<const std::int32_t> targets,
                                 const std::vector<std::int32_t>& places) {
   std::vector<std::int32_t> moved;
-  moved.reserve(labels.size());
-  for (const std::int32_t label : labels) moved.push_back(places[static_cast<std::size_t>(label)]);
+  moved.reserve(targets.size());
+  for (const std::int32_t target : targets) {
+    moved.push_back(places[static_cast<std::size_t>(target)]);
+  }
   return moved;
 }
 
@@ -47,10 +49,10 @@ std::string some_of(const std::vector<std::string>& names) {
   return more == 0 ? text : text + " and " + std::to_string(more) + " more";
 }
 
-RelabelledDataset::RelabelledDataset(std::shared_ptr<const Dataset> source,
-                                     std::vector<std::string> classes,
+RenumberedDataset::RenumberedDataset(std::shared_ptr<const Dataset> source,
+                                     std::vector<std::string> names,
                                      const std::vector<std::int32_t>& places)
-    : Dataset(under_classes(*source, std::move(classes)), moved(source->labels(), places),
+    : Dataset(under_names(*source, std::move(names)), moved(source->targets(), places),
               {source->fields().begin(), source->fields().end()}),
       source_(std::move(source)) {}
 

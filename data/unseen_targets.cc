@@ -1,4 +1,4 @@
-#include "data/empty_classes.h"
+#include "data/unseen_targets.h"
 
 #include <cstddef>
 
@@ -6,7 +6,7 @@ namespace ringlet::data {
 
 namespace {
 
-constexpr std::size_t kShown = 8;  // classes, or runs of neighbours
+constexpr std::size_t kShown = 8;  // names, or runs of neighbours
 constexpr std::size_t kRun = 3;    // neighbours that are told by the first and the last
 
 /// What stands between the commas.
@@ -27,11 +27,11 @@ std::vector<std::string> runs_of(const std::vector<bool>& chosen,
 
 }  // namespace
 
-std::string empty_classes(std::span<const std::int32_t> labels,
-                          const std::vector<std::string>& class_names) {
-  std::vector<bool> empty(class_names.size(), true);
-  for (const std::int32_t label : labels) empty[static_cast<std::size_t>(label)] = false;
-  const std::vector<std::string> runs = runs_of(empty, class_names);
+std::string unseen_targets(std::span<const std::int32_t> targets,
+                           const std::vector<std::string>& target_names) {
+  std::vector<bool> empty(target_names.size(), true);
+  for (const std::int32_t target : targets) empty[static_cast<std::size_t>(target)] = false;
+  const std::vector<std::string> runs = runs_of(empty, target_names);
   std::string text;
   for (std::size_t i = 0; i < runs.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + runs[i];
   if (runs.size() > kShown) text += " and " + std::to_string(runs.size() - kShown) + " more";

@@ -1,0 +1,22 @@
+// What classification has besides logits and labels. Its loss is train/task/classification.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "train/recipe/option.h"
+
+namespace ringlet::train {
+
+struct ClassificationSpec {
+  double label_smoothing = 0;  ///< of the loss that is trained on
+
+  bool operator==(const ClassificationSpec&) const = default;
+};
+
+std::vector<Option<ClassificationSpec>> classification_options();
+
+/// What is not as usual, behind a comma each.
+std::string in_words(const ClassificationSpec& spec);
+
+}  // namespace ringlet::train
