@@ -3,9 +3,11 @@
 #include "app/cli/config.h"
 
 #include <fstream>
+#include <sstream>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -156,6 +158,20 @@ TEST_F(ConfigFile, OfAResumedRunIsThatOfTheWholeRun) {
   ASSERT_TRUE(succeeds(ringlet(resume)));
   EXPECT_TRUE(holds(read_file(out + "/config.toml"),
                     {"\nlr = 0.07\n", "\ninit = \"" + init + "\"\n", "\n# max-steps =\n"}));
+}
+
+/// Written by the program of that commit, without its comments.
+TEST_F(ConfigFile, OfAnOldRunSaysTheSame) {
+  const std::string old = testdata("old/0cd387b/config.toml");
+  const Outcome told = ringlet({"train", "--config", old, "--print-config"});
+  ASSERT_TRUE(succeeds(told));
+  std::istringstream lines(read_file(old));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    if (line.starts_with("save-every")) continue;  // these tests keep nothing of a run
+    EXPECT_NE(told.out.find("\n" + line + "\n"), std::string::npos) << line;
+  }
+  EXPECT_GT(count, 50);
 }
 
 TEST_F(ConfigFile, ReachesAllProcesses) {
