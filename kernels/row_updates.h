@@ -11,7 +11,8 @@ namespace ringlet {
 /// rows i32 [R]: which of the N rows, in ascending order and none twice. value and velocity f32 [N,
 /// D], gradient f32 [R, D], row i of which is that of row rows[i]. rates, scale and an absent
 /// velocity: as sgd_update() has them. Rows that there are not, or out of order, throw
-/// ContractError on the CPU. A GPU cannot throw: it passes over those that there are not.
+/// ContractError on the CPU. A GPU cannot throw: it passes over those that there are not, and what
+/// becomes of a row that comes twice is undefined.
 void sgd_update_rows(Stream& stream, const SgdSpec& spec, ConstView rates, ConstView rows,
                      View value, ConstView gradient, View velocity, ConstView scale = {});
 

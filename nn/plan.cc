@@ -54,12 +54,17 @@ std::int64_t aligned(std::int64_t element) {
   return (element + Plan::kArenaAlignment - 1) / Plan::kArenaAlignment * Plan::kArenaAlignment;
 }
 
-/// One behind the other, in `order`; those whose rows are cut behind all others.
-void place_in_arena(const std::vector<const Parameter*>& order, const Tape& tape, Plan& plan) {
+/// One behind the other, in `order`; those whose rows are cut behind all others. Where a rank is
+/// alone it has all rows, as if they were replicated.
+void place_in_arena(const std::vector<const Parameter*>& order, const Tape& tape, bool alone,
+                    Plan& plan) {
+  const auto placement_of = [alone](const Parameter& parameter) {
+    return alone ? Placement::replicated : parameter.placement;
+  };
   for (const bool cut : {false, true}) {
     const std::int64_t before = plan.elements;
     for (const Parameter* parameter : order) {
-      if ((parameter->placement == Placement::rows) != cut) continue;
+      if ((placement_of(*parameter) == Placement::rows) != cut) continue;
       const std::int64_t begin = aligned(plan.elements), count = parameter->held().count();
       plan.parameters.push_back({.name = parameter->name,
                                  .shape = parameter->held(),
@@ -67,7 +72,7 @@ void place_in_arena(const std::vector<const Parameter*>& order, const Tape& tape
                                  .uses = tape.uses(*parameter),
                                  .begin = begin,
                                  .end = begin + count,
-                                 .placement = parameter->placement,
+                                 .placement = placement_of(*parameter),
                                  .rows = cut ? parameter->shape[0] : 0});
       plan.elements = begin + count;
       plan.parameter_count += parameter->shape.count();
@@ -142,7 +147,7 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   run.device.compute().set_totals(nullptr);
   require_uses(tape, recorder.order);
 
-  place_in_arena(recorder.order, tape, plan);
+  place_in_arena(recorder.order, tape, registry.along.alone(), plan);
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }

@@ -362,13 +362,13 @@ class LayerSpans {
 
 void Tape::backward(const Variable& y, const View& dy, const BackwardOptions& options,
                     ReadyListener* listener) {
-  if (dy.count() == 1 || !are_alike(y.value(), dy)) {
+  require(!dy.absent(), "Tape::backward", "the seed is an empty view; give one that holds 1, say");
+  if (!are_alike(y.value(), dy)) {
     require_one_number("loss", y.value(),
                        "sum it over the batch, as nn::softmax_cross_entropy does, or give a "
                        "gradient that is like it");
     require_one_number("seed", dy, "it is what the loss counts: f32 [1] that holds 1, say");
   }
-  require(!dy.absent(), "Tape::backward", "the seed is an empty view; give one that holds 1, say");
   if (checks_layers_) require_recorded(node(y));
   require(!backward_done_, "Tape::backward", "a step goes backward once; begin() the next one");
   backward_done_ = true;

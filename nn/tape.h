@@ -47,7 +47,7 @@ class ReadyListener {
 /// What this micro-batch is of its shard's part in the step, for running statistics
 /// (kernels/running_statistics.h).
 struct BatchShare {
-  double share = 1;    ///< its samples, over those of the step in the world
+  double share = 1;    ///< its samples, over those of the step in the world; 0: a stand-in
   double so_far = 1;   ///< those of the shard until now, its own too
   double batches = 1;  ///< micro-batches of the shard until now
 };

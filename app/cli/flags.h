@@ -31,7 +31,8 @@ struct RawFlags {
   std::optional<bool> overlap;  ///< nothing: where there is room for it
   bool no_out = false;          ///< keep nothing of the run
   std::string cache;            ///< of decoded photographs: "memory" or a file; empty: none
-  std::set<std::string> given;  ///< keys of train::run_options() that were
+  /// Keys of train::run_options() that were given, and of flags by hand, as "replicas".
+  std::set<std::string> given;
   /// Flags that only some data have and that the command line itself gave. Set elsewhere, they may
   /// be meant for other runs.
   std::vector<std::string> data_flags;

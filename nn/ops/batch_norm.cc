@@ -176,7 +176,8 @@ Variable batch_norm(const Variable& x, const Variable& weight, const Variable& b
     const auto count = static_cast<double>(samples * pixels_of(x.shape()));
     r.count = std::max(1.0, count);
     r.statistics = tape.keep({2, channels}, Layout::nchw);
-    const bool tracks = has_variance(tape, count);
+    // What stands in for a batch says nothing, and may be of one value a channel.
+    const bool tracks = tape.context().share.share > 0 && has_variance(tape, count);
     normalize_by_batch(tape, r);
     if (tracks) track(tape, r, running, spec.momentum);
   }

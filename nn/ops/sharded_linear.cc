@@ -37,6 +37,13 @@ struct Product {
     const Rows part = blocks.part(index);
     return rows_of_matrix(held, part.begin - blocks.held().begin, part.size(), columns);
   }
+  /// Whether a rank has fewer samples than another might.
+  bool has_gaps() const {
+    for (int rank = 0; rank < blocks.place.ranks; ++rank) {
+      if (axis->samples(rank) < blocks.most) return true;
+    }
+    return false;
+  }
   View block(const View& logits, int rank, int index) const {
     return blocks.block(logits, rank, index, axis->samples(rank));
   }
@@ -153,6 +160,7 @@ Variable sharded_linear(const Variable& x, Parameter& weight) {
                                  ? tape.keep({parts * blocks.most, columns}, Layout::nchw)
                                  : View()};
   gather_features(tape.stream(), p, mine);
+  if (p.has_gaps()) fill(tape.stream(), 0, p.y.value());  // who looks for broken numbers sees all
   p.for_each_block([&](int rank, int index) {
     linear_forward(tape.stream(), p.features_of(p.features, rank), p.rows_of_part(w.value(), index),
                    {}, Activation::none, p.block(p.y.value(), rank, index));

@@ -13,6 +13,7 @@
 #include "data/memory_dataset.h"
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
+#include "nn/layers/batch_norm2d.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/sequential.h"
 #include "nn/layers/sharded_linear.h"
@@ -158,16 +159,42 @@ TEST_P(PlacementRun, ExactModeHasTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
+std::unique_ptr<nn::Layer> make_normed_net(const nn::ModelInput& input) {
+  auto net = std::make_unique<nn::Sequential>();
+  net->add<nn::BatchNorm2d>("norm", 1);
+  net->add<nn::Flatten>("flatten");
+  net->add<nn::ShardedLinear>("head", kSide * kSide, input.outputs);
+  return net;
+}
+
+/// A rank without samples runs the model on a stand-in, of which running statistics know nothing.
 TEST(Placement, ExactModeTakesFewerSamplesThanShards) {
-  const auto exact = [](int ranks) {
-    Trial made(exact_options(ranks));
-    made.options.recipe.batch_size = 5;
-    made.options.max_steps = 6;
-    return made.model_file();
+  for (const auto& net : {make_net, make_normed_net}) {
+    const auto exact = [&](int ranks) {
+      Trial made(exact_options(ranks));
+      made.options.make_model = net;
+      made.options.recipe.batch_size = 5;
+      made.options.max_steps = 6;
+      return made.model_file();
+    };
+    const std::string one = exact(1);
+    EXPECT_TRUE(exact(2) == one);
+    EXPECT_TRUE(exact(4) == one);
+  }
+}
+
+TEST(Placement, AStandInIsNoneOfTheRunningStatistics) {
+  const auto running = [](int ranks) {
+    Trial made(plain_options(ranks));
+    made.options.make_model = make_normed_net;
+    made.options.recipe.batch_size = 3;  // of one sample each, on four ranks of three
+    made.options.max_steps = 4;
+    const HostState state = made.to_the_end().state;
+    EXPECT_EQ(state.counters, std::vector<std::int64_t>{4});
+    return state.buffers.at(0);
   };
-  const std::string one = exact(1);
-  EXPECT_TRUE(exact(2) == one);
-  EXPECT_TRUE(exact(4) == one);
+  const std::vector<float> one = running(1), four = running(4);
+  EXPECT_NEAR(four[0], one[0], 1e-5);
 }
 
 TEST(Placement, SavesOnFourRanksAndResumesOnThree) {
@@ -225,11 +252,16 @@ TEST(Placement, FilesHaveWholeTensors) {
   Trial four(plain_options(4)), one(plain_options(1));
   four.options.files.out = folder.path();
   const Outcome outcome = four.to_the_end();
-  const RunSetup setup = make_run_setup(one.options, one.data, 1);
-  EXPECT_NEAR(evaluate(setup, folder / "model.safetensors").loss, outcome.result.test.loss, 1e-6);
-  EXPECT_NEAR(
-      evaluate(make_run_setup(four.options, four.data, 4), folder / "model.safetensors").loss,
-      outcome.result.test.loss, 1e-6);
+  for (Trial* made : {&one, &four}) {
+    const int ranks = static_cast<int>(made->options.execution.devices.size());
+    RunSetup setup = make_run_setup(made->options, made->data, ranks);
+    for (const std::int64_t batch : {30, 4}) {  // of 4 each rank has passes of its own
+      setup.evaluation_batch = batch;
+      EXPECT_NEAR(evaluate(setup, folder / "model.safetensors").loss, outcome.result.test.loss,
+                  1e-6)
+          << ranks << " ranks, passes of " << batch;
+    }
+  }
 }
 
 TEST(Placement, StartsFromAFileOnAnyNumberOfRanks) {

@@ -77,6 +77,10 @@ std::vector<std::int64_t> Evaluator::pass_sizes() const {
   for (std::int64_t i = communicator_.rank(); i < passes_; i += communicator_.size()) {
     sizes.insert(size_of_pass(i));
   }
+  if (axis_ != nullptr) {  // those of all ranks, and of a stand-in
+    for (std::int64_t i = 0; i < passes_; ++i) sizes.insert(size_of_pass(i));
+    sizes.insert(1);
+  }
   return {sizes.begin(), sizes.end()};
 }
 
@@ -100,17 +104,11 @@ void Evaluator::make_passes(const StopRequest& stop, Tested& mine, bool& whole) 
     if (batch != nullptr) {
       replica_.evaluate(*batch, losses_.view().slice(i, i + 1), numbers_of(i));
     } else if (axis_ != nullptr) {
-      stand_by(i);
+      replica_.evaluate_nothing();  // others need this rank's rows
     } else {
       return;
     }
   }
-}
-
-/// Others need this rank's rows for their samples, though it has none, or none that count.
-void Evaluator::stand_by(std::int64_t pass) {
-  if (pass >= passes_) return replica_.evaluate_nothing();
-  replica_.rehearse_evaluation(size_of_pass(pass));
 }
 
 /// Where a pass adds what it measures.
@@ -134,8 +132,9 @@ Tested Evaluator::run(const StopRequest& stop) {
     copy_to_host(compute, numbers_, counts.data());
     auto part = sums.begin() + passes_;
     for (const std::int32_t count : counts) {
-      *part++ = static_cast<float>(count % kHalf);
-      *part++ = static_cast<float>(count / kHalf);
+      const std::int32_t low = count % kHalf, high = count / kHalf;
+      *part++ = static_cast<float>(low);
+      *part++ = static_cast<float>(high);
     }
   } else {
     copy_to_host(compute, numbers_, sums.data() + passes_);

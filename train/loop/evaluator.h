@@ -54,7 +54,6 @@ class Evaluator {
   Evaluation summarize(const std::vector<float>& sums) const;
   View numbers_of(std::int64_t pass) const;
   std::int64_t size_of_pass(std::int64_t pass) const;
-  void stand_by(std::int64_t pass);
 
   Replica& replica_;
   comm::Communicator& communicator_;

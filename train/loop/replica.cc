@@ -137,7 +137,7 @@ void Replica::forward(const data::Batch& batch, ConstView position, const nn::Ba
   if (batch.n > 0) {
     run_forward(batch, true, position, share, losses);
   } else if (stands_in()) {
-    run_forward(stand_in_->batch, true, position, {});
+    run_forward(stand_in_->batch, true, position, {0, 0, 0});
   }
 }
 

@@ -28,8 +28,8 @@ class ShardedRows {
 
   /// On rank 0, `state` has the rows of all ranks afterwards, where it had rank 0's. Collective.
   void collect(HostState& state, std::span<const StateArena> optimizer);
-  /// What `read`, of rank 0, has of these rows goes to the ranks that own them; it may be null
-  /// everywhere, or have no state of the optimiser. Collective.
+  /// What `read`, of rank 0, has of these rows goes to the ranks that own them; it is null on
+  /// the others, may be null there too, or have no state of the optimiser. Collective.
   void hand_out(const HostState* read, std::span<const StateArena> optimizer);
 
  private:

@@ -35,9 +35,9 @@ void StateSaver::save(TrainStep& step, const Progress& progress, RunReporter& re
   if (holds(progress.step) && progress.step != setup_.last_step) return;
   saved_step_ = progress.step;
   HostState rows;  // where others than rank 0 have a part
+  communicator_.set_activity("saving");
   if (step.is_sharded()) rows = step.download_state();
   on_rank_0(communicator_, device_, "saving", [&] {
-    communicator_.set_activity("saving");
     write(step.is_sharded() ? rows : step.download_state(), step, progress, reporter);
   });
 }

@@ -78,13 +78,22 @@ MicroBatch micro_batch(const Partition& partition, std::int64_t step, std::int64
 }
 
 /// Samples of a rank's passes in any step, each number once.
-std::vector<std::int64_t> unit_sizes(const Partition& partition, int rank) {
-  std::set<std::int64_t> sizes;
+void add_unit_sizes(const Partition& partition, int rank, std::set<std::int64_t>& sizes) {
   for (const std::int64_t step : {std::int64_t{0}, partition.steps_per_epoch() - 1}) {
     for (std::int64_t unit = 0; unit < partition.units(rank); ++unit) {
       sizes.insert(partition.unit(step, rank, unit).size());
     }
   }
+}
+
+/// Those of `rank`; where rows are cut, of all ranks, which it multiplies by, and of a stand-in.
+std::vector<std::int64_t> unit_sizes(const Partition& partition, int rank, bool is_sharded) {
+  std::set<std::int64_t> sizes;
+  add_unit_sizes(partition, rank, sizes);
+  for (int other = 0; is_sharded && other < partition.ranks; ++other) {
+    add_unit_sizes(partition, other, sizes);
+  }
+  if (is_sharded) sizes.insert(1);
   sizes.erase(0);  // runs nothing
   return {sizes.begin(), sizes.end()};
 }
@@ -148,10 +157,11 @@ void TrainLoop::agree_on_graphs() {
 }
 
 void TrainLoop::rehearse() {
-  step_.rehearse_together({.training = unit_sizes(setup_.partition, communicator_.rank()),
-                           .evaluation = evaluator_.pass_sizes(),
-                           .accumulates = setup_.partition.units(communicator_.rank()) > 1,
-                           .position = batches_->position()});
+  step_.rehearse_together(
+      {.training = unit_sizes(setup_.partition, communicator_.rank(), step_.is_sharded()),
+       .evaluation = evaluator_.pass_sizes(),
+       .accumulates = setup_.partition.units(communicator_.rank()) > 1,
+       .position = batches_->position()});
 }
 
 void TrainLoop::load_start() {
@@ -311,7 +321,7 @@ void TrainLoop::check_sums(const Pending& step) {
 
 /// Of rows that are cut, any rank may have the broken ones.
 std::string TrainLoop::broken_gradient() {
-  const std::string mine = find_nonfinite_gradient(step_.replica());
+  std::string mine = find_nonfinite_gradient(step_.replica());
   if (!step_.is_sharded()) return mine;
   for (const std::string& found :
        communicator_.gather_text(device_.communication(), mine, "search for broken gradients")) {

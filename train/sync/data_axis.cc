@@ -28,7 +28,14 @@ void DataAxis::begin_rehearsal(std::int64_t samples, std::int64_t most) {
 
 void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* name) {
   if (place_.ranks == 1) return copy(compute, mine, all.reshaped(mine.shape()));
-  if (rehearses_) return fill(compute, 0, all);
+  if (rehearses_) {  // as if each had what this rank has: numbers that are none would spread
+    const std::int64_t count = mine.count();
+    const View places = all.reshaped({place_.ranks * count});
+    for (int rank = 0; rank < place_.ranks; ++rank) {
+      copy(compute, mine.reshaped({count}), places.slice(rank * count, (rank + 1) * count));
+    }
+    return;
+  }
   meeting_.hold(compute,
                 [&](Stream& stream) { communicator_.all_gather(stream, mine, all, name); });
 }

@@ -1,6 +1,7 @@
 // DataAxis: the data axis as operations on rows that are cut over its ranks see it (nn/axis.h),
-// over the communicator. Its collectives go over the communication stream, between the gradients'
-// buckets, in one order on every rank: a rank without samples runs the model on a stand-in.
+// over the communicator. Its collectives go over the communication stream, in backward between the
+// gradients' buckets, in one order on every rank: a rank without samples runs the model on a
+// stand-in.
 #pragma once
 
 #include <cstdint>
