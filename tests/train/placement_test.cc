@@ -159,6 +159,13 @@ TEST_P(PlacementRun, ExactModeHasTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
+/// All numbers of ranks could agree on a sum that is none of the shards'.
+TEST(Placement, ExactModeLearnsWhatIsLearntWithoutIt) {
+  Trial exact(exact_options(2)), plain(exact_options(1));
+  plain.options.recipe.exact = false;
+  expect_near(exact.to_the_end().losses(), plain.to_the_end().losses(), 1e-5);
+}
+
 std::unique_ptr<nn::Layer> make_normed_net(const nn::ModelInput& input) {
   auto net = std::make_unique<nn::Sequential>();
   net->add<nn::BatchNorm2d>("norm", 1);
