@@ -24,10 +24,10 @@ macro(find_nvidia_library name)
   cmake_parse_arguments(FIND "" "HEADER;LIBRARY;WHEEL" "" ${ARGN})
   python_nvidia_folders(FIND_FOLDERS)
   list(TRANSFORM FIND_FOLDERS APPEND "/${FIND_WHEEL}")
-  set(FIND_PLACES ${${name}_ROOT} $ENV{${name}_ROOT} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR})
-  find_path(${name}_INCLUDE_DIR ${FIND_HEADER} HINTS ${FIND_PLACES} ${CUDAToolkit_INCLUDE_DIRS}
+  set(FIND_ROOTS ${${name}_ROOT} $ENV{${name}_ROOT} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR})
+  find_path(${name}_INCLUDE_DIR ${FIND_HEADER} HINTS ${FIND_ROOTS} ${CUDAToolkit_INCLUDE_DIRS}
             PATHS ${FIND_FOLDERS} PATH_SUFFIXES include)
-  find_file(${name}_RUNTIME ${FIND_LIBRARY} HINTS ${FIND_PLACES} ${CUDAToolkit_LIBRARY_DIR}
+  find_file(${name}_RUNTIME ${FIND_LIBRARY} HINTS ${FIND_ROOTS} ${CUDAToolkit_LIBRARY_DIR}
             PATHS /usr/lib /usr/local/lib ${FIND_FOLDERS}
             PATH_SUFFIXES lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE} ${CMAKE_LIBRARY_ARCHITECTURE})
   mark_as_advanced(${name}_INCLUDE_DIR ${name}_RUNTIME)

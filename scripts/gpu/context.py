@@ -1,4 +1,4 @@
-"""What a part is given: where things are, the device, and a place for its results."""
+"""What a part is given: where things are, the device, and a folder for its results."""
 
 import time
 
@@ -10,9 +10,9 @@ SAVE_EVERY = 5.0  # seconds
 class Context:
     """One part while it runs. What stands in `figures` is in the report even if the part fails or is killed."""
 
-    def __init__(self, places, folder, log, rehearsal, save):
-        self.places = places
-        self.root = places.root
+    def __init__(self, paths, folder, log, rehearsal, save):
+        self.paths = paths
+        self.root = paths.root
         self.folder = folder
         self.log = log
         self.rehearsal = rehearsal
@@ -23,14 +23,14 @@ class Context:
 
     @property
     def env(self):
-        return self.places.environment()
+        return self.paths.environment()
 
     @property
     def device(self):
-        return self.places.rehearsal_device() if self.rehearsal else "cuda:0"
+        return self.paths.rehearsal_device() if self.rehearsal else "cuda:0"
 
     def program(self, name):
-        return self.places.program(name)
+        return self.paths.program(name)
 
     def run(self, command, limit, env=None, check=True):
         return process.run(command, limit, self.log, env or self.env, self.root, check)

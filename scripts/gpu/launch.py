@@ -8,18 +8,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from gpu import places  # noqa: E402  # pylint: disable=wrong-import-position
+from gpu import paths  # noqa: E402  # pylint: disable=wrong-import-position
 from gpu.process import Failed  # noqa: E402  # pylint: disable=wrong-import-position
 
 
 def main(words):
     if not words or words[0] in ("-h", "--help"):
-        print(f"usage: run PROGRAM [ARGUMENTS]; PROGRAM is one of {', '.join(places.PROGRAMS)}, or any other command")
+        print(f"usage: run PROGRAM [ARGUMENTS]; PROGRAM is one of {', '.join(paths.PROGRAMS)}, or any other command")
         return 0 if words else 2
-    place = places.find(ROOT, None, True)
-    program = str(place.program(words[0])) if words[0] in places.PROGRAMS else words[0]
+    found = paths.find(ROOT, None, True)
+    program = str(found.program(words[0])) if words[0] in paths.PROGRAMS else words[0]
     try:
-        os.execvpe(program, [program, *words[1:]], place.environment())
+        os.execvpe(program, [program, *words[1:]], found.environment())
     except OSError as error:
         raise Failed(f"cannot start {program}: {error.strerror}") from None
 

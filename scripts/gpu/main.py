@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 
-from gpu import machine, options, places
+from gpu import machine, options, paths
 from gpu.parts import PARTS
 from gpu.process import Failed
 from gpu.report import Report
@@ -22,9 +22,9 @@ def default_folder(about):
     return ROOT / "bench" / "results" / f"{datetime.date.today().isoformat()}-{slug}"
 
 
-def commit(place):
-    if place.manifest:
-        return place.manifest["commit"]
+def commit(found):
+    if found.manifest:
+        return found.manifest["commit"]
     return machine.first_line(["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"])
 
 
@@ -41,9 +41,9 @@ def check(chosen):
     if not chosen.rehearse and not machine.has_gpu():
         raise Failed("there is no NVIDIA GPU on this machine; scripts/test checks everything else, and --rehearse tries "
                      "this script")
-    place = places.find(ROOT, chosen.build, chosen.no_build)
+    found = paths.find(ROOT, chosen.build, chosen.no_build)
     parts = [part for part in PARTS if part.name in chosen.wanted]
-    if chosen.no_build or place.manifest:
+    if chosen.no_build or found.manifest:
         parts = [part for part in parts if part.name != "build"]
     elif PARTS[0] not in parts:
         parts.insert(0, PARTS[0])
@@ -52,10 +52,10 @@ def check(chosen):
     with tempfile.TemporaryDirectory(prefix="gpu_check.") as name:
         work = pathlib.Path(name)
         report = Report(chosen.out or default_folder(about), work, {
-            "date": datetime.date.today().isoformat(), "commit": commit(place), "machine": about,
-            "packed": place.manifest, "rehearsal": chosen.rehearse, "budget": chosen.budget, "seconds": 0,
+            "date": datetime.date.today().isoformat(), "commit": commit(found), "machine": about,
+            "packed": found.manifest, "rehearsal": chosen.rehearse, "budget": chosen.budget, "seconds": 0,
             "arguments": sys.argv[1:], "parts": settled})
-        runner = Runner(place, report, work, chosen)
+        runner = Runner(found, report, work, chosen)
         green = runner.run([part for part in parts if part.name == "build" or part.name not in settled])
         print("\n" + "\n".join(report.data["summary"]))
         print(f"gpu_check: {'nothing is red' if green else 'NOT all green'}; {report.folder}/report.txt")

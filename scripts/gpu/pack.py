@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
 from gpu.machine import first_line  # noqa: E402  # pylint: disable=wrong-import-position
-from gpu.places import MANIFEST, PROGRAMS  # noqa: E402  # pylint: disable=wrong-import-position
+from gpu.paths import MANIFEST, PROGRAMS  # noqa: E402  # pylint: disable=wrong-import-position
 from gpu.process import Failed  # noqa: E402  # pylint: disable=wrong-import-position
 
 # Of the C library: they fit the loader of the machine that runs them, and no other.

@@ -31,8 +31,8 @@ def _stopped(number, _):
 class Runner:
     """Verdicts go into report.data["parts"], which is written whenever something is known."""
 
-    def __init__(self, places, report, folder, options):
-        self.places, self.report, self.folder, self.options = places, report, folder, options
+    def __init__(self, paths, report, folder, options):
+        self.paths, self.report, self.folder, self.options = paths, report, folder, options
         self.begin = time.monotonic()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, _stopped)
@@ -82,7 +82,7 @@ class Runner:
         result = self.report.data["parts"][part.name] = {"verdict": "running"}
         folder = self.folder / part.name
         folder.mkdir()
-        context = Context(self.places, folder, self.report.running_log, self.options.rehearse, self.save)
+        context = Context(self.paths, folder, self.report.running_log, self.options.rehearse, self.save)
         context.log.write_text(f"# {part.name}\n", encoding="utf-8")
         context.figures = result
         self.save()

@@ -103,7 +103,7 @@ carry_apt() {
 find_cuda() {
   TOOLKIT='' MOUNTS=() ROOTS=()
   [[ $CPU == no ]] || return 0
-  local folder name header place
+  local folder name header module
   for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /opt/cuda; do
     [[ -n $folder && -x $folder/bin/nvcc ]] && TOOLKIT=$(realpath "$folder") && break
   done
@@ -113,10 +113,10 @@ find_cuda() {
   fi
   MOUNTS=("$TOOLKIT")
   for name in CUDNN:cudnn_version.h:cudnn NCCL:nccl.h:nccl; do
-    IFS=: read -r name header place <<<"$name"
+    IFS=: read -r name header module <<<"$name"
     [[ -z $(find -L "$TOOLKIT/include" -maxdepth 1 -name "$header" 2>/dev/null) ]] || continue
     for folder in "$(printenv "${name}_ROOT" || true)" \
-                  "$(python3 -c "import nvidia.$place as m; print(list(m.__path__)[0])" 2>/dev/null || true)"; do
+                  "$(python3 -c "import nvidia.$module as m; print(list(m.__path__)[0])" 2>/dev/null || true)"; do
       [[ -n $folder && -f $folder/include/$header ]] || continue
       folder=$(realpath "$folder")
       MOUNTS+=("$folder") ROOTS+=("${name}_ROOT=$folder")

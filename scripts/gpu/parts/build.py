@@ -8,10 +8,10 @@ from gpu.machine import gpu_query
 
 
 def check(context):
-    root, build = context.root, context.places.build
+    root, build = context.root, context.paths.build
     carried = (root / ".carry" / "debs").is_dir() or shutil.which("apt-get") is None
     context.run([root / "scripts" / "setup", *(["--carried"] if carried else [])], 300)
-    context.places.forget_environment()
+    context.paths.forget_environment()
     capability = gpu_query("compute_cap")
     architecture = capability[0].replace(".", "") if capability else "90"
     context.run(["cmake", "-S", root, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DRINGLET_CUDA=ON",

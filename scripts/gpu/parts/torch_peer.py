@@ -9,7 +9,7 @@ def measure(context, modes):
     rows = context.figures["rows"] = []
     peer = context.root / "bench" / "peers" / "torch_lenet.py"
     asked = "import torch" if context.rehearsal else "import torch; assert torch.cuda.is_available()"
-    status, output = context.run(["python3", "-c", asked], 60, env=context.places.plain_environment(), check=False)
+    status, output = context.run(["python3", "-c", asked], 60, env=context.paths.plain_environment(), check=False)
     if status != 0:
         raise Skipped("python3 has no PyTorch that sees the GPU: " + (output.splitlines() or [f"status {status}"])[-1])
     few = ["--device", "cpu", "--batches", "8", "--warm-up", "1", "--steps", "2"] if context.rehearsal else []
@@ -21,7 +21,7 @@ def measure(context, modes):
 
     before = context.log.stat().st_size
     try:
-        status, _ = context.run(["python3", peer, "--modes", modes, *few], 520, env=context.places.plain_environment(),
+        status, _ = context.run(["python3", peer, "--modes", modes, *few], 520, env=context.paths.plain_environment(),
                                 check=False)
     finally:  # also when the time of this part runs out
         with open(context.log, "rb") as log:

@@ -2,7 +2,7 @@
 
 import json
 
-from gpu.places import late_folders
+from gpu.paths import late_folders
 
 
 def check(context):

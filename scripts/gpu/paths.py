@@ -24,7 +24,7 @@ PROGRAMS = {"ringlet": "bin/ringlet", "kernel_floors": "bench/kernels/kernel_flo
 OPENED_LATE = ("libcublasLt.so.*", "libcudnn.so.*", "libnccl.so.*", "libnvrtc.so.*")
 
 
-class Places:
+class Paths:
     """Root of the checkout or of the packed files, folder of the build, manifest or None."""
 
     def __init__(self, root, build, manifest=None):
@@ -125,10 +125,10 @@ def unpack(archive, folder):
 def find(root, build, no_build):
     """The packed files where this script lies among them or an archive was brought along; else the checkout."""
     if build:
-        return Places(root, pathlib.Path(build).resolve())
+        return Paths(root, pathlib.Path(build).resolve())
     if not (root / MANIFEST).exists() and no_build and (root / ARCHIVE).exists():
         root = unpack(root / ARCHIVE, root / "build" / "carried")
     if (root / MANIFEST).exists():
         manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
-        return Places(root, root / "build", manifest)
-    return Places(root, root / "build" / "gpu")
+        return Paths(root, root / "build", manifest)
+    return Paths(root, root / "build" / "gpu")
