@@ -10,7 +10,7 @@ namespace ringlet {
 
 using At = std::source_location;
 
-/// Base class: a message for the user, and the place in the source for whoever debugs it.
+/// Base class: a message for the user, and the line of the source for whoever debugs it.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, At at = At::current())

@@ -18,7 +18,7 @@ struct FmaPeakOptions {
 };
 
 /// Billions of f32 operations a second, a multiply-add counting as two, all threads together.
-/// Where the instruction set has no fused multiply-add, a product and a sum take its place. Throws
+/// Where the instruction set has no fused multiply-add, a product and a sum stand for it. Throws
 /// DeviceError when the processor has not got the instruction set.
 double measure_fma_peak(const FmaPeakOptions& options = {});
 

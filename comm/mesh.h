@@ -74,7 +74,7 @@ class MeshGroup {
 /// What a rank sees of the mesh.
 class Mesh {
  public:
-  /// The transport to use in place of `host`: that of an axis, or of the world, for which `axis` is
+  /// The transport to use instead of `host`: that of an axis, or of the world, for which `axis` is
   /// empty. It outlives the mesh.
   using Over = std::function<Transport&(std::string_view axis, Transport& host)>;
 

@@ -12,8 +12,8 @@
 
 namespace ringlet::comm {
 
-ProcessGroup::ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
-    : JoinedGroup(place, options) {
+ProcessGroup::ProcessGroup(const ProcessPosition& position, const ProcessGroupOptions& options)
+    : JoinedGroup(position, options) {
   try {
     connect_ = connect(options.transport, options.timeout_seconds);
     channels_.push_back(connect_(0));

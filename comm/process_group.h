@@ -22,7 +22,7 @@ class ProcessGroup final : public JoinedGroup {
  public:
   /// Collective over the processes. Throws CommError where this process shall tell the user why
   /// they do not come together, Aborted where another one does.
-  ProcessGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
+  ProcessGroup(const ProcessPosition& position, const ProcessGroupOptions& options);
   ~ProcessGroup() override;
 
   int channels() const override { return static_cast<int>(channels_.size()); }

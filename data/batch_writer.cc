@@ -112,22 +112,22 @@ void BatchWriter::begin(const BatchRequest& request, Batch& batch) const {
   batch.request = request;
 }
 
-std::int64_t BatchWriter::target(Batch& batch, std::int64_t place) const {
+std::int64_t BatchWriter::target(Batch& batch, std::int64_t row) const {
   const BatchRequest& request = batch.request;
-  const std::int64_t index = sampler_.index(request.epoch, request.begin + place);
+  const std::int64_t index = sampler_.index(request.epoch, request.begin + row);
   if (!dataset_.targets().empty()) {
-    batch.targets[place] = dataset_.targets()[static_cast<std::size_t>(index)];
+    batch.targets[row] = dataset_.targets()[static_cast<std::size_t>(index)];
   }
   for (std::size_t i = 0; i < dataset_.fields().size(); ++i) {
     const Field& field = dataset_.fields()[i];
     std::copy_n(field.values.begin() + index * field.numbers(), field.numbers(),
-                batch.fields[i] + place * field.numbers());
+                batch.fields[i] + row * field.numbers());
   }
   return index;
 }
 
-void BatchWriter::read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const {
-  const std::int64_t index = target(batch, place), epoch = batch.request.epoch;
+void BatchWriter::read(Batch& batch, std::int64_t row, std::span<std::uint8_t> sample) const {
+  const std::int64_t index = target(batch, row), epoch = batch.request.epoch;
   on_read_();
   if (augmentation_.kind == Augment::none) {
     dataset_.read(index, sample);
@@ -137,10 +137,10 @@ void BatchWriter::read(Batch& batch, std::int64_t place, std::span<std::uint8_t>
   on_read_();
 }
 
-void BatchWriter::lay_out(const std::uint8_t* samples, std::int64_t place, std::int64_t count,
+void BatchWriter::lay_out(const std::uint8_t* samples, std::int64_t row, std::int64_t count,
                           Batch& batch) const {
   const std::int64_t pixels = dataset_.pixels();
-  float* out = batch.images + place * pixels;
+  float* out = batch.images + row * pixels;
   if (layout_ != BatchLayout::lanes16) {
     for (std::int64_t i = 0; i < count; ++i) lay_out_image(samples + i * pixels, out + i * pixels);
     return;
@@ -164,11 +164,11 @@ void BatchWriter::check(const BatchRequest& request) const {
 
 const std::uint8_t* BatchWriter::gather(const BatchRequest& request, std::int64_t position,
                                         Batch& batch) {
-  const std::int64_t place = position - request.begin, pixels = dataset_.pixels();
-  if (!images_.empty()) return images_.data() + target(batch, place) * pixels;
+  const std::int64_t row = position - request.begin, pixels = dataset_.pixels();
+  if (!images_.empty()) return images_.data() + target(batch, row) * pixels;
   const auto bytes = static_cast<std::size_t>(pixels);
-  const auto sample = std::span(read_).subspan(static_cast<std::size_t>(place % kLanes) * bytes);
-  read(batch, place, sample.first(bytes));
+  const auto sample = std::span(read_).subspan(static_cast<std::size_t>(row % kLanes) * bytes);
+  read(batch, row, sample.first(bytes));
   return sample.data();
 }
 

@@ -39,18 +39,18 @@ class BatchWriter {
   // The same in parts, for many threads. Each throws as write().
   /// Sets batch.n and batch.request.
   void begin(const BatchRequest& request, Batch& batch) const;
-  /// Reads the sample at `place` (0 .. n - 1), and sets its target and fields.
-  void read(Batch& batch, std::int64_t place, std::span<std::uint8_t> sample) const;
-  /// Writes `samples` [count, pixels()] to batch.images from `place` on. `place` begins a block;
+  /// Reads the sample at `row` (0 .. n - 1), and sets its target and fields.
+  void read(Batch& batch, std::int64_t row, std::span<std::uint8_t> sample) const;
+  /// Writes `samples` [count, pixels()] to batch.images from `row` on. `row` begins a block;
   /// `count` is a block, or up to the batch's end.
-  void lay_out(const std::uint8_t* samples, std::int64_t place, std::int64_t count,
+  void lay_out(const std::uint8_t* samples, std::int64_t row, std::int64_t count,
                Batch& batch) const;
 
  private:
   using Rows = std::array<const std::uint8_t*, kBlock>;
   void check(const BatchRequest& request) const;
-  /// Sets target and fields of the sample at `place`, and says which sample it is.
-  std::int64_t target(Batch& batch, std::int64_t place) const;
+  /// Sets target and fields of the sample at `row`, and says which sample it is.
+  std::int64_t target(Batch& batch, std::int64_t row) const;
   void write_one_by_one(const BatchRequest& request, Batch& batch);
   void write_lanes(const BatchRequest& request, Batch& batch);
   void lay_out_image(const std::uint8_t* image, float* out) const;

@@ -31,7 +31,7 @@ class PixelCounter {
   std::uint64_t hash_;
   std::uint64_t bytes_ = 0;
   std::size_t channel_ = 0;                         // of the next byte
-  std::size_t at_ = 0;                              // the next byte's place in its plane
+  std::size_t at_ = 0;                              // the next byte's position in its plane
   std::vector<std::uint8_t> held_;                  // the beginning of a piece
   std::vector<std::array<Histogram, 4>> counters_;  // [channel]; see content_hash.cc
 };

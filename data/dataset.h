@@ -68,7 +68,7 @@ class Dataset {
   const StopRequest& stop_requested() const { return info_.stop_requested; }
   std::span<const std::int32_t> targets() const { return targets_; }  ///< [N], or empty
 
-  /// Float numbers of the samples, beside the pixels or in place of them; all in memory.
+  /// Float numbers of the samples, beside the pixels or instead of them; all in memory.
   std::span<const Field> fields() const { return fields_; }
 
   /// Writes sample `index`, [C, H, W] row-major, to `out` of pixels() bytes. Always the same bytes

@@ -51,8 +51,8 @@ IdxArray read_checked(const fs::path& file, int dimensions) {
 
 fs::path require_files(const fs::path& directory, const std::string& named_by) {
   for (const char* folder : {"", "raw", "FashionMNIST/raw"}) {  // torchvision's
-    const fs::path place = *folder == '\0' ? directory : directory / folder;
-    if (has_idx_files(place)) return place;
+    const fs::path candidate = *folder == '\0' ? directory : directory / folder;
+    if (has_idx_files(candidate)) return candidate;
   }
   try {
     find_idx_files(directory);
@@ -75,26 +75,26 @@ const std::vector<std::string>& fashion_mnist_classes() {
   return names;
 }
 
-std::vector<fs::path> fashion_mnist_places() {
-  std::vector<fs::path> places;
+std::vector<fs::path> fashion_mnist_directories() {
+  std::vector<fs::path> directories;
   for (const char* prefix : {"/usr/local", "/usr"}) {
-    places.push_back(fs::path(prefix) / "share/datasets/fashion-mnist");
+    directories.push_back(fs::path(prefix) / "share/datasets/fashion-mnist");
   }
   if (const char* home = environment("HOME")) {
-    places.push_back(fs::path(home) / ".cache/ringlet/fashion-mnist");
+    directories.push_back(fs::path(home) / ".cache/ringlet/fashion-mnist");
   }
-  return places;
+  return directories;
 }
 
-fs::path find_fashion_mnist(const fs::path& directory, const std::vector<fs::path>& places) {
+fs::path find_fashion_mnist(const fs::path& directory, const std::vector<fs::path>& directories) {
   if (!directory.empty()) return require_files(directory, "--data-dir");
   const char* variable = environment("RINGLET_DATA");
   if (variable != nullptr && *variable != '\0') return require_files(variable, "RINGLET_DATA");
 
   std::string looked;
-  for (const fs::path& place : places) {
-    if (has_idx_files(place)) return place;
-    looked += (looked.empty() ? "" : ", ") + place.string();
+  for (const fs::path& candidate : directories) {
+    if (has_idx_files(candidate)) return candidate;
+    looked += (looked.empty() ? "" : ", ") + candidate.string();
   }
   throw DataError(
       "Fashion-MNIST was not found (looked for train-images-idx3-ubyte[.gz] and its "

@@ -29,14 +29,14 @@ inline constexpr PixelStatistics kFashionMnistPixels{0.286041, 0.353024};
 /// The ten class names, in the order of the labels.
 const std::vector<std::string>& fashion_mnist_classes();
 
-/// Where an installed set is looked for: places 3 and 4 above.
-std::vector<std::filesystem::path> fashion_mnist_places();
+/// Where an installed set is looked for: 3 and 4 above.
+std::vector<std::filesystem::path> fashion_mnist_directories();
 
 /// Where the files are. `directory` may be empty. Throws DataError that says where it looked and
 /// what to do: the package, --data-dir, or --data synthetic.
 std::filesystem::path find_fashion_mnist(
     const std::filesystem::path& directory,
-    const std::vector<std::filesystem::path>& places = fashion_mnist_places());
+    const std::vector<std::filesystem::path>& directories = fashion_mnist_directories());
 
 /// Finds, reads and checks the set. Throws DataError as above, as read_idx, or for a wrong sum.
 Splits load_fashion_mnist(const std::filesystem::path& directory = {});

@@ -1,4 +1,4 @@
-// Field: float numbers of each sample under a name, beside its pixels or in place of them: what a
+// Field: float numbers of each sample under a name, beside its pixels or instead of them: what a
 // model is given, or what it is to find.
 #pragma once
 

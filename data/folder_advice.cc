@@ -36,7 +36,7 @@ bool holds_pictures(const fs::path& folder) {
   });
 }
 
-/// What a run looks for in place of `name`: "train" for "Train" and "training"; else nothing.
+/// What a run looks for instead of `name`: "train" for "Train" and "training"; else nothing.
 std::optional<std::string> meant_by(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

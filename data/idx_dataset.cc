@@ -35,7 +35,7 @@ std::optional<fs::path> find_file(const fs::path& directory, const std::string& 
 /// How the files of a set are called.
 struct Naming {
   std::string before;         // "emnist-letters-"
-  std::string test = "t10k";  // in place of "train"
+  std::string test = "t10k";  // instead of "train"
 
   /// Images and labels to train on, then those to test on.
   std::array<std::string, 4> all() const {

@@ -3,7 +3,7 @@
 //   train-images-idx3-ubyte    train-labels-idx1-ubyte
 //   t10k-images-idx3-ubyte     t10k-labels-idx1-ubyte
 //
-// each with or without .gz, and with '.' in place of the '-' before idx as some tools unpack them;
+// each with or without .gz, and with '.' instead of the '-' before idx as some tools unpack them;
 // or in EMNIST's, "emnist-letters-train-images-idx3-ubyte" and "emnist-letters-test-...". The files
 // may also lie where torchvision puts them: in raw, MNIST/raw, FashionMNIST/raw, ... below it.
 #pragma once

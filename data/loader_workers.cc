@@ -114,11 +114,11 @@ void LoaderWorkers::read(const Claim& claim) {
   Slot& own = slot(claim.k);
   Batch& batch = memory_[claim.k];
   const auto bytes = static_cast<std::size_t>(writer_.pixels());
-  writer_.read(batch, claim.place,
-               std::span(own.staged).subspan(static_cast<std::size_t>(claim.place) * bytes, bytes));
+  writer_.read(batch, claim.row,
+               std::span(own.staged).subspan(static_cast<std::size_t>(claim.row) * bytes, bytes));
   const std::int64_t samples = note_read(claim);
   if (samples == 0) return;
-  const std::int64_t first = claim.place / BatchWriter::kBlock * BatchWriter::kBlock;
+  const std::int64_t first = claim.row / BatchWriter::kBlock * BatchWriter::kBlock;
   writer_.lay_out(own.staged.data() + static_cast<std::size_t>(first) * bytes, first, samples,
                   batch);
   note_done(claim, samples);
@@ -129,7 +129,7 @@ std::int64_t LoaderWorkers::samples_of_block(std::int64_t k, std::int64_t block)
 }
 
 std::int64_t LoaderWorkers::note_read(const Claim& claim) {
-  const std::int64_t block = claim.place / BatchWriter::kBlock;
+  const std::int64_t block = claim.row / BatchWriter::kBlock;
   const std::lock_guard lock(mutex_);
   const std::int64_t read = ++slot(claim.k).read_in_block[static_cast<std::size_t>(block)];
   return read == samples_of_block(claim.k, block) ? read : 0;

@@ -7,7 +7,7 @@
 // are under way as there is memory for; then the workers wait. Samples are staged as bytes. Whoever
 // finishes the last one of a block of sixteen normalises and lays out the block.
 //
-// An error comes out in the place of its batch. Batches before it are still handed out, so where a
+// An error comes out in the slot of its batch. Batches before it are still handed out, so where a
 // run fails does not depend on the number of workers.
 #pragma once
 
@@ -51,7 +51,7 @@ class LoaderWorkers {
   };
   struct Claim {
     std::int64_t k = -1;  // none: the loader ends
-    std::int64_t place = 0;
+    std::int64_t row = 0;
   };
 
   Slot& slot(std::int64_t k) { return slots_[static_cast<std::size_t>(k) % slots_.size()]; }

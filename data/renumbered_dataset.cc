@@ -18,26 +18,26 @@ DatasetInfo under_names(const Dataset& set, std::vector<std::string> names) {
 }
 
 std::vector<std::int32_t> moved(std::span<const std::int32_t> targets,
-                                const std::vector<std::int32_t>& places) {
+                                const std::vector<std::int32_t>& indices) {
   std::vector<std::int32_t> moved;
   moved.reserve(targets.size());
   for (const std::int32_t target : targets) {
-    moved.push_back(places[static_cast<std::size_t>(target)]);
+    moved.push_back(indices[static_cast<std::size_t>(target)]);
   }
   return moved;
 }
 
 }  // namespace
 
-std::optional<std::vector<std::int32_t>> places_of(const std::vector<std::string>& names,
-                                                   const std::vector<std::string>& known) {
-  std::vector<std::int32_t> places;
+std::optional<std::vector<std::int32_t>> indices_of(const std::vector<std::string>& names,
+                                                    const std::vector<std::string>& known) {
+  std::vector<std::int32_t> indices;
   for (const std::string& name : names) {
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) return {};
-    places.push_back(static_cast<std::int32_t>(found - known.begin()));
+    indices.push_back(static_cast<std::int32_t>(found - known.begin()));
   }
-  return places;
+  return indices;
 }
 
 std::string some_of(const std::vector<std::string>& names) {
@@ -51,8 +51,8 @@ std::string some_of(const std::vector<std::string>& names) {
 
 RenumberedDataset::RenumberedDataset(std::shared_ptr<const Dataset> source,
                                      std::vector<std::string> names,
-                                     const std::vector<std::int32_t>& places)
-    : Dataset(under_names(*source, std::move(names)), moved(source->targets(), places),
+                                     const std::vector<std::int32_t>& indices)
+    : Dataset(under_names(*source, std::move(names)), moved(source->targets(), indices),
               {source->fields().begin(), source->fields().end()}),
       source_(std::move(source)) {}
 

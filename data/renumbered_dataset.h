@@ -13,18 +13,18 @@
 
 namespace ringlet::data {
 
-/// The place in `known` of each of `names`; nothing where one is not among them.
-std::optional<std::vector<std::int32_t>> places_of(const std::vector<std::string>& names,
-                                                   const std::vector<std::string>& known);
+/// The index in `known` of each of `names`; nothing where one is not among them.
+std::optional<std::vector<std::int32_t>> indices_of(const std::vector<std::string>& names,
+                                                    const std::vector<std::string>& known);
 
 /// "cat, dog, frog and 997 more": of names what a message has room for.
 std::string some_of(const std::vector<std::string>& names);
 
 class RenumberedDataset final : public Dataset {
  public:
-  /// `places`: of each name of `source` in `names`. Its hash() is not that of `source`.
+  /// `indices`: of each name of `source` in `names`. Its hash() is not that of `source`.
   RenumberedDataset(std::shared_ptr<const Dataset> source, std::vector<std::string> names,
-                    const std::vector<std::int32_t>& places);
+                    const std::vector<std::int32_t>& indices);
 
   void read(std::int64_t index, std::span<std::uint8_t> out) const override {
     source_->read(index, out);

@@ -1,4 +1,4 @@
-// A task of one's own: prices of houses from two inputs, their rooms and the place where they lie,
+// A task of one's own: prices of houses from two inputs, their rooms and their location,
 // by mean squared error, with a figure of its own. It trains on two replicas, stops, goes on, and
 // writes the same bytes in exact mode on one replica and on two.
 #include <cmath>
@@ -16,7 +16,7 @@ using namespace ringlet;
 
 class Prices final : public train::Task {
   nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const override {
-    return model.forward(tape, nn::concat({batch.input("rooms"), batch.input("place")}));
+    return model.forward(tape, nn::concat({batch.input("rooms"), batch.input("location")}));
   }
   nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool,
                     const View& sum) const override {
@@ -38,16 +38,16 @@ class Prices final : public train::Task {
 };
 
 std::shared_ptr<const data::Dataset> houses(const char* name, int count, int first) {
-  std::vector<float> rooms, place, price;
+  std::vector<float> rooms, location, price;
   for (int i = first; i < first + count; ++i) {
     const float a = std::sin(1.3F * i), b = std::cos(2.1F * i), x = std::sin(0.7F * i);
     rooms.insert(rooms.end(), {a, b});
-    place.push_back(x);
+    location.push_back(x);
     price.push_back(a * b + 0.5F * x);
   }
   return std::make_shared<const data::FieldDataset>(
       name, std::vector<data::Field>{
-                {"rooms", {2}, rooms}, {"place", {1}, place}, {"price", {1}, price}});
+                {"rooms", {2}, rooms}, {"location", {1}, location}, {"price", {1}, price}});
 }
 
 std::unique_ptr<nn::Layer> make_model(const nn::ModelInput&) {

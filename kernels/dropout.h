@@ -5,8 +5,8 @@
 //   m[n, f] = [uniform(key, first_sample + n, f) >= p] / (1 - p)
 //
 // The mask is recomputed in backward from the same counters. A sample is known by its position in
-// the epoch, not by replica or place in a batch. So the mask does not depend on how many replicas
-// share the batch, nor on the layout.
+// the epoch, not by replica or position in a batch. So the mask does not depend on how many
+// replicas share the batch, nor on the layout.
 #pragma once
 
 #include <cstdint>

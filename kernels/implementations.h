@@ -1,5 +1,5 @@
 // The implementations of the operations: a function `impl::operation` for each operation and each
-// device. Its type is that of the public function, with the device's stream in place of any stream
+// device. Its type is that of the public function, with the device's stream instead of any stream
 // and with views by reference:
 //
 //   kernels/elementwise.h   relu_forward(Stream& stream, ConstView x, View y)

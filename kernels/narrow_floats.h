@@ -34,7 +34,7 @@ RINGLET_HOST_DEVICE constexpr float widen(Half x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x.bits));
   return wide;
 #else
-  // The exponent moves to f32's place by a product, which makes subnormal numbers normal as well.
+  // The exponent becomes f32's by a product, which makes subnormal numbers normal as well.
   const std::uint32_t magnitude = (x.bits & 0x7FFFU) << 13U;
   const bool is_finite = (x.bits & 0x7C00U) != 0x7C00U;
   const auto scaled = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);

@@ -1,4 +1,4 @@
-// In place of kernels/cuda in a build without CUDA.
+// Instead of kernels/cuda in a build without CUDA.
 #include <string>
 
 #include "base/error.h"

@@ -18,18 +18,18 @@ void running_statistics_track(Stream& stream, const RunningSpec& spec, ConstView
   dispatch(stream, work, impl::any::running_statistics_track, spec, moments, update);
 }
 
-void running_statistics_commit(Stream& stream, ConstView updates, ConstView places, View values,
+void running_statistics_commit(Stream& stream, ConstView updates, ConstView targets, View values,
                                View counters, ConstView scale) {
   constexpr const char* kName = "running_statistics_commit";
   require_dense(kName, updates, Shape{updates.count()});
   require_dense(kName, values, Shape{values.count()});
-  require_dtype(kName, places, DType::i32);
-  require_shape(kName, places, Shape{updates.count(), 2});
+  require_dtype(kName, targets, DType::i32);
+  require_shape(kName, targets, Shape{updates.count(), 2});
   require_dtype(kName, counters, DType::i32);
   if (!scale.absent()) require_dense(kName, scale, Shape{1});
   const Work work{kName, 4 * static_cast<double>(updates.count()),
-                  total_bytes(updates, places, values, values)};
-  dispatch(stream, work, impl::any::running_statistics_commit, updates, places, values, counters,
+                  total_bytes(updates, targets, values, values)};
+  dispatch(stream, work, impl::any::running_statistics_commit, updates, targets, values, counters,
            scale);
 }
 

@@ -42,17 +42,17 @@ void running_statistics_track(Stream& stream, const RunningSpec& spec, ConstView
                               View update);
 
 /// What happens to an element of the updates, for running_statistics_commit().
-struct RunningPlace {
+struct RunningTarget {
   static constexpr std::int32_t kNothing = -1;
   /// Index in the running values, kNothing, or -2 - (index in the counters).
   std::int32_t target = kNothing;
   std::int32_t scalars = 0;  ///< where the layer's K, B and D begin in the updates
 };
 
-/// All layers at once. updates f32 [U], places i32 [U, 2] (RunningPlace), values f32 [V], counters
-/// i32 [L]. scale: as the optimiser's update has it (sgd.h), 0 where the step is skipped: then
-/// nothing changes; may be absent.
-void running_statistics_commit(Stream& stream, ConstView updates, ConstView places, View values,
+/// All layers at once. updates f32 [U], targets i32 [U, 2] (RunningTarget), values f32 [V],
+/// counters i32 [L]. scale: as the optimiser's update has it (sgd.h), 0 where the step is skipped:
+/// then nothing changes; may be absent.
+void running_statistics_commit(Stream& stream, ConstView updates, ConstView targets, View values,
                                View counters, ConstView scale = {});
 
 }  // namespace ringlet

@@ -6,7 +6,7 @@
 //
 // Kernels take the stream that they run on. Host work (a whole collective, say) is handed over with
 // run(). Inside such a task the kernels of the same stream may be called directly. Calls of its own
-// stream (run, record, wait) take effect at once, at that place of the task.
+// stream (run, record, wait) take effect at once, at that point of the task.
 #pragma once
 
 #include <cstddef>

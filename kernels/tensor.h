@@ -14,7 +14,7 @@
 // numbers (zero where nothing else is natural). Gradients there are zero from the loss on, so whole
 // blocks can be computed without a mask.
 //
-// Activations and their gradients may be narrow: bf16 or f16 in place of f32. An operation takes
+// Activations and their gradients may be narrow: bf16 or f16 instead of f32. An operation takes
 // them where its header says "activations"; all activations of a call are then of one type, and
 // weights that they are multiplied with are of the same (nn/parameters.h keeps them). Everything
 // else stays f32: biases, parameters of norms, statistics, losses, gradients of parameters, and

@@ -2,7 +2,7 @@
 // the mesh. train/ implements it.
 //
 // All ranks make the same calls in the same order. A rank without samples runs the model as well,
-// on a stand-in sample that counts for nothing: samples(place().rank) is 0.
+// on a stand-in sample that counts for nothing: samples(position().rank) is 0.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace ringlet::nn {
 class Axis {
  public:
   virtual ~Axis() = default;
-  virtual const AxisPlace& place() const = 0;
+  virtual const AxisPosition& position() const = 0;
   /// Samples of a rank in the pass that runs.
   virtual std::int64_t samples(int rank) const = 0;
   /// The most that any rank has in any pass of this kind.

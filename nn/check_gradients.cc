@@ -31,7 +31,7 @@ std::vector<float> drawn(std::int64_t count, std::uint64_t seed, std::uint64_t s
 }
 
 /// Where element `index` of a row-major tensor lies in memory.
-std::int64_t place_of(const ConstView& view, std::int64_t index) {
+std::int64_t offset_of(const ConstView& view, std::int64_t index) {
   if (view.layout() != Layout::lanes) return index;
   const std::int64_t features = view.shape().count_per_sample();
   const std::int64_t n = index / features, f = index % features;
@@ -112,7 +112,7 @@ class Check {
   void write_rows(const View& view, const std::vector<float>& rows) {
     std::vector<float> memory(static_cast<std::size_t>(view.storage()));
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      memory[static_cast<std::size_t>(place_of(view, static_cast<std::int64_t>(i)))] = rows[i];
+      memory[static_cast<std::size_t>(offset_of(view, static_cast<std::int64_t>(i)))] = rows[i];
     }
     copy_from_host(device_.compute(), memory.data(), view);
   }
@@ -164,7 +164,7 @@ class Check {
     double largest = least_scale_;
     for (const float number : gradients) largest = std::max(largest, std::abs(double{number}));
     for (std::int64_t i = 0; i < count; i += stride) {
-      const std::int64_t at = place_of(value, i);
+      const std::int64_t at = offset_of(value, i);
       const double found = gradients[static_cast<std::size_t>(at)];
       double nearest = 0, least = INFINITY;
       for (const float step : {1e-2F, 1e-3F}) {

@@ -33,12 +33,12 @@ class DryRun {
  private:
   /// Takes part in every meeting, and moves nothing.
   struct SilentAxis : Axis {
-    const AxisPlace& place() const override { return at; }
+    const AxisPosition& position() const override { return at; }
     std::int64_t samples(int) const override { return of_each; }
     std::int64_t most() const override { return of_each; }
     void gather(Stream&, ConstView, View, const char*) override {}
     void sum(Stream&, View, const char*) override {}
-    AxisPlace at;
+    AxisPosition at;
     std::int64_t of_each = 0;
   };
 

@@ -52,7 +52,7 @@ struct Parameter {
   Rows rows;  ///< that this rank holds, of dimension 0; set by registration and Registry::place()
   bool is_filter = false;  ///< [O, C/groups, KH, KW] of convolutions alone
   std::string name;        ///< "conv1.weight", set by registration
-  int id = -1;             ///< place in the order of registration, set by registration
+  int id = -1;             ///< position in the order of registration, set by registration
   View value;              ///< f32, a slice of the value arena, set by Parameters
   View gradient;           ///< f32, a slice of the current gradient arena, set by Parameters
   /// Where rows are cut over ranks, set by Parameters: where the gradient of this rank's rows goes,
@@ -70,7 +70,7 @@ struct StateBuffer {
   Shape shape;
   float start;       ///< every element's value at the start
   std::string name;  ///< "bn1.running_mean"
-  int id = -1;       ///< place in the order of registration, set by registration
+  int id = -1;       ///< position in the order of registration, set by registration
   View value;        ///< f32, a slice of the buffer arena
 };
 
@@ -99,7 +99,7 @@ struct Registry {
   std::vector<StateBuffer*> buffers;
   std::vector<StateCounter*> counters;
   std::vector<RunningStatistics*> running;  ///< whose parts stand in the two lists above
-  AxisPlace along;                          ///< over which rows are cut, as place() was told
+  AxisPosition along;                       ///< over which rows are cut, as place() was told
 
   /// Throws ContractError when the name, or the parameter itself, is known already.
   void add(Parameter& parameter, const std::string& name) {
@@ -136,8 +136,8 @@ struct Registry {
   }
   /// Cuts rows as a rank that stands there has them. Before plan and memory. Throws ContractError
   /// for what has no rows, and for a stage that there is not: training has one, number 0.
-  void place(const AxisPlace& place) {
-    along = place;
+  void place(const AxisPosition& position) {
+    along = position;
     for (Parameter* parameter : parameters) {
       const Placement placement = parameter->placement;
       if (placement == Placement::stage && parameter->stage != 0) {
@@ -151,7 +151,7 @@ struct Registry {
         throw ContractError("the parameter " + parameter->name +
                             " is to be cut by rows; those of matrices and vectors can be");
       }
-      parameter->rows = place.held(parameter->shape[0], place.rank);
+      parameter->rows = position.held(parameter->shape[0], position.rank);
     }
   }
 };

@@ -31,7 +31,7 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
       buffers_(device, {buffer_elements(registry)}),
       counters_(device, {at_least_one(static_cast<std::int64_t>(registry.counters.size()))},
                 DType::i32),
-      running_places_(device, {at_least_one(plan.running_elements), 2}, DType::i32),
+      running_targets_(device, {at_least_one(plan.running_elements), 2}, DType::i32),
       device_(device) {
   Stream& stream = device.compute();
   Allocator& gradient_memory = gradients_from != nullptr ? *gradients_from : device;
@@ -56,8 +56,8 @@ Parameters::Parameters(Device& device, const Registry& registry, const Plan& pla
     use_gradient_arena(0);
     use_pass(0);
   }
-  place_buffers();
-  place_running_statistics();
+  lay_out_buffers();
+  lay_out_running_statistics();
 }
 
 View Parameters::part_of(const View& arena, const PlannedParameter& planned) const {
@@ -70,7 +70,7 @@ void Parameters::narrow_values(Stream& stream) const {
   if (is_narrow(plan_.activations)) cast(stream, values_, narrow_values_);
 }
 
-void Parameters::place_buffers() {
+void Parameters::lay_out_buffers() {
   Stream& stream = device_.compute();
   std::int64_t begin = 0;
   for (StateBuffer* buffer : registry_.buffers) {
@@ -86,8 +86,8 @@ void Parameters::place_buffers() {
   }
 }
 
-void Parameters::place_running_statistics() {
-  std::vector<std::int32_t> places;
+void Parameters::lay_out_running_statistics() {
+  std::vector<std::int32_t> targets;
   for (RunningStatistics* running : registry_.running) {
     const std::int64_t channels = running->mean.shape.count();
     const auto begin = static_cast<std::int32_t>(running->mean.value.f32() - buffers().f32());
@@ -95,17 +95,17 @@ void Parameters::place_running_statistics() {
                                                    counters().as<std::int32_t>());
     running->values = buffers().slice(begin, begin + 2 * channels).reshaped({2, channels});
     const auto scalars =
-        static_cast<std::int32_t>(places.size()) / 2 + static_cast<std::int32_t>(2 * channels);
+        static_cast<std::int32_t>(targets.size()) / 2 + static_cast<std::int32_t>(2 * channels);
     for (std::int32_t i = 0; i < 2 * channels; ++i) {
-      places.insert(places.end(), {begin + i, scalars});
+      targets.insert(targets.end(), {begin + i, scalars});
     }
     for (const std::int32_t target :
-         {-2 - counter, RunningPlace::kNothing, RunningPlace::kNothing}) {
-      places.insert(places.end(), {target, scalars});
+         {-2 - counter, RunningTarget::kNothing, RunningTarget::kNothing}) {
+      targets.insert(targets.end(), {target, scalars});
     }
   }
-  places.resize(static_cast<std::size_t>(running_places_.shape().count()));
-  copy_from_host(device_.compute(), places.data(), running_places_);
+  targets.resize(static_cast<std::size_t>(running_targets_.shape().count()));
+  copy_from_host(device_.compute(), targets.data(), running_targets_);
 }
 
 void Parameters::initialize(std::uint64_t seed) {
@@ -128,7 +128,8 @@ View Parameters::running_updates(int arena) const {
 
 void Parameters::commit_running_statistics(Stream& stream, ConstView scale) {
   if (plan_.running_elements == 0) return;
-  running_statistics_commit(stream, running_updates(), running_places_, buffers_, counters_, scale);
+  running_statistics_commit(stream, running_updates(), running_targets_, buffers_, counters_,
+                            scale);
 }
 
 View Parameters::statistics(int arena) const {
@@ -142,7 +143,7 @@ View Parameters::row_gradients(int shard) const {
 }
 
 void Parameters::use_pass(std::int64_t pass) {
-  const AxisPlace& along = registry_.along;
+  const AxisPosition& along = registry_.along;
   if (!plan_.is_sharded() || along.alone()) return;
   const int ranks = along.shards > 0 ? along.ranks : 1;
   for (const PlannedParameter& planned : plan_.parameters) {

@@ -43,7 +43,7 @@ class Parameters {
   /// Fills values and buffers as their initialisers say; a pure function of `seed`.
   void initialize(std::uint64_t seed);
 
-  /// A parameter's place in an arena of plan.elements (of optimiser state, say), in the
+  /// A parameter's range of an arena of plan.elements (of optimiser state, say), in the
   /// parameter's shape and layout.
   View part_of(const View& arena, const PlannedParameter& planned) const;
 
@@ -74,8 +74,8 @@ class Parameters {
   int gradient_arenas() const { return static_cast<int>(gradients_.size()); }
 
  private:
-  void place_buffers();
-  void place_running_statistics();
+  void lay_out_buffers();
+  void lay_out_running_statistics();
 
   Registry registry_;
   Plan plan_;
@@ -85,7 +85,7 @@ class Parameters {
   Tensor row_gradients_;  // [(shards - 1) * plan.sharded]
   Tensor buffers_;
   Tensor counters_;
-  Tensor running_places_;  // i32 [plan.running_elements, 2] (RunningPlace), at least one row
+  Tensor running_targets_;  // i32 [plan.running_elements, 2] (RunningTarget), at least one row
   Device& device_;
 };
 

@@ -24,7 +24,7 @@ struct Rows {
 };
 
 /// Where a rank stands among those that rows are cut over.
-struct AxisPlace {
+struct AxisPosition {
   int rank = 0;
   int ranks = 1;
   /// Exact mode: logical shards of a step's samples, a multiple of the ranks. Gradients of each are
@@ -46,7 +46,7 @@ struct AxisPlace {
     const int first = of * parts_of_rank();
     return {part(rows, first).begin, part(rows, first + parts_of_rank() - 1).end};
   }
-  bool operator==(const AxisPlace&) const = default;
+  bool operator==(const AxisPosition&) const = default;
 };
 
 }  // namespace ringlet::nn

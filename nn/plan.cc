@@ -56,8 +56,7 @@ std::int64_t aligned(std::int64_t element) {
 
 /// One behind the other, in `order`; those whose rows are cut behind all others. Where a rank is
 /// alone it has all rows, as if they were replicated.
-void place_in_arena(const std::vector<const Parameter*>& order, const Tape& tape, bool alone,
-                    Plan& plan) {
+void lay_out(const std::vector<const Parameter*>& order, const Tape& tape, bool alone, Plan& plan) {
   const auto placement_of = [alone](const Parameter& parameter) {
     return alone ? Placement::replicated : parameter.placement;
   };
@@ -147,7 +146,7 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   run.device.compute().set_totals(nullptr);
   require_uses(tape, recorder.order);
 
-  place_in_arena(recorder.order, tape, registry.along.alone(), plan);
+  lay_out(recorder.order, tape, registry.along.alone(), plan);
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }

@@ -20,7 +20,7 @@
 
 namespace ringlet::nn {
 
-/// A parameter's place in the flat arenas of values, gradients and optimiser state.
+/// A parameter's range of the flat arenas of values, gradients and optimiser state.
 struct PlannedParameter {
   std::string name;
   Shape shape;             ///< of what this rank holds

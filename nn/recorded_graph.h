@@ -14,7 +14,7 @@ namespace ringlet::nn {
 
 class RecordedGraph {
  public:
-  static constexpr int kAbsent = -1;  ///< in place of a value: an optional input that was left out
+  static constexpr int kAbsent = -1;  ///< instead of a value: an optional input that was left out
 
   struct Value {
     int node = -1;  ///< on the tape

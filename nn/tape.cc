@@ -252,7 +252,7 @@ std::size_t bytes_of_mark(const View& view) {
   return std::min(sizeof kMark, static_cast<std::size_t>(size_of(view.dtype())));
 }
 
-/// Puts the mark in the place of the first element, which is one of sample 0 in every layout.
+/// Puts the mark over the first element, which is one of sample 0 in every layout.
 void mark(const View& view) { std::memcpy(view.data(), &kMark, bytes_of_mark(view)); }
 
 bool is_marked(const View& view) {

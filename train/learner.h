@@ -67,7 +67,7 @@ class Learner {
   /// Forward, backward, sum over the ranks, update. `batch`: this rank's samples, images f32 [n, C,
   /// H, W] and fields in host memory; n may be 0 and may differ between ranks. `world_samples`: of
   /// all ranks together. Returns the mean loss over these, the same on every rank. Throws
-  /// ContractError for null in place of images, targets or a field, and for a target that is no
+  /// ContractError for null instead of images, targets or a field, and for a target that is no
   /// output, where the ranks' samples do not add up to `world_samples`, where another rank has
   /// ended its learner, where a gradient that travels as f16 or bf16 is beyond that, and where one
   /// to be clipped has no finite norm; the update is then not made. The learner counts steps by

@@ -14,12 +14,12 @@ namespace ringlet::app {
 namespace {
 
 /// Whether others wait for this process that do not end by themselves when it does.
-bool is_awaited(const std::optional<comm::ProcessPlace>& place) {
-  return place && place->processes > 1 && place->launcher != kOurselves;
+bool is_awaited(const std::optional<comm::ProcessPosition>& position) {
+  return position && position->processes > 1 && position->launcher != kOurselves;
 }
 
 /// Whether --processes stands there without a number.
-bool takes_launchers_place(int argc, const char* const* argv) {
+bool takes_launchers_position(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) != "--processes") continue;
     const std::string_view next = i + 1 < argc ? argv[i + 1] : "";
@@ -30,8 +30,8 @@ bool takes_launchers_place(int argc, const char* const* argv) {
 
 }  // namespace
 
-void end_before_meeting(const std::optional<comm::ProcessPlace>& place) {
-  if (!is_awaited(place)) throw;
+void end_before_meeting(const std::optional<comm::ProcessPosition>& position) {
+  if (!is_awaited(position)) throw;
   int code = kFailed;
   try {
     throw;
@@ -41,16 +41,16 @@ void end_before_meeting(const std::optional<comm::ProcessPlace>& place) {
   }
   const std::string why = message_of_current_exception();
   print_error(why);
-  comm::tell_failure(*place, why);
+  comm::tell_failure(*position, why);
   throw Told("this process", code);
 }
 
 void tell_others_of_command_line(int argc, const char* const* argv, const std::string& why) {
-  if (!takes_launchers_place(argc, argv)) return;
+  if (!takes_launchers_position(argc, argv)) return;
   try {
-    const auto place = comm::place_from_environment();
-    if (is_awaited(place)) comm::tell_failure(*place, why);
-  } catch (const ContractError&) {  // a place that cannot be: nobody waits at it
+    const auto position = comm::position_from_environment();
+    if (is_awaited(position)) comm::tell_failure(*position, why);
+  } catch (const ContractError&) {  // a position that cannot be: nobody waits at it
   }
 }
 

@@ -12,15 +12,15 @@ namespace ringlet::app {
 /// Ends a process that has failed before it has met the others: prints the current exception, and
 /// tells the others why they end too. Throws Told. Where no others wait, or who started them ends
 /// them itself, it rethrows the exception instead.
-[[noreturn]] void end_before_meeting(const std::optional<comm::ProcessPlace>& place);
+[[noreturn]] void end_before_meeting(const std::optional<comm::ProcessPosition>& position);
 
-/// The result of `work`, which the process at `place` does before it meets the others.
+/// The result of `work`, which the process at `position` does before it meets the others.
 template <class Work>
-auto before_meeting(const std::optional<comm::ProcessPlace>& place, Work work) {
+auto before_meeting(const std::optional<comm::ProcessPosition>& position, Work work) {
   try {
     return work();
   } catch (...) {
-    end_before_meeting(place);
+    end_before_meeting(position);
   }
 }
 

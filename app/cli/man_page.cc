@@ -30,7 +30,7 @@ done, but what was printed could not be written
 signal n stopped it; a run has finished its step and saved its state. 141: the reader of its output went away
 )";
 
-/// `text` as it stands: no escapes, no hyphens in place of minus signs.
+/// `text` as it stands: no escapes, no hyphens instead of minus signs.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -30,7 +30,7 @@ bool is_there(const fs::path& path) {
 }
 
 /// The name without links and dots, also of what is not there yet.
-fs::path place_of(const fs::path& file) {
+fs::path without_links(const fs::path& file) {
   std::error_code error;
   return fs::weakly_canonical(file, error);
 }
@@ -117,7 +117,7 @@ void Outputs::writes_run(const std::string& flag, const fs::path& folder, bool o
   if (!force_ && !own) require_no_run(flag, folder);
   for (const char* name : kRunFiles) {
     if (own) {
-      outputs_.push_back({flag, place_of(folder / name)});
+      outputs_.push_back({flag, without_links(folder / name)});
     } else {
       claim(flag, folder / name, true);
     }
@@ -134,13 +134,13 @@ void Outputs::claim(const std::string& flag, const fs::path& file, bool may_be_t
                     "another place",
                     flag, file.string(), input.flag));
   }
-  const fs::path place = place_of(file);
+  const fs::path target = without_links(file);
   for (const Output& output : outputs_) {
-    if (output.file != place) continue;
+    if (output.file != target) continue;
     throw UsageError(fmt::format("{} {} is what {} writes too; name another file", flag,
                                  file.string(), output.flag));
   }
-  outputs_.push_back({flag, place});
+  outputs_.push_back({flag, target});
   if (force_ || may_be_there || !is_there(file)) return;
   throw UsageError(
       fmt::format("{} {} is there already; replace it with --force", flag, file.string()));

@@ -27,24 +27,24 @@ namespace {
 
 constexpr std::chrono::seconds kLaunchersGrace(1);  // in which they pass on the terminal's signal
 
-/// The place in the environment, if it is meant for this run. Nothing: N processes are to be
+/// The position in the environment, if it is meant for this run. Nothing: N processes are to be
 /// started.
-std::optional<comm::ProcessPlace> place_of(const RawFlags& flags) {
-  auto place = checked([] { return comm::place_from_environment(); });
-  if (place && place->launcher == kOurselves) return place;
+std::optional<comm::ProcessPosition> position_of(const RawFlags& flags) {
+  auto position = checked([] { return comm::position_from_environment(); });
+  if (position && position->launcher == kOurselves) return position;
   if (!flags.processes) {
-    if (place) return place;
+    if (position) return position;
     refuse_beside_srun();
     throw UsageError(
         "--processes without a number takes its place from torchrun, mpirun or srun, or from RANK, "
         "WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and none of these is set; --processes N starts N "
         "processes");
   }
-  if (place && place->processes > 1) {
+  if (position && position->processes > 1) {
     throw UsageError(fmt::format(
         "--processes {} would start {} in each of {}'s {} processes; write --processes without a "
         "number to be one of them",
-        *flags.processes, *flags.processes, place->launcher, place->processes));
+        *flags.processes, *flags.processes, position->launcher, position->processes));
   }
   return {};
 }
@@ -57,9 +57,9 @@ std::filesystem::path file_of(const std::filesystem::path& file, const std::stri
 
 /// What must be equal in all processes before anything else is looked at. Where each machine may
 /// have a program of its own, it has to be the same one.
-comm::Plan agreed_by(const comm::ProcessPlace& place) {
+comm::Plan agreed_by(const comm::ProcessPosition& position) {
   comm::Plan plan{{"ringlet's version", train::kVersion}};
-  if (place.hub) plan.emplace_back("the build of the program", build_id());
+  if (position.hub) plan.emplace_back("the build of the program", build_id());
   return plan;
 }
 
@@ -111,15 +111,15 @@ void refuse_beside_srun() {
       "srun before the command: it starts one process for each task");
 }
 
-int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
+int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
                    const ProcessBody& body) {
   FamilyBoard* const board = FamilyBoard::inherited();
   std::optional<comm::ProcessGroup> group;
   try {
-    group.emplace(place,
+    group.emplace(position,
                   comm::ProcessGroupOptions{.replicas = static_cast<int>(execution.devices.size()),
                                             .timeout_seconds = execution.comm_timeout,
-                                            .agreed = agreed_by(place),
+                                            .agreed = agreed_by(position),
                                             .transport = train::process_transport(execution),
                                             .warn = print_warning,
                                             .on_wish = note_stop});
@@ -140,13 +140,13 @@ int run_as_process(const comm::ProcessPlace& place, const train::Execution& exec
 
 std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, ProcessBody body) {
   return [flags = std::move(flags), body = std::move(body)] {
-    const auto place = flags->in_processes ? place_of(*flags) : std::nullopt;
+    const auto position = flags->in_processes ? position_of(*flags) : std::nullopt;
     // What is wrong with the flags is said here, once. `body` resolves them again, with a resumed
     // run's recipe, and must come to the transport of this group. It does: the recipe reaches the
     // transport only by --sync's default, auto or doubling, which all transports carry.
     const train::Execution execution =
-        before_meeting(place, [&] { return resolve(*flags).execution; });
-    if (place) return run_as_process(*place, execution, body);
+        before_meeting(position, [&] { return resolve(*flags).execution; });
+    if (position) return run_as_process(*position, execution, body);
     if (flags->processes.value_or(1) > 1) return start_processes(*flags->processes);
     note_stop_signals();
     if (!flags->in_processes) warn_of_launcher();

@@ -30,7 +30,7 @@ class ToldElsewhere : public Told {
   ToldElsewhere() : Told("another process", kFailed) {}
 };
 
-/// start_processes() as a launcher (ProcessPlace::launcher).
+/// start_processes() as a launcher (ProcessPosition::launcher).
 inline constexpr const char* kOurselves = "ringlet";
 
 /// What a command does in each process, with a rank for each device. Returns the exit code.
@@ -48,9 +48,9 @@ std::function<int()> in_processes(std::shared_ptr<const RawFlags> flags, Process
 /// the script of sbatch and salloc's shell, which have to say srun.
 void refuse_beside_srun();
 
-/// Runs `body` here, as the process at `place`, and returns the exit code. A wish to stop that one
-/// of the processes hears of is noted in all (signals.h). Throws ToldElsewhere.
-int run_as_process(const comm::ProcessPlace& place, const train::Execution& execution,
+/// Runs `body` here, as the process at `position`, and returns the exit code. A wish to stop that
+/// one of the processes hears of is noted in all (signals.h). Throws ToldElsewhere.
+int run_as_process(const comm::ProcessPosition& position, const train::Execution& execution,
                    const ProcessBody& body);
 
 /// To be called first in main(), for start_processes().

@@ -23,16 +23,16 @@ namespace {
 /// The first GPU of this process.
 int first_gpu(const RawFlags& flags) {
   if (!flags.in_processes) return 0;
-  const auto place = checked([] { return comm::place_from_environment(); });
-  return place ? comm::first_device(*place, flags.replicas, cuda_device_count()) : 0;
+  const auto position = checked([] { return comm::position_from_environment(); });
+  return position ? comm::first_device(*position, flags.replicas, cuda_device_count()) : 0;
 }
 
 /// Number of processes of the run; under a launcher, the launcher's number.
 int processes_of(const RawFlags& flags) {
   if (!flags.in_processes) return 1;
   if (flags.processes) return *flags.processes;
-  const auto place = checked([] { return comm::place_from_environment(); });
-  return place ? place->processes : 1;
+  const auto position = checked([] { return comm::position_from_environment(); });
+  return position ? position->processes : 1;
 }
 
 /// Whether collectives beside backward have a processor to run on. On a GPU they always have. On
@@ -42,8 +42,8 @@ int processes_of(const RawFlags& flags) {
 bool has_room_to_overlap(const RawFlags& flags, const train::Execution& execution) {
   if (execution.devices.front().kind == DeviceKind::cuda) return true;
   if (flags.in_processes && !flags.processes) {
-    const auto place = checked([] { return comm::place_from_environment(); });
-    if (place && place->hub) return true;
+    const auto position = checked([] { return comm::position_from_environment(); });
+    if (position && position->hub) return true;
   }
   const auto busy =
       static_cast<std::size_t>(processes_of(flags) * execution.threads) * execution.devices.size();

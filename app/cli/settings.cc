@@ -170,17 +170,17 @@ std::vector<Settings::Setting> Settings::from_file(const std::string& file) cons
   std::vector<Setting> settings;
   constexpr std::size_t kShown = 200;  // bytes of a key
   for (ConfigEntry& entry : read_config(file)) {
-    const std::string place = fmt::format("{}:{}: ", file, entry.line);
+    const std::string location = fmt::format("{}:{}: ", file, entry.line);
     if (keys_.count(entry.key) == 0) {
       const std::string meant = nearest(entry.key, {keys_.begin(), keys_.end()});
       throw ConfigError(fmt::format(
-          "{}'{}' is the name of no flag{}", place, on_one_line(entry.key, kShown),
+          "{}'{}' is the name of no flag{}", location, on_one_line(entry.key, kShown),
           meant.empty() ? "; --help-all lists them, each to be written without its dashes"
                         : fmt::format("; did you mean {}?", meant)));
     }
     CLI::Option* option = command_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || key_of(*option) != entry.key) continue;  // another command's flag
-    const std::string origin = place + entry.key;
+    const std::string origin = location + entry.key;
     const bool truth = entry.kind == ConfigEntry::Kind::boolean;
     if (is_switch(*option) && !truth) {
       throw ConfigError(origin + ": it is a switch; write true or false");

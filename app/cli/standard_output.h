@@ -3,7 +3,7 @@
 //   a full disk, or closed from the start    the work is done all the same, then: kUnwritten
 //   its reader has gone (ringlet ... | head)   as if SIGPIPE had ended it: kInterrupted + SIGPIPE
 //
-// SIGPIPE itself is ignored: a write fails in place of the process. A process that has just died
+// SIGPIPE itself is ignored: a write fails instead of the process. A process that has just died
 // may be written to as well (Gloo), and that has to be an error that is reported.
 #pragma once
 
@@ -30,8 +30,8 @@ bool output_failed();
 /// Whether that was so because nobody is left to read it. Any thread.
 bool output_has_no_reader();
 
-/// To be called last, with the exit code so far. Writes out what was printed. Returns `code`; in
-/// place of 0 the code of the table above where something was lost.
+/// To be called last, with the exit code so far. Writes out what was printed. Returns `code`;
+/// instead of 0 the code of the table above where something was lost.
 int finish_output(int code);
 
 }  // namespace ringlet::app

@@ -12,7 +12,7 @@ namespace ringlet::app {
 /// neighbours), or empty when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
-/// What to write in place of `word`: "--device cuda --replicas N" for "--gpus". Empty where no
+/// What to write instead of `word`: "--device cuda --replicas N" for "--gpus". Empty where no
 /// other program calls it so, or where `known`, the words that are right here, lacks ours.
 std::string ours_for(std::string_view word, const std::vector<std::string>& known);
 

@@ -263,29 +263,29 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   return 0;
 }
 
-/// Measures as the process at `place`. A process that this program has started leaves its rows to
-/// it.
+/// Measures as the process at `position`. A process that this program has started leaves its rows
+/// to it.
 int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
-                const comm::ProcessPlace& place) {
+                const comm::ProcessPosition& position) {
   const auto rows_file = comm::environment_variable(kRowsVariable);
   std::optional<bench::MachineRecord> machine;
   Others others;
-  const AllReduceBlock planned = before_meeting(place, [&] {
-    AllReduceBlock block = all_reduce_block_at(flags, place);
-    if (place.process == 0 && !rows_file) {
-      check_outputs(flags, command, place.processes);
+  const AllReduceBlock planned = before_meeting(position, [&] {
+    AllReduceBlock block = all_reduce_block_at(flags, position);
+    if (position.process == 0 && !rows_file) {
+      check_outputs(flags, command, position.processes);
       others = read_others(flags);
       machine = machine_of(flags);
     }
     return block;
   });
-  return run_as_process(place, planned.options.execution, [&](comm::Group& group) {
-    const AllReduceBlock block = all_reduce_block_over(flags, place, group);
+  return run_as_process(position, planned.options.execution, [&](comm::Group& group) {
+    const AllReduceBlock block = all_reduce_block_over(flags, position, group);
     const auto trace = tracer_of(flags);
     Outcome outcome;
     run_block(group, block, outcome, trace.get());
     if (trace) trace->write(file_of_process(flags.trace, group.process()));
-    if (place.process != 0) return 0;
+    if (position.process != 0) return 0;
     if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {
       write_file_atomically(*rows_file, outcome_json(outcome).dump());
@@ -372,8 +372,8 @@ int show_others(const AllReduceFlags& flags, const CLI::App& command) {
 int run_all_reduce_bench(const AllReduceFlags& flags, const CLI::App& command) {
   if (flags.no_measure) return show_others(flags, command);
   if (!flags.processes) return run_in_threads(flags, command);
-  const auto place = checked([] { return comm::place_from_environment(); });
-  return place ? run_as_rank(flags, command, *place) : run_families(flags, command);
+  const auto position = checked([] { return comm::position_from_environment(); });
+  return position ? run_as_rank(flags, command, *position) : run_families(flags, command);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void add_work_flags(CLI::App& command, AllReduceFlags& flags) {
                                     "timed part; the collectives themselves are in place"})});
 }
 
-void add_place_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
+void add_rank_flags(CLI::App& command, AllReduceFlags& flags, const char* default_ranks) {
   const char* group = "Ranks";
   constexpr int kMost = 1024;
   command
@@ -209,7 +209,7 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
   add_size_flags(command, flags);
   add_work_flags(command, flags);
-  add_place_flags(command, flags, "2");
+  add_rank_flags(command, flags, "2");
   add_strategy_flags(command, flags);
   add_processes_flag(command, flags,
                      "each rank is a process instead of a thread, over --transport shm: started "
@@ -220,7 +220,7 @@ void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
 
 void add_tuning_flags(CLI::App& command, AllReduceFlags& flags) {
   add_size_flags(command, flags);
-  add_place_flags(command, flags, "2,4,8");
+  add_rank_flags(command, flags, "2,4,8");
   add_processes_flag(command, flags,
                      "be one of the processes that torchrun, mpirun or srun has started, a rank "
                      "each, on several machines too");
@@ -344,25 +344,26 @@ std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags) {
   return blocks;
 }
 
-AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place) {
-  const std::vector<DeviceId> devices = devices_for(flags, place.processes);
-  DeviceId mine = devices[static_cast<std::size_t>(place.process)];
+AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags,
+                                   const comm::ProcessPosition& position) {
+  const std::vector<DeviceId> devices = devices_for(flags, position.processes);
+  DeviceId mine = devices[static_cast<std::size_t>(position.process)];
   if (flags.run.devices.empty() && flags.run.device == "cuda") {
-    mine.index = comm::first_device(place, 1, cuda_device_count());
+    mine.index = comm::first_device(position, 1, cuda_device_count());
   }
-  return block_for(flags, place.processes, {mine});
+  return block_for(flags, position.processes, {mine});
 }
 
-AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
-                                     comm::Group& group) {
-  AllReduceBlock block = all_reduce_block_at(flags, place);
+AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags,
+                                     const comm::ProcessPosition& position, comm::Group& group) {
+  AllReduceBlock block = all_reduce_block_at(flags, position);
   const train::Execution& execution = block.options.execution;
   const bool is_for_one_machine =
       execution.any_transport && execution.transport == train::TransportChoice::shm;
   if (group.machines() == 1 || !is_for_one_machine) return block;
   AllReduceFlags between = flags;
   between.run.options.execution.transport = train::TransportChoice::gloo;
-  return all_reduce_block_at(between, place);
+  return all_reduce_block_at(between, position);
 }
 
 }  // namespace ringlet::app

@@ -43,11 +43,12 @@ struct AllReduceBlock {
 
 /// The blocks that the flags ask for, in order. Throws UsageError if any of them cannot be run.
 std::vector<AllReduceBlock> all_reduce_blocks(const AllReduceFlags& flags);
-/// The one block whose ranks are processes, of which this is the one at `place`.
-AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags, const comm::ProcessPlace& place);
+/// The one block whose ranks are processes, of which this is the one at `position`.
+AllReduceBlock all_reduce_block_at(const AllReduceFlags& flags,
+                                   const comm::ProcessPosition& position);
 /// The same once its group has been made, which may be on several machines: with the transport that
 /// then joins them. Throws UsageError.
-AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags, const comm::ProcessPlace& place,
-                                     comm::Group& group);
+AllReduceBlock all_reduce_block_over(const AllReduceFlags& flags,
+                                     const comm::ProcessPosition& position, comm::Group& group);
 
 }  // namespace ringlet::app

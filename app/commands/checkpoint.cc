@@ -43,7 +43,7 @@ report::RunFacts facts_of(const fs::path& run) {
     std::error_code error;
     if (!fs::is_regular_file(run / "run.json", error)) return {};
     return report::read_facts(run);
-  } catch (const FileError&) {  // without it data are looked for in the usual places
+  } catch (const FileError&) {  // without it data are looked for in the usual folders
     return {};
   }
 }

@@ -37,9 +37,9 @@ bool are_numbers(const std::vector<std::string>& names, bool photographs) {
 }
 
 std::vector<std::int32_t> in_order(std::size_t count) {
-  std::vector<std::int32_t> places(count);
-  std::iota(places.begin(), places.end(), 0);
-  return places;
+  std::vector<std::int32_t> indices(count);
+  std::iota(indices.begin(), indices.end(), 0);
+  return indices;
 }
 
 }  // namespace
@@ -55,26 +55,26 @@ ClassMatch match_classes(const Checkpoint& checkpoint, std::shared_ptr<const dat
                     set->width() == info.width;
   if (!fits) refuse_size(checkpoint, *set);
   if (names == info.output_names) return {set, in_order(names.size())};
-  auto places = data::places_of(names, info.output_names);
+  auto indices = data::indices_of(names, info.output_names);
   std::string note;
   const bool by_number =
       are_numbers(names, set->photographs()) || are_numbers(info.output_names, info.photographs);
-  if (!places && by_number) {
+  if (!indices && by_number) {
     if (names.size() != info.output_names.size()) refuse_size(checkpoint, *set);
-    places = in_order(names.size());
+    indices = in_order(names.size());
     note =
         "the classes of the one have names, those of the other have not: they are taken by "
         "number";
   }
-  if (!places) {
+  if (!indices) {
     throw UsageError(fmt::format(
         "{} is for the classes {}, but {} has {}; name data whose classes are among the model's",
         checkpoint.file.string(), data::some_of(info.output_names), set->name(),
         data::some_of(names)));
   }
   auto matched =
-      std::make_shared<const data::RenumberedDataset>(std::move(set), info.output_names, *places);
-  return {std::move(matched), *std::move(places), std::move(note)};
+      std::make_shared<const data::RenumberedDataset>(std::move(set), info.output_names, *indices);
+  return {std::move(matched), *std::move(indices), std::move(note)};
 }
 
 void print_answers(const Checkpoint& checkpoint, const std::string& model, const data::Dataset& set,
@@ -88,9 +88,9 @@ void print_answers(const Checkpoint& checkpoint, const std::string& model, const
   const std::vector<train::ClassCount> all = train::class_counts(result);
   std::vector<train::ClassCount> counts;
   std::vector<std::string> names;
-  for (const std::int32_t place : match.places) {
-    counts.push_back(all[static_cast<std::size_t>(place)]);
-    names.push_back(match.set->target_names()[static_cast<std::size_t>(place)]);
+  for (const std::int32_t index : match.indices) {
+    counts.push_back(all[static_cast<std::size_t>(index)]);
+    names.push_back(match.set->target_names()[static_cast<std::size_t>(index)]);
   }
   fmt::print("\n");
   train::print_classes(stdout, result, counts, names);

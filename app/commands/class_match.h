@@ -16,7 +16,7 @@ namespace ringlet::app {
 
 struct ClassMatch {
   std::shared_ptr<const data::Dataset> set;  ///< its classes are the model's
-  std::vector<std::int32_t> places;          ///< of the data's own classes among them
+  std::vector<std::int32_t> indices;         ///< of the data's own classes among them
   std::string note{};                        ///< a line for the user; empty: nothing to tell
 };
 

@@ -136,20 +136,20 @@ int tune(const TuneFlags& flags) {
 /// Tunes as one of the processes that a launcher has started, which may be on several machines. The
 /// first keeps what was measured.
 int tune_as_process(const TuneFlags& flags) {
-  const auto place = checked([] { return comm::place_from_environment(); });
-  if (!place) {
+  const auto position = checked([] { return comm::position_from_environment(); });
+  if (!position) {
     refuse_beside_srun();
     throw UsageError(
         "tune --processes takes its place from torchrun, mpirun or srun, or from RANK, WORLD_SIZE, "
         "MASTER_ADDR and MASTER_PORT, and none of these is set; without it, threads are measured");
   }
   const AllReduceBlock planned =
-      before_meeting(place, [&] { return all_reduce_block_at(flags.bench, *place); });
-  return run_as_process(*place, planned.options.execution, [&](comm::Group& group) {
+      before_meeting(position, [&] { return all_reduce_block_at(flags.bench, *position); });
+  return run_as_process(*position, planned.options.execution, [&](comm::Group& group) {
     const bool is_first = group.process() == 0;
     if (is_first) prepare(flags);
     const bench::AllReduceBenchOptions options =
-        candidates_of(all_reduce_block_over(flags.bench, *place, group));
+        candidates_of(all_reduce_block_over(flags.bench, *position, group));
     const auto rows = bench::measure_all_reduce(group, options, [](const bench::Measurement&) {});
     if (!is_first) return 0;
     if (group.machines() > 1) {

@@ -15,13 +15,13 @@ namespace ringlet::app::inspect {
 std::vector<TensorSummary> summarise_tensors(train::SafetensorsStream& file) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 16;  // a multiple of every width
   std::uint64_t largest = 0;
-  for (const train::PlacedTensor& tensor : file.header().tensors) {
+  for (const train::StoredTensor& tensor : file.header().tensors) {
     largest = std::max(largest, tensor.end - tensor.begin);
   }
   std::vector<std::byte> piece(std::min<std::uint64_t>(kPieceBytes, largest));
   std::vector<double> numbers(piece.size());
   std::vector<TensorSummary> summaries;
-  for (const train::PlacedTensor& tensor : file.header().tensors) {
+  for (const train::StoredTensor& tensor : file.header().tensors) {
     TensorSummary& summary = summaries.emplace_back();
     summary.spec = tensor.spec;
     summary.bytes = tensor.end - tensor.begin;

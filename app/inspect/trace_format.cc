@@ -68,11 +68,11 @@ struct Totals {
  private:
   void note_long(const train::TraceSpan& span) {
     constexpr std::size_t kKept = 5;
-    const auto place = std::find_if(
+    const auto position = std::find_if(
         longest.begin(), longest.end(),
         [&](const train::TraceSpan& other) { return other.duration_us < span.duration_us; });
-    if (place == longest.end() && longest.size() == kKept) return;
-    longest.insert(place, span);
+    if (position == longest.end() && longest.size() == kKept) return;
+    longest.insert(position, span);
     if (longest.size() > kKept) longest.pop_back();
   }
 };

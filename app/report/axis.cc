@@ -117,7 +117,7 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
   const bool usable = std::isfinite(low) && std::isfinite(high) && low <= high;
   low_ = usable && (!spec.log || low > 0) ? low : (spec.log ? 1 : 0);
   high_ = usable && (!spec.log || low > 0) ? high : (spec.log ? 10 : 1);
-  if (has_places()) return;
+  if (has_positions()) return;
   if (spec.log) {  // one number alone stands in the middle
     low_ /= 2;
     high_ *= 2;
@@ -129,12 +129,12 @@ void Axis::set_range(const AxisSpec& spec, double low, double high) {
     low_ -= margin;
     high_ += margin;
   }
-  if (has_places()) return;  // not where numbers are as small or large as a double can be
+  if (has_positions()) return;  // not where numbers are as small or large as a double can be
   low_ = spec.log ? 1 : 0;
   high_ = spec.log ? 10 : 1;
 }
 
-bool Axis::has_places() const {
+bool Axis::has_positions() const {
   constexpr double kLeast = 1e-290,
                    kMost = 1e290;  // beyond, marks and the steps between are 0 or infinite
   if (log_) return low_ > kLeast && low_ < high_ && high_ < kMost && high_ / low_ < kMost;

@@ -1,6 +1,6 @@
-// An axis of a plot: maps numbers to places, and picks the numbers that get a mark: 1, 2, 2.5 and 5
-// times a power of ten, or powers of two. At least four marks have a label, except where whole
-// numbers are counted and there are not so many. No two labels are the same.
+// An axis of a plot: maps numbers to positions, and picks the numbers that get a mark: 1, 2, 2.5
+// and 5 times a power of ten, or powers of two. At least four marks have a label, except where
+// whole numbers are counted and there are not so many. No two labels are the same.
 #pragma once
 
 #include <functional>
@@ -44,20 +44,21 @@ class Axis {
     std::string label;  ///< empty: a mark without a word
   };
 
-  /// Shows [low, high] of the data between the places `begin` and `end`, with about `marks` marks.
-  /// Numbers that are not finite, or an empty range, make an axis from 0 to 1 (log: 1 to 10).
+  /// Shows [low, high] of the data between the positions `begin` and `end`, with about `marks`
+  /// marks. Numbers that are not finite, or an empty range, make an axis from 0 to 1 (log: 1
+  /// to 10).
   Axis(const AxisSpec& spec, double low, double high, double begin, double end, int marks);
 
-  /// Whether a number has a place.
+  /// Whether a number has a position.
   bool shows(double value) const;
-  /// Always a place between the axis' ends: what is beyond them is there.
+  /// Always a position between the axis' ends: what is beyond them is there.
   double at(double value) const;
   double low() const { return low_; }
   double high() const { return high_; }
   const std::vector<Mark>& marks() const { return marks_; }
 
  private:
-  bool has_places() const;
+  bool has_positions() const;
   void set_range(const AxisSpec& spec, double low, double high);
   void round_to(double step);
   void mark_evenly(const AxisSpec& spec, int marks);

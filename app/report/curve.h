@@ -23,7 +23,7 @@ Curve smoothed(const Curve& curve, double window);
 /// At most about `points` points: the means of neighbours.
 Curve thinned(const Curve& curve, std::size_t points);
 
-/// At most about `points` points, in the places of thinned(): the value below which the part
+/// At most about `points` points, at the positions of thinned(): the value below which the part
 /// `share` lies of what came before each, over about `window` points, and not fewer than ten.
 Curve rolling_quantile(const Curve& curve, std::size_t points, double window, double share);
 

@@ -37,7 +37,7 @@ double width_of(const std::string& text) {
 }
 
 /// Where character `index` of the text begins.
-std::size_t place_of(const std::string& text, std::size_t index) {
+std::size_t byte_of(const std::string& text, std::size_t index) {
   std::size_t seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (begins_character(text[i]) && seen++ == index) return i;
@@ -56,8 +56,8 @@ void draw_label(Html& svg, const EndLabel& label, double right, double y) {
 
 }  // namespace
 
-// Without the gaps the places need only stay in order. Neighbours that are out of order share their
-// mean, which is the nearest for all of them.
+// Without the gaps the positions need only stay in order. Neighbours that are out of order share
+// their mean, which is the nearest for all of them.
 std::vector<double> spread_out(std::vector<double> wanted, double gap, double low, double high) {
   struct Block {
     double sum;
@@ -76,9 +76,9 @@ std::vector<double> spread_out(std::vector<double> wanted, double gap, double lo
   const double last = high - gap * (static_cast<double>(wanted.size()) - 1);
   std::size_t i = 0;
   for (const Block& block : blocks) {
-    const double place = std::max(low, std::min(block.mean(), last));
+    const double position = std::max(low, std::min(block.mean(), last));
     for (std::size_t k = 0; k < block.count; ++k, ++i) {
-      wanted[i] = place + gap * static_cast<double>(i);
+      wanted[i] = position + gap * static_cast<double>(i);
     }
   }
   return wanted;
@@ -88,8 +88,7 @@ std::string shortened(const std::string& name, std::size_t characters) {
   const std::size_t length = characters_of(name);
   if (length <= characters) return name;
   const std::size_t tail = characters / 2, head = characters - 1 - tail;
-  return name.substr(0, place_of(name, head)) + "\u2026" +
-         name.substr(place_of(name, length - tail));
+  return name.substr(0, byte_of(name, head)) + "\u2026" + name.substr(byte_of(name, length - tail));
 }
 
 double room_for(const std::vector<EndLabel>& labels) {
@@ -109,10 +108,10 @@ std::size_t draw_end_labels(Html& svg, std::vector<EndLabel> labels, double righ
   labels.resize(labels.size() - unnamed);
   std::stable_sort(labels.begin(), labels.end(),
                    [](const EndLabel& a, const EndLabel& b) { return a.y < b.y; });
-  std::vector<double> places;
-  for (const EndLabel& label : labels) places.push_back(label.y);
-  places = spread_out(std::move(places), kLine, kTop, kBottom);
-  for (std::size_t i = 0; i < labels.size(); ++i) draw_label(svg, labels[i], right, places[i]);
+  std::vector<double> positions;
+  for (const EndLabel& label : labels) positions.push_back(label.y);
+  positions = spread_out(std::move(positions), kLine, kTop, kBottom);
+  for (std::size_t i = 0; i < labels.size(); ++i) draw_label(svg, labels[i], right, positions[i]);
   return unnamed;
 }
 

@@ -15,8 +15,8 @@ struct EndLabel {
   double x = 0, y = 0;  ///< where the line ends
 };
 
-/// The places nearest to the wanted ones that are at least `gap` apart, in their order, and between
-/// `low` and `high`. `wanted` is in ascending order, and there is room for all.
+/// The positions nearest to the wanted ones that are at least `gap` apart, in their order, and
+/// between `low` and `high`. `wanted` is in ascending order, and there is room for all.
 std::vector<double> spread_out(std::vector<double> wanted, double gap, double low, double high);
 
 /// A name of at most `characters`: of a longer one, its begin and its end.

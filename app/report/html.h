@@ -5,7 +5,7 @@
 //
 //   text         escaped: between tags and in an attribute's quotes it is nothing but text
 //   a number     as its format says; what is not finite is a dash, as text (a drawing has only
-//                places that are finite, see Axis::at())
+//                positions that are finite, see Axis::at())
 //   Html         as it is
 #pragma once
 

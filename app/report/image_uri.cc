@@ -1,6 +1,6 @@
 #include "app/report/test_results.h"
 
-// The one place that compiles stb's writer of images.
+// The one file that compiles stb's writer of images.
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #include <stb_image_write.h>

@@ -24,7 +24,7 @@ struct ReportOptions {
   StopRequest stop_requested{};             ///< asked once a pass; then Stopped is thrown
 };
 
-/// The page. What cannot be had (the data, the model, the machine) is said in its place. Throws
+/// The page. What cannot be had (the data, the model, the machine) is named there. Throws
 /// FileError where a folder is no run, or its metrics are broken.
 std::string report_page(const ReportOptions& options);
 

@@ -19,18 +19,18 @@ constexpr int kMaxDepth = 16;  // ours has four levels
 constexpr double kMostCounted = 1e15;
 
 /// Null where there is none.
-const json* at(const json& root, const char* place) {
-  const json::json_pointer pointer(place);
+const json* at(const json& root, const char* path) {
+  const json::json_pointer pointer(path);
   return root.contains(pointer) ? &root.at(pointer) : nullptr;
 }
 
-std::string text_at(const json& root, const char* place) {
-  const json* found = at(root, place);
+std::string text_at(const json& root, const char* path) {
+  const json* found = at(root, path);
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
-double number_at(const json& root, const char* place) {
-  const json* found = at(root, place);
+double number_at(const json& root, const char* path) {
+  const json* found = at(root, path);
   const double number =
       found != nullptr && found->is_number() ? found->get<double>() : RunFacts::kNone;
   return std::abs(number) < kMostCounted ? number : RunFacts::kNone;
@@ -52,12 +52,12 @@ RunFacts::RunFacts() : root_(std::make_shared<const json>()) {}
 RunFacts::RunFacts(std::string_view text, const std::string& source)
     : root_(std::make_shared<const json>(parse_json_text(source, text, kMaxDepth))) {}
 
-std::string RunFacts::text(const char* place) const { return text_at(*root_, place); }
-double RunFacts::number(const char* place) const { return number_at(*root_, place); }
+std::string RunFacts::text(const char* path) const { return text_at(*root_, path); }
+double RunFacts::number(const char* path) const { return number_at(*root_, path); }
 
-const json& RunFacts::list(const char* place) const {
+const json& RunFacts::list(const char* path) const {
   static const json none = json::array();
-  const json* found = at(*root_, place);
+  const json* found = at(*root_, path);
   return found != nullptr && found->is_structured() ? *found : none;
 }
 

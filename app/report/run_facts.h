@@ -1,4 +1,4 @@
-// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back, by the places of its fields.
+// RunFacts: OUT/run.json (train/telemetry/run_record.h) read back, by the paths of its fields.
 // Every field may be missing: a text is empty then, and a number NaN.
 #pragma once
 
@@ -20,8 +20,8 @@ class RunFacts {
   RunFacts(std::string_view text, const std::string& source);
 
   /// Of "/machine/cpu/name".
-  std::string text(const char* place) const;
-  double number(const char* place) const;
+  std::string text(const char* path) const;
+  double number(const char* path) const;
 
   std::string ringlet() const;  ///< its version, and those of the libraries that a GPU needed
   std::string devices() const;  ///< "cpu:0, cpu:0"
@@ -39,7 +39,7 @@ class RunFacts {
 
  private:
   /// An empty list where there is none.
-  const nlohmann::json& list(const char* place) const;
+  const nlohmann::json& list(const char* path) const;
 
   std::shared_ptr<const nlohmann::json> root_;
 };

@@ -97,7 +97,7 @@ std::string note_of(const Plot& plot, std::size_t unnamed) {
                      unnamed);
 }
 
-/// The attributes from which the page's script computes the place of a number.
+/// The attributes from which the page's script computes the position of a number.
 Html scale_attributes(const Plot& plot, const Axis& x, const Axis& y, double right) {
   return markup(
       " data-box=\"{},{},{},{}\" data-xrange=\"{:.8g},{:.8g},{}\" data-yrange=\"{:.8g},{:.8g},{}\""

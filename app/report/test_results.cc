@@ -29,7 +29,7 @@ std::string directory_of(const RunFacts& facts) {
 }
 
 /// What --data was; of a folder, where it is now.
-std::string place_of(const RunFolder& run, const std::string& data_dir) {
+std::string current_data(const RunFolder& run, const std::string& data_dir) {
   std::string name = run.data_name();
   const bool is_folder = data::find_dataset(name) == nullptr;
   if (is_folder && !data_dir.empty()) return data_dir;
@@ -43,7 +43,7 @@ std::string place_of(const RunFolder& run, const std::string& data_dir) {
 /// The run's data as it lies here now.
 data::Splits data_of(const RunFolder& run, const std::string& data_dir, const StopRequest& stop) {
   const RunFacts facts = run.facts.value_or(RunFacts());
-  const std::string name = place_of(run, data_dir);
+  const std::string name = current_data(run, data_dir);
   data::OpenOptions options{.directory = data_dir.empty() ? directory_of(facts) : data_dir,
                             .allow_unseen_targets = true,  // as the run has allowed them
                             .stop_requested = stop};
@@ -75,13 +75,13 @@ data::Splits data_of(const RunFolder& run, const std::string& data_dir, const St
 std::shared_ptr<const data::Dataset> under_classes_of(const train::ModelInfo& info,
                                                       std::shared_ptr<const data::Dataset> test) {
   if (test->target_names() == info.output_names) return test;
-  const auto places = data::places_of(test->target_names(), info.output_names);
-  if (!places) {
+  const auto indices = data::indices_of(test->target_names(), info.output_names);
+  if (!indices) {
     throw FileError(test->name() + " has the classes " + data::some_of(test->target_names()) +
                     ", and the model " + data::some_of(info.output_names));
   }
   return std::make_shared<const data::RenumberedDataset>(std::move(test), info.output_names,
-                                                         *places);
+                                                         *indices);
 }
 
 }  // namespace

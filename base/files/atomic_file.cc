@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The rename at the end would put a plain file in a device's place.
+/// The rename at the end would replace a device by a plain file.
 void refuse_device(const fs::path& target) {
   const auto kind = fs::status(target).type();
   if ((kind != fs::file_type::regular && kind != fs::file_type::not_found &&

@@ -56,7 +56,7 @@ class AtomicDirectory {
   /// Where to write the files of the folder.
   const std::filesystem::path& path() const { return aside_.path; }
   /// Syncs what was written and makes the folder visible under its name. The one that had the name
-  /// is removed; where `former` is not empty, it gets that name in place of what was there. Throws
+  /// is removed; where `former` is not empty, it gets that name instead of what was there. Throws
   /// FileError.
   void commit(const std::filesystem::path& former = {});
 
@@ -78,7 +78,7 @@ class AtomicDirectory {
 void require_writable_directory(const std::filesystem::path& directory);
 
 /// Whether `file` names a device, a named pipe or, as /dev/stdout does, something that is open. It
-/// can be written into, but nothing can be put in its place.
+/// can be written into, but not replaced.
 bool is_stream(const std::filesystem::path& file);
 
 /// Throws FileError unless `file` can be written as a whole: its folder is there and takes files,

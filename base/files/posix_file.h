@@ -38,8 +38,8 @@ Descriptor open_own(const std::filesystem::path& file, int flags, mode_t mode = 
 /// Swaps two existing folders in one step (Linux's renameat2). False where the file system cannot.
 bool exchange(const std::filesystem::path& a, const std::filesystem::path& b);
 
-/// Removes a folder that has been replaced; where `former` is not empty, renames it so instead, in
-/// place of what has that name.
+/// Removes a folder that has been replaced; where `former` is not empty, renames it so instead,
+/// which replaces what has that name.
 void put_away(const std::filesystem::path& replaced, const std::filesystem::path& former);
 
 /// For file systems that cannot exchange: moves `target` to its aside "old", then `source` to

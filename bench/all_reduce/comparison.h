@@ -58,8 +58,8 @@ struct Comparison {
   std::vector<Regret> regrets{};   ///< of the series that pick, where strategies stand beside them
 };
 
-/// One for each number of ranks and machines, level, type, operation and place, in the order in
-/// which they first come.
+/// One for each number of ranks and machines, level, type, operation and in place or not, in the
+/// order in which they first come.
 std::vector<Comparison> compare(const std::vector<Measurement>& measurements);
 
 /// The same by the fitted models, between the least and the largest measured size. `from` and `to`

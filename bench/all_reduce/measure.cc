@@ -81,7 +81,7 @@ class RankBuffers {
   }
 
   /// Out of place: puts the input where the result will be.
-  void place_input() {
+  void copy_input() {
     if (!out_of_place()) return;
     if (on_host_.empty()) {
       std::memcpy(result_.view().data(), input_.view().data(), static_cast<std::size_t>(bytes()));
@@ -181,7 +181,7 @@ class StrategyBench {
     barrier_.meet(world_, stream_);
   }
   void finish() {
-    buffers_.place_input();
+    buffers_.copy_input();
     communicator_.all_reduce(stream_, buffers_.result(), name_, options_.op);
     stream_.synchronize();
     communicator_.require_alive();
@@ -292,7 +292,7 @@ std::vector<int> ranks_like(int rank, int size, KeyOf key_of) {
 std::vector<Level> levels_of(comm::Transport& transport) {
   const int size = transport.size();
   const auto machine = [&](int rank) { return transport.machine_of(rank); };
-  const auto place = [&](int rank) {  // among the ranks of its machine
+  const auto local_rank = [&](int rank) {  // among the ranks of its machine
     const std::vector<int> near = ranks_like(rank, size, machine);
     return std::find(near.begin(), near.end(), rank) - near.begin();
   };
@@ -307,7 +307,7 @@ std::vector<Level> levels_of(comm::Transport& transport) {
   const auto everybody = [](int) { return 0; };
   levels.push_back({Measurement().level, ranks_like(0, size, everybody)});
   if (transport.world().machines == 1) return levels;
-  add("between", place, transport.typical_costs());
+  add("between", local_rank, transport.typical_costs());
   add("inside", machine, transport.typical_costs_inside());
   return levels;
 }

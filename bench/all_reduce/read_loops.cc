@@ -19,7 +19,7 @@ T load(const std::byte* from) {
   return value;
 }
 
-/// Four sums, each of a quarter of the memory: four places at once keep more lines on their way
+/// Four sums, each of a quarter of the memory: four streams at once keep more lines on their way
 /// than one does, and between caches and from memory that is what counts.
 std::uint64_t read(const void* data, std::int64_t bytes) {
   constexpr std::int64_t kVector = sizeof(Words), kWord = sizeof(Word);

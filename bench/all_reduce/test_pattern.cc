@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kPeriod = 1021;
 constexpr std::int64_t kPeriods = 8;  // of a table; one less is copied at once, from any offset
 
-/// Up to here every whole number has its place in the type.
+/// Up to here the type has every whole number.
 std::int64_t exact_up_to(DType type) {
   switch (type) {
     case DType::bf16:
@@ -58,9 +58,9 @@ void put(DType type, std::int64_t value, std::int64_t index, std::vector<std::by
   }
 }
 
-/// Spreads (rank, place) over 64 bits (SplitMix64's finalizer; Steele, Lea and Flood, 2014).
-std::uint64_t scattered(std::uint64_t rank, std::uint64_t place) {
-  std::uint64_t x = (rank + 1) * 0x9E3779B97F4A7C15U + place * 0xD1B54A32D192ED03U;
+/// Spreads (rank, index) over 64 bits (SplitMix64's finalizer; Steele, Lea and Flood, 2014).
+std::uint64_t scattered(std::uint64_t rank, std::uint64_t index) {
+  std::uint64_t x = (rank + 1) * 0x9E3779B97F4A7C15U + index * 0xD1B54A32D192ED03U;
   x = (x ^ x >> 30U) * 0xBF58476D1CE4E5B9U;
   x = (x ^ x >> 27U) * 0x94D049BB133111EBU;
   return x ^ x >> 31U;
@@ -69,10 +69,10 @@ std::uint64_t scattered(std::uint64_t rank, std::uint64_t place) {
 /// The numbers that the ranks may hold: `unit` times low to high.
 struct Numbers {
   std::int64_t low, high, unit;
-  std::int64_t at(int rank, std::int64_t place) const {
+  std::int64_t at(int rank, std::int64_t index) const {
     const auto range = static_cast<std::uint64_t>(high - low + 1);
     const auto chosen =
-        scattered(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(place)) % range;
+        scattered(static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(index)) % range;
     return unit * (low + static_cast<std::int64_t>(chosen));
   }
 };
@@ -92,10 +92,10 @@ Numbers numbers_of(DType type, ReduceOp op, int ranks) {
   return {0, high, unit};
 }
 
-std::int64_t reduced(ReduceOp op, const Numbers& numbers, int ranks, std::int64_t place) {
-  std::int64_t result = numbers.at(0, place);
+std::int64_t reduced(ReduceOp op, const Numbers& numbers, int ranks, std::int64_t index) {
+  std::int64_t result = numbers.at(0, index);
   for (int rank = 1; rank < ranks; ++rank) {
-    const std::int64_t other = numbers.at(rank, place);
+    const std::int64_t other = numbers.at(rank, index);
     result = op == ReduceOp::min   ? std::min(result, other)
              : op == ReduceOp::max ? std::max(result, other)
                                    : result + other;

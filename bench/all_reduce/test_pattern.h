@@ -6,8 +6,8 @@
 //
 // Element j of rank r in iteration i is table_r[(j + i) mod 1021]. Each iteration has other
 // numbers, so a result that was left from the one before is wrong nearly everywhere. 1021 is prime,
-// so a chunk in the wrong place is wrong too. Writing and comparing are copies and comparisons of a
-// table that stays in the first-level cache.
+// so a chunk at the wrong offset is wrong too. Writing and comparing are copies and comparisons of
+// a table that stays in the first-level cache.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,7 @@ struct ValueAndGradient {
 };
 
 /// Adds calls and makes their tensors. Activations have `batch` samples, and all hold numbers in
-/// [-0.5, 0.5) that differ from place to place.
+/// [-0.5, 0.5) that differ from element to element.
 class KernelCallsBuilder {
  public:
   KernelCallsBuilder(Device& device, std::int64_t batch, Layout layout, KernelCalls& calls)

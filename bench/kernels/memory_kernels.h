@@ -25,7 +25,7 @@ class TensorStore {
   explicit TensorStore(Device& device) : device_(device) {}
 
   Device& device() const { return device_; }
-  /// f32 numbers in [-0.5, 0.5) that differ from place to place.
+  /// f32 numbers in [-0.5, 0.5) that differ from element to element.
   View floats(const Shape& shape);
   /// i32 numbers in [0, `below`).
   View integers(const Shape& shape, std::int32_t below);

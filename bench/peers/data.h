@@ -1,6 +1,6 @@
 // The input of each rank, and the check of the sum. Inputs are whole numbers from 0 to 255 that
 // depend on rank, call and element, so a float holds every sum exactly. A chunk that is missing,
-// counted twice, left from the call before or in the wrong place shows.
+// counted twice, left from the call before or at the wrong offset shows.
 #pragma once
 
 #include <cstdint>

@@ -10,14 +10,14 @@ namespace ringlet::comm {
 void broadcast(Transport& transport, Stream& stream, int root, View data) {
   const int p = transport.size();
   require(0 <= root && root < p, "broadcast", "the root is a rank of the world");
-  const int place = (transport.rank() - root + p) % p;  // in the tree, whose root has place 0
-  const auto rank_at = [root, p](int other_place) { return (other_place + root) % p; };
+  const int position = (transport.rank() - root + p) % p;  // in the tree, whose root has position 0
+  const auto rank_at = [root, p](int other_position) { return (other_position + root) % p; };
 
-  int bit = 1;  // the lowest bit of my place: my parent lacks it, my children have a lower one
-  while (bit < p && (place & bit) == 0) bit *= 2;
-  if (place != 0) transport.receive(stream, rank_at(place - bit), data);
+  int bit = 1;  // the lowest bit of my position: my parent lacks it, my children have a lower one
+  while (bit < p && (position & bit) == 0) bit *= 2;
+  if (position != 0) transport.receive(stream, rank_at(position - bit), data);
   for (bit /= 2; bit > 0; bit /= 2) {
-    if (place + bit < p) transport.send(stream, rank_at(place + bit), data);
+    if (position + bit < p) transport.send(stream, rank_at(position + bit), data);
   }
 }
 
@@ -30,15 +30,16 @@ void finish_reduction(Stream& stream, View data, ReduceOp op, int ranks) {
 void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp op) {
   const int p = transport.size();
   require(0 <= root && root < p, "reduce", "the root is a rank of the world");
-  const int place = (transport.rank() - root + p) % p;  // in the tree, whose root has place 0
-  const auto rank_at = [root, p](int other_place) { return (other_place + root) % p; };
+  const int position = (transport.rank() - root + p) % p;  // in the tree, whose root has position 0
+  const auto rank_at = [root, p](int other_position) { return (other_position + root) % p; };
 
   int bit = 1;
-  for (; bit < p && (place & bit) == 0; bit *= 2) {
-    if (place + bit < p) transport.receive(stream, rank_at(place + bit), data, combine_of(op));
+  for (; bit < p && (position & bit) == 0; bit *= 2) {
+    if (position + bit < p)
+      transport.receive(stream, rank_at(position + bit), data, combine_of(op));
   }
-  if (place != 0) {
-    transport.send(stream, rank_at(place - bit), data);
+  if (position != 0) {
+    transport.send(stream, rank_at(position - bit), data);
   } else {
     finish_reduction(stream, data, op, p);
   }

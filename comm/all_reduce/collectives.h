@@ -23,7 +23,7 @@ void reduce(Transport& transport, Stream& stream, int root, View data, ReduceOp 
 void reduce_scatter(Transport& transport, Stream& stream, View data, ReduceOp op);
 
 /// all = mine of rank 0, of rank 1, ... Rank-1, the same type; `all` has p times `mine`'s length.
-/// `mine` may be its own place in `all`.
+/// `mine` may be its own part of `all`.
 /// In step k every rank sends to the rank k above it: p-1 steps.
 void all_gather(Transport& transport, Stream& stream, ConstView mine, View all);
 

@@ -36,13 +36,14 @@ std::unique_ptr<AllReduce> fastest_by_size(Transport& transport) {
 TwoLevelAllReduce::TwoLevelAllReduce(Transport& transport) : AllReduce(transport) {
   const auto machines = ranks_by_machine(transport);
   near_ = machines[static_cast<std::size_t>(transport.machine_of(rank()))];
-  place_ = static_cast<int>(std::find(near_.begin(), near_.end(), rank()) - near_.begin());
+  local_rank_ = static_cast<int>(std::find(near_.begin(), near_.end(), rank()) - near_.begin());
   const auto least = std::min_element(machines.begin(), machines.end(),
                                       [](auto& a, auto& b) { return a.size() < b.size(); });
   parts_ = static_cast<int>(least->size());
   if (machines.size() == 1 || !has_part()) return;
   std::vector<int> same_part;
-  for (const auto& ranks : machines) same_part.push_back(ranks[static_cast<std::size_t>(place_)]);
+  for (const auto& ranks : machines)
+    same_part.push_back(ranks[static_cast<std::size_t>(local_rank_)]);
   CostModel costs = transport.typical_costs();
   costs.seconds_per_byte *= parts_;  // which share the machine's link
   far_ = std::make_unique<PartTransport>(transport, std::move(same_part), costs);
@@ -62,9 +63,9 @@ LevelCosts TwoLevelAllReduce::level_costs(int machines, int each, double bytes) 
   return {.between = between, .inside = path_cost(each, bytes)};
 }
 
-View TwoLevelAllReduce::part_of(const View& data, int place) const {
-  return data.slice(part_begin(data.count(), parts_, place),
-                    part_begin(data.count(), parts_, place + 1));
+View TwoLevelAllReduce::part_of(const View& data, int part) const {
+  return data.slice(part_begin(data.count(), parts_, part),
+                    part_begin(data.count(), parts_, part + 1));
 }
 
 /// between(part): reduces it over the machines.
@@ -72,7 +73,7 @@ template <class Between>
 void TwoLevelAllReduce::run_levels(Stream& stream, const View& data, ReduceOp op, Between between) {
   gather(stream, data, op);
   if (has_part()) {
-    const View own = part_of(data, place_);
+    const View own = part_of(data, local_rank_);
     if (far_) between(own);
     finish(stream, own, op);
   }
@@ -95,38 +96,38 @@ void TwoLevelAllReduce::run_narrow(Stream& stream, const View& data, const View&
 }
 
 /// This rank's part = op of it over the machine's ranks. In each step every rank sends the part of
-/// the rank so many places above, to that rank.
+/// the rank so many above, to that rank.
 void TwoLevelAllReduce::gather(Stream& stream, const View& data, ReduceOp op) {
   const int ranks = static_cast<int>(near_.size());
   for (int step = 1; step < ranks; ++step) {
-    const int above = (place_ + step) % ranks, below = (place_ + ranks - step) % ranks;
+    const int above = (local_rank_ + step) % ranks, below = (local_rank_ + ranks - step) % ranks;
     const bool sends = above < parts_;
     transport().exchange(stream, sends ? near_[static_cast<std::size_t>(above)] : kNobody,
                          sends ? part_of(data, above) : View(),
                          has_part() ? near_[static_cast<std::size_t>(below)] : kNobody,
-                         has_part() ? part_of(data, place_) : View(), combine_of(op));
+                         has_part() ? part_of(data, local_rank_) : View(), combine_of(op));
   }
 }
 
 void TwoLevelAllReduce::spread(Stream& stream, const View& data) {
   const int ranks = static_cast<int>(near_.size());
   for (int step = 1; step < ranks; ++step) {
-    const int above = (place_ + step) % ranks, below = (place_ + ranks - step) % ranks;
+    const int above = (local_rank_ + step) % ranks, below = (local_rank_ + ranks - step) % ranks;
     const bool receives = below < parts_;
     transport().exchange(stream, has_part() ? near_[static_cast<std::size_t>(above)] : kNobody,
-                         has_part() ? part_of(data, place_) : View(),
+                         has_part() ? part_of(data, local_rank_) : View(),
                          receives ? near_[static_cast<std::size_t>(below)] : kNobody,
                          receives ? part_of(data, below) : View());
   }
 }
 
 std::optional<std::int64_t> TwoLevelAllReduce::elements_sent(std::int64_t count) const {
-  const auto length = [this, count](int place) {
-    return part_begin(count, parts_, place + 1) - part_begin(count, parts_, place);
+  const auto length = [this, count](int part) {
+    return part_begin(count, parts_, part + 1) - part_begin(count, parts_, part);
   };
   const auto others = static_cast<std::int64_t>(near_.size()) - 1;
   if (!has_part()) return count;
-  const std::int64_t own = length(place_);
+  const std::int64_t own = length(local_rank_);
   const std::int64_t far = far_ ? *between_->elements_sent(own) : 0;
   return count - own + far + others * own;
 }

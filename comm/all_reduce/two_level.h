@@ -44,15 +44,15 @@ class TwoLevelAllReduce final : public AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override;
 
  private:
-  bool has_part() const { return place_ < parts_; }
-  View part_of(const View& data, int place) const;
+  bool has_part() const { return local_rank_ < parts_; }
+  View part_of(const View& data, int part) const;
   template <class Between>
   void run_levels(Stream& stream, const View& data, ReduceOp op, Between between);
   void gather(Stream& stream, const View& data, ReduceOp op);
   void spread(Stream& stream, const View& data);
 
   std::vector<int> near_;  // ranks of this machine, in their order
-  int place_ = 0;          // of this rank among them
+  int local_rank_ = 0;     // of this rank among them
   int parts_ = 1;          // L
   // Ranks with the same part on all machines; null where there are no others.
   std::unique_ptr<PartTransport> far_;

@@ -49,8 +49,8 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
                   receives_only ? from : to);
   if (stream.tracer() != nullptr) {
     span.set_details({.from = from,
-                      .out_at = to == kNobody ? -1 : place_of(out),
-                      .in_at = from == kNobody ? -1 : place_of(in)});
+                      .out_at = to == kNobody ? -1 : offset_of(out),
+                      .in_at = from == kNobody ? -1 : offset_of(in)});
   }
   {
     const FlightRecorder::Exchanging exchanging(
@@ -66,7 +66,7 @@ void Transport::set_timeout(double seconds) {
 }
 
 /// Bytes from the beginning of the subject; -1 for what lies elsewhere.
-std::int64_t Transport::place_of(const ConstView& part) const {
+std::int64_t Transport::offset_of(const ConstView& part) const {
   if (subject_ == nullptr || part.bytes() == 0) return -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(subject_);
   const auto at = reinterpret_cast<std::uintptr_t>(part.data());

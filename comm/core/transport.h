@@ -42,7 +42,7 @@
 
 namespace ringlet::comm {
 
-/// In place of a rank: this side of the exchange is left out.
+/// Instead of a rank: this side of the exchange is left out.
 inline constexpr int kNobody = -1;
 
 /// How arriving data are combined with `in`. All but `copy` spare the scratch buffer and the pass
@@ -203,7 +203,7 @@ class Transport {
   }
 
  private:
-  std::int64_t place_of(const ConstView& part) const;
+  std::int64_t offset_of(const ConstView& part) const;
 
   World world_;
   Line line_;

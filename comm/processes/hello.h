@@ -22,7 +22,7 @@ struct Hello {
   std::string machine;  ///< this_machine()
   std::string host;     ///< the machine's name
   std::string address;  ///< of its machine, as its connection to the hub has it; in numbers
-  std::string run;      ///< ProcessPlace::run
+  std::string run;      ///< ProcessPosition::run
   std::string nonce;    ///< random, over TCP: the hub proves with it that it knows the token
   std::string protocol = kProtocol;  ///< how this program speaks over TCP
   std::string failure{};             ///< why it cannot take part; empty where it can

@@ -24,8 +24,8 @@ namespace {
 constexpr const char* kWish = "wish to stop";
 
 /// Replicas and processes come first: whatever else differs may follow from them.
-Plan agreed_plan(const ProcessPlace& place, const ProcessGroupOptions& options) {
-  Plan plan{{"the number of processes", std::to_string(place.processes)},
+Plan agreed_plan(const ProcessPosition& position, const ProcessGroupOptions& options) {
+  Plan plan{{"the number of processes", std::to_string(position.processes)},
             {"the replicas of a process", std::to_string(options.replicas)},
             {"the transport", name_of(options.transport)}};
   plan.insert(plan.end(), options.agreed.begin(), options.agreed.end());
@@ -72,8 +72,9 @@ const char* name_of(ProcessTransport transport) {
   return "auto";
 }
 
-JoinedGroup::JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& options)
-    : Group(place.process * options.replicas, options.replicas, place.processes * options.replicas),
+JoinedGroup::JoinedGroup(const ProcessPosition& position, const ProcessGroupOptions& options)
+    : Group(position.process * options.replicas, options.replicas,
+            position.processes * options.replicas),
       local_(options.replicas, {.first_rank = first_rank(),
                                 .world_size = size(),
                                 .look_elsewhere = [this](int rank, int channel) {
@@ -81,7 +82,7 @@ JoinedGroup::JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& o
                                 }}) {
   RendezvousOptions joining{.replicas = options.replicas,
                             .timeout_seconds = options.timeout_seconds,
-                            .agreed = agreed_plan(place, options)};
+                            .agreed = agreed_plan(position, options)};
   joining.on_abort = [this](const RootCause& cause) { stop_ranks(cause); };
   joining.status = [this] { return status_of_ranks(); };
   joining.on_value = [heard = options.on_wish](const std::string& key, const std::string& value) {
@@ -91,10 +92,10 @@ JoinedGroup::JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& o
   joining.machine = options.machine;
   joining.host = options.host;
   joining.beat = options.beat;
-  rendezvous_ = std::make_unique<Rendezvous>(place, joining);
+  rendezvous_ = std::make_unique<Rendezvous>(position, joining);
   remote_ = std::make_unique<RemoteStatus>(*rendezvous_, replicas());
   try {
-    find_place(options.transport);
+    find_machines(options.transport);
   } catch (...) {
     JoinedGroup::abort(first_rank(), message_of_current_exception());
     throw_failure();
@@ -150,7 +151,7 @@ std::string JoinedGroup::hosts() const {
 }
 
 /// Tells the ranks which machine they are on. Throws where `transport` does not reach the others.
-void JoinedGroup::find_place(ProcessTransport transport) {
+void JoinedGroup::find_machines(ProcessTransport transport) {
   std::vector<int> machine_of;
   for (const Site& other : rendezvous_->sites()) {
     machine_of.insert(machine_of.end(), static_cast<std::size_t>(replicas()), other.machine);

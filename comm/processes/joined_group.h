@@ -53,7 +53,7 @@ class JoinedGroup : public Group {
  public:
   /// Collective over the processes. Throws CommError where this process shall tell the user why
   /// they do not come together, Aborted where another one does.
-  JoinedGroup(const ProcessPlace& place, const ProcessGroupOptions& options);
+  JoinedGroup(const ProcessPosition& position, const ProcessGroupOptions& options);
   ~JoinedGroup() override;
 
   /// The group of this process's ranks, on which their transports stand.
@@ -112,7 +112,7 @@ class JoinedGroup : public Group {
 
  private:
   const Site& site() const;
-  void find_place(ProcessTransport transport);
+  void find_machines(ProcessTransport transport);
   std::string status_of_ranks();
   void stop_ranks(const RootCause& cause) noexcept;
   void wake_all() noexcept;

@@ -76,22 +76,22 @@ int required_number(const Environment& environment, const std::string& name,
   throw ContractError(fmt::format("{} is set but {} is not; a process needs both", beside, name));
 }
 
-void require_place(const Launcher& launcher, const ProcessPlace& place) {
-  if (place.processes < 1) throw ContractError(launcher.size + " is 0; there is at least one");
-  if (place.process >= place.processes) {
+void require_position(const Launcher& launcher, const ProcessPosition& position) {
+  if (position.processes < 1) throw ContractError(launcher.size + " is 0; there is at least one");
+  if (position.process >= position.processes) {
     throw ContractError(fmt::format("{} is {} but {} is {}; it goes from 0 to {}", launcher.rank,
-                                    place.process, launcher.size, place.processes,
-                                    place.processes - 1));
+                                    position.process, launcher.size, position.processes,
+                                    position.processes - 1));
   }
 }
 
 /// What says that the processes are on several machines, in words; empty where nothing does.
 std::string several_machines(const Environment& environment, const Launcher& launcher,
-                             const ProcessPlace& place) {
+                             const ProcessPosition& position) {
   const std::optional<int> local_size = environment.number(launcher.local_size);
-  if (local_size && *local_size < place.processes) {
-    return fmt::format("{} is {} but {} is {}", launcher.size, place.processes, launcher.local_size,
-                       *local_size);
+  if (local_size && *local_size < position.processes) {
+    return fmt::format("{} is {} but {} is {}", launcher.size, position.processes,
+                       launcher.local_size, *local_size);
   }
   if (launcher.name == "Slurm") {
     const std::string name =
@@ -102,25 +102,25 @@ std::string several_machines(const Environment& environment, const Launcher& lau
   return {};
 }
 
-void require_local_place(const Environment& environment, const Launcher& launcher,
-                         const ProcessPlace& place) {
+void require_local_position(const Environment& environment, const Launcher& launcher,
+                            const ProcessPosition& position) {
   const std::optional<int> local_size = environment.number(launcher.local_size);
   const std::optional<int> local_rank = environment.number(launcher.local_rank);
-  if (local_size && *local_size > place.processes) {
+  if (local_size && *local_size > position.processes) {
     throw ContractError(
         fmt::format("{} is {} but {} is only {}; let one launcher set both, or unset the first",
-                    launcher.local_size, *local_size, launcher.size, place.processes));
+                    launcher.local_size, *local_size, launcher.size, position.processes));
   }
   if (local_size && local_rank && *local_rank >= *local_size) {
     throw ContractError(fmt::format("{} is {} but {} is {}; it goes from 0 to {}",
                                     launcher.local_rank, *local_rank, launcher.local_size,
                                     *local_size, *local_size - 1));
   }
-  if (!place.hub && local_rank && *local_rank != place.process) {
+  if (!position.hub && local_rank && *local_rank != position.process) {
     throw ContractError(
         fmt::format("{} is {} but {} is {}; on one machine they are equal: let one launcher set "
                     "both, or unset the first",
-                    launcher.local_rank, *local_rank, launcher.rank, place.process));
+                    launcher.local_rank, *local_rank, launcher.rank, position.process));
   }
 }
 
@@ -193,8 +193,8 @@ std::optional<TcpAddress> step_address(const Environment& environment) {
 
 /// Where the processes meet over TCP; nothing where all are on one machine.
 std::optional<TcpAddress> hub_of(const Environment& environment, const Launcher& launcher,
-                                 const ProcessPlace& place, const std::string& evidence) {
-  if (launcher.name == "ringlet" || place.processes == 1) return {};
+                                 const ProcessPosition& position, const std::string& evidence) {
+  if (launcher.name == "ringlet" || position.processes == 1) return {};
   if (const auto hub = environment.text("RINGLET_HUB"); hub && !hub->empty()) {
     return hub_variable(*hub);
   }
@@ -244,26 +244,26 @@ std::optional<std::string> environment_variable(const std::string& name) {
   return value;
 }
 
-std::optional<ProcessPlace> place_from_environment(const EnvironmentLookup& lookup) {
+std::optional<ProcessPosition> position_from_environment(const EnvironmentLookup& lookup) {
   const Environment environment(lookup);
   for (const Launcher& launcher : launchers()) {
     if (!has_started_us(environment, launcher)) continue;
-    ProcessPlace place;
-    place.launcher = launcher.name;
-    place.process = required_number(environment, launcher.rank, launcher.size);
-    place.processes = required_number(environment, launcher.size, launcher.rank);
-    require_place(launcher, place);
-    const std::string evidence = several_machines(environment, launcher, place);
-    place.spread = !evidence.empty();
-    place.hub = hub_of(environment, launcher, place, evidence);
-    place.token = token_of(environment, launcher);
-    require_local_place(environment, launcher, place);
+    ProcessPosition position;
+    position.launcher = launcher.name;
+    position.process = required_number(environment, launcher.rank, launcher.size);
+    position.processes = required_number(environment, launcher.size, launcher.rank);
+    require_position(launcher, position);
+    const std::string evidence = several_machines(environment, launcher, position);
+    position.spread = !evidence.empty();
+    position.hub = hub_of(environment, launcher, position, evidence);
+    position.token = token_of(environment, launcher);
+    require_local_position(environment, launcher, position);
     const bool is_slurm = launcher.name == "Slurm";
-    place.local_process =
+    position.local_process =
         environment.number(is_slurm ? "SLURM_LOCALID" : launcher.local_rank).value_or(-1);
-    place.run = run_name(environment, launcher.name, launcher.run,
-                         launcher.rank + " and " + launcher.size, place.hub.has_value());
-    return place;
+    position.run = run_name(environment, launcher.name, launcher.run,
+                            launcher.rank + " and " + launcher.size, position.hub.has_value());
+    return position;
   }
   return {};
 }
@@ -279,16 +279,16 @@ std::string warning_of_launcher(const EnvironmentLookup& lookup) {
           "{} has started {} processes ({}), and without --processes each of them does all the "
           "work for itself; add --processes, and they share it",
           launcher.name, processes, launcher.size);
-    } catch (const ContractError&) {  // who asks for no place need not have one
+    } catch (const ContractError&) {  // who asks for no position need not have one
       return {};
     }
   }
   return {};
 }
 
-int first_device(const ProcessPlace& place, int replicas, int visible) {
-  const bool spread = place.hub && place.local_process >= 0;
-  const int first = (spread ? place.local_process : place.process) * replicas;
+int first_device(const ProcessPosition& position, int replicas, int visible) {
+  const bool spread = position.hub && position.local_process >= 0;
+  const int first = (spread ? position.local_process : position.process) * replicas;
   return visible > 0 ? first % visible : first;
 }
 

@@ -34,7 +34,7 @@
 namespace ringlet::comm {
 
 /// A launcher's "rank" is a process here: each may hold several replicas, which are our ranks.
-struct ProcessPlace {
+struct ProcessPosition {
   int process = 0;    ///< 0 <= process < processes
   int processes = 1;  ///< of the run, on all machines
   /// The same text in all processes of a run, another one in every other run of this user.
@@ -51,10 +51,10 @@ struct ProcessPlace {
 /// The lookup in this process's own environment.
 std::optional<std::string> environment_variable(const std::string& name);
 
-/// The place that the environment gives, or nothing where no launcher has set one. Throws
+/// The position that the environment gives, or nothing where no launcher has set one. Throws
 /// ContractError, naming the variable, for a value that is missing, no number, or contradicts
 /// another one, and for processes on several machines without an address to meet at.
-std::optional<ProcessPlace> place_from_environment(
+std::optional<ProcessPosition> position_from_environment(
     const EnvironmentLookup& lookup = environment_variable);
 
 /// For a process that takes no part in a run of several: what its user should know where a launcher
@@ -65,6 +65,6 @@ std::string warning_of_launcher(const EnvironmentLookup& lookup = environment_va
 /// The first device of a process of `replicas`, of `visible` that it sees: the processes take them
 /// in turn, and begin anew behind the last. So each process finds its own also where a launcher
 /// shows it no others. `visible` 0: not known, so nobody begins anew.
-int first_device(const ProcessPlace& place, int replicas, int visible);
+int first_device(const ProcessPosition& position, int replicas, int visible);
 
 }  // namespace ringlet::comm

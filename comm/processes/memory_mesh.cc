@@ -94,8 +94,8 @@ std::string ready_key(int process) { return fmt::format("connections of process 
 /// Each connects to those before it, says who it is, and announces it. Then all that it accepts is
 /// there already.
 MemoryMesh::MemoryMesh(Rendezvous& rendezvous, const std::vector<int>& here, double timeout_seconds)
-    : own_(rendezvous.place().process),
-      links_(static_cast<std::size_t>(rendezvous.place().processes)) {
+    : own_(rendezvous.position().process),
+      links_(static_cast<std::size_t>(rendezvous.position().processes)) {
   std::tie(links_[static_cast<std::size_t>(own_)], to_itself_) = MessageSocket::make_pair();
   if (here.size() == 1) return;
   const std::string name = new_name();

@@ -1,7 +1,7 @@
 // Outbox: the messages to one other process that its socket has not taken yet. A socket is full
 // when the other side reads too slowly; then nothing is lost, and nobody waits.
 //
-// An abort takes the place of what waits: nothing else matters then. Only a message that has gone
+// An abort replaces what waits: nothing else matters then. Only a message that has gone
 // in part goes to its end first, over TCP. The outbox has no limit: messages are few and small, and
 // who reads none of them runs into a time-out.
 #pragma once

@@ -84,8 +84,8 @@ Meeting::Meeting(Rendezvous& rendezvous, const std::string& address, double time
     : rendezvous_(rendezvous),
       timeout_seconds_(timeout_seconds),
       deadline_(Clock::now() + nanoseconds_of(timeout_seconds)),
-      own_(rendezvous.place().process),
-      sockets_(static_cast<std::size_t>(rendezvous.place().processes)) {
+      own_(rendezvous.position().process),
+      sockets_(static_cast<std::size_t>(rendezvous.position().processes)) {
   std::string failure;
   listener_ = Descriptor(listen_tcp({address, 0}, failure));
   if (!listener_.open()) throw CommError(fmt::format("no port of {}: {}", address, failure));
@@ -97,7 +97,7 @@ std::vector<Descriptor> Meeting::run() {
   const std::string key = "secret of the data";
   if (own_ == 0) rendezvous_.set(key, new_secret());
   // Who has heard the one over the network still needs the run's token, if it has any.
-  secret_ = proof(rendezvous_.place().token, rendezvous_.get(key, timeout_seconds_));
+  secret_ = proof(rendezvous_.position().token, rendezvous_.get(key, timeout_seconds_));
   for (int process = 0; process < own_; ++process) connect_to(process);
   accept_all();
   return std::move(sockets_);
@@ -176,7 +176,7 @@ void Meeting::read_from(Comer& comer) {
   if (comer.got == comer.bytes.size()) take(comer);
 }
 
-/// Gives the connection its place, if it is of one of the run's that has none yet.
+/// Gives the connection its slot, if it is of one of the run's that has none yet.
 void Meeting::take(Comer& comer) {
   Descriptor socket = std::exchange(comer.socket, Descriptor());
   Greeting said;
@@ -184,11 +184,11 @@ void Meeting::take(Comer& comer) {
   if (said.from <= own_ || said.from >= std::ssize(sockets_) || said.to != own_) return;
   const Greeting right = greeting(secret_, said.from, own_);
   const auto text = [](const Greeting& g) { return std::string_view(g.proof.data(), kProofBytes); };
-  Descriptor& place = sockets_[static_cast<std::size_t>(said.from)];
-  if (!place.open() && is_same(text(right), text(said))) place = std::move(socket);
+  Descriptor& slot = sockets_[static_cast<std::size_t>(said.from)];
+  if (!slot.open() && is_same(text(right), text(said))) slot = std::move(socket);
 }
 
-/// Who says nothing for a while goes; where others wait for its place, after a moment.
+/// Who says nothing for a while goes; where others wait for its slot, after a moment.
 void Meeting::drop_silent() {
   constexpr milliseconds kUsual(5000), kMoment(200);
   const auto longest = has_room() ? kUsual : kMoment;

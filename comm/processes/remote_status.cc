@@ -66,15 +66,15 @@ std::optional<RankStatus> RemoteStatus::of(int rank, int channel) {
   const auto& ranks = of_process_[process];
   const auto local = static_cast<std::size_t>(rank % replicas_);
   if (!ranks[local] || ranks[local]->unheard) return ranks[local];
-  const auto place = static_cast<std::size_t>(channel * replicas_) + local;
-  return place < ranks.size() ? ranks[place] : RankStatus{};  // it has yet to open the channel
+  const auto index = static_cast<std::size_t>(channel * replicas_) + local;
+  return index < ranks.size() ? ranks[index] : RankStatus{};  // it has yet to open the channel
 }
 
 void RemoteStatus::refresh() {
   of_process_.clear();
   const std::vector<std::string> answers = rendezvous_.ask_status(kAnswerSeconds);
   const std::vector<Site>& sites = rendezvous_.sites();
-  const auto own = static_cast<std::size_t>(rendezvous_.place().process);
+  const auto own = static_cast<std::size_t>(rendezvous_.position().process);
   const int machine = sites[own].machine;
   const bool hub_is_silent = answers[own].empty();  // process 0 passes on what the others say
   for (std::size_t process = 0; process < answers.size(); ++process) {

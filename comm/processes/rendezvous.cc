@@ -36,9 +36,9 @@ std::string socket_name(const std::string& run) {
 
 }  // namespace
 
-Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& options)
-    : place_(place), options_(options), name_(socket_name(place.run)), hub_(options.beat) {
-  hub_.connect(place_.process == 0 ? serve() : find_hub());
+Rendezvous::Rendezvous(const ProcessPosition& position, const RendezvousOptions& options)
+    : position_(position), options_(options), name_(socket_name(position.run)), hub_(options.beat) {
+  hub_.connect(position_.process == 0 ? serve() : find_hub());
   if (own_address_.empty()) own_address_ = hub_.own_address().host;
   if (hub_.is_local()) hub_.send(to_message(hello()));
   thread_ = std::thread([this] { listen_to_hub(); });
@@ -51,13 +51,13 @@ Rendezvous::Rendezvous(const ProcessPlace& place, const RendezvousOptions& optio
 }
 
 Hello Rendezvous::hello() const {
-  return {.process = place_.process,
+  return {.process = position_.process,
           .replicas = options_.replicas,
           .pid = ::getpid(),
           .machine = options_.machine,
           .host = options_.host,
           .address = own_address_,
-          .run = place_.run,
+          .run = position_.run,
           .nonce = {},
           .failure = options_.failure,
           .agreed = options_.agreed};
@@ -69,20 +69,20 @@ MessageSocket Rendezvous::serve() {
   MessageSocket listener = listen();
   server_ = std::make_unique<RendezvousServer>(
       std::move(servers), std::move(listener),
-      HubOptions{.processes = place_.processes,
+      HubOptions{.processes = position_.processes,
                  .patience = nanoseconds_of(options_.timeout_seconds),
                  .beat = options_.beat,
                  .second_chance = options_.second_chance,
-                 .run = place_.run,
-                 .token = place_.token,
-                 .address = place_.hub ? text_of(*place_.hub) : "",
+                 .run = position_.run,
+                 .token = position_.token,
+                 .address = position_.hub ? text_of(*position_.hub) : "",
                  .warn = options_.remind});
   return std::move(own);
 }
 
 MessageSocket Rendezvous::listen() {
-  if (place_.hub) {
-    MessageSocket listener = MessageSocket::listen(*place_.hub);
+  if (position_.hub) {
+    MessageSocket listener = MessageSocket::listen(*position_.hub);
     own_address_ = listener.own_address().host;
     look_at_own_address();
     return listener;
@@ -92,19 +92,19 @@ MessageSocket Rendezvous::listen() {
     throw CommError(
         fmt::format("another process 0 is waiting for the others of this run ({}); "
                     "give each process a RANK of its own, and each run a MASTER_PORT",
-                    place_.run));
+                    position_.run));
   }
   return listener;
 }
 
 /// Many machines take their own name for an address of the loopback.
 void Rendezvous::look_at_own_address() const {
-  if (!is_loopback(own_address_) || is_loopback(place_.hub->host)) return;
+  if (!is_loopback(own_address_) || is_loopback(position_.hub->host)) return;
   const std::string words = fmt::format(
       "{} is {} on {} itself, where no other machine reaches process 0; name it by its address in "
       "the network (MASTER_ADDR, or RINGLET_HUB=ADDRESS:{}), or mend its /etc/hosts",
-      place_.hub->host, own_address_, options_.host, place_.hub->port);
-  if (place_.spread) throw CommError(words);
+      position_.hub->host, own_address_, options_.host, position_.hub->port);
+  if (position_.spread) throw CommError(words);
   options_.remind(words);  // all may be on this machine
 }
 
@@ -133,25 +133,25 @@ MessageSocket Rendezvous::find_hub() {
       throw TimeoutError(
           fmt::format("process 0 never came (process {} waited {:g} s; {}{}); start it, "
                       "with the same run's variables as the others",
-                      place_.process, options_.timeout_seconds, failure, place_.run));
+                      position_.process, options_.timeout_seconds, failure, position_.run));
     }
     constexpr std::chrono::milliseconds kPause(5), kPauseOverTcp(50);
-    std::this_thread::sleep_for(place_.hub ? kPauseOverTcp : kPause);
+    std::this_thread::sleep_for(position_.hub ? kPauseOverTcp : kPause);
   }
 }
 
 /// An empty socket where process 0 is not there yet; over TCP, with what to say of that.
 MessageSocket Rendezvous::try_hub(std::string& failure, std::chrono::milliseconds patience) {
-  if (!place_.hub) return MessageSocket::connect(name_);
+  if (!position_.hub) return MessageSocket::connect(name_);
   constexpr std::chrono::milliseconds kLongest(2000);  // a machine that is off does not even refuse
   std::string why;
-  MessageSocket socket = MessageSocket::connect(*place_.hub, kLongest, why);
+  MessageSocket socket = MessageSocket::connect(*position_.hub, kLongest, why);
   if (socket.open()) {
     own_address_ = socket.own_address().host;
     why = introduce(socket, patience);
     if (why.empty()) return socket;
   }
-  failure = fmt::format("{}: {}; ", text_of(*place_.hub), why);
+  failure = fmt::format("{}: {}; ", text_of(*position_.hub), why);
   return {};
 }
 
@@ -167,9 +167,9 @@ std::string Rendezvous::introduce(MessageSocket& hub, std::chrono::milliseconds 
   if (!answer) return "what listens there does not answer as process 0 does";
   if (answer->kind == Message::Kind::abort) throw CommError(answer->value);
   if (answer->kind != Message::Kind::challenge) return "what listens there is no process 0";
-  hubs_proof_ = hubs_proof(place_.token, said, answer->key);
+  hubs_proof_ = hubs_proof(position_.token, said, answer->key);
   (void)hub.send(
-      {.kind = Message::Kind::proof, .value = comers_proof(place_.token, said, answer->key)});
+      {.kind = Message::Kind::proof, .value = comers_proof(position_.token, said, answer->key)});
   return "";
 }
 
@@ -192,7 +192,7 @@ void Rendezvous::listen_to_hub() noexcept {
     while (const std::optional<Message> message = hub_.receive()) answer(*message);
     note_end_of_hub();
   } catch (const std::exception& error) {  // nobody hears the hub's verdict any more
-    const RootCause cause{place_.process * options_.replicas, error.what()};
+    const RootCause cause{position_.process * options_.replicas, error.what()};
     abort(cause);
     note_abort(cause, true);
   }
@@ -202,7 +202,7 @@ void Rendezvous::answer(const Message& message) {
   try {
     handle(message);
   } catch (const std::exception& error) {
-    abort({place_.process * options_.replicas, error.what()});
+    abort({position_.process * options_.replicas, error.what()});
   }
 }
 
@@ -220,8 +220,8 @@ void Rendezvous::note_end_of_hub() {
 
 std::string Rendezvous::obituary_of_hub() const {
   Deceased hub{.process = 0, .pid = hub_.hubs_process(), .replicas = options_.replicas};
-  if (place_.hub) {
-    hub.host = sites_.empty() ? text_of(*place_.hub) : sites_.front().host;
+  if (position_.hub) {
+    hub.host = sites_.empty() ? text_of(*position_.hub) : sites_.front().host;
     hub.pid = sites_.empty() ? 0 : sites_.front().pid;
   }
   hub.silent_seconds = hub_.silent_seconds();
@@ -231,16 +231,16 @@ std::string Rendezvous::obituary_of_hub() const {
 void Rendezvous::handle(const Message& message) {
   switch (message.kind) {
     case Message::Kind::abort:
-      note_abort({message.number, message.value}, message.key == std::to_string(place_.process));
+      note_abort({message.number, message.value}, message.key == std::to_string(position_.process));
       return;
     case Message::Kind::ask_status:
-      set(fmt::format("{}/{}", message.key, place_.process), options_.status());
+      set(fmt::format("{}/{}", message.key, position_.process), options_.status());
       return;
     case Message::Kind::welcome:
       if (is_our_hub(message)) break;
       return note_abort({0, fmt::format("what answers at {} does not know RINGLET_TOKEN; look what "
                                         "listens there, or give the run another port",
-                                        text_of(*place_.hub))},
+                                        text_of(*position_.hub))},
                         true);
     default:
       break;
@@ -305,20 +305,20 @@ std::string Rendezvous::get(const std::string& key, double timeout_seconds) {
   throw TimeoutError(
       fmt::format("process {} waited {:g} s for another one's \"{}\"; look for what keeps it, or "
                   "allow more time with --comm-timeout SECONDS",
-                  place_.process, timeout_seconds, key));
+                  position_.process, timeout_seconds, key));
 }
 
 std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
   std::string question;
   {
     const std::lock_guard lock(mutex_);
-    question = fmt::format("status {} of process {}", ++questions_, place_.process);
+    question = fmt::format("status {} of process {}", ++questions_, position_.process);
   }
   hub_.send({.kind = Message::Kind::ask_status, .key = question});
   const Clock::time_point deadline = Clock::now() + nanoseconds_of(timeout_seconds);
   std::vector<std::string> answers;
   std::unique_lock lock(mutex_);
-  for (int process = 0; process < place_.processes; ++process) {
+  for (int process = 0; process < position_.processes; ++process) {
     const std::string key = fmt::format("{}/{}", question, process);
     const double left = std::chrono::duration<double>(deadline - Clock::now()).count();
     wait(lock, std::max(left, 0.0), [&] { return cause_ || values_.count(key) > 0; });
@@ -329,14 +329,14 @@ std::vector<std::string> Rendezvous::ask_status(double timeout_seconds) {
 
 ClockReading Rendezvous::read_clock(double timeout_seconds) {
   constexpr int kTimes = 16;
-  const int own = sites_[static_cast<std::size_t>(place_.process)].machine;
+  const int own = sites_[static_cast<std::size_t>(position_.process)].machine;
   if (sites_.front().machine == own) return {.at_ns = now_ns()};
   ClockReading best;
   for (int i = 0; i < kTimes; ++i) {
     std::string key;
     {
       const std::lock_guard lock(mutex_);
-      key = fmt::format("clock {} of process {}", ++questions_, place_.process);
+      key = fmt::format("clock {} of process {}", ++questions_, position_.process);
     }
     const std::int64_t sent = now_ns();
     hub_.send({.kind = Message::Kind::clock, .key = key});
@@ -358,7 +358,7 @@ void Rendezvous::abort(const RootCause& cause) noexcept {
       reported_ = cause;
     }
     // Where process 0 has gone, what it said before, or its end, is on its way to listen_to_hub().
-    hub_.send(abort_message(cause, place_.process));
+    hub_.send(abort_message(cause, position_.process));
   } catch (const std::exception&) {  // out of memory: the end of our connection tells the others
   }
 }
@@ -371,7 +371,7 @@ std::optional<RootCause> Rendezvous::root_cause() const {
 bool Rendezvous::tells_user() {
   std::unique_lock lock(mutex_);
   if (!wait(lock, kVerdictSeconds, [this] { return cause_.has_value(); })) {
-    const RootCause own = reported_.value_or(RootCause{place_.process * options_.replicas, ""});
+    const RootCause own = reported_.value_or(RootCause{position_.process * options_.replicas, ""});
     lock.unlock();
     note_abort(own, claim_last_words());
     lock.lock();
@@ -398,9 +398,10 @@ void Rendezvous::remind_of_missing(double seconds) {
   std::vector<int> missing;
   {
     const std::lock_guard lock(mutex_);
-    if (!at_the_end_.empty() && *at_the_end_.begin() != place_.process) return;
-    for (int process = 0; process < place_.processes; ++process) {
-      if (process != place_.process && !at_the_end_.contains(process)) missing.push_back(process);
+    if (!at_the_end_.empty() && *at_the_end_.begin() != position_.process) return;
+    for (int process = 0; process < position_.processes; ++process) {
+      if (process != position_.process && !at_the_end_.contains(process))
+        missing.push_back(process);
     }
   }
   options_.remind(
@@ -408,12 +409,12 @@ void Rendezvous::remind_of_missing(double seconds) {
                   seconds, text_of_processes(missing)));
 }
 
-void tell_failure(const ProcessPlace& place, const std::string& why) noexcept {
+void tell_failure(const ProcessPosition& position, const std::string& why) noexcept {
   constexpr std::size_t kLongest = 4000;  // beside what else a stranger has to say
   try {
     RendezvousOptions options{.timeout_seconds = kFailureSeconds};
     options.failure = shortened(why, kLongest);
-    const Rendezvous rendezvous(place, options);
+    const Rendezvous rendezvous(position, options);
   } catch (const std::exception&) {  // as it has to end: nobody joins who has failed
   }
 }

@@ -1,8 +1,8 @@
 // Rendezvous: the control plane of a run in several processes. Data goes elsewhere.
 //
 // Process 0 serves on a Unix-domain socket whose abstract name stands for the user and the run, or,
-// where the processes may be on several machines (ProcessPlace::hub), over TCP (message_socket.h).
-// All processes connect to it and keep the connection for the whole run:
+// where the processes may be on several machines (ProcessPosition::hub), over TCP
+// (message_socket.h). All processes connect to it and keep the connection for the whole run:
 //
 //   hello       process, replicas, machine, run,           ->   welcome with the table of all
 //               what all must agree on                          processes, once all have come; over
@@ -86,12 +86,12 @@ class Rendezvous {
  public:
   /// Returns when all processes of the run have come. Throws CommError where this process shall
   /// tell the user why they do not, and Aborted where another one does.
-  Rendezvous(const ProcessPlace& place, const RendezvousOptions& options);
+  Rendezvous(const ProcessPosition& position, const RendezvousOptions& options);
   ~Rendezvous();
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  const ProcessPlace& place() const { return place_; }
+  const ProcessPosition& position() const { return position_; }
   /// All processes, in their order.
   const std::vector<Site>& sites() const { return sites_; }
 
@@ -140,7 +140,7 @@ class Rendezvous {
   template <class Ready>
   bool wait(std::unique_lock<std::mutex>& lock, double seconds, Ready ready);
 
-  ProcessPlace place_;
+  ProcessPosition position_;
   RendezvousOptions options_;
   std::string name_;
   std::unique_ptr<RendezvousServer> server_;  // in process 0; ends with its connection to itself
@@ -168,6 +168,6 @@ class Rendezvous {
 /// For a process that ends before it has met the others: tells them why, so that they end as well.
 /// It waits a moment for process 0, or as process 0 for all others; whoever comes later learns
 /// nothing. `why` may be cut.
-void tell_failure(const ProcessPlace& place, const std::string& why) noexcept;
+void tell_failure(const ProcessPosition& position, const std::string& why) noexcept;
 
 }  // namespace ringlet::comm

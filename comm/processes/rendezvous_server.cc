@@ -327,7 +327,7 @@ void RendezvousServer::give_up_on_refused() {
 }
 
 /// Ends connections that have said no hello: of those that never do, and once all have come. Where
-/// others wait for their place, a moment has to do.
+/// others wait to be let in, a moment has to do.
 void RendezvousServer::drop_strays() {
   constexpr std::chrono::milliseconds kUsual(5000), kMoment(200);
   const auto longest = has_room() ? kUsual : kMoment;

@@ -38,8 +38,8 @@ std::string whereabouts(int rank, const RankStatus& status) {
                             seconds_since(latest.left_ns));
 }
 
-/// Every rank's place relative to one collective.
-struct Places {
+/// The ranks, by how far they have come with one collective.
+struct RankGroups {
   std::vector<int> missing;    // has not entered it, and is in no other one
   std::vector<int> stuck;      // has not entered it, since it waits in an earlier one
   std::vector<int> waiting;    // is in it
@@ -47,21 +47,21 @@ struct Places {
   std::vector<int> left;       // has left it
 };
 
-Places sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
-  Places places;
+RankGroups sort_ranks(const StatusOfRanks& status, const CollectiveTag& tag) {
+  RankGroups groups;
   for (std::size_t i = 0; i < status.size(); ++i) {
     const int rank = static_cast<int>(i);
     if (!status[i] || status[i]->unheard) continue;
     if (!status[i]->latest || status[i]->latest->tag.sequence < tag.sequence) {
       const bool waits = status[i]->latest && status[i]->latest->inside();
-      (waits ? places.stuck : places.missing).push_back(rank);
+      (waits ? groups.stuck : groups.missing).push_back(rank);
     } else if (status[i]->latest->tag.sequence > tag.sequence || !status[i]->latest->inside()) {
-      places.left.push_back(rank);
+      groups.left.push_back(rank);
     } else {
-      (status[i]->latest->tag == tag ? places.waiting : places.elsewhere).push_back(rank);
+      (status[i]->latest->tag == tag ? groups.waiting : groups.elsewhere).push_back(rank);
     }
   }
-  return places;
+  return groups;
 }
 
 std::string explain_exchange(const Transport& transport, int peer, const StatusOfRanks& status) {
@@ -86,35 +86,35 @@ std::string explain_exchanges(const Transport& transport, const StatusOfRanks& s
 /// Who is to blame that a collective does not come about, and the collective. Ranks that wait for
 /// somebody themselves are not, unless there is nobody else. `lead` is what to say where every rank
 /// has come, or who has not is known already.
-std::string text_of_blame(const Places& places, bool is_known, const std::string& lead,
+std::string text_of_blame(const RankGroups& groups, bool is_known, const std::string& lead,
                           const std::string& what) {
-  const std::vector<int>& blamed = places.missing.empty() ? places.stuck : places.missing;
+  const std::vector<int>& blamed = groups.missing.empty() ? groups.stuck : groups.missing;
   if (is_known || blamed.empty()) return fmt::format("{} in {}", lead, what);
   return fmt::format("{} never entered {}", text_of(blamed), what);
 }
 
 std::string explain_collective(const StatusOfRanks& status, const CollectiveRecord& mine,
                                const std::string& lead) {
-  const Places places = sort_ranks(status, mine.tag);
+  const RankGroups groups = sort_ranks(status, mine.tag);
   const bool has_silent = std::find(status.begin(), status.end(), std::nullopt) != status.end();
 
-  std::string text = text_of_blame(places, has_silent, lead,
+  std::string text = text_of_blame(groups, has_silent, lead,
                                    fmt::format("{}, {} bytes", describe(mine), mine.tag.bytes));
-  for (const std::vector<int>& ranks : {places.missing, places.stuck}) {
+  for (const std::vector<int>& ranks : {groups.missing, groups.stuck}) {
     for (const int rank : ranks) {
       text += "; " + whereabouts(rank, *status[static_cast<std::size_t>(rank)]);
     }
   }
-  for (const int rank : places.elsewhere) {
+  for (const int rank : groups.elsewhere) {
     const CollectiveRecord& other = *status[static_cast<std::size_t>(rank)]->latest;
     text += fmt::format("; rank {} is in {}, {} bytes", rank, describe(other), other.tag.bytes);
   }
-  if (!places.waiting.empty()) {
-    text += fmt::format("; {} {} in #{}", text_of(places.waiting),
-                        places.waiting.size() == 1 ? "waits" : "wait", mine.tag.sequence);
+  if (!groups.waiting.empty()) {
+    text += fmt::format("; {} {} in #{}", text_of(groups.waiting),
+                        groups.waiting.size() == 1 ? "waits" : "wait", mine.tag.sequence);
   }
-  if (!places.left.empty()) {
-    text += fmt::format("; {} left it", text_of(places.left));
+  if (!groups.left.empty()) {
+    text += fmt::format("; {} left it", text_of(groups.left));
   }
   return text;
 }
@@ -124,7 +124,7 @@ std::string text_of_axis(const Line& line) {
 }
 
 /// Where a side of an exchange stands.
-std::string place(const std::optional<CollectiveRecord>& latest) {
+std::string text_of_side(const std::optional<CollectiveRecord>& latest) {
   if (!latest || !latest->inside()) return "an exchange outside of a collective";
   return fmt::format("{}, {} bytes", describe(*latest), latest->tag.bytes);
 }
@@ -176,7 +176,7 @@ std::string explain_mismatch(int from, std::int64_t sent_bytes,
   return fmt::format(
       "rank {} sends {} bytes in {}, but rank {} expects {} bytes in {}; all ranks must start the "
       "same collectives in the same order",
-      from, sent_bytes, place(sender), to, expected_bytes, place(receiver));
+      from, sent_bytes, text_of_side(sender), to, expected_bytes, text_of_side(receiver));
 }
 
 }  // namespace ringlet::comm

@@ -1,4 +1,4 @@
-// WaitWatch: watches the waits of a rank that take place inside of a library.
+// WaitWatch: watches the waits of a rank inside of a library.
 //
 // Such a wait cannot be cut into slices: a library that runs into its own time-out may end its
 // connections by that (Gloo does). So the library waits without end, and a thread of this object

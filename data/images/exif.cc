@@ -68,7 +68,7 @@ class Turn {
 
   int width() const { return transposed_ ? from_height_ : from_width_; }
   int height() const { return transposed_ ? from_width_ : from_height_; }
-  /// Calls visit(x, y), the pixel's place in the file, row by row of the upright picture.
+  /// Calls visit(x, y), the pixel's position in the file, row by row of the upright picture.
   template <class Visit>
   void visit(Visit visit) const {
     for (int y = 0; y < height(); ++y) {

@@ -1,4 +1,4 @@
-// For stb_image_resize2.h, which took the place of stb_image_resize.h (Debian 13).
+// For stb_image_resize2.h, which replaced stb_image_resize.h (Debian 13).
 #define STB_IMAGE_RESIZE_IMPLEMENTATION
 #define STB_IMAGE_RESIZE_STATIC
 #include <stb_image_resize2.h>

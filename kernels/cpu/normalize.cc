@@ -101,8 +101,8 @@ void gather_batch(CpuStream& stream, const GatherSpec& spec, const ConstView& im
   float* y = y_view.f32();
   auto* batch_labels = batch_labels_view.as<std::int32_t>();
   const std::int64_t stride = lanes ? kLanes : 1;
-  const std::int64_t places = lanes ? lane_blocks(samples) * kLanes : samples;
-  for_each_item(stream, places, [=](std::int64_t n) {
+  const std::int64_t slots = lanes ? lane_blocks(samples) * kLanes : samples;
+  for_each_item(stream, slots, [=](std::int64_t n) {
     float* out = y + (lanes ? n / kLanes * kLanes * pixels + n % kLanes : n * pixels);
     if (n >= samples) {
       for (std::int64_t p = 0; p < pixels; ++p) out[p * stride] = 0;

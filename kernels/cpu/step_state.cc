@@ -12,9 +12,10 @@ void running_statistics_track(CpuStream&, const RunningSpec& spec, const ConstVi
   for (std::int64_t i = 0; i <= track.channels; ++i) track(i);
 }
 
-void running_statistics_commit(CpuStream&, const ConstView& updates, const ConstView& places,
+void running_statistics_commit(CpuStream&, const ConstView& updates, const ConstView& targets,
                                const View& values, const View& counters, const ConstView& scale) {
-  const grid::RunningCommit commit = grid::running_commit(updates, places, values, counters, scale);
+  const grid::RunningCommit commit =
+      grid::running_commit(updates, targets, values, counters, scale);
   for (std::int64_t i = 0; i < updates.count(); ++i) commit(i);
 }
 

@@ -70,12 +70,12 @@ __global__ void __launch_bounds__(kBlockThreads) for_each_single_kernel(std::int
 }
 
 template <class Program>
-__device__ void run_phases(const Program& program, const grid::Place& place,
+__device__ void run_phases(const Program& program, const grid::ThreadIndex& index,
                            typename Program::Shared& shared) {
 #pragma unroll
   for (int k = 0; k < Program::kPhases; ++k) {
     if (k > 0) __syncthreads();
-    program.phase(k, place, shared);
+    program.phase(k, index, shared);
   }
 }
 
@@ -107,14 +107,14 @@ __global__ void __launch_bounds__(Program::kThreads)
     teams_kernel(unsigned* tickets, Program program) {
   await_inputs();
   __shared__ typename Program::Shared shared;
-  const grid::Place place{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
-  run_phases(program, place, shared);
+  const grid::ThreadIndex index{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+  run_phases(program, index, shared);
   const auto team = program.team_size.quotient(static_cast<std::int32_t>(blockIdx.x));
   if (!last_of_team(tickets + team, static_cast<unsigned>(program.team_size.divisor()))) return;
 #pragma unroll
   for (int k = 0; k < Program::kTeamPhases; ++k) {
     if (k > 0) __syncthreads();
-    program.team_phase(k, place, shared);
+    program.team_phase(k, index, shared);
   }
 }
 

@@ -96,9 +96,9 @@ void running_statistics_track(CudaStream& stream, const RunningSpec& spec, const
 }
 
 void running_statistics_commit(CudaStream& stream, const ConstView& updates,
-                               const ConstView& places, const View& values, const View& counters,
+                               const ConstView& targets, const View& values, const View& counters,
                                const ConstView& scale) {
-  grid::running_statistics_commit(CudaGrid(stream), updates, places, values, counters, scale);
+  grid::running_statistics_commit(CudaGrid(stream), updates, targets, values, counters, scale);
 }
 
 void loss_scale_begin(CudaStream& stream, const ConstView& state, const ConstView& newest,

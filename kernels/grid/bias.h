@@ -109,11 +109,11 @@ struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
   Divisor units;
   Source source;
 
-  RINGLET_HOST_DEVICE Sums share(const Place& place) const {
-    const std::int64_t team = this->team_size.quotient(place.block);
+  RINGLET_HOST_DEVICE Sums share(const ThreadIndex& index) const {
+    const std::int64_t team = this->team_size.quotient(index.block);
     const std::int64_t first =
-        (place.block - team * this->team_size.divisor()) * plan.samples_per_block;
-    const std::int64_t channel = (team * kColumns + place.thread % kColumns) * kChannels;
+        (index.block - team * this->team_size.divisor()) * plan.samples_per_block;
+    const std::int64_t channel = (team * kColumns + index.thread % kColumns) * kChannels;
     Sums total{};
     if (channel >= channels) return total;
     const std::int64_t samples = std::min(plan.samples - first, plan.samples_per_block);
@@ -121,7 +121,7 @@ struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
     decltype(source.channel(channel)) of_channels[kChannels];
     for (int k = 0; k < kChannels; ++k) of_channels[k] = source.channel(channel + k);
     RINGLET_ROLLED
-    for (std::int32_t i = place.thread / kColumns; i < end; i += Base::kRows) {
+    for (std::int32_t i = index.thread / kColumns; i < end; i += Base::kRows) {
       const std::int32_t n = units.quotient(i);
       source.add(of_channels, (first + n) * channels + channel,
                  i - n * static_cast<std::int32_t>(units.divisor()), total);

@@ -45,11 +45,11 @@ struct ArgmaxCount {
   const std::int32_t* labels = nullptr;
   std::int32_t* count = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    const int lane = place.thread % kRowThreads;
-    const std::int64_t row = place.block * kRowsPerBlock + place.thread / kRowThreads;
+  RINGLET_HOST_DEVICE void phase(int k, const ThreadIndex& index, Shared& shared) const {
+    const int lane = index.thread % kRowThreads;
+    const std::int64_t row = index.block * kRowsPerBlock + index.thread / kRowThreads;
     if (row >= rows) return;
-    Best* best = shared.best + (place.thread - lane);
+    Best* best = shared.best + (index.thread - lane);
     if (k == 0) {
       best[lane] = lane_best(logits + row * classes, lane);
     } else if (k <= kSteps) {
@@ -102,9 +102,9 @@ struct CountNonfinite : TeamSum<CountNonfinite<T>, std::int32_t> {
   const T* x = nullptr;
   std::int32_t* count = nullptr;
 
-  RINGLET_HOST_DEVICE std::int32_t share(const Place& place) const {
-    const std::int64_t first = place.block * kThreads + place.thread;
-    const std::int64_t stride = place.blocks * kThreads;
+  RINGLET_HOST_DEVICE std::int32_t share(const ThreadIndex& index) const {
+    const std::int64_t first = index.block * kThreads + index.thread;
+    const std::int64_t stride = index.blocks * kThreads;
     std::int32_t found = 0;
     for (std::int64_t i = first; i < packs; i += stride) found += in_pack<kPack>(i);
     for (std::int64_t i = kPack * packs + first; i < elements; i += stride) found += in_pack<1>(i);

@@ -33,21 +33,21 @@ inline PartOfRows part_of_rows(const ConstView& part, std::int64_t first, const 
 
 template <class T>
 struct PutPart {
-  PartOfRows place;
+  PartOfRows index;
   const T* x = nullptr;
   T* y = nullptr;
-  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const { y[place(i)] = x[i]; }
+  RINGLET_HOST_DEVICE void operator()(std::int64_t i) const { y[index(i)] = x[i]; }
 };
 
 template <class T>
 struct TakePart {
-  PartOfRows place;
+  PartOfRows index;
   float beta = 0;
   const T* dy = nullptr;
   T* dx = nullptr;
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const float old = beta == 0 ? 0.0F : load(dx[i]);
-    store(dx[i], element::blend(beta, old, load(dy[place(i)])));
+    store(dx[i], element::blend(beta, old, load(dy[index(i)])));
   }
 };
 

@@ -30,10 +30,10 @@ struct GatherBatch {
   float* y = nullptr;
   std::int32_t* batch_labels = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int, const Place& place, Shared&) const {
-    const std::int64_t sample = sample_at(position->first + place.block);
-    if (place.thread == 0) batch_labels[place.block] = sample < 0 ? -1 : labels[sample];
-    copy_image(place, sample);
+  RINGLET_HOST_DEVICE void phase(int, const ThreadIndex& index, Shared&) const {
+    const std::int64_t sample = sample_at(position->first + index.block);
+    if (index.thread == 0) batch_labels[index.block] = sample < 0 ? -1 : labels[sample];
+    copy_image(index, sample);
   }
 
  private:
@@ -54,8 +54,8 @@ struct GatherBatch {
     }
   }
 
-  RINGLET_HOST_DEVICE void copy_image(const Place& place, std::int64_t sample) const {
-    for (std::int64_t pack = place.thread; pack < pixels / kWidth; pack += kThreads) {
+  RINGLET_HOST_DEVICE void copy_image(const ThreadIndex& index, std::int64_t sample) const {
+    for (std::int64_t pack = index.thread; pack < pixels / kWidth; pack += kThreads) {
       Pack<float, kWidth> out{};
       if (sample < 0) {
         for (int i = 0; i < kWidth; ++i) out[i] = std::numeric_limits<float>::quiet_NaN();
@@ -63,7 +63,7 @@ struct GatherBatch {
         const auto in = load_pack<kWidth>(images + sample * pixels, source_of(pack));
         for (int i = 0; i < kWidth; ++i) out[i] = spec.scale(in[i]);
       }
-      store_pack(y + place.block * pixels, pack, out);
+      store_pack(y + index.block * pixels, pack, out);
     }
   }
 };

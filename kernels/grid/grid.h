@@ -13,12 +13,12 @@
 //   for_each(name, n, f)         f(i) for every i in [0, n), in any order
 //   for_each_pack(name, n, f)    the same in packs: f.template apply<F::kPack>(pack) where
 //                                f.takes_packs(), and f.template apply<1>(i) for what is left
-//   run_blocks(name, blocks, p)  p.phase(k, place, shared) for every k in [0, P::kPhases) and every
+//   run_blocks(name, blocks, p)  p.phase(k, index, shared) for every k in [0, P::kPhases) and every
 //                                thread of every block; the P::kThreads threads of a block finish
 //                                a phase before one of them begins the next
 //   run_teams(name, teams, p)    the same with teams of p.team_size neighbouring blocks. When all
 //                                of a team are through, one of them goes on:
-//                                p.team_phase(k, place, shared) for k in [0, P::kTeamPhases). It
+//                                p.team_phase(k, index, shared) for k in [0, P::kTeamPhases). It
 //                                sees what the others wrote, so a sum takes one launch
 //   blocks_to_fill()             blocks that keep the whole device busy
 //   workspace_of<T>(count)       scratch memory, until the operation ends
@@ -38,7 +38,7 @@
 namespace ringlet::grid {
 
 /// One thread of a grid of blocks.
-struct Place {
+struct ThreadIndex {
   std::int64_t block;
   std::int64_t blocks;
   int thread;
@@ -66,7 +66,7 @@ struct Sum {
   }
 };
 
-/// The program of teams that sum up. A team has kColumns sums; thread t brings share(place) to sum
+/// The program of teams that sum up. A team has kColumns sums; thread t brings share(index) to sum
 /// t % kColumns. A block adds in a tree what its threads bring, and writes it to `partial`. The
 /// team's last block adds these in the same way, and hands sum i of all to finish(i, sum).
 template <class Derived, class T, int kColumns = 1>
@@ -83,35 +83,35 @@ struct TeamSum {
   Divisor team_size;     // in blocks
   T* partial = nullptr;  // [blocks][kColumns]
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+  RINGLET_HOST_DEVICE void phase(int k, const ThreadIndex& index, Shared& shared) const {
     if (k == 0) {
-      shared.sums[place.thread] = derived().share(place);
+      shared.sums[index.thread] = derived().share(index);
     } else {
-      add_phase(k, place, shared);
+      add_phase(k, index, shared);
     }
   }
   /// phase() when the threads have brought their shares.
-  RINGLET_HOST_DEVICE void add_phase(int k, const Place& place, Shared& shared) const {
+  RINGLET_HOST_DEVICE void add_phase(int k, const ThreadIndex& index, Shared& shared) const {
     if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread < kColumns) {
-      partial[place.block * kColumns + place.thread] = shared.sums[place.thread];
+      tree_step(shared.sums, kThreads, k - 1, index.thread, Sum{});
+    } else if (index.thread < kColumns) {
+      partial[index.block * kColumns + index.thread] = shared.sums[index.thread];
     }
   }
-  RINGLET_HOST_DEVICE void team_phase(int k, const Place& place, Shared& shared) const {
-    const std::int64_t team = team_size.quotient(place.block);
+  RINGLET_HOST_DEVICE void team_phase(int k, const ThreadIndex& index, Shared& shared) const {
+    const std::int64_t team = team_size.quotient(index.block);
     if (k == 0) {
       const T* const of_team = partial + team * team_size.divisor() * kColumns;
       T sum{};
       RINGLET_ROLLED
-      for (std::int64_t i = place.thread; i < team_size.divisor() * kColumns; i += kThreads) {
+      for (std::int64_t i = index.thread; i < team_size.divisor() * kColumns; i += kThreads) {
         sum = sum + of_team[i];
       }
-      shared.sums[place.thread] = sum;
+      shared.sums[index.thread] = sum;
     } else if (k <= kSteps) {
-      tree_step(shared.sums, kThreads, k - 1, place.thread, Sum{});
-    } else if (place.thread < kColumns) {
-      derived().finish(team * kColumns + place.thread, shared.sums[place.thread]);
+      tree_step(shared.sums, kThreads, k - 1, index.thread, Sum{});
+    } else if (index.thread < kColumns) {
+      derived().finish(team * kColumns + index.thread, shared.sums[index.thread]);
     }
   }
 

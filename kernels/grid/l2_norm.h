@@ -23,14 +23,14 @@ struct SquareSums : TeamSum<SquareSums, double> {
   float* norm = nullptr;
   float most = 0;
   float* factor = nullptr;  // may be null
-  double* sum = nullptr;    // in place of the norm; may be null
+  double* sum = nullptr;    // instead of the norm; may be null
 
   /// The thread's packs, whose elements are added in the same order however they are read.
-  RINGLET_HOST_DEVICE double share(const Place& place) const {
+  RINGLET_HOST_DEVICE double share(const ThreadIndex& index) const {
     const std::int64_t end =
-        (place.block + 1) * kPart < elements ? (place.block + 1) * kPart : elements;
+        (index.block + 1) * kPart < elements ? (index.block + 1) * kPart : elements;
     double sum = 0;
-    for (std::int64_t i = place.block * kPart + kPack * place.thread; i < end;
+    for (std::int64_t i = index.block * kPart + kPack * index.thread; i < end;
          i += kPack * kThreads) {
       if (packed && i + kPack <= end) {
         const Pack<float, kPack> values = load_pack<kPack>(x, i / kPack);

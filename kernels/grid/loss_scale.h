@@ -9,8 +9,8 @@
 
 namespace ringlet::grid {
 
-/// Places of the state.
-enum LossScalePlace : int { kScale = 0, kGoodSteps = 1, kSkipsInRow = 2, kSkips = 3 };
+/// Indices of the state.
+enum LossScaleIndex : int { kScale = 0, kGoodSteps = 1, kSkipsInRow = 2, kSkips = 3 };
 
 /// Rate i.
 struct LossScaleBegin {

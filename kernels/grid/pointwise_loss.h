@@ -26,10 +26,10 @@ struct LossSum : TeamSum<LossSum<T, Loss>, double> {
   float* loss = nullptr;
   float* all = nullptr;  // may be null
 
-  RINGLET_HOST_DEVICE double share(const Place& place) const {
+  RINGLET_HOST_DEVICE double share(const ThreadIndex& index) const {
     double sum = 0;
-    const std::int64_t begin = place.block * kPart;
-    for (std::int64_t i = begin + place.thread; i < begin + kPart && i < numbers; i += kThreads) {
+    const std::int64_t begin = index.block * kPart;
+    for (std::int64_t i = begin + index.thread; i < begin + kPart && i < numbers; i += kThreads) {
       sum += static_cast<double>(Loss::loss(load(predictions[i]), targets[i]));
     }
     return sum;

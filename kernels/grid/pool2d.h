@@ -97,7 +97,7 @@ struct AverageHalvesToNchw {
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const auto [output, channel] = order.point(i);
     const PlanePoint<I> at = order.g.output(output);
-    store(y[place_of_output(order.g, at, order.stride(), channel, false)],
+    store(y[index_of_output(order.g, at, order.stride(), channel, false)],
           average_of_halves<1>(order, at, x, channel)[0]);
   }
 };

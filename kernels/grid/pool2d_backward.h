@@ -292,7 +292,7 @@ void max_pool2d_backward(Grid&& grid, const Pool2dSpec& spec, const ConstView& d
 
 /// Where the channels of an output lie: side by side, or a plane of outputs apart.
 template <class I>
-RINGLET_HOST_DEVICE I place_of_output(const PoolGeometry<I>& g, const PlanePoint<I>& at, I channels,
+RINGLET_HOST_DEVICE I index_of_output(const PoolGeometry<I>& g, const PlanePoint<I>& at, I channels,
                                       I channel, bool side_by_side) {
   const I output = at.row * g.w.output_count() + at.column;
   const I outputs = g.plane_outputs(I{1});
@@ -319,7 +319,7 @@ struct RectifiedAverageGradientNhwc {
     Pack<float, kChannels> gradients{};
     if (row < g.h.output_count() && column < g.w.output_count()) {
       const T* const first =
-          dy + place_of_output(g, {at.plane, row, column}, static_cast<I>(channels.divisor()),
+          dy + index_of_output(g, {at.plane, row, column}, static_cast<I>(channels.divisor()),
                                channel, kSideBySide);
       if constexpr (kSideBySide) {
         gradients = load_pack<kChannels>(first, 0);

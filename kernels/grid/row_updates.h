@@ -20,7 +20,7 @@ struct NamedRows {
       : columns(std::max<std::int64_t>(1, whole.shape()[1])),
         rows(named.as<std::int32_t>()),
         all(whole.shape()[0]) {}
-  RINGLET_HOST_DEVICE std::int64_t place(std::int64_t i) const {
+  RINGLET_HOST_DEVICE std::int64_t index(std::int64_t i) const {
     const std::int64_t which = columns.quotient(i);
     const std::int64_t row = rows[which];
     if (row < 0 || row >= all) return -1;
@@ -40,7 +40,7 @@ struct SgdRows {
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const float factor = scale == nullptr ? 1.0F : *scale;
-    const std::int64_t at = rows.place(i);
+    const std::int64_t at = rows.index(i);
     if (factor == 0.0F || at < 0) return;
     const element::SgdRates rates{device_rates[0], device_rates[1], spec.weight_decay,
                                   spec.nesterov};
@@ -83,7 +83,7 @@ struct AdamWRows {
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     const float factor = scale == nullptr ? 1.0F : *scale;
-    const std::int64_t at = rows.place(i);
+    const std::int64_t at = rows.index(i);
     if (factor == 0.0F || at < 0) return;
     const element::AdamWRates rates{device_rates[0], spec.beta2,      spec.square_share,
                                     device_rates[1], device_rates[2], device_rates[3],

@@ -13,12 +13,12 @@ namespace ringlet::grid {
 
 /// Where number i of the memory of activations [N, F] stands among the rows; below 0: in a lane
 /// beyond the samples.
-struct RowPlace {
+struct RowIndex {
   Divisor numbers;
   std::int64_t samples = 0;
   bool lanes = false;
 
-  explicit RowPlace(const ConstView& x)
+  explicit RowIndex(const ConstView& x)
       : numbers(std::max<std::int64_t>(1, x.shape()[1])),
         samples(x.shape()[0]),
         lanes(x.layout() == Layout::lanes) {}
@@ -32,12 +32,12 @@ struct RowPlace {
 
 template <class T>
 struct RowsForward {
-  RowPlace place;
+  RowIndex index;
   const T* x = nullptr;
   float* rows = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t at = place(i);
+    const std::int64_t at = index(i);
     if (at >= 0) rows[at] = load(x[i]);
   }
 };
@@ -45,19 +45,19 @@ struct RowsForward {
 template <class Grid>
 void rows_forward(Grid&& grid, const ConstView& x, const View& rows) {
   reduction::visit_activations(x.dtype(), [&]<class T>(T) {
-    grid.for_each("rows_forward", x.storage(), RowsForward<T>{RowPlace(x), x.as<T>(), rows.f32()});
+    grid.for_each("rows_forward", x.storage(), RowsForward<T>{RowIndex(x), x.as<T>(), rows.f32()});
   });
 }
 
 template <class T>
 struct RowsBackward {
-  RowPlace place;
+  RowIndex index;
   const float* drows = nullptr;
   float beta = 0;
   T* dx = nullptr;
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
-    const std::int64_t at = place(i);
+    const std::int64_t at = index(i);
     const float old = beta == 0 ? 0.0F : load(dx[i]);
     store(dx[i], at < 0 ? 0.0F : element::blend(beta, old, drows[at]));
   }
@@ -67,7 +67,7 @@ template <class Grid>
 void rows_backward(Grid&& grid, const ConstView& drows, float beta, const View& dx) {
   reduction::visit_activations(dx.dtype(), [&]<class T>(T) {
     grid.for_each("rows_backward", dx.storage(),
-                  RowsBackward<T>{RowPlace(dx), drows.f32(), beta, dx.as<T>()});
+                  RowsBackward<T>{RowIndex(dx), drows.f32(), beta, dx.as<T>()});
   });
 }
 

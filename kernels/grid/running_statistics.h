@@ -45,17 +45,17 @@ inline RunningTrack running_track(const RunningSpec& spec, const ConstView& mome
 
 struct RunningCommit {
   const float* updates;
-  const std::int32_t* places;
+  const std::int32_t* targets;
   float* values;
   std::int32_t* counters;
   const float* scale;  // may be null
 
   RINGLET_HOST_DEVICE void operator()(std::int64_t i) const {
     if (scale != nullptr && *scale == 0.0F) return;
-    const std::int32_t target = places[2 * i];
-    const float* const scalars = updates + places[2 * i + 1];
-    if (target == RunningPlace::kNothing || scalars[1] == 0.0F) return;
-    if (target < RunningPlace::kNothing) {
+    const std::int32_t target = targets[2 * i];
+    const float* const scalars = updates + targets[2 * i + 1];
+    if (target == RunningTarget::kNothing || scalars[1] == 0.0F) return;
+    if (target < RunningTarget::kNothing) {
       counters[-2 - target] += static_cast<std::int32_t>(std::lround(updates[i]));
     } else {
       const float decay = scalars[2];
@@ -64,10 +64,10 @@ struct RunningCommit {
   }
 };
 
-inline RunningCommit running_commit(const ConstView& updates, const ConstView& places,
+inline RunningCommit running_commit(const ConstView& updates, const ConstView& targets,
                                     const View& values, const View& counters,
                                     const ConstView& scale) {
-  return {updates.f32(), places.as<std::int32_t>(), values.f32(), counters.as<std::int32_t>(),
+  return {updates.f32(), targets.as<std::int32_t>(), values.f32(), counters.as<std::int32_t>(),
           scale.absent() ? nullptr : scale.f32()};
 }
 
@@ -79,11 +79,11 @@ void running_statistics_track(Grid&& grid, const RunningSpec& spec, const ConstV
 }
 
 template <class Grid>
-void running_statistics_commit(Grid&& grid, const ConstView& updates, const ConstView& places,
+void running_statistics_commit(Grid&& grid, const ConstView& updates, const ConstView& targets,
                                const View& values, const View& counters,
                                const ConstView& scale = {}) {
   grid.for_each("running_statistics_commit", updates.count(),
-                running_commit(updates, places, values, counters, scale));
+                running_commit(updates, targets, values, counters, scale));
 }
 
 }  // namespace ringlet::grid

@@ -47,13 +47,13 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   const float* w = nullptr;  // weights of the classes; may be null
   double mean_weight = 1;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
+  RINGLET_HOST_DEVICE void phase(int k, const ThreadIndex& index, Shared& shared) const {
     if (k == kRowPhases) {
-      shared.sums[place.thread] = finish_row(place, shared);
+      shared.sums[index.thread] = finish_row(index, shared);
     } else if (k > kRowPhases) {
-      this->add_phase(k - kRowPhases, place, shared);
-    } else if (row_of(place) < rows) {
-      row_phase(k, place, shared);
+      this->add_phase(k - kRowPhases, index, shared);
+    } else if (row_of(index) < rows) {
+      row_phase(k, index, shared);
     }
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t, double sum) const {
@@ -62,15 +62,15 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   }
 
  private:
-  RINGLET_HOST_DEVICE static std::int64_t row_of(const Place& place) {
-    return place.block * kRowsPerBlock + place.thread / kRowThreads;
+  RINGLET_HOST_DEVICE static std::int64_t row_of(const ThreadIndex& index) {
+    return index.block * kRowsPerBlock + index.thread / kRowThreads;
   }
 
-  RINGLET_HOST_DEVICE void row_phase(int k, const Place& place, Shared& shared) const {
-    const int lane = place.thread % kRowThreads;
-    const std::int64_t row = row_of(place);
-    float* largest = shared.largest + (place.thread - lane);
-    float* sum = shared.sum + (place.thread - lane);
+  RINGLET_HOST_DEVICE void row_phase(int k, const ThreadIndex& index, Shared& shared) const {
+    const int lane = index.thread % kRowThreads;
+    const std::int64_t row = row_of(index);
+    float* largest = shared.largest + (index.thread - lane);
+    float* sum = shared.sum + (index.thread - lane);
     if (k == 0) {
       largest[lane] = lane_maximum(logits + row * classes, lane);
     } else if (k <= kRowSteps) {
@@ -78,7 +78,7 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
     } else if (k == kRowSteps + 1) {
       sum[lane] = lane_exponentials(row, lane, largest[0]);
       if (smoothing != 0.0F || w != nullptr)
-        shared.below[place.thread] = lane_below(row, lane, largest[0]);
+        shared.below[index.thread] = lane_below(row, lane, largest[0]);
     } else {
       tree_step(sum, kRowThreads, k - kRowSteps - 2, lane, Sum{});
     }
@@ -115,9 +115,9 @@ struct SoftmaxRows : TeamSum<SoftmaxRows<T>, double> {
   }
 
   /// The row's loss for its first thread, 0 for the others.
-  RINGLET_HOST_DEVICE double finish_row(const Place& place, const Shared& shared) const {
-    const int lane = place.thread % kRowThreads, first = place.thread - lane;
-    const std::int64_t row = row_of(place);
+  RINGLET_HOST_DEVICE double finish_row(const ThreadIndex& index, const Shared& shared) const {
+    const int lane = index.thread % kRowThreads, first = index.thread - lane;
+    const std::int64_t row = row_of(index);
     if (row >= rows) return 0;
     const float largest = shared.largest[first], sum = shared.sum[first], factor = 1.0F / sum;
     for (std::int64_t k = lane; k < classes; k += kRowThreads) {

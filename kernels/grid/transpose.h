@@ -27,15 +27,15 @@ struct Transpose {
   float beta = 0;
   T* y = nullptr;
 
-  RINGLET_HOST_DEVICE void phase(int k, const Place& place, Shared& shared) const {
-    const std::int64_t line = column_tiles.quotient(place.block);
+  RINGLET_HOST_DEVICE void phase(int k, const ThreadIndex& index, Shared& shared) const {
+    const std::int64_t line = column_tiles.quotient(index.block);
     const std::int64_t matrix = row_tiles.quotient(line);
     const std::int64_t top = (line - matrix * row_tiles.divisor()) * kTile;
-    const std::int64_t left = (place.block - line * column_tiles.divisor()) * kTile;
+    const std::int64_t left = (index.block - line * column_tiles.divisor()) * kTile;
     const std::int64_t first = matrix * rows * columns;
-    const int lane = place.thread % kTile;
+    const int lane = index.thread % kTile;
     RINGLET_ROLLED
-    for (int i = place.thread / kTile; i < kTile; i += kThreads / kTile) {
+    for (int i = index.thread / kTile; i < kTile; i += kThreads / kTile) {
       if (k == 0) {
         const std::int64_t r = top + i, c = left + lane;
         if (r < rows && c < columns) shared.tile[i][lane] = load(x[first + r * columns + c]);

@@ -32,9 +32,9 @@ struct ShardedLoss {
   }
   template <class F>
   void for_each_block(F f) const {
-    for (int rank = 0; rank < blocks.place.ranks; ++rank) {
+    for (int rank = 0; rank < blocks.position.ranks; ++rank) {
       if (axis->samples(rank) == 0) continue;
-      for (int index = 0; index < blocks.place.parts_of_rank(); ++index) f(rank, index);
+      for (int index = 0; index < blocks.position.parts_of_rank(); ++index) f(rank, index);
     }
   }
 };
@@ -48,10 +48,10 @@ void gather_targets(Tape& tape, const ShardedLoss& l, const Variable& targets) {
 
 /// Largest logit and sum of exponentials of every sample, over all outputs.
 void merge(Tape& tape, const ShardedLoss& l) {
-  const AxisPlace& place = l.blocks.place;
+  const AxisPosition& position = l.blocks.position;
   const std::int64_t numbers = l.merged.count();
-  const View mine = tape.keep({place.parts_of_rank() * numbers}, Layout::nchw);
-  const View all = tape.keep({place.parts() * numbers}, Layout::nchw);
+  const View mine = tape.keep({position.parts_of_rank() * numbers}, Layout::nchw);
+  const View all = tape.keep({position.parts() * numbers}, Layout::nchw);
   l.for_each_block([&](int rank, int index) {
     const View of_part = mine.slice(index * numbers, (index + 1) * numbers);
     softmax_shard_forward(
@@ -59,8 +59,8 @@ void merge(Tape& tape, const ShardedLoss& l) {
         l.targets_of(rank), l.blocks.part(index).begin, l.numbers_of(of_part, rank));
   });
   l.axis->gather(tape.stream(), mine, all, "sums of exponentials");
-  softmax_shards_merge(tape.stream(), all.reshaped({place.parts(), l.merged.shape()[0], kNumbers}),
-                       l.merged);
+  softmax_shards_merge(tape.stream(),
+                       all.reshaped({position.parts(), l.merged.shape()[0], kNumbers}), l.merged);
 }
 
 void run_backward(Backward& backward, const ShardedLoss& l) {
@@ -87,7 +87,7 @@ Variable sharded_cross_entropy(const Variable& logits, const Variable& targets, 
   Axis* axis = tape.context().axis;
   if (axis == nullptr) return smoothed_cross_entropy(logits, targets, 0, sum);
   const ShardBlocks blocks(*axis, rows);
-  const std::int64_t ranks = blocks.place.ranks, samples = ranks * blocks.most;
+  const std::int64_t ranks = blocks.position.ranks, samples = ranks * blocks.most;
   require(logits.shape() == (Shape{samples, blocks.held().size()}), "sharded_cross_entropy",
           "the logits are not those of sharded_linear() for so many rows");
   const ShardedLoss l{.logits = logits,
@@ -100,7 +100,7 @@ Variable sharded_cross_entropy(const Variable& logits, const Variable& targets, 
                       .dlosses = tape.keep({ranks}, Layout::nchw)};
   gather_targets(tape, l, targets);
   merge(tape, l);
-  softmax_shards_loss(tape.stream(), l.numbers_of(l.merged, blocks.place.rank), l.loss.value(),
+  softmax_shards_loss(tape.stream(), l.numbers_of(l.merged, blocks.position.rank), l.loss.value(),
                       sum);
   tape.record("sharded_cross_entropy", {logits}, l.loss,
               [l](Backward& backward) { run_backward(backward, l); });

@@ -39,7 +39,7 @@ struct Product {
   }
   /// Whether a rank has fewer samples than another might.
   bool has_gaps() const {
-    for (int rank = 0; rank < blocks.place.ranks; ++rank) {
+    for (int rank = 0; rank < blocks.position.ranks; ++rank) {
       if (axis->samples(rank) < blocks.most) return true;
     }
     return false;
@@ -50,9 +50,9 @@ struct Product {
   /// Calls f(rank, part) for all that have samples and rows.
   template <class F>
   void for_each_block(F f) const {
-    for (int rank = 0; rank < blocks.place.ranks; ++rank) {
+    for (int rank = 0; rank < blocks.position.ranks; ++rank) {
       if (axis->samples(rank) == 0) continue;
-      for (int index = 0; index < blocks.place.parts_of_rank(); ++index) {
+      for (int index = 0; index < blocks.position.parts_of_rank(); ++index) {
         if (blocks.part(index).size() > 0) f(rank, index);
       }
     }
@@ -70,14 +70,14 @@ void gather_features(Stream& stream, const Product& p, const View& mine) {
 void row_gradient(Backward& backward, const Product& p, const View& dy) {
   Stream& stream = backward.stream();
   const Backward::RowTargets targets = backward.row_targets(p.weight);
-  for (int rank = 0; rank < p.blocks.place.ranks; ++rank) {
+  for (int rank = 0; rank < p.blocks.position.ranks; ++rank) {
     const View dw = targets.view(rank);
     const float beta = targets.beta_of(rank);
     if (p.axis->samples(rank) == 0) {
       if (beta == 0) fill(stream, 0, dw);
       continue;
     }
-    for (int index = 0; index < p.blocks.place.parts_of_rank(); ++index) {
+    for (int index = 0; index < p.blocks.position.parts_of_rank(); ++index) {
       if (p.blocks.part(index).size() == 0) continue;
       linear_backward_weight(stream, p.features_of(p.features, rank), p.block(dy, rank, index),
                              beta, p.rows_of_part(dw, index));
@@ -89,7 +89,7 @@ void row_gradient(Backward& backward, const Product& p, const View& dy) {
 /// itself, added in the tree over the parts. Across ranks Axis::sum() goes on in it.
 void add_parts(Stream& stream, const Product& p, const View& dy, int rank) {
   const View sum = p.features_of(p.dfeatures, rank);
-  const int parts = p.blocks.place.parts_of_rank();
+  const int parts = p.blocks.position.parts_of_rank();
   const auto partial = [&](int index) {
     return rows_of_matrix(p.partial, index * p.blocks.most, p.axis->samples(rank), p.columns);
   };
@@ -114,15 +114,15 @@ void add_parts(Stream& stream, const Product& p, const View& dy, int rank) {
 void feature_gradient(Backward& backward, const Product& p, const View& dy) {
   Stream& stream = backward.stream();
   fill(stream, 0, p.dfeatures);
-  for (int rank = 0; rank < p.blocks.place.ranks; ++rank) {
+  for (int rank = 0; rank < p.blocks.position.ranks; ++rank) {
     if (p.axis->samples(rank) > 0) add_parts(stream, p, dy, rank);
   }
   p.axis->sum(stream, p.dfeatures, "gradients of features");
   const auto [dx, beta] = backward.target(p.x);
-  rows_backward(
-      stream,
-      rows_of_matrix(p.dfeatures, p.blocks.place.rank * p.blocks.most, p.x.shape()[0], p.columns),
-      beta, dx);
+  rows_backward(stream,
+                rows_of_matrix(p.dfeatures, p.blocks.position.rank * p.blocks.most, p.x.shape()[0],
+                               p.columns),
+                beta, dx);
 }
 
 }  // namespace
@@ -144,10 +144,10 @@ Variable sharded_linear(const Variable& x, Parameter& weight) {
   require(x.shape().rank() == 2 && x.shape()[1] == columns, "sharded_linear",
           "the input has not as many features as the matrix has columns");
   const ShardBlocks blocks(*axis, weight.shape[0]);
-  const std::int64_t samples = blocks.place.ranks * blocks.most;
+  const std::int64_t samples = blocks.position.ranks * blocks.most;
   const View mine = tape.keep({blocks.most, columns}, Layout::nchw);
   const bool learns = tape.context().training;
-  const int parts = blocks.place.parts_of_rank();
+  const int parts = blocks.position.parts_of_rank();
   const Product p{.x = x,
                   .weight = w,
                   .y = tape.make({samples, blocks.held().size()}, Layout::nchw),

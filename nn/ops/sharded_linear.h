@@ -7,7 +7,7 @@
 //   backward    each rank's rows have their gradient at once, of all samples; those of the features
 //               are summed over the ranks, and each rank takes its own samples'
 //
-// Each product is of one rank's samples and one part of the rows (AxisPlace). So in exact mode,
+// Each product is of one rank's samples and one part of the rows (AxisPosition). So in exact mode,
 // where a rank's pass is a logical shard, all products and sums are the same for any number of
 // ranks.
 #pragma once
@@ -21,17 +21,17 @@ namespace ringlet::nn {
 /// Where the logits of a rank's samples for a part of this rank's rows lie: block (rank, part) is
 /// dense, [samples, rows of the part], in f32 [ranks * most, rows held].
 struct ShardBlocks {
-  AxisPlace place;
+  AxisPosition position;
   std::int64_t rows = 0;  ///< of the whole matrix
   std::int64_t most = 0;  ///< Axis::most()
 
   ShardBlocks(const Axis& axis, std::int64_t all_rows)
-      : place(axis.place()), rows(all_rows), most(axis.most()) {}
+      : position(axis.position()), rows(all_rows), most(axis.most()) {}
   /// Part `index` of this rank's.
   Rows part(int index) const {
-    return place.part(rows, place.rank * place.parts_of_rank() + index);
+    return position.part(rows, position.rank * position.parts_of_rank() + index);
   }
-  Rows held() const { return place.held(rows, place.rank); }
+  Rows held() const { return position.held(rows, position.rank); }
   View block(const View& logits, int rank, int index, std::int64_t samples) const;
 };
 

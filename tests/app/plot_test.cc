@@ -1,4 +1,5 @@
-// Plots: marks of axes, places of numbers, what becomes of thousands of points, and what is drawn.
+// Plots: marks of axes, positions of numbers, what becomes of thousands of points, and what is
+// drawn.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -103,7 +104,7 @@ TEST(LogAxis, NamesFourNumbersAtLeast) {
   }
 }
 
-TEST(LinearAxis, GivesPlacesBetweenItsEnds) {
+TEST(LinearAxis, GivesPositionsBetweenItsEnds) {
   const Axis axis({}, 10, 20, 200, 100, 5);
   EXPECT_DOUBLE_EQ(axis.at(10), 200);
   EXPECT_DOUBLE_EQ(axis.at(15), 150);
@@ -236,13 +237,13 @@ TEST(SvgPlot, APointAloneIsSeen) {
 }
 
 TEST(EndLabels, MoveApartAsLittleAsTheyMust) {
-  using Places = std::vector<double>;
-  EXPECT_EQ(spread_out({10, 40, 90}, 12, 0, 100), (Places{10, 40, 90}));
-  EXPECT_EQ(spread_out({50, 50, 50}, 12, 0, 100), (Places{38, 50, 62}));
-  EXPECT_EQ(spread_out({20, 50, 52}, 12, 0, 100), (Places{20, 45, 57}));
-  EXPECT_EQ(spread_out({99, 100}, 12, 0, 100), (Places{88, 100}));
-  EXPECT_EQ(spread_out({0, 1, 2}, 12, 0, 100), (Places{0, 12, 24}));
-  EXPECT_EQ(spread_out({0, 0, 0, 90, 95, 100}, 20, 0, 100), (Places{0, 20, 40, 60, 80, 100}));
+  using Positions = std::vector<double>;
+  EXPECT_EQ(spread_out({10, 40, 90}, 12, 0, 100), (Positions{10, 40, 90}));
+  EXPECT_EQ(spread_out({50, 50, 50}, 12, 0, 100), (Positions{38, 50, 62}));
+  EXPECT_EQ(spread_out({20, 50, 52}, 12, 0, 100), (Positions{20, 45, 57}));
+  EXPECT_EQ(spread_out({99, 100}, 12, 0, 100), (Positions{88, 100}));
+  EXPECT_EQ(spread_out({0, 1, 2}, 12, 0, 100), (Positions{0, 12, 24}));
+  EXPECT_EQ(spread_out({0, 0, 0, 90, 95, 100}, 20, 0, 100), (Positions{0, 20, 40, 60, 80, 100}));
   EXPECT_TRUE(spread_out({}, 12, 0, 100).empty());
 }
 
@@ -258,19 +259,19 @@ TEST(EndLabels, HaveRoomForWideLetters) {
   EXPECT_EQ(room("runs/first"), room("runs/other"));
 }
 
-/// The places of the names of lines, from the top down.
-std::vector<double> name_places(const std::string& html) {
-  std::vector<double> places;
+/// The positions of the names of lines, from the top down.
+std::vector<double> name_positions(const std::string& html) {
+  std::vector<double> positions;
   for (auto at = html.find("<text class=\"name"); at != html.npos;
        at = html.find("<text class=\"name", at + 1)) {
-    places.push_back(std::stod(html.substr(html.find(" y=\"", at) + 4)));
+    positions.push_back(std::stod(html.substr(html.find(" y=\"", at) + 4)));
   }
-  return places;
+  return positions;
 }
 
 TEST(SvgPlot, NamesItsLinesAtTheirEndsOneBelowTheOther) {
   const Series line{"one", ramp(3)};
-  EXPECT_TRUE(name_places(figure_of(Plot{.id = "p", .series = {line}})).empty());
+  EXPECT_TRUE(name_positions(figure_of(Plot{.id = "p", .series = {line}})).empty());
   Plot plot{.id = "p", .series = {line, {"faint one", ramp(3), 0, Look::faint}}};
   plot.series.push_back({.name = "quiet one", .curve = ramp(3), .named = false});
   plot.series.push_back({.name = "empty one"});
@@ -282,10 +283,10 @@ TEST(SvgPlot, NamesItsLinesAtTheirEndsOneBelowTheOther) {
   }
   EXPECT_NE(html.find("&lt;two&gt;<title>"), html.npos);
   EXPECT_EQ(count_of(html, "class=\"name c0 strong\""), 1u);
-  const std::vector<double> places = name_places(html);
-  ASSERT_EQ(places.size(), 3u);
-  EXPECT_GE(places[1] - places[0], 13.5);
-  EXPECT_GE(places[2] - places[1], 13.5);
+  const std::vector<double> positions = name_positions(html);
+  ASSERT_EQ(positions.size(), 3u);
+  EXPECT_GE(positions[1] - positions[0], 13.5);
+  EXPECT_GE(positions[2] - positions[1], 13.5);
 }
 
 TEST(SvgPlot, NamesAsManyLinesAsHaveRoomAndThoseThatStandOutFirst) {
@@ -293,11 +294,12 @@ TEST(SvgPlot, NamesAsManyLinesAsHaveRoomAndThoseThatStandOutFirst) {
   for (int i = 0; i < 40; ++i) plot.series.push_back({fmt::format("s{}", i), ramp(3), kGrey});
   plot.series.back().color = kBest;
   const std::string html = figure_of(plot);
-  const std::vector<double> places = name_places(html);
-  EXPECT_GE(places.size(), 12u);
+  const std::vector<double> positions = name_positions(html);
+  EXPECT_GE(positions.size(), 12u);
   EXPECT_NE(html.find(">s39<title>"), html.npos);
-  EXPECT_NE(html.find(fmt::format("n; the pointer names {} more", 40 - places.size())), html.npos);
-  EXPECT_LE(places.back(), 228.1);  // the plot's bottom
+  EXPECT_NE(html.find(fmt::format("n; the pointer names {} more", 40 - positions.size())),
+            html.npos);
+  EXPECT_LE(positions.back(), 228.1);  // the plot's bottom
 }
 
 TEST(SvgPlot, DrawsGreyLinesBelowTheOthers) {
@@ -327,14 +329,14 @@ TEST(SvgPlot, SaysThatThereIsNothing) {
 }
 
 /// Whether all numbers of the drawing's attributes are finite.
-bool has_places_only(const std::string& html) {
+bool has_positions_only(const std::string& html) {
   for (const char* odd : {"nan", "inf", "\u2013\"", "&ndash;\""}) {
     if (html.find(odd) != html.npos) return false;
   }
   return true;
 }
 
-TEST(SvgPlot, HasAPlaceForEveryNumberThatADoubleCanBe) {
+TEST(SvgPlot, HasAPositionForEveryNumberThatADoubleCanBe) {
   constexpr double kLeast = 5e-324, kMost = 1.7e308;
   const std::vector<double> odd{NAN,    INFINITY, -INFINITY, 0,     -1,    kLeast,
                                 1e-300, 1,        1e300,     kMost, -kMost};
@@ -351,11 +353,11 @@ TEST(SvgPlot, HasAPlaceForEveryNumberThatADoubleCanBe) {
           plot.series.front().high = {b, b, a};
           plot.x.log = plot.y.log = log;
           plot.x.round = plot.y.round = round;
-          EXPECT_TRUE(has_places_only(figure_of(plot)))
+          EXPECT_TRUE(has_positions_only(figure_of(plot)))
               << a << " and " << b << ", " << log << round;
         }
       }
-      EXPECT_TRUE(has_places_only(figure_of(StackedBars{
+      EXPECT_TRUE(has_positions_only(figure_of(StackedBars{
           .id = "b", .labels = {"1", "2"}, .parts = {{"p", 0, {a, b}}, {"q", 1, {b, a}}}})))
           << a << " and " << b;
     }

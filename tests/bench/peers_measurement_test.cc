@@ -49,7 +49,7 @@ TEST(PeersData, TheSumIsRightAndNothingElseIs) {
   EXPECT_GT(count_wrong(twice, kRanks, 7), kMost) << "rank 0 counted twice";
 }
 
-TEST(PeersData, AChunkInTheWrongPlaceIsSeen) {
+TEST(PeersData, AChunkAtTheWrongOffsetIsSeen) {
   const std::vector<float> right = sum_of_inputs(0);
   for (std::size_t shift = 1; shift < kCount; shift *= 2) {
     std::vector<float> shifted = right;

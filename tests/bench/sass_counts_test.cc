@@ -15,7 +15,7 @@ const std::string kWithBias =
     "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_8BiasSumsINS2_24RectifiedAverage"
     "GradientIfLi2EEEEEEEEEvPjT_";
 
-/// Machine code as cuobjdump prints it; each instruction has its place.
+/// Machine code as cuobjdump prints it; each instruction has its address.
 class Sass {
  public:
   explicit Sass(const std::string& function) : text_("\t\tFunction : " + function + "\n") {}

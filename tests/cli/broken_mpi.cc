@@ -5,7 +5,7 @@
 //   BROKEN_MPI_LATE=N        the process that Slurm calls N is a second behind in MPI_Init, after
 //                            it has told the others where it is
 //
-// In the place of libringlet_mpi.so, it is one of another version.
+// Instead of libringlet_mpi.so, it is one of another version.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -88,7 +88,7 @@ TEST_F(ConfigFile, KeepsThatNothingIsKept) {
   EXPECT_EQ(value_of("no-out", ringlet(again, unset)), "true");
 }
 
-TEST_F(ConfigFile, MistakesAreNamedWithTheirPlace) {
+TEST_F(ConfigFile, MistakesAreNamedWithTheirLine) {
   const struct {
     const char* text;
     std::vector<std::string> parts;

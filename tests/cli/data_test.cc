@@ -37,7 +37,7 @@ TEST_P(BadData, IsRefusedByName) {
   for (const std::string& part : GetParam().parts) EXPECT_TRUE(holds(outcome.err, {part}));
 }
 
-/// Puts `bytes` in place of the training images or labels.
+/// Puts `bytes` instead of the training images or labels.
 auto replace(const char* file, const std::string& bytes) {
   return [=](const fs::path& folder) { write_file(folder / file, bytes); };
 }
@@ -135,13 +135,13 @@ TEST(IdxFolder, MayMoveBetweenTwoStarts) {
 }
 
 TEST(FashionMnist, NeedsItsFolderOnce) {
-  const auto places = data::fashion_mnist_places();
-  const auto place = std::find_if(places.begin(), places.end(), data::has_idx_files);
-  if (place == places.end()) GTEST_SKIP() << "Fashion-MNIST is not on this machine";
+  const auto directories = data::fashion_mnist_directories();
+  const auto found = std::find_if(directories.begin(), directories.end(), data::has_idx_files);
+  if (found == directories.end()) GTEST_SKIP() << "Fashion-MNIST is not on this machine";
   const TemporaryDirectory folder;
   const std::string out = folder / "run";
   ASSERT_TRUE(succeeds(ringlet({"train", "--model", "mlp", "--max-steps", "1", "--out", out,
-                                "--data-dir", place->string()})));
+                                "--data-dir", found->string()})));
   const ProgramOptions elsewhere{.environment = {{"RINGLET_DATA", "/no/such"}}};
   EXPECT_TRUE(succeeds(ringlet({"train", "--resume", out, "--max-steps", "2"}, elsewhere)));
   EXPECT_TRUE(succeeds(ringlet({"eval", "--checkpoint", out}, elsewhere)));

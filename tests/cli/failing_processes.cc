@@ -12,7 +12,7 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-Environment place(int process, int processes) {
+Environment environment_of(int process, int processes) {
   Environment variables = first_of_two();
   variables["RANK"] = std::to_string(process);
   variables["WORLD_SIZE"] = std::to_string(processes);
@@ -33,7 +33,8 @@ void wait_until_it_listens() { std::this_thread::sleep_for(std::chrono::millisec
 /// The outcome of process 0 of two, where process 1 got `signal`.
 Outcome signal_the_other(int signal, const Arguments& more = {}) {
   const Arguments line = long_train(Arguments{"--processes"} + more);
-  Program first(line, {.environment = place(0, 2)}), second(line, {.environment = place(1, 2)});
+  Program first(line, {.environment = environment_of(0, 2)}),
+      second(line, {.environment = environment_of(1, 2)});
   EXPECT_TRUE(first.wait_for(kFirstEpoch));
   second.send(signal);
   return first.wait();
@@ -65,7 +66,7 @@ Outcome lose_both() {
 }
 
 Outcome come_twice_as_first() {
-  const ProgramOptions options{.environment = place(0, 2)};
+  const ProgramOptions options{.environment = environment_of(0, 2)};
   const Arguments line = quick_train({"--processes", "--comm-timeout", "3"});
   Program first(line, options);
   wait_until_it_listens();
@@ -74,23 +75,24 @@ Outcome come_twice_as_first() {
 
 Outcome come_twice_as_second() {
   const Arguments line = quick_train({"--processes", "--comm-timeout", "5"});
-  Program first(line, {.environment = place(0, 3)});
-  Program second(line, {.environment = place(1, 3)}), twin(line, {.environment = place(1, 3)});
+  Program first(line, {.environment = environment_of(0, 3)});
+  Program second(line, {.environment = environment_of(1, 3)}),
+      twin(line, {.environment = environment_of(1, 3)});
   return first.wait();
 }
 
 Outcome wait_for_one_that_cannot_begin() {
   const Arguments line = quick_train({"--processes", "--comm-timeout", "10"});
-  Program first(line, {.environment = place(0, 2)});
+  Program first(line, {.environment = environment_of(0, 2)});
   wait_until_it_listens();
-  ringlet(line + Arguments{"--transport", "local"}, {.environment = place(1, 2)});
+  ringlet(line + Arguments{"--transport", "local"}, {.environment = environment_of(1, 2)});
   return first.wait();
 }
 
 Outcome disagree(const Arguments& first, const Arguments& second) {
   const Arguments both{"--processes", "--comm-timeout", "5"};
-  Program one(quick_train(both + first), {.environment = place(0, 2)});
-  Program other(quick_train(both + second), {.environment = place(1, 2)});
+  Program one(quick_train(both + first), {.environment = environment_of(0, 2)});
+  Program other(quick_train(both + second), {.environment = environment_of(1, 2)});
   const Outcome of_one = one.wait(), of_other = other.wait();
   EXPECT_NE(of_one.code, 0);
   EXPECT_NE(of_other.code, 0);

@@ -237,11 +237,11 @@ bool has_foreign_markup(const std::string& page) {
 void for_each_text(nlohmann::json document,
                    const std::function<void(const nlohmann::json& changed)>& visit) {
   const nlohmann::json flat = document.flatten();
-  for (const auto& [place, value] : flat.items()) {
+  for (const auto& [pointer, value] : flat.items()) {
     if (!value.is_string()) continue;
-    SCOPED_TRACE(place);
+    SCOPED_TRACE(pointer);
     nlohmann::json changed = document;
-    changed.at(nlohmann::json::json_pointer(place)) = kMarkup;
+    changed.at(nlohmann::json::json_pointer(pointer)) = kMarkup;
     visit(changed);
   }
 }

@@ -1,4 +1,4 @@
-// Places that cannot be written, runs that must not be overwritten, and numbers that break: an
+// Files that cannot be written, runs that must not be overwritten, and numbers that break: an
 // error in one line, and the former state still loads. Nothing here relies on permissions: tests
 // may run as root.
 #include <memory>

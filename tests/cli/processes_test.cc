@@ -143,7 +143,7 @@ TEST(ProcessesRun, WarnsWhereAnExactRunGoesOnOnAnotherProcessor) {
   }
 }
 
-TEST(ProcessesRun, TakesItsPlaceByHandAndTracesEveryProcess) {
+TEST(ProcessesRun, TakesItsPositionByHandAndTracesEveryProcess) {
   const TemporaryDirectory folder;
   const Arguments line = quick_train({"--processes", "--trace", folder / "trace.json"});
   Program second(line, {.environment = by_hand(1, 2)});
@@ -333,13 +333,13 @@ struct Failure {
 Failure fail_before_meeting(int failing, const Arguments& line, const Arguments& wrong) {
   auto listener = std::optional(comm::MessageSocket::listen(comm::TcpAddress{"127.0.0.1", 0}));
   const comm::TcpAddress address = listener->own_address();
-  const auto place = [&address](int rank) {
+  const auto environment_of = [&address](int rank) {
     auto environment = by_hand(rank, 2);
     environment["RINGLET_HUB"] = "127.0.0.1:" + std::to_string(address.port);
     return environment;
   };
   if (failing != 0) listener.reset();
-  Program waiting(line, {.environment = place(1 - failing)});
+  Program waiting(line, {.environment = environment_of(1 - failing)});
   const auto waits = [&] {
     if (listener) return listener->accept().open();  // it has asked for process 0
     std::string failure;
@@ -347,7 +347,7 @@ Failure fail_before_meeting(int failing, const Arguments& line, const Arguments&
   };
   for (int i = 0; i < 1000 && !waits(); ++i) std::this_thread::sleep_for(milliseconds(10));
   listener.reset();
-  const Outcome failed = ringlet(line + wrong, {.environment = place(failing)});
+  const Outcome failed = ringlet(line + wrong, {.environment = environment_of(failing)});
   return {waiting.wait(20), failed};
 }
 

@@ -140,7 +140,7 @@ class OneDisk : public ResumeAuto {
     fs::create_directory(folder_ / "here");
     fs::create_directory(folder_ / "elsewhere");
   }
-  static std::map<std::string, std::string> place(int rank) {
+  static std::map<std::string, std::string> environment_of(int rank) {
     return {{"RANK", std::to_string(rank)},
             {"WORLD_SIZE", "2"},
             {"MASTER_ADDR", "127.0.0.1"},
@@ -148,8 +148,9 @@ class OneDisk : public ResumeAuto {
   }
   std::pair<Outcome, Outcome> both(const Arguments& line) const {
     const Arguments all = line + Arguments{"--processes"};
-    Program second(all, {.environment = place(1), .folder = folder_ / "elsewhere"});
-    const Outcome first = ringlet(all, {.environment = place(0), .folder = folder_ / "here"});
+    Program second(all, {.environment = environment_of(1), .folder = folder_ / "elsewhere"});
+    const Outcome first =
+        ringlet(all, {.environment = environment_of(0), .folder = folder_ / "here"});
     return {first, second.wait()};
   }
 };

@@ -47,7 +47,7 @@ bool same_bits(const Values& a, const Values& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-/// Integers, so that sums are exact in any order; different for each rank and place.
+/// Integers, so that sums are exact in any order; different for each rank and element.
 std::vector<Values> exact_inputs(int size, std::size_t count) {
   std::vector<Values> inputs(static_cast<std::size_t>(size), Values(count));
   for (std::size_t r = 0; r < inputs.size(); ++r) {

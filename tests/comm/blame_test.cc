@@ -44,7 +44,7 @@ std::string root_of(const std::vector<std::string>& messages) {
 std::unique_ptr<ProcessGroup> join(const std::string& run, int process, int processes,
                                    ProcessTransport transport) {
   return std::make_unique<ProcessGroup>(
-      ProcessPlace{process, processes, run, "test"},
+      ProcessPosition{process, processes, run, "test"},
       ProcessGroupOptions{.timeout_seconds = 20, .transport = transport});
 }
 

@@ -96,7 +96,7 @@ TEST(Barrier, HoldsEverybodyUntilTheLastHasCome) {
   }
 }
 
-/// Sends, in place of empty messages, the ranks that it has heard of, as bits.
+/// Sends, instead of empty messages, the ranks that it has heard of, as bits.
 class GossipTransport final : public Transport {
  public:
   explicit GossipTransport(Transport& inner)

@@ -22,7 +22,7 @@ using Values = std::vector<float>;
 
 constexpr int kRounds = 5;
 
-/// An integer, so that sums are exact; different for each rank, round and place.
+/// An integer, so that sums are exact; different for each rank, round and element.
 Values values_of(int rank, int round, std::int64_t count) {
   Values values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {

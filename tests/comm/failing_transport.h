@@ -1,5 +1,5 @@
 // A transport that fails on purpose: its k-th exchange, or its k-th access to other ranks' memory,
-// throws instead of taking place.
+// throws instead of happening.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// A rank fails, in whatever place: all others stop at once and name the root cause.
+// A rank fails, wherever it is: all others stop at once and name the root cause.
 #include <gtest/gtest.h>
 
 #include <algorithm>

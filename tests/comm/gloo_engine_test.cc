@@ -55,7 +55,7 @@ std::vector<Descriptor> accept_from_many_ports(int many) {
   return accepted;
 }
 
-/// The kernel gives one port to several connections where they lead to different places. So a port
+/// The kernel gives one port to several connections where they lead to different ends. So a port
 /// does not tell which connection of a process is another's other end.
 TEST(GlooMesh, KnowsItsConnectionsAmongOthersFromTheSamePorts) {
   if (!has_gloo()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";

@@ -56,7 +56,7 @@ class Hub {
  public:
   explicit Hub(int processes) : all_(static_cast<std::size_t>(processes)) {}
 
-  ProcessPlace place(int process) const {
+  ProcessPosition position(int process) const {
     return {.process = process,
             .processes = static_cast<int>(all_.size()),
             .run = run_,
@@ -66,7 +66,8 @@ class Hub {
   }
   void join(int process) { join(process, options_of(process)); }
   void join(int process, const RendezvousOptions& options) {
-    all_[static_cast<std::size_t>(process)] = std::make_unique<Rendezvous>(place(process), options);
+    all_[static_cast<std::size_t>(process)] =
+        std::make_unique<Rendezvous>(position(process), options);
   }
   void join_all() {
     run_ranks(static_cast<int>(all_.size()), [this](int process) { join(process); });
@@ -160,22 +161,22 @@ TEST(HubOverTcp, SaysThatNobodyElseReachesTheLoopback) {
   std::vector<std::string> warnings;
   RendezvousOptions options = options_of(0);
   options.remind = [&warnings](const std::string& warning) { warnings.push_back(warning); };
-  ProcessPlace place{.process = 0,
-                     .processes = 1,
-                     .run = new_run(),
-                     .launcher = "test",
-                     .hub = address,
-                     .spread = true};
+  ProcessPosition position{.process = 0,
+                           .processes = 1,
+                           .run = new_run(),
+                           .launcher = "test",
+                           .hub = address,
+                           .spread = true};
   const std::string words = "0x7f.0.1.1 is 127.0.1.1 on a itself, where no other machine";
   try {
-    const Rendezvous refused(place, options);
+    const Rendezvous refused(position, options);
     FAIL();
   } catch (const CommError& error) {
     EXPECT_TRUE(contains(error.what(), words)) << error.what();
   }
   EXPECT_TRUE(warnings.empty());
-  place.spread = false;
-  Rendezvous alone(place, options);
+  position.spread = false;
+  Rendezvous alone(position, options);
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_TRUE(contains(warnings[0], words)) << warnings[0];
   alone.leave();
@@ -187,12 +188,13 @@ TEST(HubOverTcp, MeetsUnderAnyNameOfTheLoopback) {
     const std::string run = new_run();
     run_ranks(3, [&](int process) {
       const std::vector<std::string> names{name_of_process_0, "localhost", "127.0.0.1"};
-      const ProcessPlace place{.process = process,
-                               .processes = 3,
-                               .run = run,
-                               .launcher = "test",
-                               .hub = TcpAddress{names[static_cast<std::size_t>(process)], port}};
-      Rendezvous(place, options_of(process)).leave();
+      const ProcessPosition position{
+          .process = process,
+          .processes = 3,
+          .run = run,
+          .launcher = "test",
+          .hub = TcpAddress{names[static_cast<std::size_t>(process)], port}};
+      Rendezvous(position, options_of(process)).leave();
     });
   }
 }
@@ -207,18 +209,18 @@ TEST(HubOverTcp, MeetsOverIpv6) {
   std::vector<std::unique_ptr<Rendezvous>> all(2);
   const std::string run = new_run();
   run_ranks(2, [&](int process) {
-    const ProcessPlace place{
+    const ProcessPosition position{
         .process = process, .processes = 2, .run = run, .launcher = "test", .hub = address};
     auto& mine = all[static_cast<std::size_t>(process)];
-    mine = std::make_unique<Rendezvous>(place, options_of(2 * process));
+    mine = std::make_unique<Rendezvous>(position, options_of(2 * process));
     EXPECT_EQ(mine->sites()[1].address, "::1");
     mine->leave();
   });
   run_ranks(2, [&](int process) {  // process 0 calls it otherwise
     const TcpAddress named{process == 0 ? "::1" : "127.0.0.1", address.port};
-    const ProcessPlace place{
+    const ProcessPosition position{
         .process = process, .processes = 2, .run = run, .launcher = "test", .hub = named};
-    Rendezvous(place, options_of(process)).leave();
+    Rendezvous(position, options_of(process)).leave();
   });
 }
 
@@ -409,9 +411,9 @@ TEST(HubOverTcp, WaitsNotForLongWhereOnlyWhoWasRefusedIsMissing) {
       options.second_chance = milliseconds(300);
       return hub.join(0, options);
     }
-    ProcessPlace place = hub.place(1);
-    place.token = "secrex";
-    Rendezvous refused(place, options_of(1));
+    ProcessPosition position = hub.position(1);
+    position.token = "secrex";
+    Rendezvous refused(position, options_of(1));
   });
   const std::string why = "process 1 on a has another RINGLET_TOKEN than process 0 at tcp:";
   for (const std::string& message : messages) EXPECT_TRUE(contains(message, why)) << message;
@@ -423,7 +425,7 @@ TEST(HubOverTcp, EndsForAllWhereOneCannotBegin) {
     Hub hub(3);
     const auto begin = steady_clock::now();
     const auto messages = messages_of_ranks(3, [&](int process) {
-      if (process == failed) return tell_failure(hub.place(process), std::string(50'000, 'x'));
+      if (process == failed) return tell_failure(hub.position(process), std::string(50'000, 'x'));
       hub.join(process);
     });
     const std::string who =

@@ -1,10 +1,10 @@
 // LateDevice: a device that does nothing until somebody waits for it, and then does everything in
 // the worst order that its events permit. It provokes what CUDA might do.
 //
-// Its memory is the host's. Its streams are queues of operations, which LateOperations fills in
-// place of kernels. All devices of a test share one LateMachine, which runs the queues when a host
-// thread waits. It may, for example, always run the same stream as far as events let it come. So a
-// missing wait shows as wrong numbers, and shows every time.
+// Its memory is the host's. Its streams are queues of operations, which LateOperations fills
+// instead of kernels. All devices of a test share one LateMachine, which runs the queues when a
+// host thread waits. It may, for example, always run the same stream as far as events let it come.
+// So a missing wait shows as wrong numbers, and shows every time.
 //
 // The devices' kind is `meta`, for which Ringlet's own kernels do nothing: an operation that does
 // not go through LateOperations leaves its result out.

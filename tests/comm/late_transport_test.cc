@@ -24,7 +24,7 @@ using Values = std::vector<float>;
 constexpr LateOrder kOrders[] = {{0, false}, {1, false}, {2, false}, {3, false}, {4, false},
                                  {5, false}, {2, true},  {3, true},  {4, true}};
 
-/// An integer, so that sums are exact; different for each rank, round and place.
+/// An integer, so that sums are exact; different for each rank, round and element.
 float value(int rank, int round, std::int64_t i) {
   return static_cast<float>((i * 7 + rank * 131 + round * 17) % 1009);
 }

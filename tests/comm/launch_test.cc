@@ -20,8 +20,8 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<ProcessPlace> place_in(const Variables& variables) {
-  return place_from_environment([&](const std::string& name) -> std::optional<std::string> {
+std::optional<ProcessPosition> position_in(const Variables& variables) {
+  return position_from_environment([&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     if (found == variables.end()) return {};
     return found->second;
@@ -30,7 +30,7 @@ std::optional<ProcessPlace> place_in(const Variables& variables) {
 
 std::string refusal_of(const Variables& variables) {
   try {
-    (void)place_in(variables);
+    (void)position_in(variables);
   } catch (const ContractError& error) {
     return error.what();
   }
@@ -53,34 +53,34 @@ const Variables kSlurm{{"SLURM_PROCID", "1"},  {"SLURM_STEP_NUM_TASKS", "2"},
                        {"SLURM_LOCALID", "1"}, {"SLURM_NNODES", "1"},
                        {"SLURM_JOB_ID", "7"},  {"SLURM_STEP_ID", "0"}};
 
-void expect_place(const Variables& variables, const std::string& launcher, int process,
-                  int processes) {
-  const auto place = place_in(variables);
-  ASSERT_TRUE(place) << launcher;
-  EXPECT_EQ(place->launcher, launcher);
-  EXPECT_EQ(place->process, process);
-  EXPECT_EQ(place->processes, processes);
+void expect_position(const Variables& variables, const std::string& launcher, int process,
+                     int processes) {
+  const auto position = position_in(variables);
+  ASSERT_TRUE(position) << launcher;
+  EXPECT_EQ(position->launcher, launcher);
+  EXPECT_EQ(position->process, process);
+  EXPECT_EQ(position->processes, processes);
 }
 
-TEST(Launch, WithoutALauncherThereIsNoPlace) {
-  EXPECT_FALSE(place_in({}));
-  EXPECT_FALSE(place_in({{"MASTER_ADDR", "localhost"}, {"LOCAL_RANK", "0"}}));
+TEST(Launch, WithoutALauncherThereIsNoPosition) {
+  EXPECT_FALSE(position_in({}));
+  EXPECT_FALSE(position_in({{"MASTER_ADDR", "localhost"}, {"LOCAL_RANK", "0"}}));
 }
 
 TEST(Launch, KnowsEveryLauncher) {
-  expect_place(kByHand, "torchrun", 1, 3);
-  expect_place(kByHand + Variables{{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "3"}}, "torchrun", 1,
-               3);
-  expect_place(kOpenMpi, "Open MPI", 2, 4);
-  expect_place({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_PORT", "host:1"}}, "PMI", 0, 2);
-  expect_place(kSlurm, "Slurm", 1, 2);
-  expect_place({{"RINGLET_PROCESS", "0"}, {"RINGLET_PROCESS_COUNT", "2"}, {"RINGLET_RUN", "x"}},
-               "ringlet", 0, 2);
+  expect_position(kByHand, "torchrun", 1, 3);
+  expect_position(kByHand + Variables{{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "3"}}, "torchrun",
+                  1, 3);
+  expect_position(kOpenMpi, "Open MPI", 2, 4);
+  expect_position({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_PORT", "host:1"}}, "PMI", 0, 2);
+  expect_position(kSlurm, "Slurm", 1, 2);
+  expect_position({{"RINGLET_PROCESS", "0"}, {"RINGLET_PROCESS_COUNT", "2"}, {"RINGLET_RUN", "x"}},
+                  "ringlet", 0, 2);
 }
 
 TEST(Launch, TakesTheInnermostLauncherFirst) {
-  expect_place(kSlurm + kOpenMpi, "Open MPI", 2, 4);
-  expect_place(kSlurm + kOpenMpi + kByHand, "torchrun", 1, 3);
+  expect_position(kSlurm + kOpenMpi, "Open MPI", 2, 4);
+  expect_position(kSlurm + kOpenMpi + kByHand, "torchrun", 1, 3);
 }
 
 std::string warning_in(const Variables& variables) {
@@ -91,7 +91,7 @@ std::string warning_in(const Variables& variables) {
   });
 }
 
-TEST(Launch, WarnsOnceWhereNobodyTakesItsPlace) {
+TEST(Launch, WarnsOnceWhereNobodyTakesItsPosition) {
   const Variables first{{"RANK", "0"}};
   EXPECT_EQ(warning_in(kByHand + first),
             "torchrun has started 3 processes (WORLD_SIZE), and without --processes each of them "
@@ -107,7 +107,7 @@ TEST(Launch, WarnsOnceWhereNobodyTakesItsPlace) {
   EXPECT_EQ(warning_in({}), "");
 }
 
-TEST(Launch, DoesNotMindNonsenseWhereNobodyTakesItsPlace) {
+TEST(Launch, DoesNotMindNonsenseWhereNobodyTakesItsPosition) {
   EXPECT_EQ(warning_in({{"RANK", "first"}, {"WORLD_SIZE", "2"}}), "");
   EXPECT_EQ(warning_in({{"RANK", "0"}, {"WORLD_SIZE", "many"}}), "");
   EXPECT_EQ(warning_in({{"RANK", "0"}}), "");
@@ -119,16 +119,17 @@ TEST(Launch, DoesNotMindNonsenseWhereNobodyTakesItsPlace) {
 TEST(Launch, NamesEveryRunDifferently) {
   const Variables agent =
       kByHand + Variables{{"TORCHELASTIC_RUN_ID", "none"}, {"TORCHELASTIC_RESTART_COUNT", "0"}};
-  const std::string run = place_in(agent)->run;
-  EXPECT_EQ(place_in(agent + Variables{{"RANK", "0"}})->run, run) << "one run, two processes";
+  const std::string run = position_in(agent)->run;
+  EXPECT_EQ(position_in(agent + Variables{{"RANK", "0"}})->run, run) << "one run, two processes";
   for (const Variables& change :
        {Variables{{"MASTER_PORT", "29501"}}, Variables{{"MASTER_ADDR", "10.0.0.1"}},
         Variables{{"TORCHELASTIC_RUN_ID", "a"}}, Variables{{"TORCHELASTIC_RESTART_COUNT", "1"}},
         Variables{{"SLURM_JOB_ID", "7"}}, Variables{{"RINGLET_RUN", "a"}}}) {
-    EXPECT_NE(place_in(agent + change)->run, run) << change.begin()->first;
+    EXPECT_NE(position_in(agent + change)->run, run) << change.begin()->first;
   }
-  EXPECT_NE(place_in(kSlurm)->run, place_in(kSlurm + Variables{{"SLURM_STEP_ID", "1"}})->run);
-  EXPECT_NE(place_in(kOpenMpi)->run, place_in(kOpenMpi + Variables{{"PMIX_NAMESPACE", "13"}})->run);
+  EXPECT_NE(position_in(kSlurm)->run, position_in(kSlurm + Variables{{"SLURM_STEP_ID", "1"}})->run);
+  EXPECT_NE(position_in(kOpenMpi)->run,
+            position_in(kOpenMpi + Variables{{"PMIX_NAMESPACE", "13"}})->run);
 }
 
 TEST(Launch, LetsTheUserNameARunUnderEachLauncher) {
@@ -136,14 +137,14 @@ TEST(Launch, LetsTheUserNameARunUnderEachLauncher) {
   const Variables pmi{{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
   for (const Variables& launcher : {kByHand, kOpenMpi, kSlurm, pmi}) {
     for (const Variables& hub : {Variables{}, Variables{{"RINGLET_HUB", "node1:7"}}}) {
-      EXPECT_NE(place_in(launcher + hub)->run, place_in(launcher + hub + named)->run);
+      EXPECT_NE(position_in(launcher + hub)->run, position_in(launcher + hub + named)->run);
     }
   }
 }
 
 TEST(Launch, KnowsAHostByAnyOfItsNames) {
   const auto run_at = [](const char* host, const Variables& more = {}) {
-    return place_in(kByHand + Variables{{"MASTER_ADDR", host}} + more)->run;
+    return position_in(kByHand + Variables{{"MASTER_ADDR", host}} + more)->run;
   };
   for (const char* name : {"localhost", "127.0.1.1", "::1"}) {
     EXPECT_EQ(run_at(name), run_at("127.0.0.1"));
@@ -155,7 +156,7 @@ TEST(Launch, KnowsAHostByAnyOfItsNames) {
 TEST(Launch, TellsTwoMpirunsOfOneNumberByTheirSecrets) {
   const std::string name = "OMPI_MCA_orte_precondition_transports";
   const auto run_with = [&name](const char* secret) {
-    return place_in(kOpenMpi + Variables{{name, secret}})->run;
+    return position_in(kOpenMpi + Variables{{name, secret}})->run;
   };
   EXPECT_NE(run_with("3527b870"), run_with("3527b871"));
   EXPECT_EQ(run_with("3527b870").find("3527b870"), std::string::npos) << "names are shown";
@@ -192,7 +193,7 @@ class SocketOfAnother {
 
 TEST(Launch, TellsTwoMpiexecsByWhoStartedTheProcesses) {
   const auto run_with = [](const std::string& socket) {
-    return place_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", socket}})->run;
+    return position_in({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}, {"PMI_FD", socket}})->run;
   };
   const std::string name = "ringlet/launch test " + std::to_string(::getpid());
   const SocketOfAnother first(name + " 1"), second(name + " 2");
@@ -201,10 +202,10 @@ TEST(Launch, TellsTwoMpiexecsByWhoStartedTheProcesses) {
   EXPECT_NE(run_with(first.number()), run_with(second.number())) << "the variables are the same";
   // A wrapper has closed it, or put something else there: all processes of the run are alike.
   EXPECT_EQ(run_with("1000000"), "PMI");
-  EXPECT_EQ(place_in({{"PMI_RANK", "0"},
-                      {"PMI_SIZE", "2"},
-                      {"PMI_FD", first.number()},
-                      {"RINGLET_HUB", "node1:7"}})
+  EXPECT_EQ(position_in({{"PMI_RANK", "0"},
+                         {"PMI_SIZE", "2"},
+                         {"PMI_FD", first.number()},
+                         {"RINGLET_HUB", "node1:7"}})
                 ->run,
             "PMI")
       << "another machine has another starter";
@@ -212,7 +213,7 @@ TEST(Launch, TellsTwoMpiexecsByWhoStartedTheProcesses) {
 
 TEST(Launch, NamesAValueThatIsTooLong) {
   const std::string longest(1024, 'x'), longer(20'000, 'x');
-  EXPECT_EQ(place_in(kByHand + Variables{{"RINGLET_TOKEN", longest}})->token, longest);
+  EXPECT_EQ(position_in(kByHand + Variables{{"RINGLET_TOKEN", longest}})->token, longest);
   for (const std::string name : {"RINGLET_TOKEN", "RINGLET_RUN", "TORCHELASTIC_RUN_ID"}) {
     EXPECT_EQ(refusal_of(kByHand + Variables{{name, longer}}),
               name + " has 20000 bytes, and 1024 are the most; give it a shorter value");
@@ -221,10 +222,12 @@ TEST(Launch, NamesAValueThatIsTooLong) {
 
 TEST(Launch, TakesMpirunsSecretForATokenWhereThereIsNone) {
   const std::string name = "OMPI_MCA_orte_precondition_transports";
-  EXPECT_EQ(place_in(kOpenMpi)->token, "");
-  EXPECT_EQ(place_in(kOpenMpi + Variables{{name, "3527b870"}})->token, "3527b870");
-  EXPECT_EQ(place_in(kOpenMpi + Variables{{name, "3527b870"}, {"RINGLET_TOKEN", "x"}})->token, "x");
-  EXPECT_EQ(place_in(kByHand + Variables{{name, "3527b870"}})->token, "") << "that is torchrun's";
+  EXPECT_EQ(position_in(kOpenMpi)->token, "");
+  EXPECT_EQ(position_in(kOpenMpi + Variables{{name, "3527b870"}})->token, "3527b870");
+  EXPECT_EQ(position_in(kOpenMpi + Variables{{name, "3527b870"}, {"RINGLET_TOKEN", "x"}})->token,
+            "x");
+  EXPECT_EQ(position_in(kByHand + Variables{{name, "3527b870"}})->token, "")
+      << "that is torchrun's";
 }
 
 TEST(Launch, NamesARunAlikeOnMachinesThatCountRestartsEachForItself) {
@@ -232,7 +235,7 @@ TEST(Launch, NamesARunAlikeOnMachinesThatCountRestartsEachForItself) {
       kByHand +
       Variables{{"MASTER_ADDR", "10.0.0.1"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}};
   const auto restarted = [&agent](const char* times) {
-    return place_in(agent + Variables{{"TORCHELASTIC_RESTART_COUNT", times}});
+    return position_in(agent + Variables{{"TORCHELASTIC_RESTART_COUNT", times}});
   };
   ASSERT_TRUE(restarted("1")->hub);
   EXPECT_EQ(restarted("1")->run, restarted("2")->run);
@@ -270,28 +273,28 @@ const Variables kTwoNodes =
     kByHand + Variables{{"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "node1"}};
 
 TEST(Launch, MeetsOverTcpWhereTheProcessesMayBeOnSeveralMachines) {
-  const auto torchrun = place_in(kTwoNodes);
+  const auto torchrun = position_in(kTwoNodes);
   ASSERT_TRUE(torchrun);
   EXPECT_EQ(torchrun->hub, (TcpAddress{"node1", 29500}));
   EXPECT_EQ(torchrun->local_process, 0);
-  EXPECT_EQ(place_in(kTwoNodes + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}})->hub,
+  EXPECT_EQ(position_in(kTwoNodes + Variables{{"TORCHELASTIC_USE_AGENT_STORE", "True"}})->hub,
             (TcpAddress{"node1", 29501}));
-  EXPECT_EQ(place_in(kByHand + Variables{{"MASTER_ADDR", "10.0.0.1"}})->hub,
+  EXPECT_EQ(position_in(kByHand + Variables{{"MASTER_ADDR", "10.0.0.1"}})->hub,
             (TcpAddress{"10.0.0.1", 29500}))
       << "nothing says that all are here";
   const Variables by_address{{"RINGLET_HUB", "node1:7"}, {"RINGLET_TOKEN", "x"}};
   for (const Variables& launcher : {kByHand, kOpenMpi, kSlurm, kTwoNodes}) {
-    EXPECT_EQ(place_in(launcher + by_address)->hub, (TcpAddress{"node1", 7}));
-    EXPECT_EQ(place_in(launcher + by_address)->token, "x");
+    EXPECT_EQ(position_in(launcher + by_address)->hub, (TcpAddress{"node1", 7}));
+    EXPECT_EQ(position_in(launcher + by_address)->token, "x");
   }
   const Variables two_nodes{{"SLURM_NNODES", "2"}, {"MASTER_ADDR", "n"}, {"MASTER_PORT", "1"}};
-  EXPECT_EQ(place_in(kSlurm + two_nodes)->hub, (TcpAddress{"n", 1}));
+  EXPECT_EQ(position_in(kSlurm + two_nodes)->hub, (TcpAddress{"n", 1}));
 }
 
 TEST(Launch, MeetsAtTheFirstNodeOfSrunsStep) {
   const auto hub_in = [](const std::string& nodes, const Variables& changes = {}) {
     const Variables step{{"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_STEP_NODELIST", nodes}};
-    return place_in(kSlurm + step + changes)->hub;
+    return position_in(kSlurm + step + changes)->hub;
   };
   EXPECT_EQ(hub_in("m[0-1]"), (TcpAddress{"m0", 20007}));
   EXPECT_EQ(hub_in("a,b[1-2]"), (TcpAddress{"a", 20007}));
@@ -307,17 +310,17 @@ TEST(Launch, MeetsAtTheFirstNodeOfSrunsStep) {
 TEST(Launch, TakesOnlySrunForSlurmsLauncher) {
   const Variables script{
       {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}, {"SLURM_JOB_ID", "7"}};
-  EXPECT_FALSE(place_in(script)) << "sbatch's script is one process";
+  EXPECT_FALSE(position_in(script)) << "sbatch's script is one process";
   const Variables shell{{"SLURM_NTASKS", "4"}, {"SLURM_NNODES", "2"}, {"SLURM_JOB_ID", "7"}};
-  EXPECT_FALSE(place_in(shell)) << "salloc's shell, too";
+  EXPECT_FALSE(position_in(shell)) << "salloc's shell, too";
 }
 
 TEST(Launch, TakesSrunsOwnVariablesBeforeItsPmi) {
   const Variables pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_JOBID", "7.0"}};
-  expect_place(kSlurm + pmi, "Slurm", 1, 2);
+  expect_position(kSlurm + pmi, "Slurm", 1, 2);
   const Variables of_hydra{{"PMI_RANK", "3"}, {"PMI_SIZE", "4"}};  // whose helpers srun has started
-  expect_place(kSlurm + of_hydra, "PMI", 3, 4);
-  expect_place(kSlurm + pmi + of_hydra, "PMI", 3, 4);
+  expect_position(kSlurm + of_hydra, "PMI", 3, 4);
+  expect_position(kSlurm + pmi + of_hydra, "PMI", 3, 4);
 }
 
 TEST(Launch, MeetsUnderTheRunsNameOnOneMachine) {
@@ -326,13 +329,13 @@ TEST(Launch, MeetsUnderTheRunsNameOnOneMachine) {
         kByHand + Variables{{"MASTER_PORT", "any text"}},
         kTwoNodes + Variables{{"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "3"}},
         kSlurm + Variables{{"SLURM_NNODES", "2"}, {"SLURM_STEP_NUM_NODES", "1"}}}) {
-    EXPECT_FALSE(place_in(launcher)->hub);
+    EXPECT_FALSE(position_in(launcher)->hub);
   }
   const Variables ours{{"RINGLET_PROCESS", "0"},
                        {"RINGLET_PROCESS_COUNT", "2"},
                        {"RINGLET_RUN", "x"},
                        {"RINGLET_HUB", "node1:7"}};
-  EXPECT_FALSE(place_in(ours)->hub) << "--processes N starts them here";
+  EXPECT_FALSE(position_in(ours)->hub) << "--processes N starts them here";
 }
 
 TEST(Launch, NamesTheAddressThatIsMissingOrWrong) {
@@ -369,7 +372,7 @@ TEST(Launch, ProcessesTakeTheDevicesThatTheySeeInTurn) {
   EXPECT_EQ(first(5, 1, 1), 0);  // the launcher shows each process one
   EXPECT_EQ(first(5, 2, 4), 2);
   EXPECT_EQ(first(5, 2, 0), 10);
-  ProcessPlace spread{5, 8, "a run", "torchrun"};
+  ProcessPosition spread{5, 8, "a run", "torchrun"};
   spread.hub = TcpAddress{"node1", 29500};
   spread.local_process = 1;
   EXPECT_EQ(first_device(spread, 2, 0), 2) << "the second on its machine";

@@ -256,8 +256,8 @@ TEST(Mesh, NamesTheWorldsRanksWhereAnAxisDiffers) {
 }
 
 /// One of the processes that mpirun has started.
-void run_under_mpi(const ProcessPlace& place) {
-  ProcessGroup group(place, {.timeout_seconds = 60, .transport = ProcessTransport::mpi});
+void run_under_mpi(const ProcessPosition& position) {
+  ProcessGroup group(position, {.timeout_seconds = 60, .transport = ProcessTransport::mpi});
   {
     const MeshGroup mesh(group, kAxes);
     sum_all_ways(mesh, group.first_rank(), {.timeout_seconds = 60});
@@ -267,8 +267,8 @@ void run_under_mpi(const ProcessPlace& place) {
 
 // Starts this test again, by mpirun.
 TEST(MeshOverMpi, SumsAlongTwoAxesSideBySide) {
-  const auto place = place_from_environment();
-  if (place && place->launcher == "Open MPI") return run_under_mpi(*place);
+  const auto position = position_from_environment();
+  if (position && position->launcher == "Open MPI") return run_under_mpi(*position);
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   const std::filesystem::path folder = self.parent_path() / "../../bin";  // as built
   if (!std::filesystem::exists(folder / "libringlet_mpi.so")) {

@@ -1,4 +1,4 @@
-// A stand-in of NCCL, for machines without a GPU: a library that is opened in NCCL's place, does
+// A stand-in of NCCL, for machines without a GPU: a library that is opened instead of NCCL, does
 // what NCCL does between the threads of one process, and writes down how it was called. It can be
 // told to fail, never to come to an end, or to hang.
 //

@@ -31,7 +31,7 @@ std::vector<std::unique_ptr<Rendezvous>> met(int processes) {
     RendezvousOptions options;
     options.timeout_seconds = 20;
     all[static_cast<std::size_t>(process)] =
-        std::make_unique<Rendezvous>(ProcessPlace{process, processes, run, "test"}, options);
+        std::make_unique<Rendezvous>(ProcessPosition{process, processes, run, "test"}, options);
   });
   return all;
 }

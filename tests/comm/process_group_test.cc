@@ -92,7 +92,7 @@ std::vector<std::string> strategies_of(Processes& world) {
   return names;
 }
 
-/// Integers, so that sums are exact in any order; different for each rank and place.
+/// Integers, so that sums are exact in any order; different for each rank and element.
 Values input_of(int rank, std::size_t count) {
   Values values(count);
   for (std::size_t i = 0; i < count; ++i) {

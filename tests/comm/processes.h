@@ -59,7 +59,7 @@ class Processes {
         options.machine = options.host;
       }
       groups_[static_cast<std::size_t>(process)] = std::make_unique<ProcessGroup>(
-          ProcessPlace{process, split.processes, run, "test"}, options);
+          ProcessPosition{process, split.processes, run, "test"}, options);
     });
   }
   /// Every group leaves as its process would: by itself, so that none waits for the next.

@@ -40,7 +40,7 @@ Rendezvouses joined_with(int processes, OptionsOf options_of) {
   Rendezvouses all(static_cast<std::size_t>(processes));
   run_ranks(processes, [&](int process) {
     all[static_cast<std::size_t>(process)] = std::make_unique<Rendezvous>(
-        ProcessPlace{process, processes, run, "test"}, options_of(process));
+        ProcessPosition{process, processes, run, "test"}, options_of(process));
   });
   return all;
 }
@@ -336,7 +336,7 @@ TEST(Rendezvous, EndsBesideAStrangerThatStaysOrGoes) {
     Rendezvouses all(2);
     const auto join = [&](int process) {
       all[static_cast<std::size_t>(process)] =
-          std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
+          std::make_unique<Rendezvous>(ProcessPosition{process, 2, run, "test"}, quick_options());
     };
     std::thread first(join, 0);
     MessageSocket stranger = connect_as_stranger(run);
@@ -352,7 +352,7 @@ TEST(Rendezvous, HearsNobodyThatDoesNotIntroduceItself) {
   Rendezvouses all(2);
   const auto join = [&](int process) {
     all[static_cast<std::size_t>(process)] =
-        std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
+        std::make_unique<Rendezvous>(ProcessPosition{process, 2, run, "test"}, quick_options());
   };
   std::thread first(join, 0);
   MessageSocket silent = connect_as_stranger(run), rude = connect_as_stranger(run);
@@ -418,9 +418,9 @@ TEST(Rendezvous, EndsForAllWhereOneCannotBegin) {
     const std::string run = new_run();
     const auto begin = steady_clock::now();
     const auto messages = messages_of_ranks(3, [&](int process) {
-      const ProcessPlace place{process, 3, run, "test"};
-      if (process == failed) return tell_failure(place, "there is no folder 'x'");
-      const Rendezvous rendezvous(place, quick_options());
+      const ProcessPosition position{process, 3, run, "test"};
+      if (process == failed) return tell_failure(position, "there is no folder 'x'");
+      const Rendezvous rendezvous(position, quick_options());
     });
     const std::string why =
         fmt::format("process {} (pid {}) cannot begin: there is no folder 'x'", failed, ::getpid());
@@ -438,7 +438,7 @@ TEST(Rendezvous, KeepsNobodyForLongWhereAllFailAlikeOrNobodyElseIsThere) {
   const std::string run = new_run(), why(100'000, 'x');
   const auto begin = steady_clock::now();
   run_ranks(5, [&](int i) {
-    const ProcessPlace together{i, 3, run, "test"}, alone{i - 3, 2, new_run(), "test"};
+    const ProcessPosition together{i, 3, run, "test"}, alone{i - 3, 2, new_run(), "test"};
     tell_failure(i < 3 ? together : alone, why);
   });
   EXPECT_LT(seconds_since(begin), 10);
@@ -481,7 +481,7 @@ TEST(Rendezvous, FreesItsNameOnceEverybodyHasCome) {
     std::vector<std::unique_ptr<Rendezvous>> two(2);
     run_ranks(2, [&](int process) {
       two[static_cast<std::size_t>(process)] =
-          std::make_unique<Rendezvous>(ProcessPlace{process, 2, run, "test"}, quick_options());
+          std::make_unique<Rendezvous>(ProcessPosition{process, 2, run, "test"}, quick_options());
     });
     return two;
   };

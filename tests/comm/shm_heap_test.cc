@@ -34,11 +34,11 @@ std::byte* at(const Buffer& buffer, std::int64_t begin) {
 TEST(ShmHeap, KnowsWhereARangeLies) {
   ShmHeap heap;
   const Buffer first(heap, 10'000), second(heap, 100);
-  const ShmPlace whole = heap.find(first.data(), 10'000);
+  const ShmRange whole = heap.find(first.data(), 10'000);
   EXPECT_TRUE(whole.in_reach());
   EXPECT_EQ(whole.begin, 0);
   EXPECT_EQ(whole.bytes, 10'000);
-  const ShmPlace part = heap.find(at(first, 5'000), 5'000);
+  const ShmRange part = heap.find(at(first, 5'000), 5'000);
   EXPECT_EQ(part.memory, whole.memory);
   EXPECT_EQ(part.begin, 5'000);
   EXPECT_NE(heap.find(second.data(), 100).memory, whole.memory);
@@ -91,9 +91,9 @@ TEST(SealedMemory, KeepsItsSizeAndIsNoProgram) {
 /// One process with two ranks, of which rank 1 shows memory and the other reaches it.
 class ShmReachTest : public testing::Test {
  protected:
-  std::byte* reach(const ShmPlace& place) {
-    shown_.hand_over(place);
-    return static_cast<std::byte*>(reach_.at(1, place));
+  std::byte* reach(const ShmRange& range) {
+    shown_.hand_over(range);
+    return static_cast<std::byte*>(reach_.at(1, range));
   }
   /// Why the reader refuses 100 bytes that come with `descriptor`.
   std::string refusal_of(int descriptor) {

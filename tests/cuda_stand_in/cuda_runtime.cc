@@ -20,8 +20,8 @@
 #include "tests/cuda_stand_in/graph_runs.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
+using ringlet::stand_in::Indices;
 using ringlet::stand_in::Nodes;
-using ringlet::stand_in::Places;
 using ringlet::stand_in::Work;
 
 namespace {
@@ -41,14 +41,14 @@ struct CUstream_st {
   std::deque<Work> queue{};
   bool runs = false;  // its first piece of work is being asked
   std::shared_ptr<Capture> capture{};
-  Places last{};  // nodes of the capture that the stream's next one comes after
+  Indices last{};  // nodes of the capture that the stream's next one comes after
 };
 
 struct CUevent_st {
   std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
   cudaStream_t stream = nullptr;            // of the latest record
   std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
-  Places last;                              // of that stream then
+  Indices last;                             // of that stream then
   std::int64_t time = 0;                    // counts work, not seconds
 };
 

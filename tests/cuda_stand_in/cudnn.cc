@@ -93,23 +93,23 @@ struct Tensor {
   std::vector<std::int64_t> row_major_strides() const {
     return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
   }
-  /// body(place in row-major order, place in memory) for each element.
+  /// body(index in row-major order, index in memory) for each element.
   template <class Body>
-  void for_each_place(Body body) const {
-    std::int64_t place = 0;
+  void for_each_element(Body body) const {
+    std::int64_t index = 0;
     for (std::int64_t n = 0; n < extents[0]; ++n)
       for (std::int64_t c = 0; c < extents[1]; ++c)
         for (std::int64_t h = 0; h < extents[2]; ++h)
-          for (std::int64_t i = 0; i < extents[3]; ++i, ++place)
-            body(static_cast<std::size_t>(place),
+          for (std::int64_t i = 0; i < extents[3]; ++i, ++index)
+            body(static_cast<std::size_t>(index),
                  n * strides[0] + c * strides[1] + h * strides[2] + i * strides[3]);
   }
   /// The same elements in `memory`, row-major and f32.
   Tensor copied_to(std::vector<float>& memory) const {
     memory.resize(static_cast<std::size_t>(count()));
     ringlet::stand_in::with_floats(dtype, data, [&](const auto* elements) {
-      for_each_place([&](std::size_t place, std::int64_t at) {
-        memory[place] = ringlet::reduction::load(elements[at]);
+      for_each_element([&](std::size_t index, std::int64_t at) {
+        memory[index] = ringlet::reduction::load(elements[at]);
       });
     });
     return {extents, row_major_strides(), memory.data()};
@@ -117,8 +117,8 @@ struct Tensor {
   /// Takes back what copied_to() gave, rounded.
   void take_from(const std::vector<float>& memory) const {
     ringlet::stand_in::with_floats(dtype, data, [&]<class T>(T* elements) {
-      for_each_place([&](std::size_t place, std::int64_t at) {
-        elements[at] = ringlet::reduction::round_to<T>(memory[place]);
+      for_each_element([&](std::size_t index, std::int64_t at) {
+        elements[at] = ringlet::reduction::round_to<T>(memory[index]);
       });
     });
   }

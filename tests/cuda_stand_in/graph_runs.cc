@@ -9,14 +9,14 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 
-std::vector<Places> edges_before(const Nodes& nodes) {
-  std::vector<Places> before;
+std::vector<Indices> edges_before(const Nodes& nodes) {
+  std::vector<Indices> before;
   for (const Node& node : nodes) before.push_back(node.after);
   return before;
 }
 
-std::vector<Places> edges_behind(const Nodes& nodes) {
-  std::vector<Places> behind(nodes.size());
+std::vector<Indices> edges_behind(const Nodes& nodes) {
+  std::vector<Indices> behind(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (const std::size_t before : nodes[i].after) behind[before].insert(i);
   }
@@ -24,19 +24,19 @@ std::vector<Places> edges_behind(const Nodes& nodes) {
 }
 
 /// Takes one node after another, each behind all of its `needed`; of those that can be taken
-/// better(place, other) says which.
+/// better(index, other) says which.
 template <class Better>
-Order take_in_turn(const std::vector<Places>& needed, Better better) {
+Order take_in_turn(const std::vector<Indices>& needed, Better better) {
   Order order;
   std::vector<bool> taken(needed.size());
-  const auto can_be_taken = [&](std::size_t place) {
-    return !taken[place] && std::all_of(needed[place].begin(), needed[place].end(),
+  const auto can_be_taken = [&](std::size_t index) {
+    return !taken[index] && std::all_of(needed[index].begin(), needed[index].end(),
                                         [&](std::size_t other) { return taken[other]; });
   };
   while (order.size() < needed.size()) {
     std::size_t best = needed.size();
-    for (std::size_t place = 0; place < needed.size(); ++place) {
-      if (can_be_taken(place) && (best == needed.size() || better(place, best))) best = place;
+    for (std::size_t index = 0; index < needed.size(); ++index) {
+      if (can_be_taken(index) && (best == needed.size() || better(index, best))) best = index;
     }
     taken[best] = true;
     order.push_back(best);
@@ -46,11 +46,11 @@ Order take_in_turn(const std::vector<Places>& needed, Better better) {
 
 }  // namespace
 
-bool all_come_before(const Nodes& nodes, const Places& last) {
-  Places found = last;
-  for (std::size_t place = nodes.size(); place-- > 0;) {
-    if (!found.contains(place)) return false;
-    found.insert(nodes[place].after.begin(), nodes[place].after.end());
+bool all_come_before(const Nodes& nodes, const Indices& last) {
+  Indices found = last;
+  for (std::size_t index = nodes.size(); index-- > 0;) {
+    if (!found.contains(index)) return false;
+    found.insert(nodes[index].after.begin(), nodes[index].after.end());
   }
   return true;
 }
@@ -61,18 +61,18 @@ GraphRuns::GraphRuns(const Nodes& nodes) : nodes_(nodes) {
   std::reverse(orders_[1].begin(), orders_[1].end());
 }
 
-bool GraphRuns::may_run(std::size_t place) const {
-  return !done_.contains(place) &&
-         std::includes(done_.begin(), done_.end(), nodes_[place].after.begin(),
-                       nodes_[place].after.end());
+bool GraphRuns::may_run(std::size_t index) const {
+  return !done_.contains(index) &&
+         std::includes(done_.begin(), done_.end(), nodes_[index].after.begin(),
+                       nodes_[index].after.end());
 }
 
 bool GraphRuns::go_on() {
   for (bool moves = true; moves && done_.size() < nodes_.size();) {
     moves = false;
-    for (const std::size_t place : orders_[launches_ % 2]) {
-      if (!may_run(place) || !nodes_[place].work()) continue;
-      done_.insert(place);
+    for (const std::size_t index : orders_[launches_ % 2]) {
+      if (!may_run(index) || !nodes_[index].work()) continue;
+      done_.insert(index);
       moves = true;
     }
   }

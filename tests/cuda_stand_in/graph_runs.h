@@ -16,19 +16,19 @@
 
 namespace ringlet::stand_in {
 
-using Places = std::set<std::size_t>;
+using Indices = std::set<std::size_t>;
 
 struct Node {
   std::string name;
   Work work;
-  Places after;  ///< places of the nodes that come before; lower than its own
+  Indices after;  ///< indices of the nodes that come before; lower than its own
 };
 
 /// In the order of the calls.
 using Nodes = std::vector<Node>;
 
 /// Whether each node is one of `last`, or comes before one of them.
-bool all_come_before(const Nodes& nodes, const Places& last);
+bool all_come_before(const Nodes& nodes, const Indices& last);
 
 /// A graph's launches, one after another.
 class GraphRuns {
@@ -38,12 +38,12 @@ class GraphRuns {
   bool go_on();
 
  private:
-  bool may_run(std::size_t place) const;
+  bool may_run(std::size_t index) const;
 
   Nodes nodes_;
   std::vector<std::size_t> orders_[2];
   std::size_t launches_ = 0;  // that are over
-  Places done_;               // of the one under way
+  Indices done_;              // of the one under way
 };
 
 }  // namespace ringlet::stand_in

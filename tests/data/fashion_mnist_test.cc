@@ -57,7 +57,7 @@ TEST(Sha256, OfTheStandardsExamples) {
   EXPECT_EQ(sum({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(FashionMnist, TakesTheFirstPlaceThatHasTheFiles) {
+TEST(FashionMnist, TakesTheFirstDirectoryThatHasTheFiles) {
   const Environment none("RINGLET_DATA", nullptr);
   const testing::TemporaryDirectory empty, full;
   testing::write_small_set(full.path());
@@ -65,13 +65,13 @@ TEST(FashionMnist, TakesTheFirstPlaceThatHasTheFiles) {
 }
 
 TEST(FashionMnist, AnExplicitDirectoryComesFirstThenTheEnvironment) {
-  const testing::TemporaryDirectory named, environment, place;
-  for (const auto* directory : {&named, &environment, &place}) {
+  const testing::TemporaryDirectory named, environment, installed;
+  for (const auto* directory : {&named, &environment, &installed}) {
     testing::write_small_set(directory->path());
   }
   const Environment variable("RINGLET_DATA", environment.path().c_str());
-  EXPECT_EQ(find_fashion_mnist(named.path(), {place.path()}), named.path());
-  EXPECT_EQ(find_fashion_mnist({}, {place.path()}), environment.path());
+  EXPECT_EQ(find_fashion_mnist(named.path(), {installed.path()}), named.path());
+  EXPECT_EQ(find_fashion_mnist({}, {installed.path()}), environment.path());
 }
 
 TEST(FashionMnist, IsFoundWhereTorchvisionPutsIt) {
@@ -114,16 +114,16 @@ TEST(FashionMnist, RefusesFilesThatAreNotFashionMnist) {
 
 TEST(FashionMnist, LooksInTheCacheOfTheUser) {
   const Environment home("HOME", "/home/somebody");
-  const std::vector<fs::path> places = fashion_mnist_places();
-  EXPECT_EQ(places.back(), "/home/somebody/.cache/ringlet/fashion-mnist");
-  EXPECT_NE(std::find(places.begin(), places.end(), "/usr/share/datasets/fashion-mnist"),
-            places.end());
+  const std::vector<fs::path> directories = fashion_mnist_directories();
+  EXPECT_EQ(directories.back(), "/home/somebody/.cache/ringlet/fashion-mnist");
+  EXPECT_NE(std::find(directories.begin(), directories.end(), "/usr/share/datasets/fashion-mnist"),
+            directories.end());
 }
 
 TEST(FashionMnist, TheRealSet) {
-  const std::vector<fs::path> places = fashion_mnist_places();
+  const std::vector<fs::path> directories = fashion_mnist_directories();
   if (variable("RINGLET_DATA") == nullptr &&
-      std::none_of(places.begin(), places.end(), has_idx_files)) {
+      std::none_of(directories.begin(), directories.end(), has_idx_files)) {
     GTEST_SKIP() << "Fashion-MNIST is not installed";
   }
   const Splits splits = load_fashion_mnist();

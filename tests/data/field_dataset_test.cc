@@ -1,4 +1,4 @@
-// Float numbers beside images and in place of them: what loaders make of them, and what is refused.
+// Float numbers beside images and instead of them: what loaders make of them, and what is refused.
 #include "data/field_dataset.h"
 
 #include <gtest/gtest.h>

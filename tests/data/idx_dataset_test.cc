@@ -50,12 +50,12 @@ TEST_F(IdxDirectory, FindsOtherSpellings) {
 TEST_F(IdxDirectory, FindsThemWhereTorchvisionPutsThem) {
   const testing::TemporaryDirectory root;
   for (const char* folder : {"raw", "MNIST/raw"}) {
-    const fs::path place = root / folder;
-    fs::create_directories(place);
-    testing::write_small_set(place);
+    const fs::path directory = root / folder;
+    fs::create_directories(directory);
+    testing::write_small_set(directory);
     EXPECT_FALSE(has_idx_files(root.path()));
     EXPECT_EQ(load_idx_directory(root.path()).train->size(), 20) << folder;
-    fs::remove_all(place);
+    fs::remove_all(directory);
   }
   for (const char* folder : {"FashionMNIST/raw", "MNIST/raw"}) {
     fs::create_directories(root / folder);

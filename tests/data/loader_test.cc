@@ -61,8 +61,8 @@ struct Case {
 class EveryLoader : public ::testing::TestWithParam<Case> {};
 
 /// Where pixel `p` of sample `i` of the batch stands.
-std::int64_t place(BatchLayout layout, std::int64_t pixels, std::int64_t i, std::int64_t p,
-                   std::int64_t channels = 1) {
+std::int64_t offset_of(BatchLayout layout, std::int64_t pixels, std::int64_t i, std::int64_t p,
+                       std::int64_t channels = 1) {
   const std::int64_t area = pixels / channels;
   if (layout == BatchLayout::nhwc) return i * pixels + p % area * channels + p / area;
   return layout == BatchLayout::nchw ? i * pixels + p : (i / 16 * pixels + p) * 16 + i % 16;
@@ -87,7 +87,8 @@ TEST_P(EveryLoader, GathersNormalisesAndLaysOut) {
       ASSERT_EQ(batch->targets[i], index);
       for (std::int64_t p = 0; p < set->pixels(); ++p) {
         const double wanted = (set->image(index)[p] / 255.0 - 0.25) / 0.5;
-        ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p, c.channels)], wanted, 1e-6)
+        ASSERT_NEAR(batch->images[offset_of(c.layout, set->pixels(), i, p, c.channels)], wanted,
+                    1e-6)
             << "sample " << i << " pixel " << p;
       }
     }
@@ -108,7 +109,8 @@ TEST_P(EveryLoader, LanesBeyondTheBatchAreZero) {
   ASSERT_EQ(batch->n, 17);
   for (std::int64_t p = 0; p < set->pixels(); ++p) {
     for (std::int64_t lane = 17; lane < 32; ++lane) {
-      ASSERT_EQ(batch->images[place(c.layout, set->pixels(), lane, p)], 0.0F) << p << " " << lane;
+      ASSERT_EQ(batch->images[offset_of(c.layout, set->pixels(), lane, p)], 0.0F)
+          << p << " " << lane;
     }
   }
 }
@@ -138,8 +140,8 @@ TEST(Loader, ChannelsLastHoldTheSameBits) {
   const Batch *a = planes.next(), *b = pixels.next();
   for (std::int64_t i = 0; i < 50; ++i) {
     for (std::int64_t p = 0; p < 105; ++p) {
-      ASSERT_EQ(a->images[place(BatchLayout::nchw, 105, i, p, 3)],
-                b->images[place(BatchLayout::nhwc, 105, i, p, 3)]);
+      ASSERT_EQ(a->images[offset_of(BatchLayout::nchw, 105, i, p, 3)],
+                b->images[offset_of(BatchLayout::nhwc, 105, i, p, 3)]);
     }
   }
 }
@@ -153,8 +155,8 @@ TEST(Loader, BothLayoutsHoldTheSameBits) {
   const Batch *a = rows.next(), *b = lanes.next();
   for (std::int64_t i = 0; i < 50; ++i) {
     for (std::int64_t p = 0; p < 784; ++p) {
-      ASSERT_EQ(a->images[place(BatchLayout::nchw, 784, i, p)],
-                b->images[place(BatchLayout::lanes16, 784, i, p)]);
+      ASSERT_EQ(a->images[offset_of(BatchLayout::nchw, 784, i, p)],
+                b->images[offset_of(BatchLayout::lanes16, 784, i, p)]);
     }
   }
 }
@@ -202,7 +204,7 @@ TEST_P(EveryLoader, NormalisesEachChannelByItsOwnNumbers) {
       const auto channel = static_cast<std::size_t>(p / (c.height * c.width));
       const double wanted =
           (image[static_cast<std::size_t>(p)] / 255.0 - means[channel]) / deviations[channel];
-      ASSERT_NEAR(batch->images[place(c.layout, set->pixels(), i, p, c.channels)], wanted, 2e-6)
+      ASSERT_NEAR(batch->images[offset_of(c.layout, set->pixels(), i, p, c.channels)], wanted, 2e-6)
           << p;
     }
   }

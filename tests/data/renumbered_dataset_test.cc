@@ -20,10 +20,10 @@ std::shared_ptr<const Dataset> pets() {
 
 TEST(RenumberedDataset, NumbersItsClassesByName) {
   const Names known{"bird", "dog", "frog", "cat"};
-  const auto places = places_of({"cat", "dog"}, known);
-  ASSERT_TRUE(places);
-  EXPECT_EQ(*places, (std::vector<std::int32_t>{3, 1}));
-  const RenumberedDataset set(pets(), known, *places);
+  const auto indices = indices_of({"cat", "dog"}, known);
+  ASSERT_TRUE(indices);
+  EXPECT_EQ(*indices, (std::vector<std::int32_t>{3, 1}));
+  const RenumberedDataset set(pets(), known, *indices);
   EXPECT_EQ(set.target_names(), known);
   EXPECT_EQ(std::vector<std::int32_t>(set.targets().begin(), set.targets().end()),
             (std::vector<std::int32_t>{3, 1, 1}));
@@ -33,8 +33,8 @@ TEST(RenumberedDataset, NumbersItsClassesByName) {
 }
 
 TEST(RenumberedDataset, NeedsAllNamesToBeKnown) {
-  EXPECT_FALSE(places_of({"cat", "Dog"}, {"cat", "dog"}));
-  EXPECT_TRUE(places_of({}, {"cat"}));
+  EXPECT_FALSE(indices_of({"cat", "Dog"}, {"cat", "dog"}));
+  EXPECT_TRUE(indices_of({}, {"cat"}));
 }
 
 TEST(RenumberedDataset, ListsNamesAsFarAsThereIsRoom) {

@@ -58,14 +58,14 @@ TEST(Sampler, WithoutShuffleKeepsTheOrder) {
 
 TEST(Sampler, EpochsAndSeedsDiffer) {
   const auto first = order(Sampler(1000, 1), 0);
-  const auto equal_places = [&](const std::vector<std::int64_t>& other) {
+  const auto equal_positions = [&](const std::vector<std::int64_t>& other) {
     int count = 0;
     for (std::size_t i = 0; i < first.size(); ++i) count += first[i] == other[i] ? 1 : 0;
     return count;
   };
   EXPECT_EQ(order(Sampler(1000, 1), 0), first);
-  EXPECT_LT(equal_places(order(Sampler(1000, 1), 1)), 10);  // one is expected
-  EXPECT_LT(equal_places(order(Sampler(1000, 2), 0)), 10);
+  EXPECT_LT(equal_positions(order(Sampler(1000, 1), 1)), 10);  // one is expected
+  EXPECT_LT(equal_positions(order(Sampler(1000, 2), 0)), 10);
 }
 
 /// Sum of (found - expected)^2 / expected over cells that should be equally full.

@@ -256,7 +256,7 @@ TEST_P(NormNumbers, MomentsMerge) {
 }
 
 // Two shards, of two and one micro-batches, against PyTorch's rule where that has an answer: with
-// equal statistics in both shards' places, the weights of the micro-batches are what is left.
+// equal statistics in both shards' updates, the weights of the micro-batches are what is left.
 TEST_P(NormNumbers, RunningStatistics) {
   const std::vector<float> first{1, 2, 6, 4}, second{3, 8, 2, 10};  // means, squares
   const Tensor result = run([&](Device& device) {
@@ -297,10 +297,10 @@ TEST_P(NormNumbers, CountsWholeMicroBatchesThoughSharesAreRounded) {
     for (int shard = 0; shard < 12; ++shard) seen += 1.0F / 12;
     EXPECT_LT(seen, 1.0F);
     const Tensor update = upload(device, {3}, std::vector<float>{seen, 0.1F, 0.9F});
-    const Tensor places = upload(device, {3, 2}, std::vector<std::int32_t>{-2, 0, -1, 0, -1, 0});
+    const Tensor targets = upload(device, {3, 2}, std::vector<std::int32_t>{-2, 0, -1, 0, -1, 0});
     const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{5});
     Tensor running = upload(device, {1}, std::vector<float>{0});
-    running_statistics_commit(stream, update, places, running, counter);
+    running_statistics_commit(stream, update, targets, running, counter);
     EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{6});
     return running;
   });

@@ -23,12 +23,12 @@ struct Bf16Case {
   Conv2dSpec spec{};
 };
 
-/// Shapes that fill tiles, leave parts of them, and odd numbers of places.
+/// Shapes that fill tiles, leave parts of them, and odd numbers of positions.
 std::vector<Bf16Case> bf16_cases() {
   const Conv2dSpec padded{.padding = {1, 1}}, strided{.stride = {2, 2}, .padding = {1, 1}};
   return {
       {"3x3", {18, 32, 6, 6}, {32, 32, 3, 3}, padded},
-      {"odd places", {16, 32, 5, 7}, {16, 32, 3, 3}, padded},
+      {"odd positions", {16, 32, 5, 7}, {16, 32, 3, 3}, padded},
       {"no padding", {16, 16, 7, 5}, {32, 16, 3, 3}},
       {"sixteen channels", {33, 16, 4, 4}, {16, 16, 3, 3}, padded},
       {"strided", {17, 32, 9, 8}, {48, 32, 3, 3}, strided},
@@ -166,7 +166,7 @@ TEST_P(Bf16Conv2d, BackwardFilter) {
   });
 }
 
-// A broken number reaches the places that see it, and no other, in whatever tile they lie.
+// A broken number reaches the positions that see it, and no other, in whatever tile they lie.
 TEST_P(Bf16Conv2d, KeepsNaNToWhatSeesIt) {
   const Shape x_shape{16, 16, 5, 5}, w_shape{16, 16, 3, 3};
   const Conv2dSpec padded{.padding = {1, 1}};

@@ -32,7 +32,7 @@ class Grid : public testing::TestWithParam<GridWay> {
   /// A tensor with these values, which lives as long as the test.
   template <class T>
   View put(const Shape& shape, const std::vector<T>& values) {
-    const View view = place(shape, DTypeOf<T>::value);
+    const View view = lay_out(shape, DTypeOf<T>::value);
     write(view, values);
     return view;
   }
@@ -67,7 +67,7 @@ class Grid : public testing::TestWithParam<GridWay> {
   HostGrid grid_{GetParam().seed};
 
  private:
-  View place(const Shape& shape, DType dtype) {
+  View lay_out(const Shape& shape, DType dtype) {
     const std::int64_t offset = GetParam().offset;
     const Tensor& memory = tensors_.emplace_back(*device_, Shape{shape.count() + offset}, dtype);
     const View flat = memory.view().slice(offset, shape.count() + offset);

@@ -128,9 +128,9 @@ TEST_P(Grid, BatchNormOfManyRowsHasTheBitsOfFew) {
 TEST_P(Grid, RunningStatistics) {
   const View update = filled<float>({7}, 0), running = filled<float>({4}, 1);
   const View counter = filled<std::int32_t>({1}, 3);
-  const View places = put<std::int32_t>({7, 2}, {0, 4, 1, 4, 2, 4, 3, 4, -2, 4, -1, 4, -1, 4});
+  const View targets = put<std::int32_t>({7, 2}, {0, 4, 1, 4, 2, 4, 3, 4, -2, 4, -1, 4, -1, 4});
   grid::running_statistics_track(grid_, {.count = 5}, put<float>({2, 2}, {2, 3, 8, 16}), update);
-  grid::running_statistics_commit(grid_, update, places, running, counter);
+  grid::running_statistics_commit(grid_, update, targets, running, counter);
   const std::vector<double> expected{0.9 + 0.2, 0.9 + 0.3, 0.9 + 0.2, 0.9 + 0.4};
   EXPECT_LE(error_of(running, expected), 1e-6);
   EXPECT_EQ(read<std::int32_t>(counter), std::vector<std::int32_t>{4});

@@ -97,11 +97,11 @@ struct SumOfBlock {
     int seen[kThreads];
   };
   std::vector<int>* sums;
-  void phase(int k, const grid::Place& place, Shared& shared) const {
+  void phase(int k, const grid::ThreadIndex& index, Shared& shared) const {
     if (k == 0) {
-      shared.seen[place.thread] = 1;
+      shared.seen[index.thread] = 1;
     } else {
-      for (const int one : shared.seen) (*sums)[static_cast<std::size_t>(place.block)] += one;
+      for (const int one : shared.seen) (*sums)[static_cast<std::size_t>(index.block)] += one;
     }
   }
 };
@@ -113,11 +113,11 @@ struct CountOfTeam {
   grid::Divisor team_size;
   std::vector<int>* members;
   std::vector<bool>* written;
-  void phase(int, const grid::Place& place, Shared&) const {
-    (*written)[static_cast<std::size_t>(place.block)] = true;
+  void phase(int, const grid::ThreadIndex& index, Shared&) const {
+    (*written)[static_cast<std::size_t>(index.block)] = true;
   }
-  void team_phase(int, const grid::Place& place, Shared&) const {
-    const std::int64_t team = team_size.quotient(place.block), size = team_size.divisor();
+  void team_phase(int, const grid::ThreadIndex& index, Shared&) const {
+    const std::int64_t team = team_size.quotient(index.block), size = team_size.divisor();
     for (std::int64_t block = team * size; block < (team + 1) * size; ++block) {
       (*members)[static_cast<std::size_t>(team)] += (*written)[static_cast<std::size_t>(block)];
     }

@@ -84,12 +84,12 @@ TEST_P(Grid, AScaleOfZeroSkipsAnUpdate) {
   grid::adamw_update(grid_, {}, put<float>({4}, {0.1F, 0, 0.1F, 1}), value, broken, a, b, zero);
   for (const View& view : {value, a, b}) EXPECT_EQ(read(view), start);
   const View running = put<float>({2}, {1, 2}), counter = put<std::int32_t>({1}, {3});
-  const View places = put<std::int32_t>({5, 2}, {0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
+  const View targets = put<std::int32_t>({5, 2}, {0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
   const View update = put<float>({5}, {5, 6, 1, 1, 0});
-  grid::running_statistics_commit(grid_, update, places, running, counter, zero);
+  grid::running_statistics_commit(grid_, update, targets, running, counter, zero);
   EXPECT_EQ(read(running), (std::vector<float>{1, 2}));
   EXPECT_EQ(read<std::int32_t>(counter), std::vector<std::int32_t>{3});
-  grid::running_statistics_commit(grid_, update, places, running, counter, put<float>({1}, {1}));
+  grid::running_statistics_commit(grid_, update, targets, running, counter, put<float>({1}, {1}));
   EXPECT_EQ(read(running), (std::vector<float>{5, 6}));
 }
 

@@ -107,9 +107,9 @@ TEST_P(LossScaleNumbers, AScaleOfZeroChangesNothingWhateverTheGradientHolds) {
     const Tensor running = upload(device, {2}, Numbers{1, 2});
     const Tensor counter = upload(device, {1}, std::vector<std::int32_t>{3});
     const Tensor update = upload(device, {5}, Numbers{NAN, NAN, 1, 1, 0});
-    const Tensor places =
+    const Tensor targets =
         upload(device, {5, 2}, std::vector<std::int32_t>{0, 2, 1, 2, -2, 2, -1, 2, -1, 2});
-    running_statistics_commit(stream, update, places, running, counter, zero);
+    running_statistics_commit(stream, update, targets, running, counter, zero);
     EXPECT_EQ(test::read(stream, running), (Numbers{1, 2}));
     EXPECT_EQ(test::read<std::int32_t>(stream, counter), std::vector<std::int32_t>{3});
     return upload(device, {1}, Numbers{1});

@@ -358,11 +358,11 @@ class NarrowOnCuda : public testing::TestWithParam<Kind> {
 
 /// Steps between two narrow numbers.
 int steps_apart(DType dtype, float a, float b) {
-  const auto place = [&](float x) {
+  const auto ordinal = [&](float x) {
     const int bits = dtype == DType::bf16 ? to_bfloat16(x).bits : to_half(x).bits;
     return (bits & 0x8000) != 0 ? -(bits & 0x7FFF) : bits;
   };
-  return std::abs(place(a) - place(b));
+  return std::abs(ordinal(a) - ordinal(b));
 }
 
 TEST_P(NarrowOnCuda, IsTheSameOperationRoundedOnce) {

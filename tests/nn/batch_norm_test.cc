@@ -123,7 +123,7 @@ TEST(BatchNorm, OfOneValueAChannelIsRefused) {
   EXPECT_NO_THROW(rig.model->forward(rig.tape, rig.tape.constant(x)));
 }
 
-// x is the norm's input and its residual as well: both gradients go to the same place.
+// x is the norm's input and its residual as well: both gradients go to the same memory.
 TEST_P(BatchNormLayer, MayHaveItsInputAsItsResidual) {
   auto graph = std::make_unique<Graph>();
   Parameter& shift = graph->add("shift", {3});

@@ -99,8 +99,8 @@ TEST_P(DropoutTest, ASampleHasItsMaskInWhateverBatchItIs) {
 TEST_P(DropoutTest, APositionInDeviceMemoryGivesTheSameMask) {
   const auto device = open_device({});
   const Tensor position(*device, batch_position_shape(), DType::u8);
-  const BatchPosition place{kContext.epoch, kContext.first_sample};
-  copy_from_host(device->compute(), &place, position);
+  const BatchPosition where{kContext.epoch, kContext.first_sample};
+  copy_from_host(device->compute(), &where, position);
   StepContext elsewhere{.seed = kContext.seed, .epoch = 77, .first_sample = 99};  // not looked at
   elsewhere.position = position;
   EXPECT_EQ(run(17, elsewhere).first, run(17, kContext).first);
@@ -112,8 +112,8 @@ TEST_P(DropoutTest, OnlyThatCanBeReplayed) {
   Tape tape(*device, arena, {});
   const Tensor x = test::upload(*device, {3, 4}, Floats(12, 1), GetParam());
   const Tensor position(*device, batch_position_shape(), DType::u8);
-  const BatchPosition place{};
-  copy_from_host(device->compute(), &place, position);
+  const BatchPosition where{};
+  copy_from_host(device->compute(), &where, position);
   tape.begin(kContext);
   EXPECT_TRUE(tape.repeatable());
   dropout(tape.constant(x), kProbability, 1);

@@ -13,13 +13,13 @@ namespace {
 using Floats = std::vector<float>;
 
 TEST(Placement, CutsRowsIntoWholePartsTheLargerOnesFirst) {
-  const AxisPlace three{.rank = 0, .ranks = 3};
+  const AxisPosition three{.rank = 0, .ranks = 3};
   EXPECT_EQ(three.held(10, 0), (Rows{0, 4}));
   EXPECT_EQ(three.held(10, 1), (Rows{4, 7}));
   EXPECT_EQ(three.held(10, 2), (Rows{7, 10}));
   EXPECT_EQ(three.held(2, 2), (Rows{2, 2}));  // fewer rows than ranks
   for (const int ranks : {1, 2, 4, 8}) {
-    const AxisPlace exact{.rank = 0, .ranks = ranks, .shards = 8};
+    const AxisPosition exact{.rank = 0, .ranks = ranks, .shards = 8};
     std::int64_t next = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       EXPECT_EQ(exact.held(11, rank).begin, next);

@@ -1,6 +1,6 @@
 // Training data by an integer formula: what tests/oracle/make_reference.py trained PyTorch on.
 //
-// A label is a size of a bright rectangle, whose place varies, on a noisy ground. The formula is
+// A label is a size of a bright rectangle, whose position varies, on a noisy ground. The formula is
 // written out in make_reference.py; reference.json ("formula_check") holds its sum and first
 // values.
 #pragma once
@@ -28,8 +28,8 @@ constexpr std::uint8_t formula_label(std::uint32_t i) {
 
 /// Of sample i at row y and column x, both below kFormulaSide.
 constexpr std::uint8_t formula_pixel(std::uint32_t i, std::uint32_t y, std::uint32_t x) {
-  const std::uint32_t label = formula_label(i), place = mix(i + 77777);
-  const std::uint32_t top = 2 + place % 3, left = 2 + place / 8 % 3;
+  const std::uint32_t label = formula_label(i), position = mix(i + 77777);
+  const std::uint32_t top = 2 + position % 3, left = 2 + position / 8 % 3;
   const bool in_rows = y >= top && y < top + 4 + 4 * (label % 5);
   const bool in_columns = x >= left && x < left + 6 + 12 * (label / 5);
   const std::uint32_t noise = mix(784 * i + 28 * y + x) % 32;

@@ -5,7 +5,7 @@ Run it again with any PyTorch and NumPy; from the repository's root:
 
     python3 tests/oracle/make_precision_reference.py
 
-Everything is computed in float64, and rounded to bf16 or f16 at the places where Ringlet rounds
+Everything is computed in float64, and rounded to bf16 or f16 at the points where Ringlet rounds
 (docs/precision.md): the input, the weights as products read them, what each operation stores, and
 the gradient of each of these. lenet is that of the layout lanes, where convolution, ReLU and pooling
 are one operation. Biases, norms' parameters and the loss are not rounded. Under f16 the loss is

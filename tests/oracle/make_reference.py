@@ -30,7 +30,7 @@ on unsigned 32-bit integers:
                     left <= x < left + 6 + 12 * (label(i) / 5)
                     with top = 2 + r % 3, left = 2 + r / 8 % 3, r = mix(i + 77777)
 
-so a label is a size of a bright rectangle, whose place varies. mix is the integer hash "lowbias32"
+so a label is a size of a bright rectangle, whose position varies. mix is the integer hash "lowbias32"
 (Wellons, "Prospecting for hash functions", 2018).
 
 ReLU makes the gradient jump where a pre-activation crosses zero. A run in float32 in which one of

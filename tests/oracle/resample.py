@@ -9,7 +9,7 @@ NUMBERS are those of a line of the text file without its last word:
     width height   left top width height   width height   pixels
     of the image   of the crop             of the result  [height, width, RGB], in hexadecimal
 
-The image is noise, so that a tap too many or a weight beside its place shows:
+The image is noise, so that a tap too many or a weight beside its pixel shows:
 
     pixel i of width * height * 3:  mix(i + 1) % 256
     mix(v)                          v ^= v >> 16; v *= 0x7feb352d; v ^= v >> 15; v *= 0x846ca68b;

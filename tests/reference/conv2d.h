@@ -10,7 +10,7 @@
 namespace ringlet::test::reference {
 
 /// Calls f(x_index, w_index, y_index) for every product that the convolution adds to y. Forward,
-/// data gradient and filter gradient are the same list of products, summed to another place.
+/// data gradient and filter gradient are the same list of products, summed to another tensor.
 template <class F>
 void for_each_product(const Conv2dSpec& spec, const Shape& x, const Shape& w, F f) {
   const Shape y = conv2d_output_shape(spec, x, w);

@@ -276,9 +276,9 @@ TEST_P(BrokenTraining, CostsNoStepThatWasMade) {
   (void)data.train->hash();  // the start reads every sample for it
   broken = true;
   const Sampler sampler(kSamples, options.recipe.seed, true);
-  std::int64_t place = 0;  // in the first epoch
-  while (sampler.index(0, place) != kIndex) ++place;
-  const std::int64_t good = place / kBatch;  // steps
+  std::int64_t position = 0;  // in the first epoch
+  while (sampler.index(0, position) != kIndex) ++position;
+  const std::int64_t good = position / kBatch;  // steps
   ASSERT_GT(good, 1);
   EXPECT_TRUE(testing::says(
       testing::message_of<Error>([&] { run(setup); }),

@@ -1,4 +1,4 @@
-// One replica fails, in every place where it can: all end at once, and the user reads the cause.
+// One replica fails, at every point where it can: all end at once, and the user reads the cause.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -47,7 +47,7 @@ TEST(Layouts, ThatADeviceLacksAreRefused) {
 }
 
 /// What the models of the card lack: maximum pooling, dropout, and rows of pixels that two layers
-/// read, so that gradients are added where channels change places.
+/// read, so that gradients are added where channels change their order.
 class TwoHeads : public nn::Layer {
  public:
   explicit TwoHeads(const nn::ModelInput& input)

@@ -1,4 +1,4 @@
-// Sixteen bits against PyTorch in float64 that is rounded at the same places
+// Sixteen bits against PyTorch in float64 that is rounded at the same points
 // (tests/oracle/make_precision_reference.py): losses, gradients, parameters and running statistics.
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
     }
     return std::sqrt(sum / static_cast<double>(expected_.at(part).size()));
   }
-  /// PyTorch's float32 straddles steps of the rounding as ours does, in other places.
+  /// PyTorch's float32 straddles steps of the rounding as ours does, at other numbers.
   double tolerance(const char* part) const {
     constexpr double kOrders = 4, kLeast = 3e-4;
     return kLeast + kOrders * expected_.at("float32_deviation").at(part).get<double>();
@@ -97,7 +97,7 @@ class PrecisionOracle : public ::testing::TestWithParam<Case> {
   nlohmann::json expected_ = all_.at(GetParam().model).at(name_of(GetParam().precision));
 };
 
-TEST_P(PrecisionOracle, IsPyTorchRoundedAtTheSamePlaces) {
+TEST_P(PrecisionOracle, IsPyTorchRoundedAtTheSamePoints) {
   if (!GetParam().emulated && bf16_products(false) == Bf16Products::none) {
     GTEST_SKIP() << "this processor has no products of bf16";
   }

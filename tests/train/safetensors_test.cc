@@ -111,7 +111,7 @@ TEST_F(Safetensors, PadsTheHeaderToEightBytes) {
   }
 }
 
-TEST_F(Safetensors, AcceptsTensorsAtOddPlaces) {
+TEST_F(Safetensors, AcceptsTensorsAtOddOffsets) {
   const SafetensorsFile file =
       read(file_of(R"({"u":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},)"
                    R"("f":{"dtype":"F32","shape":[1],"data_offsets":[3,7]}})",

@@ -46,7 +46,7 @@ TEST(Tuning, KeepsTheTimesBesideTheTable) {
   const auto times = read_times(file, DeviceKind::cpu, "local");
   ASSERT_EQ(times.size(), 2u);
   EXPECT_EQ(times[0].ranks, 4);
-  EXPECT_EQ(times[1].ranks, 2);  // in the place of the first
+  EXPECT_EQ(times[1].ranks, 2);  // instead of the first
   EXPECT_EQ(times[1].bytes, 128);
   EXPECT_EQ(times[1].seconds, 2e-6);
   EXPECT_EQ(times[1].strategy, "ring");

@@ -135,7 +135,8 @@ class ResidentBatches final : public BatchSource {
   }
 
   ConstView position() const override {
-    // Before the first batch its place, which a rehearsal reads for random numbers of no account.
+    // Before the first batch its position, which a rehearsal reads for random numbers of no
+    // account.
     const auto end = std::max(static_cast<std::int64_t>(taken_), std::int64_t{1}) * kPositionBytes;
     return positions_.view().slice(end - kPositionBytes, end);
   }

@@ -48,7 +48,7 @@ class BatchSource {
   virtual ConstView position() const { return {}; }
 
   /// Whether next() launches the same kernels on the same memory for each batch of one size, so
-  /// that a captured graph may be replayed after begin_step() in its place.
+  /// that a captured graph may be replayed after begin_step() instead.
   virtual bool capturable() const { return false; }
 };
 

@@ -54,7 +54,7 @@ std::vector<float> as_f32(const FileEntry& entry) {
 }
 
 /// "[3, 0, 1]": where the element stands in a tensor of this shape.
-std::string place_in(const std::vector<std::int64_t>& shape, std::int64_t element) {
+std::string index_in(const std::vector<std::int64_t>& shape, std::int64_t element) {
   std::vector<std::int64_t> index(shape.size());
   for (std::size_t i = shape.size(); i-- > 0; element /= shape[i]) index[i] = element % shape[i];
   return describe(index);
@@ -69,7 +69,7 @@ void require_all_finite(const SafetensorsFile& file, const TensorSpec& spec,
       "{}: tensor '{}' has {}{} at {} (not finite: {} of its {} numbers); use weights that were "
       "saved before they broke, or look at these with --allow-nonfinite (eval, predict, export)",
       file.path().string(), spec.name, unsigned_nan(*first), spec.dtype == "F64" ? " as f32" : "",
-      place_in(spec.shape, first - values.begin()), std::count_if(first, values.end(), is_broken),
+      index_in(spec.shape, first - values.begin()), std::count_if(first, values.end(), is_broken),
       values.size()));
 }
 
@@ -271,7 +271,7 @@ std::string rounding_of(const fs::path& file) {
   const SafetensorsStream stream(file);
   const auto& tensors = stream.header().tensors;
   const bool wide = std::any_of(tensors.begin(), tensors.end(),
-                                [](const PlacedTensor& t) { return t.spec.dtype == "F64"; });
+                                [](const StoredTensor& t) { return t.spec.dtype == "F64"; });
   return wide ? file.string() + ": its F64 numbers are rounded to f32" : std::string();
 }
 

@@ -63,9 +63,9 @@ SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path
   SafetensorsHeader& header = stream.header();
   metadata_ = std::move(header.metadata);
 
-  // Each tensor starts at a multiple of 8 bytes here, whatever its place in the file is.
+  // Each tensor starts at a multiple of 8 bytes here, whatever its offset in the file is.
   std::uint64_t words = 0;
-  for (const PlacedTensor& tensor : header.tensors) words += words_for(tensor.end - tensor.begin);
+  for (const StoredTensor& tensor : header.tensors) words += words_for(tensor.end - tensor.begin);
   if (words > usable_memory() / sizeof(std::uint64_t)) {
     throw FileError(
         fmt::format("{}: its tensors are larger than this machine's memory ({} bytes); name "
@@ -74,7 +74,7 @@ SafetensorsFile::SafetensorsFile(SafetensorsStream stream, fs::path path) : path
   }
   storage_.resize(words);
   auto* at = reinterpret_cast<std::byte*>(storage_.data());
-  for (PlacedTensor& tensor : header.tensors) {
+  for (StoredTensor& tensor : header.tensors) {
     const std::uint64_t bytes = tensor.end - tensor.begin;
     if (bytes > 0) stream.read(at, bytes);
     entries_.push_back({std::move(tensor.spec), {at, bytes}});

@@ -48,7 +48,7 @@ class HeaderParser {
         header.tensors.push_back(read_tensor(name, value));
       }
     }
-    check_places(header.tensors);
+    check_offsets(header.tensors);
     return header;
   }
 
@@ -98,7 +98,7 @@ class HeaderParser {
     return metadata;
   }
 
-  PlacedTensor read_tensor(const std::string& name, const json& value) const {
+  StoredTensor read_tensor(const std::string& name, const json& value) const {
     constexpr std::array kFields{"dtype", "shape", "data_offsets"};
     if (!value.is_object()) fail("tensor '{}' is not described by an object", name);
     for (const char* field : kFields) {
@@ -106,7 +106,7 @@ class HeaderParser {
     }
     if (value.size() != kFields.size()) fail("tensor '{}' has fields that are not known", name);
 
-    PlacedTensor tensor;
+    StoredTensor tensor;
     tensor.spec = {name, read_dtype(name, value["dtype"]), {}};
     for (const std::uint64_t extent : read_numbers(name, "shape", value["shape"])) {
       tensor.spec.shape.push_back(static_cast<std::int64_t>(extent));
@@ -145,7 +145,7 @@ class HeaderParser {
   }
 
   /// The shape's bytes and the offsets' must agree.
-  void check_bytes(const PlacedTensor& tensor) const {
+  void check_bytes(const StoredTensor& tensor) const {
     auto bytes = static_cast<std::uint64_t>(safetensors_dtype_bytes(tensor.spec.dtype));
     for (const std::int64_t extent : tensor.spec.shape) {
       if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
@@ -159,12 +159,12 @@ class HeaderParser {
   }
 
   /// Sorts; then each tensor begins where the one before ends, and the last ends with the file.
-  void check_places(std::vector<PlacedTensor>& tensors) const {
-    std::sort(tensors.begin(), tensors.end(), [](const PlacedTensor& a, const PlacedTensor& b) {
+  void check_offsets(std::vector<StoredTensor>& tensors) const {
+    std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
       return std::tie(a.begin, a.end, a.spec.name) < std::tie(b.begin, b.end, b.spec.name);
     });
     std::uint64_t end = 0;
-    for (const PlacedTensor& tensor : tensors) {
+    for (const StoredTensor& tensor : tensors) {
       if (tensor.begin > end) {
         fail("there is a hole of {} bytes before tensor '{}'", tensor.begin - end,
              tensor.spec.name);
@@ -204,7 +204,7 @@ std::string format_safetensors_header(const std::string& file, const Safetensors
   constexpr std::size_t kPadding = 8;
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) root[kMetadata] = header.metadata;
-  for (const PlacedTensor& tensor : header.tensors) {
+  for (const StoredTensor& tensor : header.tensors) {
     root[tensor.spec.name] = {{"dtype", tensor.spec.dtype},
                               {"shape", tensor.spec.shape},
                               {"data_offsets", {tensor.begin, tensor.end}}};

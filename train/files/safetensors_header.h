@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file: text <-> a list of tensors with their places.
+// The JSON header of a safetensors file: text <-> a list of tensors with their offsets.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace ringlet::train {
 /// The reference's limit on the header's length.
 inline constexpr std::uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-struct PlacedTensor {
+struct StoredTensor {
   TensorSpec spec;
   std::uint64_t begin = 0;  ///< bytes, from the end of the header
   std::uint64_t end = 0;
@@ -22,10 +22,10 @@ struct PlacedTensor {
 
 struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
-  std::vector<PlacedTensor> tensors;  ///< sorted by place
+  std::vector<StoredTensor> tensors;  ///< sorted by offset
 };
 
-/// Place of a dtype in the reference's order, narrowest first; -1 for one that it does not know.
+/// Position of a dtype in the reference's order, narrowest first; -1 for one that it does not know.
 int safetensors_dtype_rank(std::string_view dtype);
 
 /// Parses and checks all that can be wrong in a header whose tensors shall fill `data_bytes`.

@@ -31,7 +31,7 @@ std::string find_first_nonfinite(Replica& replica, const RunSetup& setup, int ra
 [[noreturn]] void throw_many_skips(const StepSums& sums, const RunSetup& setup, std::int64_t step);
 
 /// Says in words which parameter is the first whose gradient, in arena 0, has numbers that are not
-/// finite; empty if none is, as a later step's gradient may have taken its place.
+/// finite; empty if none is, as a later step's gradient may have replaced it.
 std::string find_nonfinite_gradient(Replica& replica);
 
 /// Throws the RunError that ends a run whose gradient cannot be clipped; `finding` of the above.

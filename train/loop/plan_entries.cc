@@ -12,7 +12,7 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
                                                               const std::string& strategy) {
   std::vector<std::pair<std::string, std::string>> entries;
   entries.emplace_back("version", kVersion);
-  // By what is in it: each machine may have it at a place of its own.
+  // By what is in it: each machine may have it in a folder of its own.
   entries.emplace_back("data", setup.data.train->contents());
   entries.emplace_back("test data", setup.data.test->contents());
   if (setup.options.task) entries.emplace_back("task", setup.options.task->name());

@@ -22,8 +22,8 @@ nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::i
   return batch;
 }
 
-nn::Registry placed(nn::Registry registry, const nn::AxisPlace& place) {
-  registry.place(registry.is_sharded() ? place : nn::AxisPlace{});
+nn::Registry placed(nn::Registry registry, const nn::AxisPosition& position) {
+  registry.place(registry.is_sharded() ? position : nn::AxisPosition{});
   return registry;
 }
 
@@ -51,13 +51,13 @@ struct Replica::BlankBatch {
 };
 
 Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from,
-                 const nn::AxisPlace& place)
+                 const nn::AxisPosition& position)
     : device_(device),
       spec_(spec),
       task_(task_of(spec)),
       batch_spec_(batch_of(spec, 1)),
       model_(make_model(spec)),
-      registry_(placed(nn::register_model(*model_), place)),
+      registry_(placed(nn::register_model(*model_), position)),
       plan_(nn::plan_training(registry_, dry_batch_of(device, spec, spec.max_train_batch),
                               pass_of(*task_, *model_, true), spec.fuse)) {
   const auto evaluation =
@@ -91,7 +91,7 @@ void Replica::make_stand_in() {
 /// Where nobody has samples, nobody runs the model.
 bool Replica::stands_in() const {
   if (world_ != nullptr && world_->samples() > 0) return true;
-  for (int rank = 0; axis_ != nullptr && rank < axis_->place().ranks; ++rank) {
+  for (int rank = 0; axis_ != nullptr && rank < axis_->position().ranks; ++rank) {
     if (axis_->samples(rank) > 0) return true;
   }
   return false;

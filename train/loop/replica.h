@@ -20,10 +20,10 @@ namespace ringlet::train {
 
 class Replica {
  public:
-  /// `gradients_from`: see nn::Parameters. `place`: among the ranks over which rows are cut, where
-  /// the model has such (nn/placement.h); without one this replica has all.
+  /// `gradients_from`: see nn::Parameters. `position`: among the ranks over which rows are cut,
+  /// where the model has such (nn/placement.h); without one this replica has all.
   Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_from = nullptr,
-          const nn::AxisPlace& place = {});
+          const nn::AxisPosition& position = {});
   ~Replica();
 
   Device& device() { return device_; }

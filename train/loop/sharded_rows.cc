@@ -37,11 +37,11 @@ ShardedRows::ShardedRows(Device& device, comm::Communicator& communicator,
     : device_(device),
       communicator_(communicator),
       parameters_(parameters),
-      place_(parameters.registry().along),
+      position_(parameters.registry().along),
       planned_(sharded_of(parameters.plan())),
       meeting_(device, communicator),
-      mine_(device, {std::ssize(planned_) * place_.parts_of_rank() * kDoubleBytes}, DType::u8),
-      sums_(device, {(std::ssize(planned_) * place_.parts() + 1) * kDoubleBytes}, DType::u8),
+      mine_(device, {std::ssize(planned_) * position_.parts_of_rank() * kDoubleBytes}, DType::u8),
+      sums_(device, {(std::ssize(planned_) * position_.parts() + 1) * kDoubleBytes}, DType::u8),
       block_(device, {std::max(kBlock, longest_row(planned_))}) {}
 
 void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& limit,
@@ -50,11 +50,12 @@ void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& li
   const View gradients = parameters_.gradients();
   square_sum(compute, gradients.slice(0, plan.replicated()), sums_.view().slice(0, kDoubleBytes));
   std::int64_t slot = 0;
-  for (int index = 0; index < place_.parts_of_rank(); ++index) {
+  for (int index = 0; index < position_.parts_of_rank(); ++index) {
     for (const nn::PlannedParameter& planned : planned_) {
       const std::int64_t columns = planned.shape.count_per_sample();
-      const nn::Rows held = place_.held(planned.rows, place_.rank);
-      const nn::Rows part = place_.part(planned.rows, place_.rank * place_.parts_of_rank() + index);
+      const nn::Rows held = position_.held(planned.rows, position_.rank);
+      const nn::Rows part =
+          position_.part(planned.rows, position_.rank * position_.parts_of_rank() + index);
       const std::int64_t begin = planned.begin - held.begin * columns;
       square_sum(compute, gradients.slice(begin + part.begin * columns, begin + part.end * columns),
                  mine_.view().slice(slot, slot + kDoubleBytes));
@@ -62,7 +63,7 @@ void ShardedRows::measure(Stream& compute, const View& norm, const NormLimit& li
     }
   }
   const View all = sums_.view().slice(kDoubleBytes, sums_.shape().count());
-  if (place_.ranks == 1 || rehearses) {
+  if (position_.ranks == 1 || rehearses) {
     copy(compute, mine_, all.slice(0, mine_.shape().count()));
   } else {
     meeting_.hold(compute, [&](Stream& stream) {
@@ -78,8 +79,8 @@ template <class Move>
 void ShardedRows::for_each_block(const nn::PlannedParameter& planned, Move move) {
   const std::int64_t most = std::max<std::int64_t>(
       1, kBlock / std::max<std::int64_t>(1, planned.shape.count_per_sample()));
-  for (int rank = 0; rank < place_.ranks; ++rank) {
-    const nn::Rows held = place_.held(planned.rows, rank);
+  for (int rank = 0; rank < position_.ranks; ++rank) {
+    const nn::Rows held = position_.held(planned.rows, rank);
     for (std::int64_t begin = held.begin; begin < held.end; begin += most) {
       move(rank, nn::Rows{begin, std::min(held.end, begin + most)});
     }
@@ -89,21 +90,21 @@ void ShardedRows::for_each_block(const nn::PlannedParameter& planned, Move move)
 void ShardedRows::collect(const View& arena, const nn::PlannedParameter& planned, Whole& whole) {
   Stream& compute = device_.compute();
   const std::int64_t columns = planned.shape.count_per_sample();
-  const std::int64_t first = place_.held(planned.rows, place_.rank).begin;
-  if (place_.rank == 0) whole.resize(at(planned.rows * columns));
+  const std::int64_t first = position_.held(planned.rows, position_.rank).begin;
+  if (position_.rank == 0) whole.resize(at(planned.rows * columns));
   for_each_block(planned, [&](int rank, const nn::Rows& rows) {
     const View block = block_.view().slice(0, rows.size() * columns);
-    if (rank == place_.rank) {
+    if (rank == position_.rank) {
       const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
       copy(compute, arena.slice(begin, begin + block.count()), block);
       compute.synchronize();
     }
-    if (place_.ranks > 1) {
+    if (position_.ranks > 1) {
       communicator_.broadcast(device_.communication(), rank, block, planned.name);
       device_.communication().synchronize();
       communicator_.require_alive();
     }
-    if (place_.rank == 0) copy_to_host(compute, block, whole.data() + rows.begin * columns);
+    if (position_.rank == 0) copy_to_host(compute, block, whole.data() + rows.begin * columns);
   });
 }
 
@@ -111,17 +112,17 @@ void ShardedRows::hand_out(const View& arena, const nn::PlannedParameter& planne
                            const Whole* whole) {
   Stream& compute = device_.compute();
   const std::int64_t columns = planned.shape.count_per_sample();
-  const std::int64_t first = place_.held(planned.rows, place_.rank).begin;
+  const std::int64_t first = position_.held(planned.rows, position_.rank).begin;
   for_each_block(planned, [&](int rank, const nn::Rows& rows) {
     const View block = block_.view().slice(0, rows.size() * columns);
     if (whole != nullptr) copy_from_host(compute, whole->data() + rows.begin * columns, block);
     compute.synchronize();
-    if (place_.ranks > 1) {
+    if (position_.ranks > 1) {
       communicator_.broadcast(device_.communication(), 0, block, planned.name);
       device_.communication().synchronize();
       communicator_.require_alive();
     }
-    if (rank != place_.rank) return;
+    if (rank != position_.rank) return;
     const std::int64_t begin = planned.begin + (rows.begin - first) * columns;
     copy(compute, block, arena.slice(begin, begin + block.count()));
     compute.synchronize();
@@ -131,7 +132,7 @@ void ShardedRows::hand_out(const View& arena, const nn::PlannedParameter& planne
 void ShardedRows::collect(HostState& state, std::span<const StateArena> optimizer) {
   for (const nn::PlannedParameter& planned : planned_) {
     Whole unused;
-    const bool writes = place_.rank == 0;
+    const bool writes = position_.rank == 0;
     collect(parameters_.values(), planned, writes ? state.values[at(planned.id)] : unused);
     for (std::size_t a = 0; a < optimizer.size(); ++a) {
       collect(optimizer[a].numbers, planned,

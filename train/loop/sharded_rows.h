@@ -42,7 +42,7 @@ class ShardedRows {
   Device& device_;
   comm::Communicator& communicator_;
   const nn::Parameters& parameters_;
-  nn::AxisPlace place_;
+  nn::AxisPosition position_;
   std::vector<nn::PlannedParameter> planned_;  // those whose rows are cut
   Meeting meeting_;
   Tensor mine_;   // doubles: squares of this rank's parts

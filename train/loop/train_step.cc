@@ -12,8 +12,8 @@ namespace ringlet::train {
 
 namespace {
 
-/// Places of the statistics behind the gradients: sums over the ranks, then what a rank computes of
-/// the summed gradient for itself.
+/// Indices of the statistics behind the gradients: sums over the ranks, then what a rank computes
+/// of the summed gradient for itself.
 enum Statistic : std::int64_t {
   kLossSum = 0,
   kSamples = 1,
@@ -28,8 +28,8 @@ View statistic(const nn::Parameters& parameters, Statistic which, int arena = 0)
 }
 
 /// Of this rank, where the model has rows to be cut.
-nn::AxisPlace place_of(const comm::Communicator& communicator, const ReplicaSpec& spec,
-                       const TrainStepOptions& options) {
+nn::AxisPosition position_of(const comm::Communicator& communicator, const ReplicaSpec& spec,
+                             const TrainStepOptions& options) {
   return {.rank = communicator.rank(),
           .ranks = communicator.size(),
           .shards = spec.recipe.exact ? options.shards * communicator.size() : 0};
@@ -57,7 +57,7 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
     : device_(device),
       communicator_(communicator),
       replica_(device, spec, &communicator.allocator(device),
-               place_of(communicator, spec, options)),
+               position_of(communicator, spec, options)),
       optimizer_(
           make_optimizer(device, replica_.parameters(), spec.recipe, options.make_optimizer)),
       tree_(options.shards),
@@ -79,7 +79,7 @@ TrainStep::TrainStep(Device& device, comm::Communicator& communicator, const Rep
       "--precision f16",
       "this optimiser does not skip steps; where the scale of the gradient is 0 it should change "
       "nothing (Optimizer::skips_steps)");
-  const nn::AxisPlace& along = replica_.parameters().registry().along;
+  const nn::AxisPosition& along = replica_.parameters().registry().along;
   if (!along.alone()) {
     axis_ = std::make_unique<DataAxis>(device, communicator, along);
     rows_ = std::make_unique<ShardedRows>(device, communicator, replica_.parameters());
@@ -227,7 +227,8 @@ void TrainStep::finish_gradients() {
     sync_.finish();
   }
   phases_.sync += sync_.waited_seconds() - waited;
-  if (axis_) ShardTree::add_rows(device_.compute(), replica_.parameters(), axis_->place().shards);
+  if (axis_)
+    ShardTree::add_rows(device_.compute(), replica_.parameters(), axis_->position().shards);
   measure_gradient();
 }
 

@@ -22,7 +22,7 @@ namespace ringlet::train {
 inline constexpr int kOnnxOpset = 13;
 
 /// The ONNX file's bytes for the model `info` with the weights in `weights`. `make`: makes a model
-/// of one's own, in place of that named info.model. Throws FileError as load_model(), and
+/// of one's own, instead of that named info.model. Throws FileError as load_model(), and
 /// ContractError for an operation that ONNX has not.
 std::string to_onnx(const std::filesystem::path& weights, const ModelInfo& info,
                     const MakeModel& make = {}, NonFinite nonfinite = NonFinite::refused);

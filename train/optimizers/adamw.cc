@@ -44,7 +44,7 @@ class AdamW final : public Optimizer {
   Tensor decays_;
 };
 
-/// PyTorch's defaults, in place of rates that suit SGD.
+/// PyTorch's defaults, instead of rates that suit SGD.
 void set_adamw_defaults(Recipe& recipe) {
   recipe.lr = 1e-3;
   recipe.weight_decay = 1e-2;

@@ -75,14 +75,14 @@ struct OptionFacts {
   bool other_names = false;  ///< choices are those of a flag; a program may have others
   Switch form = Switch::on;
   const char* help_off = "";  ///< of the flag that switches it off, where there are both
-  const char* default_in_words = nullptr;  ///< in the help, in place of the models' defaults
+  const char* default_in_words = nullptr;  ///< in the help, instead of the models' defaults
   bool since_first_states = false;  ///< else states leave it out at its default: older readers
   bool of_runs_only = false;        ///< a Learner has none: 0 there
   bool open_at_zero = false;        ///< 0 leaves it open, and is said by no flag
   bool open_below_zero = false;     ///< the same of every negative number
   bool of_photographs = false;      ///< in a folder; refused with other data
   const char* task = nullptr;       ///< the only one that has the option; null: each
-  /// Whether a run that is resumed may go on with `given` in place of its own; null: never.
+  /// Whether a run that is resumed may go on with `given` instead of its own; null: never.
   bool (*may_become)(const OptionValue& own, const OptionValue& given) = nullptr;
   bool has_flag = true;              ///< false: the program has code of its own for it
   const char* flag = nullptr;        ///< without dashes; null: as the key

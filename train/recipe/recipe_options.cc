@@ -17,7 +17,7 @@ void set_batch_norm(Recipe& recipe, const std::string& name) {
   recipe.batch_norm = name == "world" ? BatchStatistics::world : BatchStatistics::shard;
 }
 
-/// Whether what --data says in both is a place and no name. Data may move; whether they are the
+/// Whether what --data says in both is a folder and no name. Data may move; whether they are the
 /// run's is told by what is in them.
 bool are_folders(const OptionValue& own, const OptionValue& given) {
   return data::find_dataset(text_of(own)) == nullptr &&

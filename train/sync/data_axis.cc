@@ -6,11 +6,12 @@
 
 namespace ringlet::train {
 
-DataAxis::DataAxis(Device& device, comm::Communicator& communicator, const nn::AxisPlace& place)
+DataAxis::DataAxis(Device& device, comm::Communicator& communicator,
+                   const nn::AxisPosition& position)
     : communicator_(communicator),
-      place_(place),
+      position_(position),
       meeting_(device, communicator),
-      samples_(static_cast<std::size_t>(place.ranks)) {}
+      samples_(static_cast<std::size_t>(position.ranks)) {}
 
 void DataAxis::begin(std::span<const std::int64_t> samples, std::int64_t most) {
   require(samples.size() == samples_.size(), "DataAxis::begin",
@@ -27,12 +28,12 @@ void DataAxis::begin_rehearsal(std::int64_t samples, std::int64_t most) {
 }
 
 void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* name) {
-  if (place_.ranks == 1) return copy(compute, mine, all.reshaped(mine.shape()));
+  if (position_.ranks == 1) return copy(compute, mine, all.reshaped(mine.shape()));
   if (rehearses_) {  // as if each had what this rank has: numbers that are none would spread
     const std::int64_t count = mine.count();
-    const View places = all.reshaped({place_.ranks * count});
-    for (int rank = 0; rank < place_.ranks; ++rank) {
-      copy(compute, mine.reshaped({count}), places.slice(rank * count, (rank + 1) * count));
+    const View slots = all.reshaped({position_.ranks * count});
+    for (int rank = 0; rank < position_.ranks; ++rank) {
+      copy(compute, mine.reshaped({count}), slots.slice(rank * count, (rank + 1) * count));
     }
     return;
   }
@@ -41,7 +42,7 @@ void DataAxis::gather(Stream& compute, ConstView mine, View all, const char* nam
 }
 
 void DataAxis::sum(Stream& compute, View numbers, const char* name) {
-  if (place_.ranks == 1 || rehearses_) return;
+  if (position_.ranks == 1 || rehearses_) return;
   meeting_.hold(compute, [&](Stream& stream) { communicator_.all_reduce(stream, numbers, name); });
 }
 

@@ -15,14 +15,14 @@ namespace ringlet::train {
 
 class DataAxis : public nn::Axis {
  public:
-  DataAxis(Device& device, comm::Communicator& communicator, const nn::AxisPlace& place);
+  DataAxis(Device& device, comm::Communicator& communicator, const nn::AxisPosition& position);
 
   /// The pass that follows: its samples by rank, and the most that any has in such a pass.
   void begin(std::span<const std::int64_t> samples, std::int64_t most);
   /// The same for passes without a collective (TrainStep::rehearse), in which all have as many.
   void begin_rehearsal(std::int64_t samples, std::int64_t most);
 
-  const nn::AxisPlace& place() const override { return place_; }
+  const nn::AxisPosition& position() const override { return position_; }
   std::int64_t samples(int rank) const override { return samples_[static_cast<std::size_t>(rank)]; }
   std::int64_t most() const override { return most_; }
   void gather(Stream& compute, ConstView mine, View all, const char* name) override;
@@ -30,7 +30,7 @@ class DataAxis : public nn::Axis {
 
  private:
   comm::Communicator& communicator_;
-  nn::AxisPlace place_;
+  nn::AxisPosition position_;
   Meeting meeting_;
   std::vector<std::int64_t> samples_;  // by rank
   std::int64_t most_ = 0;

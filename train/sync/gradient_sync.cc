@@ -32,14 +32,14 @@ SyncOptions resolved(const SyncOptions& options, DeviceKind device,
 
 }  // namespace
 
-SyncOptions with_bucket_sizes(SyncOptions options, const SyncPlace& place) {
+SyncOptions with_bucket_sizes(SyncOptions options, const SyncConditions& conditions) {
   if (options.bucket_kb >= 0) return options;
   options.bucket_kb = 1024;
-  if (place.device == DeviceKind::cuda) {
+  if (conditions.device == DeviceKind::cuda) {
     options.bucket_kb = 25 * 1024;
     if (options.first_bucket_kb < 0) options.first_bucket_kb = 1024;
-  } else if (place.is_between_machines && options.overlap) {
-    options.bucket_kb = std::clamp<std::int64_t>(place.gradient_bytes / 8 / 1024, 64, 1024);
+  } else if (conditions.is_between_machines && options.overlap) {
+    options.bucket_kb = std::clamp<std::int64_t>(conditions.gradient_bytes / 8 / 1024, 64, 1024);
   }
   return options;
 }
@@ -208,8 +208,8 @@ void GradientSync::sum_timed(std::size_t index, const View& data) {
     communicator_.all_reduce_narrow_between(stream, data, wire_, bucket.name);
   }
   if (!timed) return;
-  stream.run([this, index, place = static_cast<std::size_t>(steps_ % kTimedSteps)] {
-    sum_ns_[index][place] = now_ns() - sum_begin_ns_;
+  stream.run([this, index, slot = static_cast<std::size_t>(steps_ % kTimedSteps)] {
+    sum_ns_[index][slot] = now_ns() - sum_begin_ns_;
   });
 }
 

@@ -40,19 +40,19 @@ namespace ringlet::train {
 
 struct SyncOptions : BucketSpec, GradientSpec {};
 
-/// Where buckets are summed.
-struct SyncPlace {
+/// What the sizes of buckets depend on.
+struct SyncConditions {
   DeviceKind device = DeviceKind::cpu;
   bool is_between_machines = false;
   std::int64_t gradient_bytes = 0;  ///< of all parameters, as f32
 };
 
-/// Puts sizes of buckets for the place where `options` leave them open. On processors of one
+/// Puts sizes of buckets where `options` leave them open. On processors of one
 /// machine buckets are of 1 MiB. Between machines, where gradients take long, there are about
 /// eight of 64 KiB to 1 MiB, so that most of them travel while backward goes on. On GPUs they are
 /// of 25 MiB, the first of 1 MiB, as PyTorch's DistributedDataParallel has them: a collective costs
 /// more to start there, and moves far more in that time. The first is sooner full.
-SyncOptions with_bucket_sizes(SyncOptions options, const SyncPlace& place);
+SyncOptions with_bucket_sizes(SyncOptions options, const SyncConditions& conditions);
 
 /// A range of the gradient arena that is summed by one collective.
 struct Bucket {

@@ -34,10 +34,10 @@ std::string names_of_gpus(const std::vector<DeviceId>& devices) {
 /// count as new.
 std::string weaker(const std::vector<std::string>& from_weakest, const std::string& a,
                    const std::string& b) {
-  const auto place = [&](const std::string& name) {
+  const auto position = [&](const std::string& name) {
     return std::find(from_weakest.begin(), from_weakest.end(), name);
   };
-  return place(b) < place(a) ? b : a;
+  return position(b) < position(a) ? b : a;
 }
 
 std::string words_of(const Arithmetic& arithmetic) {

@@ -18,13 +18,13 @@ namespace ringlet::train {
 namespace {
 
 /// Where a line was written.
-struct Place {
+struct Position {
   std::int64_t step = 0;   // after which
   std::int64_t epoch = 0;  // of an epoch's line
 };
 
 /// None for a line that is not ours.
-std::optional<Place> place_of(const std::string& line, std::int64_t steps_per_epoch) {
+std::optional<Position> position_of(const std::string& line, std::int64_t steps_per_epoch) {
   const auto json = json_or_discarded(line);
   const auto number = [&json](const char* key) -> std::optional<std::int64_t> {
     if (!json.contains(key) || !json[key].is_number_integer()) return {};
@@ -33,20 +33,20 @@ std::optional<Place> place_of(const std::string& line, std::int64_t steps_per_ep
   if (!json.is_object() || !json.contains("kind")) return {};
   if (json["kind"] == "step") {
     const auto step = number("step");
-    return step ? std::optional(Place{*step, 0}) : std::nullopt;
+    return step ? std::optional(Position{*step, 0}) : std::nullopt;
   }
   const auto epoch = number("epoch");
   if (json["kind"] != "epoch" || !epoch) return {};
-  return Place{*epoch * steps_per_epoch, *epoch};
+  return Position{*epoch * steps_per_epoch, *epoch};
 }
 
 LineFile::Keep lines_until(std::int64_t first_step, std::int64_t steps_per_epoch,
                            std::int64_t& told_epoch) {
   if (first_step == 0) return {};
   return [=, &told_epoch](const std::string& line) {
-    const auto place = place_of(line, steps_per_epoch);
-    if (!place || place->step > first_step) return false;
-    if (place->epoch > 0) told_epoch = place->epoch;
+    const auto position = position_of(line, steps_per_epoch);
+    if (!position || position->step > first_step) return false;
+    if (position->epoch > 0) told_epoch = position->epoch;
     return true;
   };
 }

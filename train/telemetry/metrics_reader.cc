@@ -24,7 +24,8 @@ constexpr int kMaxDepth = 8;  // ours have one level
 /// One line's JSON, asked for fields; errors name the file and the line.
 class Line {
  public:
-  Line(std::string place, json object) : place_(std::move(place)), object_(std::move(object)) {}
+  Line(std::string location, json object)
+      : location_(std::move(location)), object_(std::move(object)) {}
 
   std::string kind() const {
     const auto found = object_.find("kind");
@@ -57,11 +58,11 @@ class Line {
  private:
   [[noreturn]] void fail(const char* field, const char* wanted) const {
     const bool there = object_.contains(field);
-    throw FileError(fmt::format("{}: '{}' {} {}; this is no line of Ringlet's metrics", place_,
+    throw FileError(fmt::format("{}: '{}' {} {}; this is no line of Ringlet's metrics", location_,
                                 field, there ? "is not" : "is missing; it should be", wanted));
   }
 
-  std::string place_;
+  std::string location_;
   json object_;
 };
 
@@ -83,14 +84,14 @@ class Reader {
         metrics_.cut_off = true;
         break;
       }
-      add(Line(place(), object_of(line->text)));
+      add(Line(location(), object_of(line->text)));
     }
     if (stream_.bad()) throw FileError(source_ + " cannot be read; check the disk");
     return std::move(metrics_);
   }
 
  private:
-  std::string place() const { return fmt::format("{}: line {}", source_, number_); }
+  std::string location() const { return fmt::format("{}: line {}", source_, number_); }
 
   /// Takes no more memory than a line may have, however long the file goes on without a line feed.
   std::optional<RawLine> next() {
@@ -107,9 +108,9 @@ class Reader {
   }
 
   json object_of(const std::string& text) const {
-    json object = parse_json_text(place(), text, kMaxDepth);
+    json object = parse_json_text(location(), text, kMaxDepth);
     if (!object.is_object())
-      throw FileError(place() + " is not a JSON object; this is no file of metrics");
+      throw FileError(location() + " is not a JSON object; this is no file of metrics");
     return object;
   }
 

@@ -36,8 +36,9 @@ struct TraceNames {
 
 using TraceVisit = std::function<void(const TraceSpan&)>;
 
-/// Calls `visit` for each span in the file's order. Throws FileError naming the file and the place:
-/// not there, no JSON, no trace, an event without the fields of its kind, times that are no times.
+/// Calls `visit` for each span in the file's order. Throws FileError naming the file and the
+/// position: not there, no JSON, no trace, an event without the fields of its kind, times that are
+/// no times.
 TraceNames read_trace(const std::filesystem::path& file, const TraceVisit& visit);
 
 /// The same for the text of a file; `source` is for messages.

@@ -1,4 +1,4 @@
-// In place of gloo_transport.cc where Gloo was not found.
+// Instead of gloo_transport.cc where Gloo was not found.
 #include "comm/core/errors.h"
 #include "comm/transport/gloo/gloo_transport.h"
 

@@ -66,7 +66,7 @@ std::string bytes_of_end(int descriptor, int (*name)(int, sockaddr*, socklen_t*)
 
 /// The descriptor in this process of the other end of `ours`; -1 where that is not in this process.
 /// Both addresses are compared: the kernel gives one port to connections that lead to different
-/// places.
+/// ends.
 int other_end_of(int ours) {
   constexpr int kMost = 1 << 20;
   const std::string own = bytes_of_end(ours, ::getsockname);
@@ -126,9 +126,9 @@ class GlooMesh::RestHandler final : public tcp::Handler {
   LoopRest rest_;
 };
 
-GlooMesh::GlooMesh(const ProcessPlace& place, std::vector<Descriptor> sockets,
+GlooMesh::GlooMesh(const ProcessPosition& position, std::vector<Descriptor> sockets,
                    double timeout_seconds)
-    : gloo::Context(place.process, place.processes) {
+    : gloo::Context(position.process, position.processes) {
   device_ = make_device();
   rest_ = std::make_unique<RestHandler>(dynamic_cast<tcp::Device&>(*device_));
   transportContext_ = device_->createContext(rank, size);
@@ -170,9 +170,9 @@ bool GlooMesh::try_to_adopt(int peer, const Descriptor& socket) {
 }
 
 std::string words_of_gloo(const std::exception& error) {
-  static const std::regex kPlace(R"(\[(enforce fail at )?\.?/?[^\] ]*\.(cc|h):\d+\] ?)");
+  static const std::regex kSourceLine(R"(\[(enforce fail at )?\.?/?[^\] ]*\.(cc|h):\d+\] ?)");
   static const std::regex kAddress(R"( ?\[[0-9a-f.:]+\](:\d+)?(\$-?\d+)?)");
-  return std::regex_replace(std::regex_replace(error.what(), kPlace, ""), kAddress, "");
+  return std::regex_replace(std::regex_replace(error.what(), kSourceLine, ""), kAddress, "");
 }
 
 }  // namespace ringlet::comm

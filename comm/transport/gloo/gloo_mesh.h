@@ -31,7 +31,8 @@ namespace ringlet::comm {
 class GlooMesh : public gloo::Context {
  public:
   /// `sockets` as connect_peers() gives them. Throws CommError.
-  GlooMesh(const ProcessPlace& place, std::vector<Descriptor> sockets, double timeout_seconds);
+  GlooMesh(const ProcessPosition& position, std::vector<Descriptor> sockets,
+           double timeout_seconds);
   ~GlooMesh() override;
   GlooMesh(const GlooMesh&) = delete;
   GlooMesh& operator=(const GlooMesh&) = delete;
@@ -54,7 +55,7 @@ class GlooMesh : public gloo::Context {
   std::unique_ptr<RestHandler> rest_;
 };
 
-/// What Gloo's error says, without places in its sources and addresses that are none of the peer's.
+/// What Gloo's error says, without lines of its sources and addresses that are none of the peer's.
 std::string words_of_gloo(const std::exception& error);
 
 /// Runs `call`. What it throws comes in words_of_gloo().

@@ -124,7 +124,7 @@ std::shared_ptr<GlooMesh> connect_mesh(JoinedGroup& group, double timeout_second
   const bool is_loopback = group.machines() == 1;
   const std::string address = is_loopback ? loopback() : group.address();
   try {
-    return std::make_shared<GlooMesh>(group.rendezvous().place(),
+    return std::make_shared<GlooMesh>(group.rendezvous().position(),
                                       connect_peers(group.rendezvous(), address, timeout_seconds),
                                       timeout_seconds);
   } catch (const Aborted&) {

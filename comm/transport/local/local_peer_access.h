@@ -2,7 +2,7 @@
 //
 // A session is opened over the boards of the group (PeerBoard): the rank shows its address there,
 // rings the others, and waits for all of them. For streams that work behind the host the meeting
-// takes place between the host threads, and events order the streams: each records one when it
+// happens between the host threads, and events order the streams: each records one when it
 // comes, and waits for those of all others.
 //
 // Closing is a meeting as well, in which nothing is shown.

@@ -71,7 +71,7 @@ class LocalTransport final : public Transport {
                    Combine combine) override;
 
  private:
-  static void* scratch(Stream& stream, int place, std::int64_t bytes);
+  static void* scratch(Stream& stream, int half, std::int64_t bytes);
   ConstView staged(Stream& stream, const ConstView& out);
   void post(Stream& stream, int to, const ConstView& out);
   void receive_posted(Stream& stream, int from, const View& in, Combine combine);
@@ -112,12 +112,12 @@ void LocalTransport::do_exchange(Stream& stream, int to, ConstView out, int from
   }
 }
 
-/// One of two places for a message in the stream's workspace: from one a message is sent while
+/// One of two halves of the stream's workspace, for a message: from one a message is sent while
 /// another arrives in the other. The stream's next message finds both free.
-void* LocalTransport::scratch(Stream& stream, int place, std::int64_t bytes) {
+void* LocalTransport::scratch(Stream& stream, int half, std::int64_t bytes) {
   constexpr std::int64_t kAlignment = 256;
   const std::int64_t each = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  return static_cast<std::byte*>(stream.workspace(2 * each)) + place * each;
+  return static_cast<std::byte*>(stream.workspace(2 * each)) + half * each;
 }
 
 /// A copy of `out` for the peer to read while the original changes.
@@ -220,7 +220,7 @@ LocalChannel::LocalChannel(int first_rank, int replicas)
 
 LocalChannel::~LocalChannel() = default;
 
-Transport& LocalChannel::transport(int rank) { return *transports[place(rank)]; }
+Transport& LocalChannel::transport(int rank) { return *transports[local_index(rank)]; }
 
 LocalGroup::LocalGroup(int replicas, const LocalGroupOptions& options)
     : Group(options.first_rank, replicas, std::max(replicas, options.world_size)),

@@ -121,22 +121,22 @@ class LocalChannel {
   LocalChannel& operator=(const LocalChannel&) = delete;
 
   Mailbox& mailbox(int from, int to) {
-    return mailboxes_[place(from) * static_cast<std::size_t>(replicas_) + place(to)];
+    return mailboxes_[local_index(from) * static_cast<std::size_t>(replicas_) + local_index(to)];
   }
-  Doorbell& doorbell(int rank) { return doorbells_[place(rank)]; }
-  PeerBoard& board(int rank) { return boards_[place(rank)]; }
+  Doorbell& doorbell(int rank) { return doorbells_[local_index(rank)]; }
+  PeerBoard& board(int rank) { return boards_[local_index(rank)]; }
   Transport& transport(int rank);
 
-  std::vector<std::unique_ptr<LocalTransport>> transports;  // by place
+  std::vector<std::unique_ptr<LocalTransport>> transports;  // by local index
 
  private:
-  std::size_t place(int rank) const { return static_cast<std::size_t>(rank - first_rank_); }
+  std::size_t local_index(int rank) const { return static_cast<std::size_t>(rank - first_rank_); }
 
   int first_rank_;
   int replicas_;
-  std::unique_ptr<Mailbox[]> mailboxes_;   // [from * replicas + to], places
-  std::unique_ptr<Doorbell[]> doorbells_;  // by place
-  std::unique_ptr<PeerBoard[]> boards_;    // by place
+  std::unique_ptr<Mailbox[]> mailboxes_;   // [from * replicas + to]
+  std::unique_ptr<Doorbell[]> doorbells_;  // by local index
+  std::unique_ptr<PeerBoard[]> boards_;    // by local index
 };
 
 /// Shared by the threads of a process.

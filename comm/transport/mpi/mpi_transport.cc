@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kFile = "libringlet_mpi.so";
 
 /// Beside the program, as built; in ../lib, as installed; or where the system looks.
-std::vector<std::string> places_of_module() {
+std::vector<std::string> paths_of_module() {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   if (error) return {kFile};
@@ -42,21 +42,21 @@ std::vector<std::string> places_of_module() {
 
 /// Opened once, and kept: MPI has threads and exit handlers. It looks for parts of itself among the
 /// symbols of the whole program. Null where there is none; `why` then says what was wrong with the
-/// first place that has one.
+/// first path that has one.
 const MpiModule* open_module(std::string& why) {
-  for (const std::string& place : places_of_module()) {
+  for (const std::string& path : paths_of_module()) {
     std::error_code error;
-    if (place.front() == '/' && !std::filesystem::exists(place, error)) continue;
-    void* const module = ::dlopen(place.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    if (path.front() == '/' && !std::filesystem::exists(path, error)) continue;
+    void* const module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (module == nullptr) {
       const char* text = ::dlerror();  // NOLINT(concurrency-mt-unsafe): each thread has its own
-      if (why.empty()) why = text == nullptr ? place : text;
+      if (why.empty()) why = text == nullptr ? path : text;
       continue;
     }
     auto* const get = reinterpret_cast<GetMpiModule*>(::dlsym(module, kMpiModuleSymbol));
     const MpiModule* const found = get == nullptr ? nullptr : get();
     if (found != nullptr && found->version == MpiModule::kVersion) return found;
-    if (why.empty()) why = place + " is of another version of Ringlet";
+    if (why.empty()) why = path + " is of another version of Ringlet";
   }
   return nullptr;
 }
@@ -305,7 +305,7 @@ CommError cannot_begin(const JoinedGroup& group, const char* error) {
 }  // namespace
 
 ConnectChannel connect_mpi(JoinedGroup& group, double timeout_seconds, ConnectChannel on_machine) {
-  const std::string& launcher = group.rendezvous().place().launcher;
+  const std::string& launcher = group.rendezvous().position().launcher;
   if (launcher == "ringlet" || launcher == "torchrun") {
     throw CommError(
         fmt::format("--transport mpi is for processes that mpirun or srun has started, and these "

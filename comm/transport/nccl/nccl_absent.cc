@@ -1,4 +1,4 @@
-// In place of comm/nccl_*.cc in a build without CUDA.
+// Instead of comm/nccl_*.cc in a build without CUDA.
 #include "base/error.h"
 #include "comm/transport/nccl/nccl_transport.h"
 

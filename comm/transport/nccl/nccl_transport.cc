@@ -41,8 +41,8 @@ struct RankGpu {
   char device[16] = {};  // "cuda:0"
 };
 
-void put(const std::string& text, std::span<char> place) {
-  text.copy(place.data(), place.size() - 1);  // zeros follow
+void put(const std::string& text, std::span<char> field) {
+  text.copy(field.data(), field.size() - 1);  // zeros follow
 }
 
 /// Throws CommError on every rank where two have one GPU: NCCL would say so in fewer words.

@@ -50,7 +50,7 @@ void ShmHeap::deallocate(void* address, std::int64_t /*bytes*/) noexcept {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-ShmPlace ShmHeap::find(const void* address, std::int64_t bytes) const {
+ShmRange ShmHeap::find(const void* address, std::int64_t bytes) const {
   const auto* begin = static_cast<const std::byte*>(address);
   const std::lock_guard lock(mutex_);
   auto after = memories_.upper_bound(begin);
@@ -71,9 +71,9 @@ void ShmHeap::hand_over(const MemoryMesh& mesh, int process, MemoryNote note) co
   mesh.hand_over(process, note, memory.descriptor());
 }
 
-void ShmShown::hand_over(const ShmPlace& place) {
-  if (std::find(handed_.begin(), handed_.end(), place.memory) != handed_.end()) return;
-  MemoryNote note{.rank = rank_, .memory = place.memory};
+void ShmShown::hand_over(const ShmRange& range) {
+  if (std::find(handed_.begin(), handed_.end(), range.memory) != handed_.end()) return;
+  MemoryNote note{.rank = rank_, .memory = range.memory};
   if (handed_.size() == kKept) {
     note.instead_of = handed_.front();
     handed_.erase(handed_.begin());
@@ -82,25 +82,25 @@ void ShmShown::hand_over(const ShmPlace& place) {
     const bool reads_it = process != rank_ / replicas_ || replicas_ > 1;
     if (reads_it) heap_.hand_over(mesh_, process, note);
   }
-  handed_.push_back(place.memory);
+  handed_.push_back(range.memory);
 }
 
-void* ShmReach::at(int rank, const ShmPlace& place) {
+void* ShmReach::at(int rank, const ShmRange& range) {
   const std::lock_guard lock(mutex_);
   const std::vector<Mapping>& known = mapped_[static_cast<std::size_t>(rank)];
   while (true) {
-    const auto mapping = std::find_if(known.begin(), known.end(), [&place](const Mapping& other) {
-      return other.number == place.memory;
+    const auto mapping = std::find_if(known.begin(), known.end(), [&range](const Mapping& other) {
+      return other.number == range.memory;
     });
     if (mapping == known.end()) {
       take_next(rank);
       continue;
     }
     const SealedMemory& memory = mapping->memory;
-    if (place.begin < 0 || place.begin + place.bytes > memory.bytes()) {
+    if (range.begin < 0 || range.begin + range.bytes > memory.bytes()) {
       fail_to_reach(rank, "it ends before what is shown");
     }
-    return memory.data() + place.begin;
+    return memory.data() + range.begin;
   }
 }
 

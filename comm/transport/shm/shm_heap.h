@@ -3,7 +3,7 @@
 //
 // Each allocation is a memory of its own (sealed_memory.h). A rank that shows data for the first
 // time hands their memory to all processes (processes/memory_mesh.h), and each maps it once. In
-// which memory its data lie, and where, stands in a ShmPlace.
+// which memory its data lie, and where, stands in a ShmRange.
 //
 // A mapping outlives what its owner does. So a process that frees its memory, or dies, takes
 // nothing from the others: what they still write after an error goes to memory that nobody else
@@ -24,13 +24,13 @@
 namespace ringlet::comm {
 
 /// A range of memory, as other processes can find it.
-struct ShmPlace {
+struct ShmRange {
   std::uint64_t memory = 0;  ///< its number in the owner's process; 0: nothing that others reach
   std::int64_t begin = 0;    ///< of the range in it, in bytes
   std::int64_t bytes = 0;    ///< of the range
 
   bool in_reach() const { return memory != 0; }
-  bool operator==(const ShmPlace&) const = default;
+  bool operator==(const ShmRange&) const = default;
 };
 
 /// The memory of one process, for all its ranks. Any thread.
@@ -41,7 +41,7 @@ class ShmHeap final : public Allocator {
   void deallocate(void* address, std::int64_t bytes) noexcept override;
 
   /// Where [address, address + bytes) is, if it lies in one allocation.
-  ShmPlace find(const void* address, std::int64_t bytes) const;
+  ShmRange find(const void* address, std::int64_t bytes) const;
   /// Changes whenever what find() says may change.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   /// Hands `note.memory`, whose length it adds, to `process`. Throws CommError.
@@ -65,9 +65,9 @@ class ShmShown {
   ShmShown(const ShmHeap& heap, const MemoryMesh& mesh, int rank, int replicas)
       : heap_(heap), mesh_(mesh), rank_(rank), replicas_(replicas) {}
 
-  /// Hands the memory of `place` to all processes that do not have it. To be called before the
-  /// place is shown. Throws CommError.
-  void hand_over(const ShmPlace& place);
+  /// Hands the memory of `range` to all processes that do not have it. To be called before the
+  /// range is shown. Throws CommError.
+  void hand_over(const ShmRange& range);
 
   static constexpr std::size_t kKept = 8;  ///< memories of a rank that the others keep
 
@@ -87,9 +87,9 @@ class ShmReach {
         replicas_(ranks / mesh.processes()),
         mapped_(static_cast<std::size_t>(ranks)) {}
 
-  /// Address of a place that `rank` shows. It stays valid until that rank has shown
+  /// Address of a range that `rank` shows. It stays valid until that rank has shown
   /// ShmShown::kKept other memories. Throws CommError.
-  void* at(int rank, const ShmPlace& place);
+  void* at(int rank, const ShmRange& range);
 
  private:
   struct Mapping {

@@ -34,7 +34,7 @@ struct ShmBoard {
     std::atomic<std::uint64_t> session{0};  ///< written last
     std::int64_t bytes = 0;
     CollectiveTag tag;
-    ShmPlace place;  ///< not in reach: what is shown is a window, or nothing
+    ShmRange range;  ///< not in reach: what is shown is a window, or nothing
   };
   std::array<Shown, 2> shown;
 };

@@ -19,15 +19,15 @@ ShmPeerAccess::ShmPeerAccess(ShmShared& shared, Transport& transport,
       handed_(heap_, shared.mesh, transport.rank(), transport.world().local_size),
       reached_(static_cast<std::size_t>(transport.size())) {}
 
-const ShmPlace& ShmPeerAccess::place_of(const View& data) {
+const ShmRange& ShmPeerAccess::range_of(const View& data) {
   const std::uint64_t version = heap_.version();
   if (found_.data != data.data() || found_.bytes != data.bytes() || found_.version != version) {
     found_ = {data.data(), data.bytes(), version, heap_.find(data.data(), data.bytes())};
   }
-  return found_.place;
+  return found_.range;
 }
 
-bool ShmPeerAccess::can_show(const View& mine) { return place_of(mine).in_reach(); }
+bool ShmPeerAccess::can_show(const View& mine) { return range_of(mine).in_reach(); }
 
 View ShmPeerAccess::window() {
   window_ = 1 - window_;
@@ -35,15 +35,15 @@ View ShmPeerAccess::window() {
 }
 
 void ShmPeerAccess::open(Stream&, const View& mine) {
-  const ShmPlace place = place_of(mine);
-  require(place.in_reach() || mine.bytes() == 0 ||
+  const ShmRange range = range_of(mine);
+  require(range.in_reach() || mine.bytes() == 0 ||
               mine.data() == memory_.window(transport().rank(), window_).data(),
           "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
-  if (place.in_reach()) handed_.hand_over(place);
-  meet_and_show(mine.bytes(), place);
+  if (range.in_reach()) handed_.hand_over(range);
+  meet_and_show(mine.bytes(), range);
   for (int rank = 0; rank < transport().size(); ++rank) {
     void* data = memory_.window(rank, window_).data();
-    if (place.in_reach()) {
+    if (range.in_reach()) {
       const bool own = rank == transport().rank();
       data = own ? mine.data() : data_of(rank);
     }
@@ -52,11 +52,11 @@ void ShmPeerAccess::open(Stream&, const View& mine) {
 }
 
 void* ShmPeerAccess::data_of(int rank) {
-  const ShmPlace& place = shown_by(rank).place;
+  const ShmRange& range = shown_by(rank).range;
   Reached& latest = reached_[static_cast<std::size_t>(rank)];
-  if (latest.place == place) return latest.data;
+  if (latest.range == range) return latest.data;
   try {
-    latest = {place, reach_.at(rank, place)};
+    latest = {range, reach_.at(rank, range)};
   } catch (const CommError& error) {  // that rank may have given up its memory with the world
     waiting_.fail_unless_explained<CommError>(error.what());
   }
@@ -67,13 +67,13 @@ void ShmPeerAccess::meet(Stream&) { meet_and_show(0, {}); }
 
 void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
 
-void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmPlace& place) {
+void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmRange& range) {
   ++session_;
   waiting_.throw_if_aborted();
   ShmBoard::Shown& mine = shown_by(transport().rank());
   mine.bytes = bytes;
   mine.tag = transport().recorder().current();
-  mine.place = place;
+  mine.range = range;
   mine.session.store(session_);
   waiting_.wait_for_all(
       transport().size(), [this](int peer) { return shown_by(peer).session.load() == session_; },
@@ -82,13 +82,13 @@ void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmPlace& place) {
 }
 
 void ShmPeerAccess::check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs) {
-  const bool alike = mine.place.in_reach() == theirs.place.in_reach();
+  const bool alike = mine.range.in_reach() == theirs.range.in_reach();
   if (theirs.tag == mine.tag && !alike) {
     const int rank = transport().rank();
     waiting_.fail<MismatchError>(
         fmt::format("rank {} sums memory that others reach and rank {} memory that they do not, in "
                     "{}; take it from Transport::allocator() on all ranks, or on none",
-                    mine.place.in_reach() ? rank : peer, mine.place.in_reach() ? peer : rank,
+                    mine.range.in_reach() ? rank : peer, mine.range.in_reach() ? peer : rank,
                     describe(*transport().recorder().latest())));
   }
   if (theirs.bytes == mine.bytes && theirs.tag == mine.tag) return;

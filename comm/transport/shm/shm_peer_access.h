@@ -40,9 +40,9 @@ class ShmPeerAccess final : public PeerRanges {
 
  private:
   ShmBoard::Shown& shown_by(int rank) { return memory_.board(rank).shown[session_ % 2]; }
-  const ShmPlace& place_of(const View& data);
+  const ShmRange& range_of(const View& data);
   void* data_of(int rank);
-  void meet_and_show(std::int64_t bytes, const ShmPlace& place);
+  void meet_and_show(std::int64_t bytes, const ShmRange& range);
   void check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs);
 
   const ShmMemory& memory_;
@@ -52,18 +52,18 @@ class ShmPeerAccess final : public PeerRanges {
   ShmShown handed_;
   /// What each rank showed last: most show the same again.
   struct Reached {
-    ShmPlace place;
+    ShmRange range;
     void* data = nullptr;
   };
   std::vector<Reached> reached_;
   const MemoryOperations kernels_{};
   std::uint64_t session_ = 0;  // the latest one that this rank came to
-  // The last answer of place_of(): most calls ask for the same again.
+  // The last answer of range_of(): most calls ask for the same again.
   struct Found {
     const void* data = nullptr;
     std::int64_t bytes = 0;
     std::uint64_t version = 0;
-    ShmPlace place;
+    ShmRange range;
   };
   Found found_;
   int window_ = 1;  // the one that window() gave last

@@ -14,8 +14,8 @@ struct Tap {
   std::int32_t offset;  ///< of the image's row or column that it multiplies
 };
 
-/// The taps of place i of an axis are taps[begin[i]] ... taps[begin[i + 1] - 1]. Those that would
-/// fall outside the image are not there, so nothing is multiplied by padding.
+/// The taps of position i of an axis are taps[begin[i]] ... taps[begin[i + 1] - 1]. Those that
+/// would fall outside the image are not there, so nothing is multiplied by padding.
 struct TapList {
   const Tap* taps;
   const std::int32_t* begin;
@@ -129,7 +129,7 @@ struct PoolArguments {
   float beta;  ///< dx = beta * dx + ...
 };
 
-/// Terms (channel, tap) of one place, one after the other: to[count][16].
+/// Terms (channel, tap) of one position, one after the other: to[count][16].
 struct ColumnArguments {
   const float* from;            ///< the first channel's plane
   std::int64_t plane;           ///< floats from one channel to the next

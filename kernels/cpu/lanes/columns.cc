@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/lanes/lanes.h"
-#include "kernels/cpu/lanes/places.h"
+#include "kernels/cpu/lanes/positions.h"
 
 namespace ringlet::lanes {
 
@@ -12,12 +12,12 @@ namespace {
 constexpr std::int64_t kTerms = 288;              // of a sum that go together, at most
 constexpr std::int64_t kColumnFloats = 64 << 10;  // of the columns that go together, at most
 
-/// to[output, place] = act(bias + beta * to + sum over terms of weights[output, term] * columns).
+/// to[output, i] = act(bias + beta * to + sum over terms of weights[output, term] * columns).
 struct ColumnsProduct {
   const float* from;  ///< [blocks][channels][height][width][16]
   std::int64_t channels, height, width;
   std::int64_t groups;
-  Places rows, cols;     ///< of `to`, of one kind
+  Positions rows, cols;  ///< of `to`, of one kind
   const float* weights;  ///< [groups][outputs][channels of a group][taps]
   std::int64_t outputs;  ///< of a group
   float* to;             ///< [blocks][groups * outputs][to_height][to_width][16]
@@ -35,10 +35,10 @@ struct ColumnsProduct {
     const Split chunks(group_channels(), std::max<std::int64_t>(1, kTerms / taps()));
     return (group_channels() + chunks.parts - 1) / chunks.parts;
   }
-  /// Each row's places, in runs that go together.
+  /// Each row's positions, in runs that go together.
   Split runs() const {
-    const std::int64_t place = together() * taps() * kLanes;
-    return {cols.count(), std::clamp<std::int64_t>(kColumnFloats / place, 1, cols.count())};
+    const std::int64_t floats = together() * taps() * kLanes;
+    return {cols.count(), std::clamp<std::int64_t>(kColumnFloats / floats, 1, cols.count())};
   }
   std::int64_t longest_run() const { return (cols.count() + runs().parts - 1) / runs().parts; }
   /// A thread's scratch memory: columns and where they come from.
@@ -50,7 +50,7 @@ struct ColumnsProduct {
   bool empty() const { return rows.count() == 0 || cols.count() == 0; }
 };
 
-/// A run of places in one row, of one block and one group.
+/// A run of positions in one row, of one block and one group.
 struct Run {
   std::int64_t block, group, row, begin, size;
 };
@@ -61,24 +61,24 @@ void multiply_run(const KernelTable& kernels, const ColumnsProduct& p, const Run
   const std::int64_t first_output = run.group * p.outputs;
   const float* const from = p.from + (run.block * p.channels + run.group * channels) * p.plane();
   float* const to = p.to + (run.block * p.groups * p.outputs + first_output) * p.to_plane() +
-                    (p.rows.place(run.row) * p.to_width + p.cols.place(run.begin)) * kLanes;
+                    (p.rows.position(run.row) * p.to_width + p.cols.position(run.begin)) * kLanes;
   const Split tiles(p.outputs, kernels.rows_outputs);
   const SampleGroups samples(kernels, run.size * kLanes, kernels.dense_vectors);
-  const std::int64_t to_place = p.cols.step() * kLanes;
+  const std::int64_t to_position = p.cols.step() * kLanes;
   DenseArguments a{};
   a.x_step = kLanes;
   a.w_output = channels * taps;
   a.w_step = 1;
   a.runs = 1;
-  a.y_vector = samples.stride(to_place);
+  a.y_vector = samples.stride(to_position);
   a.y_output = p.to_plane();
   a.columns = kAllColumns;
   for (std::int64_t c = 0; c < channels; c += p.together()) {
     const std::int64_t count = std::min(p.together(), channels - c);
     a.steps = count * taps;
-    for (std::int64_t place = 0; place < run.size; ++place) {
-      kernels.copy_columns({from + c * p.plane(), p.plane(), offsets + place * taps, taps, 0,
-                            a.steps, columns + place * a.steps * kLanes});
+    for (std::int64_t position = 0; position < run.size; ++position) {
+      kernels.copy_columns({from + c * p.plane(), p.plane(), offsets + position * taps, taps, 0,
+                            a.steps, columns + position * a.steps * kLanes});
     }
     a.x_vector = samples.stride(a.steps * kLanes);
     a.beta = c == 0 ? p.beta : 1.0F;
@@ -89,7 +89,7 @@ void multiply_run(const KernelTable& kernels, const ColumnsProduct& p, const Run
       a.bias = p.bias == nullptr || c > 0 ? nullptr : p.bias + first_output + output;
       for (std::int64_t group = 0; group < samples.count; ++group) {
         a.x = columns + samples.offset(group, a.steps * kLanes);
-        a.y = to + output * p.to_plane() + samples.offset(group, to_place);
+        a.y = to + output * p.to_plane() + samples.offset(group, to_position);
         kernels.dense_rows(a, samples.vectors(group), tiles.size(tile));
       }
     }
@@ -117,16 +117,16 @@ void multiply(CpuStream& stream, const ColumnsProduct& p, std::int64_t blocks, s
   });
 }
 
-/// Places of dx that no tap reaches: dx = beta * dx.
-void scale_places(CpuStream& stream, const ColumnsProduct& p, std::int64_t planes) {
+/// Positions of dx that no tap reaches: dx = beta * dx.
+void scale_positions(CpuStream& stream, const ColumnsProduct& p, std::int64_t planes) {
   stream.parallel_for(planes * p.rows.count(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t row = p.rows.place(item % p.rows.count());
+      const std::int64_t row = p.rows.position(item % p.rows.count());
       float* const to = p.to + item / p.rows.count() * p.to_plane() + row * p.to_width * kLanes;
       for (std::int64_t j = 0; j < p.cols.count(); ++j) {
-        float* const place = to + p.cols.place(j) * kLanes;
+        float* const y = to + p.cols.position(j) * kLanes;
         for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-          place[lane] = p.beta == 0 ? 0.0F : p.beta * place[lane];
+          y[lane] = p.beta == 0 ? 0.0F : p.beta * y[lane];
         }
       }
     }
@@ -169,8 +169,8 @@ void columns_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, Con
   p.height = rows.in;
   p.width = cols.in;
   p.groups = spec.groups;
-  p.rows = Places::of_output(rows);
-  p.cols = Places::of_output(cols);
+  p.rows = Positions::of_output(rows);
+  p.cols = Positions::of_output(cols);
   p.weights = w.f32();
   p.outputs = w.shape()[0] / spec.groups;
   p.to = y.f32();
@@ -185,7 +185,7 @@ void columns_forward(CpuStream& stream, const Conv2dSpec& spec, ConstView x, Con
 
 namespace {
 
-/// The places of dx of one kind.
+/// The positions of dx of one kind.
 ColumnsProduct data_product(const Conv2dSpec& spec, const ConstView& w, const ConstView& dy,
                             float beta, const View& dx, std::int64_t kind) {
   const Axis rows = row_axis(spec, dx.shape(), w.shape(), dy.shape());
@@ -196,8 +196,8 @@ ColumnsProduct data_product(const Conv2dSpec& spec, const ConstView& w, const Co
   p.height = rows.out;
   p.width = cols.out;
   p.groups = spec.groups;
-  p.rows = Places::of_input(rows, kind / spec.stride.w);
-  p.cols = Places::of_input(cols, kind % spec.stride.w);
+  p.rows = Positions::of_input(rows, kind / spec.stride.w);
+  p.cols = Positions::of_input(cols, kind % spec.stride.w);
   p.outputs = w.shape()[1];
   p.to = dx.f32();
   p.to_height = rows.in;
@@ -224,7 +224,7 @@ void columns_backward_data(CpuStream& stream, const Conv2dSpec& spec, ConstView 
     ColumnsProduct p = data_product(spec, w, dy, beta, dx, kind);
     if (p.empty()) continue;
     if (p.taps() == 0) {
-      scale_places(stream, p, blocks * dx.shape()[1]);
+      scale_positions(stream, p, blocks * dx.shape()[1]);
       continue;
     }
     pack_turned(stream, p, w, reinterpret_cast<float*>(scratch));

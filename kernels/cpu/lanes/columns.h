@@ -1,13 +1,14 @@
-// Convolutions as matrix products, for any kernel, stride, padding and dilation: what a place's
-// outputs see is copied together first, zeros for the padding, some places at a time, so that it
+// Convolutions as matrix products, for any kernel, stride, padding and dilation: what a position's
+// outputs see is copied together first, zeros for the padding, some positions at a time, so that it
 // stays in a cache. gather.h needs no copy, but walks through all channels of an image for a few
 // outputs; with many channels that comes from far.
+// With i for a position:
 //
-//   forward          y[o, place]  = sum over (c, tap) of w[o, c, tap] * columns[c, tap, place]
-//   data gradient    dx[c, place] = sum over (o, tap) of w[o, c, tap] * columns[o, tap, place]
-//   filter gradient  dw[o, c, tap] = sum over places of dy[o, place] * columns[c, tap, place]
+//   forward          y[o, i]  = sum over (c, tap) of w[o, c, tap] * columns[c, tap, i]
+//   data gradient    dx[c, i] = sum over (o, tap) of w[o, c, tap] * columns[o, tap, i]
+//   filter gradient  dw[o, c, tap] = sum over i of dy[o, i] * columns[c, tap, i]
 //
-// With a stride, places of dx see taps of several kinds: one product for each.
+// With a stride, positions of dx see taps of several kinds: one product for each.
 #pragma once
 
 #include "kernels/activation.h"

@@ -2,13 +2,13 @@
 
 #include "kernels/cpu/lanes/columns.h"
 #include "kernels/cpu/lanes/lanes.h"
-#include "kernels/cpu/lanes/places.h"
+#include "kernels/cpu/lanes/positions.h"
 
 namespace ringlet::lanes {
 
 namespace {
 
-constexpr std::int64_t kPixels = 16;  // places of an image that go together, at most
+constexpr std::int64_t kPixels = 16;  // positions of an image that go together, at most
 constexpr std::int64_t kStrips = 4;   // that dy is read for
 
 /// The filter gradient as a product of dy with turned columns: samples in rows, so that a vector
@@ -20,8 +20,8 @@ struct TurnedColumns {
         x(x_view),
         dy(dy_view),
         dw(dw_view),
-        rows(Places::of_output(row_axis(spec, x.shape(), dw.shape(), dy.shape()))),
-        cols(Places::of_output(col_axis(spec, x.shape(), dw.shape(), dy.shape()))),
+        rows(Positions::of_output(row_axis(spec, x.shape(), dw.shape(), dy.shape()))),
+        cols(Positions::of_output(col_axis(spec, x.shape(), dw.shape(), dy.shape()))),
         columns(std::int64_t{table.dense_vectors} * table.width),
         groups(spec.groups) {}
 
@@ -37,7 +37,7 @@ struct TurnedColumns {
   const KernelTable& kernels;
   ConstView x, dy;
   View dw;
-  Places rows, cols;
+  Positions rows, cols;
   std::int64_t columns;  // of a strip
   std::int64_t groups;
 };
@@ -49,7 +49,7 @@ struct TurnedMemory {
         samples_bytes(Scratch::bytes<float>(t.columns * kLanes)),
         offsets_bytes(Scratch::bytes<std::int64_t>(kPixels * t.taps())) {}
   std::int64_t bytes() const { return panel_bytes + samples_bytes + offsets_bytes; }
-  void place(std::byte* begin) {
+  void lay_out(std::byte* begin) {
     panel = reinterpret_cast<float*>(begin);
     samples = reinterpret_cast<float*>(begin + panel_bytes);
     offsets = reinterpret_cast<std::int64_t*>(begin + panel_bytes + samples_bytes);
@@ -154,7 +154,7 @@ void columns_backward_filter(CpuStream& stream, const Conv2dSpec& spec, ConstVie
   const std::int64_t parts = (t.terms() + together - 1) / together;
   stream.parallel_for(t.groups * parts, [&](std::int64_t begin, std::int64_t end, int thread) {
     TurnedMemory mine = memory;
-    mine.place(scratch + thread * memory.bytes());
+    mine.lay_out(scratch + thread * memory.bytes());
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t first = item % parts * together;
       sum_terms(t, {item / parts, first, std::min(together, t.terms() - first), 0, 0}, mine, beta);

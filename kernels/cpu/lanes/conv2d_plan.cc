@@ -27,29 +27,29 @@ Axis col_axis(const Conv2dSpec& spec, const Shape& x, const Shape& w, const Shap
   return {x[3], y[3], w[3], spec.stride.w, spec.padding.w, spec.dilation.w};
 }
 
-std::int64_t tap_list_bytes(std::int64_t places, std::int64_t kernel) {
-  return Scratch::bytes<Tap>(places * kernel) + Scratch::bytes<std::int32_t>(places + 1);
+std::int64_t tap_list_bytes(std::int64_t positions, std::int64_t kernel) {
+  return Scratch::bytes<Tap>(positions * kernel) + Scratch::bytes<std::int32_t>(positions + 1);
 }
 
 namespace {
 
-/// `source(place, p)` is the place that tap p multiplies, or -1.
+/// `source(position, p)` is the position that tap p multiplies, or -1.
 template <class Source>
-TapList make_taps(Scratch& scratch, std::int64_t places, std::int64_t kernel, std::int64_t pitch,
+TapList make_taps(Scratch& scratch, std::int64_t positions, std::int64_t kernel, std::int64_t pitch,
                   std::int64_t weight_step, const Source& source) {
-  Tap* const taps = scratch.take<Tap>(places * kernel);
-  auto* const begin = scratch.take<std::int32_t>(places + 1);
+  Tap* const taps = scratch.take<Tap>(positions * kernel);
+  auto* const begin = scratch.take<std::int32_t>(positions + 1);
   std::int32_t count = 0;
-  for (std::int64_t place = 0; place < places; ++place) {
-    begin[place] = count;
+  for (std::int64_t position = 0; position < positions; ++position) {
+    begin[position] = count;
     for (std::int64_t p = 0; p < kernel; ++p) {
-      const std::int64_t from = source(place, p);
+      const std::int64_t from = source(position, p);
       if (from < 0) continue;
       taps[count++] = {static_cast<std::int32_t>(p * weight_step),
                        static_cast<std::int32_t>(from * pitch)};
     }
   }
-  begin[places] = count;
+  begin[positions] = count;
   return {taps, begin};
 }
 

@@ -64,13 +64,13 @@ struct Axis {
 Axis row_axis(const Conv2dSpec& spec, const Shape& x, const Shape& w, const Shape& y);
 Axis col_axis(const Conv2dSpec& spec, const Shape& x, const Shape& w, const Shape& y);
 
-/// Room for the taps of `places` outputs.
-std::int64_t tap_list_bytes(std::int64_t places, std::int64_t kernel);
-/// Taps of the output's places: input place i * stride - padding + p * dilation, where it exists.
-/// `pitch` floats lie between neighbouring places, tap p has the weight p * weight_step.
+/// Room for the taps of `positions` outputs.
+std::int64_t tap_list_bytes(std::int64_t positions, std::int64_t kernel);
+/// Taps of the output's positions: input position i * stride - padding + p * dilation, where it
+/// exists. `pitch` floats lie between neighbouring positions, tap p has the weight p * weight_step.
 TapList forward_taps(Scratch& scratch, const Axis& axis, std::int64_t pitch,
                      std::int64_t weight_step);
-/// Taps of the input's places, for the data gradient: the output places that read them.
+/// Taps of the input's positions, for the data gradient: the output positions that read them.
 TapList backward_taps(Scratch& scratch, const Axis& axis, std::int64_t pitch,
                       std::int64_t weight_step);
 

@@ -1,4 +1,4 @@
-// What a convolution's place sees, copied together (columns.h): a vector register at a time.
+// What a convolution's position sees, copied together (columns.h): a vector register at a time.
 #pragma once
 
 #include <cstdint>

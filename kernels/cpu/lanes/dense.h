@@ -36,10 +36,10 @@ void dense(const DenseArguments& arguments) {
   unroll<kOutputs>([&](auto k) __attribute__((always_inline)) { w[k] = a.w + k * stride; });
   const float* x = a.x;
   for (std::int64_t run = 0; run < a.runs; ++run) {
-    std::int64_t place = run * a.w_run;
-    for (std::int64_t s = 0; s < a.steps; ++s, place += a.w_step, x += a.x_step) {
+    std::int64_t offset = run * a.w_run;
+    for (std::int64_t s = 0; s < a.steps; ++s, offset += a.w_step, x += a.x_step) {
       tile.multiply_add(
-          x, a.x_vector, [&](auto k) __attribute__((always_inline)) { return w[k][place]; });
+          x, a.x_vector, [&](auto k) __attribute__((always_inline)) { return w[k][offset]; });
     }
   }
   if (partly) {

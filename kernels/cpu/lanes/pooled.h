@@ -11,10 +11,10 @@ namespace ringlet::lanes {
 /// Bits and mean of a window: `bits` are the mask's four numbers, of which this vector has a part.
 template <class S, int kOutputs>
 [[gnu::always_inline]] inline void finish_window(const Tile<S, 4, kOutputs>& tile,
-                                                 const PooledArguments& a, std::int64_t place,
+                                                 const PooledArguments& a, std::int64_t position,
                                                  int lane) {
   unroll<kOutputs>([&](auto k) __attribute__((always_inline)) {
-    std::uint16_t* const bits = a.mask + (k * a.height * a.width + place) * 4;
+    std::uint16_t* const bits = a.mask + (k * a.height * a.width + position) * 4;
     typename S::Vector total{};
     unroll<4>([&](auto pixel) __attribute__((always_inline)) {
       const auto positive = S::positive(tile.sum[pixel][k]);
@@ -22,7 +22,7 @@ template <class S, int kOutputs>
       bits[pixel] = static_cast<std::uint16_t>(lower | S::bits(positive) << lane);
       total = S::add_where(positive, total, tile.sum[pixel][k]);
     });
-    store<S>(a.y + k * a.y_channel + place * 16 + lane, total * 0.25F);
+    store<S>(a.y + k * a.y_channel + position * 16 + lane, total * 0.25F);
   });
 }
 

@@ -110,7 +110,7 @@ void correlate_tiles(const KernelTable& kernels, const Correlation& c, std::int6
   });
 }
 
-/// `filters` are those of the first output: their place and their stride from input to input.
+/// `filters` are those of the first output: their address and their stride from input to input.
 /// `output` floats lie between the filters of two outputs.
 void correlate(CpuStream& stream, const Correlation& c, const WinogradFilters& filters,
                std::int64_t output) {

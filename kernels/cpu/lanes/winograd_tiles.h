@@ -75,7 +75,7 @@ struct Tiling {
 };
 
 /// Points of tiles: [36][items][channels][16]. A line lies between two points, so that the 36 of a
-/// place do not meet in one set of the cache.
+/// tile do not meet in one set of the cache.
 struct TilePoints {
   TilePoints(std::int64_t the_items, std::int64_t the_channels)
       : items(the_items), channels(the_channels) {}

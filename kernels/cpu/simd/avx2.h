@@ -21,8 +21,8 @@ struct Avx2 : Registers<32>, X86Stores {
   static unsigned bits(Mask mask) { return static_cast<unsigned>(_mm256_movemask_ps(mask)); }
   static Vector add_where(Mask mask, Vector sum, Vector v) { return sum + _mm256_and_ps(mask, v); }
   static Vector keep(Vector v, const std::uint16_t* bits, int shift) {
-    const Integers place = {1, 2, 4, 8, 16, 32, 64, 128};
-    const Integers set = ((*bits >> shift) & place) == place;
+    const Integers bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    const Integers set = ((*bits >> shift) & bit) == bit;
     return reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & set);
   }
   static Vector relu(Vector v) { return _mm256_max_ps(_mm256_setzero_ps(), v); }

@@ -27,8 +27,8 @@ struct Portable : Registers<16> {
     return sum + reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & mask);
   }
   static Vector keep(Vector v, const std::uint16_t* bits, int shift) {
-    const Integers place = {1, 2, 4, 8};
-    const Integers set = ((*bits >> shift) & place) == place;
+    const Integers bit = {1, 2, 4, 8};
+    const Integers set = ((*bits >> shift) & bit) == bit;
     return reinterpret_cast<Vector>(reinterpret_cast<Integers>(v) & set);
   }
   static Vector relu(Vector v) { return Vector{} > v ? Vector{} : v; }

@@ -10,11 +10,11 @@ Outcome in_place(const Environment& environment) {
 }
 
 /// The variables of the first of two processes.
-const Environment kPlace = first_of_two();
+const Environment kFirstOfTwo = first_of_two();
 
 /// The first of two processes, with one variable more.
-Environment placed_with(const std::string& name, const std::string& value) {
-  Environment variables = kPlace;
+Environment first_of_two_with(const std::string& name, const std::string& value) {
+  Environment variables = kFirstOfTwo;
   variables[name] = value;
   return variables;
 }
@@ -114,10 +114,10 @@ std::vector<Provocation> provocations_by_flags() {
       config(std::string(70'000, '#')),
       config(std::string(5'000, '.')),
       usage_of_train({}, {{"RINGLET_EXACT", "perhaps"}}),
-      // Places of processes.
+      // Positions of processes.
       usage_of_train({"--processes"}),
       usage_of_train({"--processes"}, {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "2"}}),
-      usage_of_train({"--processes", "2"}, kPlace),
+      usage_of_train({"--processes", "2"}, kFirstOfTwo),
       misplaced({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
       misplaced({{"RANK", "0"}}),
       misplaced({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
@@ -125,11 +125,11 @@ std::vector<Provocation> provocations_by_flags() {
       misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
       misplaced(
           {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
-      misplaced(placed_with("RINGLET_HUB", "node1")),
-      misplaced(placed_with("MASTER_ADDR", "0.0.0.0")),
-      misplaced(placed_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
-      misplaced(placed_with("LOCAL_WORLD_SIZE", "3")),
-      misplaced(placed_with("LOCAL_RANK", "1")),
+      misplaced(first_of_two_with("RINGLET_HUB", "node1")),
+      misplaced(first_of_two_with("MASTER_ADDR", "0.0.0.0")),
+      misplaced(first_of_two_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
+      misplaced(first_of_two_with("LOCAL_WORLD_SIZE", "3")),
+      misplaced(first_of_two_with("LOCAL_RANK", "1")),
       // Devices and runs.
       {1,
        [](const Stage&) {
@@ -158,7 +158,7 @@ std::vector<Provocation> provocations_by_flags() {
          return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
                        "f16", "--emulate-precision"});
        }},
-      {1, [](const Stage&) { return in_place(kPlace); }},
+      {1, [](const Stage&) { return in_place(kFirstOfTwo); }},
       {1, [](const Stage&) { return outlive_the_other(); }},
       {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
       {1, [](const Stage&) { return lose_both(); }},
@@ -173,7 +173,7 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage&) {
          return disagree({"--replicas", "1"}, {"--replicas", "2"});
        }},
-      {1, [](const Stage&) { return in_place(placed_with("RANK", "1")); }},
+      {1, [](const Stage&) { return in_place(first_of_two_with("RANK", "1")); }},
       // ringlet bench all-reduce.
       bench({"--begin", "8K", "--end", "4K"}),
       bench({"--begin", "1"}),

@@ -2,15 +2,16 @@
 // bf16: AMX's tiles, or AVX512_BF16. Products are exact, sums are f32 (in the instructions' own
 // order and rounding; numbers below 2^-126 count as 0), rounded once when they are stored.
 //
-// Sixteen samples are a row of a tile, so a tile of weights times a tile of what a place sees gives
-// sixteen channels of the place. What it sees lies side by side once pairs of channels stand
-// innermost (Interleave): [row][column][pair of channels][16 samples][2]. So a row of a window,
-// with all its channels, is one run of memory, and nothing is copied for each place.
+// Sixteen samples are a row of a tile, so a tile of weights times a tile of what a position sees
+// gives sixteen channels of the position. What it sees lies side by side once pairs of channels
+// stand innermost (Interleave): [row][column][pair of channels][16 samples][2]. So a row of a
+// window, with all its channels, is one run of memory, and nothing is copied for each position.
+// With i for a position:
 //
-//   forward          y[o, place] = w[o, run] * x[run, place]      a run for each row of the window
-//   data gradient    dx[c, place] = w[run, c] * dy[run, place]    with strides: a product a kind
-//                                                                 of places (places.h)
-//   filter gradient  dw[o, c] = sum over pairs of samples and places of dy[o, pair] * x[pair, c],
+//   forward          y[o, i] = w[o, run] * x[run, i]      a run for each row of the window
+//   data gradient    dx[c, i] = w[run, c] * dy[run, i]    with strides: a product a kind
+//                                                         of positions (positions.h)
+//   filter gradient  dw[o, c] = sum over pairs of samples and all i of dy[o, pair] * x[pair, c],
 //                    for each tap, x turned (Turn) so that sixteen channels are a row
 //
 // Sums run in an order that shapes alone decide, so no bit depends on the number of threads.

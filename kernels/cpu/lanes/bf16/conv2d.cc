@@ -4,7 +4,7 @@
 #include "kernels/cpu/lanes/bf16/bf16.h"
 #include "kernels/cpu/lanes/bf16/table.h"
 #include "kernels/cpu/lanes/conv2d_plan.h"
-#include "kernels/cpu/lanes/places.h"
+#include "kernels/cpu/lanes/positions.h"
 
 namespace ringlet::lanes::bf16 {
 
@@ -22,44 +22,45 @@ int depth_of(std::int64_t rows) {
   return 1;
 }
 
-/// Along one axis: place i of the result sees the sources i * stride + first + t, 0 <= t < taps,
+/// Along one axis: position i of the result sees the sources i * stride + first + t, 0 <= t < taps,
 /// the t-th by the kernel's tap(t). Sources below 0 and from `extent` on are zeros.
 class Window {
  public:
   static Window of_output(const Axis& axis) {
-    return {Places::of_output(axis), false, axis.in, -axis.padding, axis.stride};
+    return {Positions::of_output(axis), false, axis.in, -axis.padding, axis.stride};
   }
-  /// Of one kind (places.h). Their sources fall as their taps rise, so taps go backwards.
+  /// Of one kind (positions.h). Their sources fall as their taps rise, so taps go backwards.
   static Window of_input(const Axis& axis, std::int64_t kind) {
-    const Places places = Places::of_input(axis, kind);
-    const std::int64_t last = places.taps() == 0 ? 0 : places.tap(places.taps() - 1);
-    return {places, true, axis.out, (places.place(0) + axis.padding - last) / axis.stride, 1};
+    const Positions positions = Positions::of_input(axis, kind);
+    const std::int64_t last = positions.taps() == 0 ? 0 : positions.tap(positions.taps() - 1);
+    return {positions, true, axis.out, (positions.position(0) + axis.padding - last) / axis.stride,
+            1};
   }
 
-  std::int64_t count() const { return places_.count(); }
-  std::int64_t place(std::int64_t i) const { return places_.place(i); }
-  std::int64_t step() const { return places_.step(); }
-  std::int64_t taps() const { return places_.taps(); }
-  std::int64_t tap(std::int64_t t) const { return places_.tap(backwards_ ? taps() - 1 - t : t); }
-  /// Sources that `some` places side by side see.
+  std::int64_t count() const { return positions_.count(); }
+  std::int64_t position(std::int64_t i) const { return positions_.position(i); }
+  std::int64_t step() const { return positions_.step(); }
+  std::int64_t taps() const { return positions_.taps(); }
+  std::int64_t tap(std::int64_t t) const { return positions_.tap(backwards_ ? taps() - 1 - t : t); }
+  /// Sources that `some` positions side by side see.
   std::int64_t seen(std::int64_t some) const { return (some - 1) * stride + taps(); }
 
   std::int64_t extent, first, stride;
 
  private:
-  Window(const Places& places, bool backwards, std::int64_t source_extent,
+  Window(const Positions& positions, bool backwards, std::int64_t source_extent,
          std::int64_t first_source, std::int64_t source_stride)
       : extent(source_extent),
         first(first_source),
         stride(source_stride),
-        places_(places),
+        positions_(positions),
         backwards_(backwards) {}
 
-  Places places_;
+  Positions positions_;
   bool backwards_;
 };
 
-/// to[output, place] = act(bias + beta * to + sum over terms).
+/// to[output, position] = act(bias + beta * to + sum over terms).
 struct Product {
   const Bits* from = nullptr;  ///< [blocks][channels][height][width][16]
   std::int64_t channels = 0;
@@ -84,10 +85,10 @@ struct Product {
   std::int64_t tiles() const { return (outputs + kTile - 1) / kTile; }
   std::int64_t tile_weights() const { return rows.taps() * run() * kRow; }
   std::int64_t packed_bytes() const { return Scratch::bytes<Bits>(tiles() * tile_weights()); }
-  /// Elements of a row of the source, and of all its rows that `count` rows of places see.
+  /// Elements of a row of the source, and of all its rows that `count` rows of positions see.
   std::int64_t source_row() const { return cols.seen(cols.count()) * pairs() * kRow; }
   std::int64_t sources(std::int64_t count) const { return rows.seen(count) * source_row(); }
-  /// The rows of places in bands whose sources fit.
+  /// The rows of positions in bands whose sources fit.
   Split bands() const {
     std::int64_t count = rows.count();
     while (count > 1 && sources(count) * 2 > kBandBytes) count = (count + 1) / 2;
@@ -103,22 +104,22 @@ struct Product {
 void interleave_band(const Table& table, const Product& p, const Bits* from, std::int64_t first_row,
                      std::int64_t rows, Bits* to) {
   const std::int64_t width = p.cols.seen(p.cols.count());
-  const std::int64_t place = p.pairs() * kRow;
+  const std::int64_t stride = p.pairs() * kRow;
   const std::int64_t left = std::clamp<std::int64_t>(-p.cols.first, 0, width);
   const std::int64_t inside = std::clamp<std::int64_t>(
       p.cols.extent - std::max<std::int64_t>(p.cols.first, 0), 0, width - left);
-  for (std::int64_t row = first_row; row < first_row + rows; ++row, to += width * place) {
+  for (std::int64_t row = first_row; row < first_row + rows; ++row, to += width * stride) {
     if (row < 0 || row >= p.rows.extent) {
-      std::fill_n(to, width * place, Bits{0});
+      std::fill_n(to, width * stride, Bits{0});
       continue;
     }
-    std::fill_n(to, left * place, Bits{0});
-    std::fill_n(to + (left + inside) * place, (width - left - inside) * place, Bits{0});
+    std::fill_n(to, left * stride, Bits{0});
+    std::fill_n(to + (left + inside) * stride, (width - left - inside) * stride, Bits{0});
     const Bits* source =
         from + (row * p.cols.extent + std::max<std::int64_t>(p.cols.first, 0)) * kLanes;
     for (std::int64_t pair = 0; pair < p.pairs(); ++pair) {
       const Bits* const second = 2 * pair + 1 < p.channels ? source + p.plane() : nullptr;
-      table.interleave({{source, second}, inside, to + left * place + pair * kRow, place});
+      table.interleave({{source, second}, inside, to + left * stride + pair * kRow, stride});
       source += 2 * p.plane();
     }
   }
@@ -142,20 +143,20 @@ class BandProduct {
       for (int j = 0; j < 2; ++j) tiles_.sums[i][j] = sums_[i][j];
     }
     round_.y_row = p.to_plane();
-    round_.y_place = p.cols.step() * kLanes;
+    round_.y_position = p.cols.step() * kLanes;
     round_.beta = p.beta;
     round_.relu = p.relu;
   }
 
-  /// One or two tiles of outputs from `tile` on, in all places of `rows` rows.
+  /// One or two tiles of outputs from `tile` on, in all positions of `rows` rows.
   void multiply(std::int64_t tile, std::int64_t rows) {
-    const std::int64_t places = p_.cols.count(), step = p_.cols.stride * p_.pairs() * kRow;
+    const std::int64_t positions = p_.cols.count(), step = p_.cols.stride * p_.pairs() * kRow;
     tiles_.rows = static_cast<int>(std::min<std::int64_t>(2, p_.tiles() - tile));
     tiles_.a[0] = p_.weights + tile * p_.tile_weights();
     tiles_.a[1] = tiles_.a[0] + p_.tile_weights();
     for (std::int64_t row = 0; row < rows; ++row) {
-      for (std::int64_t col = 0; col < places; col += 2) {
-        tiles_.columns = static_cast<int>(std::min<std::int64_t>(2, places - col));
+      for (std::int64_t col = 0; col < positions; col += 2) {
+        tiles_.columns = static_cast<int>(std::min<std::int64_t>(2, positions - col));
         tiles_.b[0] = source_ + row * p_.rows.stride * p_.source_row() + col * step;
         tiles_.b[1] = tiles_.b[0] + step;
         table_.multiply(tiles_);
@@ -165,7 +166,7 @@ class BandProduct {
   }
 
  private:
-  /// Row i of the tiles of sums, to one or two places.
+  /// Row i of the tiles of sums, to one or two positions.
   void store(std::int64_t tile, int i, std::int64_t row, std::int64_t col) {
     const std::int64_t output = tile * kTile;
     round_.sums[0] = sums_[i][0];
@@ -174,7 +175,7 @@ class BandProduct {
     round_.rows = static_cast<int>(std::min(kTile, p_.outputs - output));
     round_.bias = p_.bias == nullptr ? nullptr : p_.bias + output;
     round_.y = p_.to + (block_ * p_.outputs + output) * p_.to_plane() +
-               (p_.rows.place(row) * p_.to_width + p_.cols.place(col)) * kLanes;
+               (p_.rows.position(row) * p_.to_width + p_.cols.position(col)) * kLanes;
     table_.round(round_);
   }
 
@@ -241,16 +242,16 @@ void pack_weights(CpuStream& stream, const Product& p, const Bits* w, WeightStep
   });
 }
 
-/// Places of dx that no tap reaches: dx = beta * dx.
-void scale_places(CpuStream& stream, const Product& p, std::int64_t planes) {
+/// Positions of dx that no tap reaches: dx = beta * dx.
+void scale_positions(CpuStream& stream, const Product& p, std::int64_t planes) {
   alignas(64) static constexpr float kNothing[kSums] = {};
   const Table& table = *stream.bf16_products();
   stream.parallel_for(planes * p.rows.count(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t item = begin; item < end; ++item) {
-      const std::int64_t row = p.rows.place(item % p.rows.count());
+      const std::int64_t row = p.rows.position(item % p.rows.count());
       Bits* const to = p.to + item / p.rows.count() * p.to_plane() + row * p.to_width * kLanes;
       for (std::int64_t j = 0; j < p.cols.count(); ++j) {
-        Bits* const y = to + p.cols.place(j) * kLanes;
+        Bits* const y = to + p.cols.position(j) * kLanes;
         table.round({{kNothing, nullptr}, 1, 1, y, 0, 0, nullptr, p.beta, false});
       }
     }
@@ -259,7 +260,7 @@ void scale_places(CpuStream& stream, const Product& p, std::int64_t planes) {
 
 Bits* bits_of(const ConstView& view) { return static_cast<Bits*>(const_cast<void*>(view.data())); }
 
-/// The places of dx of one kind.
+/// The positions of dx of one kind.
 Product data_product(const Conv2dSpec& spec, const ConstView& w, const ConstView& dy, float beta,
                      const View& dx, std::int64_t kind) {
   const Axis rows = row_axis(spec, dx.shape(), w.shape(), dy.shape());
@@ -339,7 +340,7 @@ void conv2d_backward_data(CpuStream& stream, const Conv2dSpec& spec, const Const
     Product p = data_product(spec, w, dy, beta, dx, kind);
     if (p.empty()) continue;
     if (p.taps() == 0) {
-      scale_places(stream, p, blocks * dx.shape()[1]);
+      scale_positions(stream, p, blocks * dx.shape()[1]);
       continue;
     }
     pack_weights(stream, p, bits_of(w), {kernel, w.shape()[1] * kernel, w.shape()[3]},

@@ -9,13 +9,14 @@ namespace ringlet::lanes::bf16 {
 
 namespace {
 
-constexpr std::int64_t kPlace = 8 * kRow;   // elements of a turned place: eight pairs of samples
-constexpr std::int64_t kStep = 2 * kPlace;  // of two places, a tile of B, and of a tile of A
-constexpr std::int64_t kSteps = 64;         // that go together, about
+constexpr std::int64_t kPosition =
+    8 * kRow;  // elements of a turned position: eight pairs of samples
+constexpr std::int64_t kStep = 2 * kPosition;  // of two positions, a tile of B, and of a tile of A
+constexpr std::int64_t kSteps = 64;            // that go together, about
 constexpr std::int64_t kTurnedBytes = 512 << 10;  // of x that is turned at a time, about
 constexpr std::int64_t kMostRows = 64;            // that go together
 
-/// dw = beta * dw + dy * x, as rows of pairs of places.
+/// dw = beta * dw + dy * x, as rows of pairs of positions.
 struct FilterGradient {
   FilterGradient(const Conv2dSpec& spec, const ConstView& x_view, const ConstView& dy_view,
                  const View& dw_view)
@@ -32,10 +33,10 @@ struct FilterGradient {
   std::int64_t steps() const { return (cols.out + 1) / 2; }  // of a row
   std::int64_t output_tiles() const { return outputs / kTile; }
   std::int64_t channel_tiles() const { return channels / kTile; }
-  /// Columns of x that are `stride` apart lie together, so that neighbouring places of dy see
+  /// Columns of x that are `stride` apart lie together, so that neighbouring positions of dy see
   /// neighbouring columns: [stride][line()].
   std::int64_t line() const { return 2 * steps() + (cols.kernel - 1) / cols.stride; }
-  std::int64_t turned_row() const { return cols.stride * line() * kPlace; }
+  std::int64_t turned_row() const { return cols.stride * line() * kPosition; }
   std::int64_t turned_rows(std::int64_t count) const {
     return (count - 1) * rows.stride + rows.kernel;
   }
@@ -71,7 +72,8 @@ struct FilterGradient {
   float* dw;
 };
 
-/// to [tiles of outputs][blocks][rows][steps][16 outputs][2 places][16] = dy, zeros beyond a row.
+/// to [tiles of outputs][blocks][rows][steps][16 outputs][2 positions][16] = dy,
+/// zeros beyond a row.
 void pack_gradient(CpuStream& stream, const FilterGradient& g, Bits* to) {
   const std::int64_t plane = g.rows.out * g.cols.out * kLanes;
   const std::int64_t items = g.output_tiles() * g.blocks * g.rows.out;
@@ -101,7 +103,7 @@ void turn_rows(const Table& table, const FilterGradient& g, std::int64_t block,
   const std::int64_t plane = g.rows.in * g.cols.in * kLanes, line = g.line();
   const Bits* const image = g.x + (block * g.channels + channel) * plane;
   for (std::int64_t row = first; row < first + count; ++row) {
-    for (std::int64_t apart = 0; apart < g.cols.stride; ++apart, to += line * kPlace) {
+    for (std::int64_t apart = 0; apart < g.cols.stride; ++apart, to += line * kPosition) {
       // Column apart + stride * i - padding is inside for begin <= i < end.
       const auto reach = [&](std::int64_t col) {
         const std::int64_t ahead = col + g.cols.padding - apart;
@@ -109,11 +111,11 @@ void turn_rows(const Table& table, const FilterGradient& g, std::int64_t block,
       };
       const bool inside = row >= 0 && row < g.rows.in;
       const std::int64_t begin = inside ? reach(0) : line, end = inside ? reach(g.cols.in) : line;
-      std::fill_n(to, begin * kPlace, Bits{0});
-      std::fill_n(to + end * kPlace, (line - end) * kPlace, Bits{0});
+      std::fill_n(to, begin * kPosition, Bits{0});
+      std::fill_n(to + end * kPosition, (line - end) * kPosition, Bits{0});
       if (begin >= end) continue;
       const std::int64_t col = apart + g.cols.stride * begin - g.cols.padding;
-      Turn turn{{}, g.cols.stride * kLanes, kPlace, end - begin, to + begin * kPlace};
+      Turn turn{{}, g.cols.stride * kLanes, kPosition, end - begin, to + begin * kPosition};
       for (std::int64_t term = 0; term < kTile; ++term) {
         turn.from[term] = image + term * plane + (row * g.cols.in + col) * kLanes;
       }
@@ -162,7 +164,7 @@ void add_rows(const Table& table, const FilterGradient& g, const Bits* packed, c
       for (int j = 0; j < p.columns; ++j) {
         const std::int64_t r = (tap + j) / g.cols.kernel, c = (tap + j) % g.cols.kernel;
         p.b[j] = memory.turned + r * g.turned_row() +
-                 (c % g.cols.stride * g.line() + c / g.cols.stride) * kPlace;
+                 (c % g.cols.stride * g.line() + c / g.cols.stride) * kPosition;
         for (int i = 0; i < p.rows; ++i) {
           p.sums[i][j] = memory.sums + ((tile + i) * g.taps() + tap + j) * kSums;
         }

@@ -21,10 +21,10 @@ namespace {
 
 void interleave(const Interleave& p) {
   Bits* to = p.to;
-  for (std::int64_t place = 0; place < p.places; ++place, to += p.to_place) {
-    __m512i both = low_halves(p.from[0] + place * kTile);
+  for (std::int64_t position = 0; position < p.positions; ++position, to += p.to_position) {
+    __m512i both = low_halves(p.from[0] + position * kTile);
     if (p.from[1] != nullptr) {
-      both = _mm512_or_si512(both, _mm512_slli_epi32(low_halves(p.from[1] + place * kTile), 16));
+      both = _mm512_or_si512(both, _mm512_slli_epi32(low_halves(p.from[1] + position * kTile), 16));
     }
     _mm512_storeu_si512(to, both);
   }
@@ -55,8 +55,8 @@ void turn(const Turn& p) {
   const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
   const __m512i high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
   Bits* to = p.to;
-  for (std::int64_t place = 0; place < p.places; ++place, to += p.to_place) {
-    const std::int64_t offset = place * p.from_place;
+  for (std::int64_t position = 0; position < p.positions; ++position, to += p.to_position) {
+    const std::int64_t offset = position * p.from_position;
     __m512i first[4], second[4];
     for (int t = 0; t < 4; ++t) {
       first[t] = two_terms(p, t, offset);
@@ -76,7 +76,7 @@ void turn(const Turn& p) {
   __m512 v = _mm512_load_ps(p.sums[column] + row * kTile);
   if (p.bias != nullptr) v = _mm512_add_ps(v, _mm512_set1_ps(p.bias[row]));
   if (p.beta != 0) {
-    const __m512 y = widened(p.y + row * p.y_row + column * p.y_place);
+    const __m512 y = widened(p.y + row * p.y_row + column * p.y_position);
     v = _mm512_fmadd_ps(_mm512_set1_ps(p.beta), y, v);
   }
   // With a mask of ones: GCC 12 warns about its own header otherwise.
@@ -89,7 +89,7 @@ void round(const Round& p) {
     Bits* const y = p.y + row * p.y_row;
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), rounded(p, row, 0));
     if (p.columns == 2) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + p.y_place), rounded(p, row, 1));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + p.y_position), rounded(p, row, 1));
     }
   }
 }

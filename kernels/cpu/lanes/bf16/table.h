@@ -32,32 +32,32 @@ struct TileProduct {
   float* sums[2][2];  ///< each kSums, aligned to 64 bytes
 };
 
-/// Pairs of channels side by side: to[place][16][2] = from[0 or 1][place][16].
+/// Pairs of channels side by side: to[position][16][2] = from[0 or 1][position][16].
 struct Interleave {
   const Bits* from[2];  ///< the second may be null: zeros
-  std::int64_t places;
+  std::int64_t positions;
   Bits* to;
-  std::int64_t to_place;  ///< elements from one place to the next
+  std::int64_t to_position;  ///< elements from one position to the next
 };
 
-/// Terms in columns, for pairs of samples: to[place][8][16][2] = from[term][place][8][2].
+/// Terms in columns, for pairs of samples: to[position][8][16][2] = from[term][position][8][2].
 struct Turn {
-  const Bits* from[16];               ///< null: zeros
-  std::int64_t from_place, to_place;  ///< elements from one place to the next
-  std::int64_t places;
+  const Bits* from[16];                     ///< null: zeros
+  std::int64_t from_position, to_position;  ///< elements from one position to the next
+  std::int64_t positions;
   Bits* to;
 };
 
-/// Rounds the rows of one or two tiles of sums: y[i, place j, 16] = act(sums[j][i, :] + bias[i] +
-/// beta * y).
+/// Rounds the rows of one or two tiles of sums: y[i, position j, 16] =
+/// act(sums[j][i, :] + bias[i] + beta * y).
 struct Round {
   const float* sums[2];
-  int columns;  ///< places: 1 or 2
+  int columns;  ///< positions: 1 or 2
   int rows;     ///< up to 16
   Bits* y;
-  std::int64_t y_row, y_place;  ///< elements
-  const float* bias;            ///< or null
-  float beta;                   ///< 0 does not read y
+  std::int64_t y_row, y_position;  ///< elements
+  const float* bias;               ///< or null
+  float beta;                      ///< 0 does not read y
   bool relu;
 };
 

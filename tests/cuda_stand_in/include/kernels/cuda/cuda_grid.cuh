@@ -1,4 +1,4 @@
-// In the place of kernels/cuda/cuda_grid.cuh: launches put the grid on the stand-in's stream, where
+// Instead of kernels/cuda/cuda_grid.cuh: launches put the grid on the stand-in's stream, where
 // its threads run on the host in a shuffled order.
 #pragma once
 

@@ -1,17 +1,17 @@
-#include "kernels/cpu/lanes/places.h"
+#include "kernels/cpu/lanes/positions.h"
 
 namespace ringlet::lanes {
 
-Places Places::of_output(const Axis& axis) {
-  Places p;
+Positions Positions::of_output(const Axis& axis) {
+  Positions p;
   p.axis_ = axis;
   p.count_ = axis.out;
   p.taps_ = axis.kernel;
   return p;
 }
 
-Places Places::of_input(const Axis& axis, std::int64_t kind) {
-  Places p;
+Positions Positions::of_input(const Axis& axis, std::int64_t kind) {
+  Positions p;
   p.axis_ = axis;
   p.of_input_ = true;
   p.step_ = axis.stride;
@@ -26,22 +26,22 @@ Places Places::of_input(const Axis& axis, std::int64_t kind) {
   return p;
 }
 
-std::int64_t Places::source(std::int64_t i, std::int64_t t) const {
+std::int64_t Positions::source(std::int64_t i, std::int64_t t) const {
   if (!of_input_) {
-    const std::int64_t in = place(i) * axis_.stride - axis_.padding + tap(t) * axis_.dilation;
+    const std::int64_t in = position(i) * axis_.stride - axis_.padding + tap(t) * axis_.dilation;
     return in < axis_.in ? in : -1;
   }
-  const std::int64_t scaled = place(i) + axis_.padding - tap(t) * axis_.dilation;
+  const std::int64_t scaled = position(i) + axis_.padding - tap(t) * axis_.dilation;
   return scaled >= 0 && scaled / axis_.stride < axis_.out ? scaled / axis_.stride : -1;
 }
 
-void list_sources(const Places& rows, const Places& cols, std::int64_t width, std::int64_t i,
+void list_sources(const Positions& rows, const Positions& cols, std::int64_t width, std::int64_t i,
                   std::int64_t j, std::int64_t run, std::int64_t* offsets) {
-  for (std::int64_t place = j; place < j + run; ++place) {
+  for (std::int64_t position = j; position < j + run; ++position) {
     for (std::int64_t r = 0; r < rows.taps(); ++r) {
       const std::int64_t row = rows.source(i, r);
       for (std::int64_t c = 0; c < cols.taps(); ++c) {
-        const std::int64_t col = cols.source(place, c);
+        const std::int64_t col = cols.source(position, c);
         *offsets++ = row < 0 || col < 0 ? -1 : (row * width + col) * kLanes;
       }
     }
