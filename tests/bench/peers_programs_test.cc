@@ -1,11 +1,13 @@
 // The peers as they are started: what they print is right, and what they refuse they refuse in a
 // line.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "base/files/json_text.h"
 #include "tests/cli/program.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -41,9 +43,9 @@ const std::string kTiny = " --sizes 4,24,4000,40K --iterations 3 --warmup 1";
 class GlooPeer : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (program_.empty()) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
+    if (!std::filesystem::exists(program_)) GTEST_SKIP() << "built without Gloo (libgloo-dev)";
   }
-  const std::string program_ = RINGLET_GLOO_PEER;
+  const std::string program_ = built("bench/peers/gloo_all_reduce");
 };
 
 TEST_F(GlooPeer, SumsRightlyByEveryAlgorithm) {
@@ -86,7 +88,8 @@ TEST_F(GlooPeer, ExplainsItsFlags) {
 class OpenMpiPeer : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (program_.empty()) GTEST_SKIP() << "built without Open MPI (libopenmpi-dev)";
+    if (!std::filesystem::exists(program_))
+      GTEST_SKIP() << "built without Open MPI (libopenmpi-dev)";
     if (run("mpirun --version").code != 0) GTEST_SKIP() << "mpirun is not installed (openmpi-bin)";
   }
   /// Two ranks; `how`: flags of mpirun.
@@ -95,7 +98,7 @@ class OpenMpiPeer : public ::testing::Test {
         "mpirun --allow-run-as-root --oversubscribe -n 2 --mca pml ob1 --mca btl self,vader " +
         how + " " + program_ + flags);
   }
-  const std::string program_ = RINGLET_OPENMPI_PEER;
+  const std::string program_ = built("bench/peers/openmpi_all_reduce");
 };
 
 TEST_F(OpenMpiPeer, SumsRightlyAndSaysWhichAlgorithmRan) {
@@ -124,9 +127,11 @@ TEST_F(OpenMpiPeer, RefusesAWrongFlagOnce) {
   expect_refused(outcome, "openmpi_all_reduce");
 }
 
+const std::string kFloor = built("bench/peers/floor_all_reduce");
+
 TEST(FloorOfThePeers, SumsRightlyByEveryStrategyAtAnySize) {
   const Outcome outcome =
-      run(RINGLET_FLOOR_PEER " --sizes 4,24,4K,4004,516272,516K,1M --iterations 3 --warmup 1");
+      run(kFloor + " --sizes 4,24,4K,4004,516272,516K,1M --iterations 3 --warmup 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto rows = rows_of(outcome);
   EXPECT_EQ(rows.size(), 7U * 3);
@@ -143,7 +148,8 @@ TEST(FloorOfThePeers, SumsRightlyByEveryStrategyAtAnySize) {
 TEST(FloorOfThePeers, SumsRightlyOnOneProcessor) {
   const Outcome outcome = run(
       "taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)"
-      " " RINGLET_FLOOR_PEER " --sizes 4004 --iterations 3 --warmup 1");
+      " " +
+      kFloor + " --sizes 4004 --iterations 3 --warmup 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(rows_of(outcome).size(), 3U);
   for (const auto& row : rows_of(outcome)) expect_sound(row);
@@ -153,7 +159,7 @@ TEST(FloorOfThePeers, RefusesWhatItDoesNotKnow) {
   for (const std::string flags :
        {"--ranks 2", "--sizes 6", "--strategies ring", "--iterations 0"}) {
     SCOPED_TRACE(flags);
-    expect_refused(run(RINGLET_FLOOR_PEER " " + flags), "floor_all_reduce");
+    expect_refused(run(kFloor + " " + flags), "floor_all_reduce");
   }
 }
 

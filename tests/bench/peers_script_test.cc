@@ -5,6 +5,7 @@
 #include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -70,8 +71,8 @@ class PeersScript : public ::testing::Test {
   }
   Outcome run(const std::string& flags, const std::string& environment = "") const {
     return Program(ShellLine{"LOG=" + (folder_ / "log").string() + " " + environment + " " +
-                             RINGLET_PEERS_SCRIPT " --build " + folder_.path().string() + " " +
-                             flags})
+                             checkout("bench/peers/all_reduce") + " --build " +
+                             folder_.path().string() + " " + flags})
         .wait(60);
   }
 

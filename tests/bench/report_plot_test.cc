@@ -1,6 +1,7 @@
 // bench/report_plot on the page of a small real run: the picture is SVG, and has the plot's lines.
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -13,8 +14,8 @@ class ReportPlot : public ::testing::Test {
     }
   }
   Outcome plot(const std::string& flags) const {
-    return Program(
-               ShellLine{"cd " + folder_.path().string() + " && " RINGLET_PLOT_SCRIPT " " + flags})
+    return Program(ShellLine{"cd " + folder_.path().string() + " && " +
+                             checkout("bench/report_plot") + " " + flags})
         .wait(60);
   }
 
@@ -24,7 +25,7 @@ class ReportPlot : public ::testing::Test {
 TEST_F(ReportPlot, TakesOnePlotWithItsNames) {
   const std::string page = folder_ / "page.html";
   const Outcome bench =
-      Program(ShellLine{RINGLET_BINARY
+      Program(ShellLine{built("bin/ringlet") +
                         " bench all-reduce --ranks 2 --begin 1K --end 4K --iterations 3 "
                         "--strategies ring,one-shot --report " +
                         page})

@@ -1,9 +1,11 @@
 // bench/sass_counts: what it counts in planted machine code, and that our kernels stay at their
 // floors, where there is something to read them with.
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -43,7 +45,7 @@ class SassCounts : public ::testing::Test {
     }
   }
   Outcome count(const std::string& flags) const {
-    return Program(ShellLine{RINGLET_SASS_SCRIPT " " + flags}).wait(60);
+    return Program(ShellLine{checkout("bench/sass_counts") + " " + flags}).wait(60);
   }
   Outcome count(const Sass& code) const {
     write_file(folder_ / "code.sass", code.text());
@@ -108,9 +110,9 @@ TEST_F(SassCounts, SeesAKernelFallBehindItsFloor) {
 }
 
 TEST_F(SassCounts, OurKernelsStayAtTheirFloors) {
-  const std::string objects = RINGLET_KERNEL_OBJECTS;
-  if (objects.empty()) GTEST_SKIP() << "a build without CUDA";
-  const Outcome outcome = count("--check " + objects);
+  const std::string objects = built("kernels/cuda/CMakeFiles/ringlet_cuda.dir");
+  if (!std::filesystem::exists(objects)) GTEST_SKIP() << "a build without CUDA";
+  const Outcome outcome = count("--check " + objects + "/*.cu.o");
   if (outcome.code == 77) GTEST_SKIP() << outcome.err;
   EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
 }

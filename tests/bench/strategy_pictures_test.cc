@@ -4,6 +4,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -38,8 +39,9 @@ class StrategyPictures : public ::testing::Test {
     }
   }
   Outcome draw(const std::string& flags) const {
-    return Program(ShellLine{RINGLET_PICTURES_SCRIPT " --ringlet " RINGLET_BINARY " --out " +
-                             folder_.path().string() + " " + flags})
+    return Program(ShellLine{checkout("bench/strategy_pictures") + " --ringlet " +
+                             built("bin/ringlet") + " --out " + folder_.path().string() + " " +
+                             flags})
         .wait(120);
   }
 

@@ -9,6 +9,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -78,7 +79,8 @@ std::ptrdiff_t rows_of(const std::string& out) { return std::count(out.begin(), 
 
 /// What a shell starts that ignores `signal`, as one does for what it puts into the background.
 ShellLine ignoring(int signal, const Arguments& arguments) {
-  std::string line = std::string("trap '' ") + sigabbrev_np(signal) + "; exec " RINGLET_PROGRAM;
+  std::string line =
+      std::string("trap '' ") + sigabbrev_np(signal) + "; exec " + built("bin/ringlet");
   for (const std::string& word : arguments) line += " '" + word + "'";
   return {line};
 }

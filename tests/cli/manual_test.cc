@@ -7,6 +7,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -50,7 +51,7 @@ std::string part_of(const std::string& section, std::string link) {
 /// The flags of a part of the page that is written from the tables of options.
 Names in_table_of_options(const std::string& title) {
   static const std::regex kRow("\n\\| `[a-z0-9_]+` \\| `(--[a-z0-9-]+)` \\|");
-  const std::string section = section_of(read_file(RINGLET_SOURCES "/docs/options.md"), title);
+  const std::string section = section_of(read_file(checkout("docs/options.md")), title);
   EXPECT_NE(section, "") << "docs/options.md has no section '" << title << "'";
   return all_matches(section, kRow);
 }
@@ -99,7 +100,7 @@ std::string man_page() {
 class Manual : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Manual, NamesEachFlagOfTheCommandAndNoOther) {
-  const std::string page = read_file(RINGLET_MANUAL);
+  const std::string page = read_file(checkout("docs/command-line.md"));
   Arguments line;
   std::istringstream words(GetParam());
   for (std::string word; words >> word;) line.push_back(word);
@@ -123,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, Manual,
                          });
 
 TEST(ManPage, GivesTheExitCodesOfTheManual) {
-  const std::string table = section_of(read_file(RINGLET_MANUAL), "Exit codes");
+  const std::string table = section_of(read_file(checkout("docs/command-line.md")), "Exit codes");
   const std::string page = man_page();
   const std::string section = page.substr(page.find("\n.SH EXIT STATUS\n"));
   static const std::regex kRow("\n\\| ([0-9][^|]*) \\|"), kTag("\n\\.TP\n([^\n]+)");
@@ -135,9 +136,9 @@ TEST(ManPage, IsSetWithoutAWarning) {
   if (Program(ShellLine{"command -v groff >/dev/null"}).wait().code != 0) {
     GTEST_SKIP() << "there is no groff";
   }
-  const Outcome outcome =
-      Program(ShellLine{RINGLET_PROGRAM " help --man | groff -man -ww -Tascii -P-cbu -rLL=80n"})
-          .wait();
+  const Outcome outcome = Program(ShellLine{built("bin/ringlet") +
+                                            " help --man | groff -man -ww -Tascii -P-cbu -rLL=80n"})
+                              .wait();
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(holds(outcome.out, {"EXAMPLES", "EXIT STATUS", "ringlet bench all-reduce"}));

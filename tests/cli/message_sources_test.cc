@@ -10,6 +10,7 @@
 
 #include "tests/cli/troubleshooting.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -84,7 +85,7 @@ std::vector<std::string> fixed_parts(const std::string& text, const char* variab
 /// Every source that the program is made of, by its path, without comments.
 std::map<std::string, std::string> sources() {
   std::map<std::string, std::string> codes;
-  const fs::path root = RINGLET_SOURCES;
+  const fs::path root = checkout("");
   for (const char* room : {"base", "kernels", "nn", "comm", "data", "train", "bench", "app"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / room)) {
       const std::string kind = entry.path().extension();

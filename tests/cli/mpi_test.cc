@@ -12,6 +12,7 @@
 #include "base/files/json_text.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -32,7 +33,7 @@ std::string broken_mpi() {
 class Mpi : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(fs::path(RINGLET_PROGRAM).parent_path() / "libringlet_mpi.so")) {
+    if (!fs::exists(built("bin/libringlet_mpi.so"))) {
       GTEST_SKIP() << "built without MPI (libopenmpi-dev)";
     }
     if (Program(ShellLine{"exec mpirun --version"}).wait(60).code != 0) {
@@ -41,7 +42,7 @@ class Mpi : public ::testing::Test {
   }
   /// The shell line that starts two processes.
   static std::string mpirun(const std::vector<std::string>& arguments) {
-    std::string line = std::string(kMpirun) + RINGLET_PROGRAM;
+    std::string line = std::string(kMpirun) + built("bin/ringlet");
     for (const std::string& argument : arguments) line += " '" + argument + "'";
     return line;
   }
@@ -153,7 +154,7 @@ TEST_F(Mpi, IsRefusedWhereMpirunHasNotStartedTheProcesses) {
 }
 
 /// What two processes say that have `before` in front of their command, such as variables.
-std::string refusal(const std::string& before, const std::string& program = RINGLET_PROGRAM) {
+std::string refusal(const std::string& before, const std::string& program = built("bin/ringlet")) {
   std::string line = kMpirun + before + " " + program;
   for (const std::string& argument : quick_train({"--processes", "--transport", "mpi"})) {
     line += " '" + argument + "'";
@@ -182,7 +183,7 @@ TEST_F(Mpi, SaysThatItNumbersTheProcessesOtherwise) {
 
 TEST_F(Mpi, SaysWhatIsWrongWithItsModule) {
   const fs::path program = folder_ / "ringlet", module = folder_ / "libringlet_mpi.so";
-  fs::copy_file(RINGLET_PROGRAM, program);
+  fs::copy_file(built("bin/ringlet"), program);
   EXPECT_TRUE(holds(refusal("", program), {"--transport mpi cannot open MPI: libringlet_mpi.so: ",
                                            "; install libopenmpi-dev and build anew"}));
   fs::copy_file(broken_mpi(), module);
@@ -213,8 +214,8 @@ date +%s.%N >"$out.end"
 )",
                                  out.string(), victim, before));
   const std::string line =
-      std::string(kMpirun) + "--enable-recovery sh '" + script.string() +
-      "' " RINGLET_PROGRAM
+      std::string(kMpirun) + "--enable-recovery sh '" + script.string() + "' " +
+      built("bin/ringlet") +
       " train --data synthetic --synthetic-train 640 --model mlp --batch-size 64 --epochs 100000 "
       "--lr 0.001 --no-out --processes --transport mpi";
   // mpirun would end the others itself, often before they can speak; and then it ends with 0.

@@ -8,6 +8,7 @@
 #include "tests/cli/program.h"
 #include "tests/data/idx_files.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -281,7 +282,7 @@ TEST(LiveRuns, AreNotDisturbedByReadersInAnotherContainer) {
     GTEST_SKIP() << "no namespaces may be made here";
   }
   const TemporaryDirectory folder;
-  const std::string out = folder / "run", program = contained + RINGLET_PROGRAM " ";
+  const std::string out = folder / "run", program = contained + built("bin/ringlet") + " ";
   Program live(endless_train({"--out", out, "--save-every", "1"}));
   ASSERT_TRUE(live.wait_for("\n    1   "));
   for (const std::string& line :

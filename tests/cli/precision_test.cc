@@ -1,6 +1,7 @@
 // --precision on the command line: a run in sixteen bits is said so, kept, resumed and evaluated.
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -42,7 +43,7 @@ TEST(PrecisionFlag, EvaluatesInF32UnlessAsked) {
   EXPECT_NE(wide.out, narrowed.out);
   EXPECT_TRUE(fails_with(2, ringlet({"eval", "--checkpoint", out, "--precision", "bf16"}),
                          {"--emulate-precision"}));
-  const std::string bag = std::string(RINGLET_SOURCES) + "/docs/pictures/bag.png";
+  const std::string bag = checkout("docs/pictures/bag.png");
   EXPECT_TRUE(succeeds(
       ringlet({"predict", "--checkpoint", out, "--precision", "f16", "--emulate-precision", bag})));
 }

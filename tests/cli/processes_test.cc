@@ -18,6 +18,7 @@
 #include "comm/transport/gloo/gloo_transport.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -294,7 +295,8 @@ TEST(ProcessesRun, StoppedBeforeAllHaveComeIsMissed) {
 
 TEST(ProcessesRun, TellOnceThatDescriptorsAreUsedUp) {
   for (const int descriptors : {6, 7}) {
-    std::string line = "ulimit -n " + std::to_string(descriptors) + "; exec " RINGLET_PROGRAM;
+    std::string line =
+        "ulimit -n " + std::to_string(descriptors) + "; exec " + built("bin/ringlet");
     for (const std::string& word : quick_train({"--processes", "3"})) line += " " + word;
     const auto begin = steady_clock::now();
     EXPECT_TRUE(fails_with(1, Program(ShellLine{line}).wait(), {"Too many open files", "ulimit"}));
@@ -428,7 +430,7 @@ INSTANTIATE_TEST_SUITE_P(Whom, InterruptedRun,
 class Launchers : public ::testing::Test {
  protected:
   static Outcome launch(const std::string& with, const Arguments& arguments) {
-    std::string line = "exec " + with + " " RINGLET_PROGRAM;
+    std::string line = "exec " + with + " " + built("bin/ringlet");
     for (const std::string& argument : arguments) line += " '" + argument + "'";
     return Program(ShellLine{line}).wait(60);
   }
@@ -451,9 +453,9 @@ TEST_F(Launchers, TorchrunStartsTwoProcesses) {
     GTEST_SKIP() << "torchrun is not installed (python3-torch)";
   }
   const std::string port = std::to_string(20000 + ::getpid() % 10000);
-  const Outcome outcome = launch("/usr/bin/python3 " RINGLET_CLI_TESTS
-                                 "/torchrun.py --no_python --nproc_per_node 2 "
-                                 "--master_port " +
+  const Outcome outcome = launch("/usr/bin/python3 " + checkout("tests/cli/torchrun.py") +
+                                     " --no_python --nproc_per_node 2 "
+                                     "--master_port " +
                                      port,
                                  quick_train({"--processes", "--replicas", "2"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;

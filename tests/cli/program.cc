@@ -16,6 +16,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/support/testdata.h"
+
 namespace ringlet::testing {
 
 namespace {
@@ -81,7 +83,7 @@ Program::Program(const Arguments& arguments, const ProgramOptions& options) {
   if (options.terminal) {
     start_on_terminal(arguments, options);
   } else {
-    start_with_pipes(RINGLET_PROGRAM, arguments, options);
+    start_with_pipes(built("bin/ringlet"), arguments, options);
   }
 }
 
@@ -118,7 +120,7 @@ void Program::start_with_pipes(const std::string& program, const Arguments& argu
 void Program::start_on_terminal(const Arguments& arguments, const ProgramOptions& options) {
   const struct winsize size = terminal_of(options.columns);
   pid_ = ::forkpty(&out_, nullptr, nullptr, &size);
-  if (pid_ == 0) become_program(RINGLET_PROGRAM, arguments, options);
+  if (pid_ == 0) become_program(built("bin/ringlet"), arguments, options);
   if (pid_ < 0) throw std::runtime_error("forkpty failed");
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 
@@ -22,16 +23,14 @@ struct PythonOutcome {
 
 /// The interpreter with the packages of scripts/setup --dev, or the system's where there is none.
 inline std::string python_with_tools() {
-  const std::filesystem::path own =
-      std::filesystem::path(RINGLET_CLI_TESTS).parent_path().parent_path() /
-      ".deps/python/bin/python";
-  return std::filesystem::exists(own) ? own.string() : "python3";
+  const std::string own = checkout(".deps/python/bin/python");
+  return std::filesystem::exists(own) ? own : "python3";
 }
 
 /// Runs a script of tests/cli. No argument may hold a space or a quote.
 inline PythonOutcome run_python(const std::string& interpreter, const std::string& script,
                                 const Arguments& arguments) {
-  std::string command = interpreter + " " RINGLET_CLI_TESTS "/" + script;
+  std::string command = interpreter + " " + checkout("tests/cli/" + script);
   for (const std::string& argument : arguments) command += " " + argument;
   std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("popen failed for " + command);

@@ -4,6 +4,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -12,7 +13,7 @@ namespace fs = std::filesystem;
 
 /// The command as a shell writes it.
 std::string in_shell(const Arguments& arguments) {
-  std::string line = RINGLET_PROGRAM;
+  std::string line = built("bin/ringlet");
   for (const std::string& word : arguments) line += " '" + word + "'";
   return line;
 }

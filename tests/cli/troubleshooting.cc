@@ -2,11 +2,13 @@
 
 #include <fstream>
 
+#include "tests/support/testdata.h"
+
 namespace ringlet::testing {
 
 std::vector<ExplainedMessage> explained_messages() {
   std::vector<ExplainedMessage> messages;
-  std::ifstream page(RINGLET_TROUBLESHOOTING);
+  std::ifstream page(checkout("docs/troubleshooting.md"));
   std::string section;
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("## ")) section = line.substr(3);

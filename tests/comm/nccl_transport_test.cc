@@ -26,6 +26,7 @@
 #include "tests/comm/nccl_stand_in.h"
 #include "tests/comm/ranks.h"
 #include "tests/support/gpu.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::comm {
 namespace {
@@ -48,13 +49,15 @@ class AsyncStreams final : public GpuStreams {
   }
 };
 
+const std::string kLibrary = ringlet::testing::built("tests/comm/libringlet_nccl_stand_in.so");
+
 NcclStandIn& stand_in() {
-  static const SharedLibrary library(RINGLET_NCCL_STAND_IN, "build the tests");
+  static const SharedLibrary library(kLibrary.c_str(), "build the tests");
   static NcclStandIn* const made = library.function<NcclStandInFunction>(kNcclStandInFunction)();
   return *made;
 }
 
-class NcclTransport : public testing::Test {
+class NcclTransport : public ::testing::Test {
  protected:
   /// What a rank has in its hands.
   struct Rank {
@@ -101,7 +104,7 @@ class NcclTransport : public testing::Test {
   /// The first that failed, and why.
   std::string cause() const { return group_->root_cause() ? group_->root_cause()->message : ""; }
 
-  const NcclFunctions library_ = open_nccl_library(RINGLET_NCCL_STAND_IN);
+  const NcclFunctions library_ = open_nccl_library(kLibrary.c_str());
   const AsyncStreams streams_{};
   const AsyncOperations operations_{};
   double timeout_ = 30;

@@ -50,7 +50,7 @@ std::vector<float> numbers(const Shape& shape, std::uint32_t seed) {
   return values;
 }
 
-class Bf16Conv2d : public testing::TestWithParam<Bf16Products> {
+class Bf16Conv2d : public ::testing::TestWithParam<Bf16Products> {
  protected:
   void SetUp() override {
     const Bf16Products best = detect_bf16_products(detect_instruction_set());
@@ -205,7 +205,7 @@ TEST_P(Bf16Conv2d, AllocatesNothingOnceTheWorkspaceHasGrown) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Products, Bf16Conv2d,
-                         testing::Values(Bf16Products::vectors, Bf16Products::tiles),
+                         ::testing::Values(Bf16Products::vectors, Bf16Products::tiles),
                          [](const auto& tested) {
                            return std::string(tested.param == Bf16Products::tiles ? "amx"
                                                                                   : "avx512_bf16");

@@ -448,7 +448,7 @@ std::vector<Violation> narrow_ones() {
   };
 }
 
-class Contract : public testing::TestWithParam<DeviceKind> {
+class Contract : public ::testing::TestWithParam<DeviceKind> {
  protected:
   void expect_violations(const std::vector<Violation>& violations) {
     Fixture fixture(GetParam());
@@ -471,7 +471,7 @@ TEST_P(Contract, Layers) { expect_violations(layers()); }
 TEST_P(Contract, NarrowOnes) { expect_violations(narrow_ones()); }
 TEST_P(Contract, Others) { expect_violations(others()); }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Contract, testing::Values(DeviceKind::cpu, DeviceKind::meta),
+INSTANTIATE_TEST_SUITE_P(Devices, Contract, ::testing::Values(DeviceKind::cpu, DeviceKind::meta),
                          [](const auto& tested) {
                            return std::string(tested.param == DeviceKind::cpu ? "cpu" : "meta");
                          });

@@ -72,7 +72,7 @@ std::vector<Conv2dKey> keys_of(const Conv2dCase& c, Layout layout = Layout::nchw
   return keys;
 }
 
-class CudnnGraph : public testing::TestWithParam<Gpu> {
+class CudnnGraph : public ::testing::TestWithParam<Gpu> {
  protected:
   void SetUp() override {
     try {
@@ -230,7 +230,7 @@ TEST_P(CudnnGraph, RefusesShapesThatDoNotFit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, testing::ValuesIn(kGpus),
+INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, ::testing::ValuesIn(kGpus),
                          [](const auto& param_info) { return param_info.param.name; });
 
 TEST(EngineRules, SayWhichNotesArePermitted) {

@@ -27,7 +27,7 @@ struct GridWay {
   Layout layout = Layout::nchw;  // of images
 };
 
-class Grid : public testing::TestWithParam<GridWay> {
+class Grid : public ::testing::TestWithParam<GridWay> {
  protected:
   /// A tensor with these values, which lives as long as the test.
   template <class T>

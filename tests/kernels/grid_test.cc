@@ -16,11 +16,11 @@ namespace ringlet::test {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Ways, Grid,
-                         testing::Values(GridWay{"packs", 1, 0},
-                                         GridWay{"packs_in_another_order", 2, 0},
-                                         GridWay{"one_by_one", 3, 1},
-                                         GridWay{"nhwc", 4, 0, Layout::nhwc},
-                                         GridWay{"nhwc_one_by_one", 5, 1, Layout::nhwc}),
+                         ::testing::Values(GridWay{"packs", 1, 0},
+                                           GridWay{"packs_in_another_order", 2, 0},
+                                           GridWay{"one_by_one", 3, 1},
+                                           GridWay{"nhwc", 4, 0, Layout::nhwc},
+                                           GridWay{"nhwc_one_by_one", 5, 1, Layout::nhwc}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// Dividends at which a wrong quotient shows: beside multiples of d, and at the ends.

@@ -23,7 +23,7 @@ struct Setup {
   DeviceKind device = DeviceKind::cpu;
 };
 
-inline std::string name_of(const testing::TestParamInfo<Setup>& info) {
+inline std::string name_of(const ::testing::TestParamInfo<Setup>& info) {
   const Setup& setup = info.param;
   return std::string(ringlet::name_of(setup.layout)) + "_" +
          (setup.device == DeviceKind::cuda ? "cuda" : ringlet::name_of(setup.isa));
@@ -35,7 +35,7 @@ std::vector<Setup> cuda_setups();
 /// `setups` and those of CUDA.
 inline auto with_cuda(std::vector<Setup> setups) {
   for (const Setup& setup : cuda_setups()) setups.push_back(setup);
-  return testing::ValuesIn(setups);
+  return ::testing::ValuesIn(setups);
 }
 
 /// Every layout (nhwc on CUDA alone) and instruction set. In nchw, matrix products choose their
@@ -53,7 +53,7 @@ inline auto nchw_setups() {
   for (const Setup& setup : cuda_setups()) {
     if (setup.layout == Layout::nchw) setups.push_back(setup);
   }
-  return testing::ValuesIn(setups);
+  return ::testing::ValuesIn(setups);
 }
 
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -79,7 +79,7 @@ inline std::vector<float> old_gradient(std::int64_t count, float beta) {
                    : random_floats(count, 99);
 }
 
-class OperationTest : public testing::TestWithParam<Setup> {
+class OperationTest : public ::testing::TestWithParam<Setup> {
  protected:
   void SetUp() override {
     if (on_cuda()) {

@@ -173,9 +173,9 @@ TEST_P(Fused, BackwardFilterAndBias) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, Fused,
-                         testing::Values(Setup{Layout::lanes, InstructionSet::portable},
-                                         Setup{Layout::lanes, InstructionSet::avx2},
-                                         Setup{Layout::lanes, InstructionSet::avx512}),
+                         ::testing::Values(Setup{Layout::lanes, InstructionSet::portable},
+                                           Setup{Layout::lanes, InstructionSet::avx2},
+                                           Setup{Layout::lanes, InstructionSet::avx512}),
                          name_of);
 
 /// More channels than are summed at once (gather_plan.cc), so that sums go by way of memory.
@@ -219,9 +219,9 @@ TEST_P(ManyChannels, BackwardData) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, ManyChannels,
-                         testing::Values(Setup{Layout::lanes, InstructionSet::portable},
-                                         Setup{Layout::lanes, InstructionSet::avx2},
-                                         Setup{Layout::lanes, InstructionSet::avx512}),
+                         ::testing::Values(Setup{Layout::lanes, InstructionSet::portable},
+                                           Setup{Layout::lanes, InstructionSet::avx2},
+                                           Setup{Layout::lanes, InstructionSet::avx512}),
                          name_of);
 
 TEST(FusedContract, IsForTheLayoutLanesAlone) {

@@ -30,7 +30,7 @@ void multiply(const Matmul& matmul) {
   }
 }
 
-class LinearMatmul : public testing::TestWithParam<LinearCase> {
+class LinearMatmul : public ::testing::TestWithParam<LinearCase> {
  protected:
   static constexpr std::int64_t kSamples = 7;
   const std::int64_t inputs_ = GetParam().inputs, outputs_ = GetParam().outputs;
@@ -63,7 +63,7 @@ TEST_P(LinearMatmul, BackwardWeight) {
   EXPECT_EQ(w_, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, LinearMatmul, testing::ValuesIn(linear_cases()),
+INSTANTIATE_TEST_SUITE_P(Cases, LinearMatmul, ::testing::ValuesIn(linear_cases()),
                          [](const auto& param_info) { return param_info.param.name; });
 
 TEST(LinearMatmul, HasMatricesOfTheSizesInMemory) {

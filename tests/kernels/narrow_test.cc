@@ -275,7 +275,7 @@ struct Kind {
   DType dtype;
 };
 
-class Narrow : public testing::TestWithParam<Kind> {
+class Narrow : public ::testing::TestWithParam<Kind> {
  protected:
   std::vector<Operation> mine() const {
     std::vector<Operation> found;
@@ -349,7 +349,7 @@ TEST_P(Narrow, BrokenNumbersAreCounted) {
 }
 
 /// The same on the first GPU, beside the CPU's.
-class NarrowOnCuda : public testing::TestWithParam<Kind> {
+class NarrowOnCuda : public ::testing::TestWithParam<Kind> {
  protected:
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU: " << survey_cuda().why_none;
@@ -418,16 +418,16 @@ TEST_P(NarrowOnCuda, BrokenNumbersAreCountedAndCome) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, NarrowOnCuda,
-    testing::Values(Kind{Layout::nchw, DType::bf16}, Kind{Layout::nhwc, DType::bf16},
-                    Kind{Layout::nchw, DType::f16}, Kind{Layout::nhwc, DType::f16}),
+    ::testing::Values(Kind{Layout::nchw, DType::bf16}, Kind{Layout::nhwc, DType::bf16},
+                      Kind{Layout::nchw, DType::f16}, Kind{Layout::nhwc, DType::f16}),
     [](const auto& tested) {
       return std::string(name_of(tested.param.layout)) + "_" + name_of(tested.param.dtype);
     });
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, Narrow,
-    testing::Values(Kind{Layout::nchw, DType::bf16}, Kind{Layout::lanes, DType::bf16},
-                    Kind{Layout::nchw, DType::f16}, Kind{Layout::lanes, DType::f16}),
+    ::testing::Values(Kind{Layout::nchw, DType::bf16}, Kind{Layout::lanes, DType::bf16},
+                      Kind{Layout::nchw, DType::f16}, Kind{Layout::lanes, DType::f16}),
     [](const auto& tested) {
       return std::string(name_of(tested.param.layout)) + "_" + name_of(tested.param.dtype);
     });

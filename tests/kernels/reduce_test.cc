@@ -65,8 +65,8 @@ class Reduce : public OperationTest {
   template <class T>
   void check(ReduceOp op, int sources, int targets, std::int64_t count, std::int64_t offset,
              Stores stores, int divisor = 3) {
-    SCOPED_TRACE(testing::Message() << name_of(op) << " of " << sources << " x " << count << " at "
-                                    << offset << " to " << targets);
+    SCOPED_TRACE(::testing::Message() << name_of(op) << " of " << sources << " x " << count
+                                      << " at " << offset << " to " << targets);
     const auto values = sources_of<T>(sources, count + offset);
     const auto right = expected(op, values, divisor);
     for (int k = 0; k < targets; ++k) {

@@ -19,7 +19,7 @@ namespace ringlet {
 namespace {
 
 /// y = x on a forked stream, then z = y on the first one, as a graph. A wait may be missing.
-class CudaStandInGraph : public testing::Test {
+class CudaStandInGraph : public ::testing::Test {
  protected:
   void SetUp() override {
     cudaStreamCreateWithFlags(&main_, cudaStreamNonBlocking);

@@ -6,6 +6,7 @@
 
 #include "tests/cli/messages/provocations.h"
 #include "tests/support/picture_folder.h"
+#include "tests/support/testdata.h"
 
 namespace ringlet::testing {
 namespace {
@@ -108,7 +109,7 @@ std::vector<Provocation> provocations_by_runs() {
        }},
       {3,
        [](const Stage&) {
-         return Program(ShellLine{RINGLET_PROGRAM " --version > /dev/full"}).wait();
+         return Program(ShellLine{built("bin/ringlet") + " --version > /dev/full"}).wait();
        }},
       // Models that are asked.
       usage({"predict", "--checkpoint", "a"}),
