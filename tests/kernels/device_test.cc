@@ -40,9 +40,9 @@ TEST(OpenDevice, NamesWhatDoesNotExist) {
 
 TEST(OpenDevice, RefusesAbsurdNumbersOfThreadsAtOnce) {
   for (const int threads : {-1, 0, 1025, 1'000'000}) {
-    const auto message = ::testing::message_of<DeviceError>(
+    const auto message = ringlet::testing::message_of<DeviceError>(
         [threads] { (void)open_device({}, {.threads = threads}); });
-    EXPECT_TRUE(::testing::says(
+    EXPECT_TRUE(ringlet::testing::says(
         message, {"DeviceOptions::threads is " + std::to_string(threads), "1 to 1024"}));
   }
 }

@@ -269,7 +269,7 @@ TEST(Plan, NamesTheLayerOfOnesOwnThatForgetsSomething) {
     model.add<Linear>("fc2", 5, 3);
     return error_of(model, {4, 6});
   };
-  using ::testing::says;
+  using ringlet::testing::says;
   EXPECT_EQ(error(Forgets::nothing), "no error");
   EXPECT_TRUE(says(error(Forgets::memory), {"layer mine", "dry run", "no memory", "own_layer.cc"}));
   EXPECT_TRUE(
@@ -299,10 +299,10 @@ TEST(Plan, SaysWhatALossHasToBe) {
   Sequential model;
   model.add<Linear>("fc", 6, 3);
   const auto no_sum = [](const Variable& output, const Variable&) { return output; };
-  const std::string message = ::testing::message_of<ContractError>([&] {
+  const std::string message = ringlet::testing::message_of<ContractError>([&] {
     plan_training(model, register_model(model), {{4, 6}}, no_sum);
   });
-  EXPECT_TRUE(::testing::says(message, {"the loss is f32 [4, 3]", "softmax_cross_entropy"}));
+  EXPECT_TRUE(ringlet::testing::says(message, {"the loss is f32 [4, 3]", "softmax_cross_entropy"}));
 }
 
 TEST(Plan, RefusesABatchThatNoMemoryHoldsAtOnce) {
@@ -312,8 +312,8 @@ TEST(Plan, RefusesABatchThatNoMemoryHoldsAtOnce) {
   for (const auto& plan : std::vector<std::function<void()>>{
            [&] { plan_training(model, register_model(model), input, softmax_cross_entropy); },
            [&] { plan_evaluation(model, register_model(model), input, softmax_cross_entropy); }}) {
-    EXPECT_TRUE(::testing::says(::testing::message_of<OutOfMemoryError>(plan),
-                                {"1099511627776 samples", "1024 MiB", "smaller batch"}));
+    EXPECT_TRUE(ringlet::testing::says(ringlet::testing::message_of<OutOfMemoryError>(plan),
+                                       {"1099511627776 samples", "1024 MiB", "smaller batch"}));
   }
 }
 

@@ -495,8 +495,9 @@ TEST_F(TapeTest, NamesTheLayerThatAsksForATargetAndDoesNotWriteIt) {
     });
     return y;
   });
-  const auto message = ::testing::message_of<ContractError>([&] { step(); });
-  EXPECT_TRUE(::testing::says(message, {"layer mine", "forgetful", "gradient [3]", "zeros too"}));
+  const auto message = ringlet::testing::message_of<ContractError>([&] { step(); });
+  EXPECT_TRUE(
+      ringlet::testing::says(message, {"layer mine", "forgetful", "gradient [3]", "zeros too"}));
   writes = true;
   step();
   EXPECT_EQ(rig.gradient("w"), (Floats{0, 0, 0}));
@@ -506,7 +507,7 @@ TEST_F(TapeTest, RefusesEmptyViewsAndVariables) {
   Rig& rig = build([](Tape&, const Variable& v, const Variable& w) { return add(v, w); });
   rig.tape.begin({});
   const auto refuses = [](std::initializer_list<std::string> words, const auto& call) {
-    EXPECT_TRUE(::testing::says(::testing::message_of<ContractError>(call), words));
+    EXPECT_TRUE(ringlet::testing::says(ringlet::testing::message_of<ContractError>(call), words));
   };
   refuses({"Tape::constant", "empty"}, [&] { rig.tape.constant({}); });
   EXPECT_NO_THROW(rig.tape.constant({nullptr, {0, 4}}));  // a batch without samples
@@ -524,8 +525,8 @@ TEST_F(TapeTest, RefusesVariablesOfAnotherTapeAndOfAStepThatIsOver) {
   Tape other(*rig.device, rig.activations, rig.registry.parameters);
   other.begin({});
   const auto refuses = [](const auto& call) {
-    EXPECT_TRUE(
-        ::testing::says(::testing::message_of<ContractError>(call), {"another tape", "over"}));
+    EXPECT_TRUE(ringlet::testing::says(ringlet::testing::message_of<ContractError>(call),
+                                       {"another tape", "over"}));
   };
   refuses([&] { (void)other.wants_gradient(old); });
   refuses([&] { other.record("mine", {old}, other.constant(weights_), [](Backward&) {}); });
