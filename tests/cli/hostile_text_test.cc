@@ -80,9 +80,8 @@ std::string quoted(const std::string& text) { return nlohmann::json(text).dump()
 TEST(HostileFlags, AreShownEscaped) {
   expect_refused({kBytes});
   expect_refused({"bench", kBytes});
-  for (const char* command :
-       {"train", "eval", "predict", "export", "report", "inspect", "tune", "devices"}) {
-    expect_refused({command, "--" + kBytes});
+  for (const Arguments& command : all_commands()) {
+    expect_refused(command + Arguments{"--" + kBytes});
   }
   for (const char* flag :
        {"--model", "--data", "--data-dir", "--sync", "--transport", "--epochs", "--lr",

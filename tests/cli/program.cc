@@ -14,6 +14,7 @@
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <regex>
 #include <stdexcept>
 
 #include "tests/support/testdata.h"
@@ -177,6 +178,31 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 Outcome ringlet(const Arguments& arguments, const ProgramOptions& options) {
   return Program(arguments, options).wait();
+}
+
+namespace {
+
+void list_commands(const Arguments& above, std::vector<Arguments>& all) {
+  static const std::regex kRow("\n  ([a-z][a-z-]*)  ");
+  const std::string help = ringlet(above + Arguments{"--help"}).out;
+  const auto begin = help.find("\nCommands:\n");
+  if (begin == std::string::npos) return;
+  const std::string rows = help.substr(begin);
+  for (std::sregex_iterator row(rows.begin(), rows.end(), kRow), end; row != end; ++row) {
+    all.push_back(above + Arguments{(*row)[1]});
+    list_commands(all.back(), all);
+  }
+}
+
+}  // namespace
+
+const std::vector<Arguments>& all_commands() {
+  static const std::vector<Arguments> all = [] {
+    std::vector<Arguments> commands;
+    list_commands({}, commands);
+    return commands;
+  }();
+  return all;
 }
 
 Arguments operator+(Arguments base, const Arguments& more) {

@@ -83,6 +83,9 @@ std::vector<pid_t> children_of(pid_t parent);
 /// Runs the program to its end.
 Outcome ringlet(const Arguments& arguments, const ProgramOptions& options = {});
 
+/// The commands that the program lists, with those below others: {"bench"}, {"bench", "train"}.
+const std::vector<Arguments>& all_commands();
+
 /// `base` and then `more`.
 Arguments operator+(Arguments base, const Arguments& more);
 

@@ -210,23 +210,11 @@ TEST(Help, GroupsFlagsAndGivesDefaults) {
   }
 }
 
-/// The commands that have flags, and those that hold others.
-const std::vector<Arguments>& commands() {
-  static const std::vector<Arguments> all{{},
-                                          {"train"},
-                                          {"eval"},
-                                          {"predict"},
-                                          {"export"},
-                                          {"report"},
-                                          {"bench"},
-                                          {"tune"},
-                                          {"inspect"},
-                                          {"devices"},
-                                          {"help"},
-                                          {"bench", "train"},
-                                          {"bench", "all-reduce"},
-                                          {"completion"}};
-  return all;
+/// The program's commands, and the program alone.
+std::vector<Arguments> pages_of_help() {
+  std::vector<Arguments> pages = all_commands();
+  pages.emplace_back();
+  return pages;
 }
 
 /// All that matches, in order.
@@ -256,7 +244,7 @@ TEST(Help, BeginsWithThreeExamplesAndShowsADozenFlags) {
 }
 
 TEST(Help, ShowsNothingThatTheCommandHasNot) {
-  for (const Arguments& command : commands()) {
+  for (const Arguments& command : pages_of_help()) {
     const Outcome all = ringlet(command + Arguments{"--help-all"});
     const Outcome few = ringlet(command + Arguments{"--help"});
     ASSERT_TRUE(succeeds(all));
@@ -275,7 +263,7 @@ TEST(Help, ShowsNothingThatTheCommandHasNot) {
 
 TEST(Help, FitsTheTerminal) {
   for (const int columns : {40, 80, 200}) {
-    for (const Arguments& command : commands()) {
+    for (const Arguments& command : pages_of_help()) {
       const Outcome outcome =
           ringlet(command + Arguments{"--help"}, {.terminal = true, .columns = columns});
       EXPECT_EQ(outcome.code, 0);
@@ -302,6 +290,10 @@ TEST(Help, ListsTheCommands) {
   EXPECT_TRUE(succeeds(outcome));
   EXPECT_TRUE(
       holds(outcome.out, {"\n  train ", "\n  eval ", "\n  bench ", "\n  devices ", "--version"}));
+  const auto& all = all_commands();
+  for (const Arguments& one : {Arguments{"train"}, {"bench", "all-reduce"}, {"trace", "merge"}}) {
+    EXPECT_EQ(std::count(all.begin(), all.end(), one), 1);
+  }
 }
 
 TEST(Version, IsOneLine) {

@@ -157,7 +157,7 @@ TEST(FiniteDifferences, PointwiseLosses) {
   const auto p = random_values(21, 1);
   Values targets = random_values(21, 2);
   for (double& target : targets) target = 0.5 + 0.5 * target;
-  for (const auto kind : {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+  for (const auto kind : reference::kPointwiseLosses) {
     expect_gradient(
         [&](const Values& v) {
           return kScale * reference::pointwise_loss_forward(kind, 7, v, targets);

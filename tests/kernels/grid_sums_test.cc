@@ -202,7 +202,7 @@ TEST_P(Grid, WeightedSoftmaxCrossEntropy) {
 
 TEST_P(Grid, PointwiseLosses) {
   constexpr float kLossGradient = 0.125F;
-  for (const auto kind : {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+  for (const auto kind : reference::kPointwiseLosses) {
     for (const std::int64_t n : {0, 1, 17, 900}) {
       const Shape shape{n, 7};
       SCOPED_TRACE(shape.to_string());

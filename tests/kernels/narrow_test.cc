@@ -21,6 +21,7 @@
 #include "kernels/narrow_floats.h"
 #include "kernels/pointwise_loss.h"
 #include "kernels/pool2d.h"
+#include "tests/reference/pointwise_loss.h"
 #include "tests/support/tensors.h"
 
 namespace ringlet::test {
@@ -203,8 +204,7 @@ std::vector<Operation> passes() {
        [](Call& c) {
          const View p = c.in({18, 7}, 1), loss = c.f32_out({1}, 2), dloss = c.f32({1}, 3);
          const View targets = c.f32_like(p, 4);
-         for (const auto kind :
-              {PointwiseLoss::squared_error, PointwiseLoss::binary_cross_entropy}) {
+         for (const auto kind : reference::kPointwiseLosses) {
            pointwise_loss_forward(c.stream(), kind, p, targets, loss);
            pointwise_loss_backward(c.stream(), kind, p, targets, dloss, 1, c.out({18, 7}, 5));
          }

@@ -12,8 +12,6 @@ namespace ringlet::test {
 namespace {
 
 constexpr float kGradientOfLoss = 0.125F;
-constexpr PointwiseLoss kLosses[] = {PointwiseLoss::squared_error,
-                                     PointwiseLoss::binary_cross_entropy};
 
 class PointwiseLossTest : public OperationTest {
  protected:
@@ -42,7 +40,7 @@ class PointwiseLossTest : public OperationTest {
 };
 
 TEST_P(PointwiseLossTest, AgreesWithTheReference) {
-  for (const PointwiseLoss kind : kLosses) {
+  for (const PointwiseLoss kind : reference::kPointwiseLosses) {
     for (const std::int64_t n : kBatches) {
       for (const Shape& shape : {Shape{n, 1}, Shape{n, 7}, Shape{n, 2, 3, 5}}) {
         SCOPED_TRACE(shape.to_string());
@@ -110,7 +108,7 @@ TEST_P(PointwiseLossTest, IsStableForLargeLogitsAndShowsBrokenOnes) {
   EXPECT_EQ(loss_of(kBinary, 1e4F, 0), 1e4F);
   EXPECT_EQ(loss_of(kBinary, -1e4F, 1), 1e4F);
   EXPECT_EQ(loss_of(kBinary, -1e4F, 0), 0);
-  for (const PointwiseLoss kind : kLosses) {
+  for (const PointwiseLoss kind : reference::kPointwiseLosses) {
     EXPECT_TRUE(std::isnan(loss_of(kind, kNaN, 1)));
     EXPECT_TRUE(std::isnan(loss_of(kind, 1, kNaN)));
   }

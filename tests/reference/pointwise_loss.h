@@ -10,6 +10,9 @@
 
 namespace ringlet::test::reference {
 
+inline constexpr PointwiseLoss kPointwiseLosses[] = {PointwiseLoss::squared_error,
+                                                     PointwiseLoss::binary_cross_entropy};
+
 template <class T>
 T number_loss(PointwiseLoss kind, T p, T t) {
   if (kind == PointwiseLoss::squared_error) return (p - t) * (p - t);

@@ -5,7 +5,7 @@
 namespace ringlet::testing {
 namespace {
 
-Outcome in_place(const Environment& environment) {
+Outcome as_process(const Environment& environment) {
   return quick({"--processes", "--comm-timeout", "1"}, environment);
 }
 
@@ -19,8 +19,8 @@ Environment first_of_two_with(const std::string& name, const std::string& value)
   return variables;
 }
 
-Provocation misplaced(const Environment& environment) {
-  return {2, [=](const Stage&) { return in_place(environment); }};
+Provocation refused_process(const Environment& environment) {
+  return {2, [=](const Stage&) { return as_process(environment); }};
 }
 Provocation bench(const Arguments& flags) {
   return {2, [=](const Stage&) { return ringlet(Arguments{"bench", "all-reduce"} + flags); }};
@@ -118,18 +118,18 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--processes"}),
       usage_of_train({"--processes"}, {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "2"}}),
       usage_of_train({"--processes", "2"}, kFirstOfTwo),
-      misplaced({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
-      misplaced({{"RANK", "0"}}),
-      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
-      misplaced({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
-      misplaced({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
-      misplaced(
+      refused_process({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+      refused_process({{"RANK", "0"}}),
+      refused_process({{"RANK", "0"}, {"WORLD_SIZE", "2"}}),
+      refused_process({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+      refused_process({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+      refused_process(
           {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}),
-      misplaced(first_of_two_with("RINGLET_HUB", "node1")),
-      misplaced(first_of_two_with("MASTER_ADDR", "0.0.0.0")),
-      misplaced(first_of_two_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
-      misplaced(first_of_two_with("LOCAL_WORLD_SIZE", "3")),
-      misplaced(first_of_two_with("LOCAL_RANK", "1")),
+      refused_process(first_of_two_with("RINGLET_HUB", "node1")),
+      refused_process(first_of_two_with("MASTER_ADDR", "0.0.0.0")),
+      refused_process(first_of_two_with("RINGLET_TOKEN", std::string(20'000, 'x'))),
+      refused_process(first_of_two_with("LOCAL_WORLD_SIZE", "3")),
+      refused_process(first_of_two_with("LOCAL_RANK", "1")),
       // Devices and runs.
       {1,
        [](const Stage&) {
@@ -158,7 +158,7 @@ std::vector<Provocation> provocations_by_flags() {
          return quick({"--lr", "1e30", "--schedule", "constant", "--batch-size", "8", "--precision",
                        "f16", "--emulate-precision"});
        }},
-      {1, [](const Stage&) { return in_place(kFirstOfTwo); }},
+      {1, [](const Stage&) { return as_process(kFirstOfTwo); }},
       {1, [](const Stage&) { return outlive_the_other(); }},
       {1, [](const Stage&) { return wait_for_a_stopped_one(); }},
       {1, [](const Stage&) { return lose_both(); }},
@@ -173,7 +173,7 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage&) {
          return disagree({"--replicas", "1"}, {"--replicas", "2"});
        }},
-      {1, [](const Stage&) { return in_place(first_of_two_with("RANK", "1")); }},
+      {1, [](const Stage&) { return as_process(first_of_two_with("RANK", "1")); }},
       // ringlet bench all-reduce.
       bench({"--begin", "8K", "--end", "4K"}),
       bench({"--begin", "1"}),
