@@ -10,9 +10,12 @@
 #include "app/cli/option_flags.h"
 #include "app/cli/outputs.h"
 #include "app/cli/signals.h"
+#include "app/commands/step_gap_text.h"
 #include "base/files/atomic_file.h"
 #include "bench/fma_peak.h"
+#include "bench/training/step_gap.h"
 #include "bench/training/training_bench.h"
+#include "comm/processes/launch.h"
 #include "data/synthetic.h"
 #include "train/telemetry/console.h"
 
@@ -24,6 +27,8 @@ struct BenchFlags {
   RawFlags train;
   std::int64_t warm_up = 10;
   std::int64_t steps = 50;
+  bool why = false;
+  double why_seconds = 20;
   std::filesystem::path json;
   bool force = false;
 };
@@ -126,9 +131,51 @@ class Peak {
   double gflops_ = 0;
 };
 
+/// What --why cannot explain is refused.
+void require_several_replicas(const train::TrainOptions& options) {
+  const auto ranks = std::ssize(options.execution.devices);
+  if (on_gpu(options.execution)) {
+    throw UsageError("--why is for processors: a GPU's host sees no phases; see train --trace");
+  }
+  if (ranks < 2) throw UsageError("--why compares replicas with one; add --replicas 2 or more");
+  if (options.recipe.batch_size < ranks) {
+    throw UsageError(
+        fmt::format("--why needs a sample for each replica; {} replicas share "
+                    "--batch-size {}",
+                    ranks, options.recipe.batch_size));
+  }
+  if (const auto position = comm::position_from_environment();
+      position && position->processes > 1) {
+    throw UsageError(
+        fmt::format("--why is for replicas in one process, and {} has started {}; start "
+                    "the program by itself",
+                    position->launcher, position->processes));
+  }
+}
+
+/// Says why, and returns it for programs.
+nlohmann::json tell_why(const train::TrainOptions& options, const data::Splits& data,
+                        double seconds) {
+  const auto setup = [&](int replicas, std::int64_t batch_size) {
+    train::TrainOptions other = options;
+    other.recipe.batch_size = batch_size;
+    other.execution.devices.resize(static_cast<std::size_t>(replicas));
+    train::RunSetup made = train::make_run_setup(other, data, replicas);
+    made.stop_requested = stop_noted;
+    return made;
+  };
+  const std::int64_t batch_size = options.recipe.batch_size;
+  const bool lanes = setup(1, batch_size).replica.layout == Layout::lanes;
+  const bench::StepGap gap = bench::measure_step_gap(
+      setup, static_cast<int>(options.execution.devices.size()), batch_size, seconds);
+  fmt::print("\n{}", step_gap_text(gap, batch_size, lanes ? kLanes : 1));
+  return step_gap_json(gap);
+}
+
 int run(const BenchFlags& flags, const CLI::App& command) {
   note_stop_signals();
   train::TrainOptions options = resolve(flags.train);
+  if (flags.why) require_several_replicas(options);
   Outputs outputs(command, flags.force);
   outputs.reads_data(options);
   outputs.writes("--json", flags.json);
@@ -167,6 +214,7 @@ int run(const BenchFlags& flags, const CLI::App& command) {
     json["peak_gflops"] = peak.gflops();
     json["share_of_peak"] = json["nominal_gflops"].get<double>() / peak.gflops();
   }
+  if (flags.why) json["why"] = tell_why(options, data, flags.why_seconds);
   if (!flags.json.empty()) write_file_atomically(flags.json, json.dump(2) + "\n");
   return 0;
 }
@@ -195,6 +243,11 @@ void add_bench_command(CLI::App& app, Action& action) {
                            {.help = "steps before the clock starts", .range = train::from(1)}),
              train::option("steps", &BenchFlags::steps,
                            {.help = "steps to measure", .range = train::from(1)}),
+             train::option("why", &BenchFlags::why,
+                           {.help = "say why the replicas together take longer than their share of "
+                                    "one replica's time"}),
+             train::option("why_seconds", &BenchFlags::why_seconds,
+                           {.help = "how long --why measures", .range = train::from(1)}),
              train::option("json", &BenchFlags::json, {.help = "write the figures to this file"})});
   add_force_flag(*command, flags->force)->group(group);
   command->callback([flags, command, &action] {

@@ -127,11 +127,11 @@ TEST_F(OpenMpiPeer, RefusesAWrongFlagOnce) {
   expect_refused(outcome, "openmpi_all_reduce");
 }
 
-const std::string kFloor = built("bench/peers/floor_all_reduce");
+const std::string kFloorProgram = built("bench/peers/floor_all_reduce");
 
 TEST(FloorOfThePeers, SumsRightlyByEveryStrategyAtAnySize) {
   const Outcome outcome =
-      run(kFloor + " --sizes 4,24,4K,4004,516272,516K,1M --iterations 3 --warmup 1");
+      run(kFloorProgram + " --sizes 4,24,4K,4004,516272,516K,1M --iterations 3 --warmup 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const auto rows = rows_of(outcome);
   EXPECT_EQ(rows.size(), 7U * 3);
@@ -149,7 +149,7 @@ TEST(FloorOfThePeers, SumsRightlyOnOneProcessor) {
   const Outcome outcome = run(
       "taskset -c $(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)"
       " " +
-      kFloor + " --sizes 4004 --iterations 3 --warmup 1");
+      kFloorProgram + " --sizes 4004 --iterations 3 --warmup 1");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(rows_of(outcome).size(), 3U);
   for (const auto& row : rows_of(outcome)) expect_sound(row);
@@ -159,7 +159,7 @@ TEST(FloorOfThePeers, RefusesWhatItDoesNotKnow) {
   for (const std::string flags :
        {"--ranks 2", "--sizes 6", "--strategies ring", "--iterations 0"}) {
     SCOPED_TRACE(flags);
-    expect_refused(run(kFloor + " " + flags), "floor_all_reduce");
+    expect_refused(run(kFloorProgram + " " + flags), "floor_all_reduce");
   }
 }
 

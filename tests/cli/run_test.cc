@@ -149,6 +149,23 @@ TEST(PeakMemory, IsNotThatOfWhoStartedTheRun) {
   EXPECT_EQ(ballast.back(), 'x');  // it was there all the time
 }
 
+TEST(BenchTrain, SaysWhyReplicasTakeLonger) {
+  const TemporaryDirectory folder;
+  const Outcome outcome = ringlet({"bench", "train", "--model", "lenet-d2l", "--synthetic-train",
+                                   "256", "--batch-size", "16", "--replicas", "2", "--steps", "2",
+                                   "--why", "--why-seconds", "1", "--json", folder / "f.json"});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"half of one replica's time", "a smaller share is slower",
+                                  "what does not shrink", "a step of 2 replicas"}));
+  const nlohmann::json why = parse_json(read_file(folder / "f.json")).at("why");
+  double sum = 0;
+  for (const char* part : {"ideal_ms", "smaller_share_ms", "disturbed_ms", "waiting_ms", "sums_ms",
+                           "does_not_shrink_ms"}) {
+    sum += why.at(part).get<double>();
+  }
+  EXPECT_NEAR(sum, why.at("step_ms").get<double>(), 1e-6);
+}
+
 TEST(BenchTrain, TellsTheMeanBesideTheMedian) {
   const TemporaryDirectory folder;
   const Outcome outcome =

@@ -73,6 +73,13 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--transport", "local", "--processes", "2"}),
       usage_of_train({"--transport", "local", "--sync", "nccl"}),
       usage({"train", "--devices", "cpu,cuda:0"}),
+      usage({"bench", "train", "--why"}),
+      usage({"bench", "train", "--why", "--replicas", "4", "--batch-size", "3"}),
+      {2,
+       [](const Stage&) {
+         return ringlet({"bench", "train", "--why", "--replicas", "2"},
+                        {.environment = kFirstOfTwo});
+       }},
       {2,
        [](const Stage& stage) {
          return quick({"--out", stage.run()});
