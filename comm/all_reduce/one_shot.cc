@@ -39,7 +39,7 @@ void OneShotAllReduce::run_on_piece(Stream& stream, const View& piece, ReduceOp 
 /// has become too small is kept: others may still read it.
 View OneShotAllReduce::window_for(Stream& stream, const View& piece) {
   if (peers_.window_bytes() > 0) {
-    return {peers_.window().data(), piece.shape(), piece.dtype()};
+    return {peers_.window().address(), piece.shape(), piece.dtype()};
   }
   std::vector<Buffer>& windows = windows_[turn_];
   turn_ = 1 - turn_;

@@ -69,7 +69,7 @@ void TwoShotAllReduce::run_on_pieces(Stream& stream, const View& data, ReduceOp 
   const auto others = [p, this](auto visit) {  // the next rank first: not all ask the same one
     for (int step = 1; step < p; ++step) visit((rank() + step) % p);
   };
-  const View window(peers_.window().data(), {p * longest}, data.dtype());
+  const View window(peers_.window().address(), {p * longest}, data.dtype());
   others([&](int other) {
     const View piece = piece_of(other);
     const std::int64_t slot = other * longest;

@@ -11,7 +11,7 @@ namespace {
 
 bool overlap(const ConstView& a, const ConstView& b) {
   const auto begin = [](const ConstView& view) {
-    return static_cast<const std::byte*>(view.data());
+    return static_cast<const std::byte*>(view.address());
   };
   const std::less<const std::byte*> before;
   return before(begin(a), begin(b) + b.bytes()) && before(begin(b), begin(a) + a.bytes());
@@ -39,7 +39,7 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   require(is_peer(to) && is_peer(from), "exchange", "a peer is another rank of the world");
   require(from == kNobody || combine == Combine::copy || in.dtype() != DType::u8, "exchange",
           "bytes cannot be reduced, but f32, f16, bf16 and i32 can");
-  const bool in_place = combine != Combine::copy && in.data() == out.data();
+  const bool in_place = combine != Combine::copy && in.address() == out.address();
   require(to == kNobody || from == kNobody || in_place || !overlap(out, in), "exchange",
           "what is sent and what is received overlap");
   const std::int64_t bytes = to == kNobody ? 0 : out.bytes();
@@ -69,7 +69,7 @@ void Transport::set_timeout(double seconds) {
 std::int64_t Transport::offset_of(const ConstView& part) const {
   if (subject_ == nullptr || part.bytes() == 0) return -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(subject_);
-  const auto at = reinterpret_cast<std::uintptr_t>(part.data());
+  const auto at = reinterpret_cast<std::uintptr_t>(part.address());
   const auto length = static_cast<std::uintptr_t>(subject_bytes_);
   return begin <= at && at < begin + length ? static_cast<std::int64_t>(at - begin) : -1;
 }

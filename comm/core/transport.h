@@ -181,7 +181,7 @@ class Transport {
   /// Notes the data that the next exchanges are about. Traces then tell where in it their parts
   /// lie.
   virtual void set_subject(const ConstView& data) {
-    subject_ = data.data();
+    subject_ = data.address();
     subject_bytes_ = data.bytes();
   }
 
