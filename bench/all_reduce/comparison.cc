@@ -74,11 +74,13 @@ std::vector<Measurement> quickest_of(const std::vector<Measurement>& rows) {
 }
 
 /// The strategy's cost over what the row was measured on. Between machines all ranks of a machine
-/// share a link, whose latency and bandwidth are then what is fitted.
+/// share a link, whose latency and bandwidth are then what is fitted. A strategy chose its way over
+/// it by round figures.
 comm::PathCostOf cost_of(const comm::Strategy& strategy, const Measurement& row) {
   if (row.machines == 1 || row.level != Measurement().level) return strategy.path_cost;
   return [strategy, machines = row.machines](int ranks, double bytes) {
-    return strategy.costs_of_levels(machines, (ranks + machines - 1) / machines, bytes).between;
+    const int each = (ranks + machines - 1) / machines;
+    return strategy.costs_of_levels(machines, each, bytes, comm::kEthernetCosts).between;
   };
 }
 

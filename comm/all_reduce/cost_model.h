@@ -31,8 +31,9 @@ struct LevelCosts {
   PathCost between{};  ///< bytes over a machine's link, which its ranks share
   PathCost inside{};
 };
-/// For `each` ranks on each of `machines`.
-using LevelCostsOf = LevelCosts (*)(int machines, int each, double bytes);
+/// For `each` ranks on each of `machines`. `link`: what a machine's link costs, by which a strategy
+/// may choose its way.
+using LevelCostsOf = LevelCosts (*)(int machines, int each, double bytes, const CostModel& link);
 
 /// Of what no strategy here has stated: one message, a straight line over the bytes. It tells
 /// nothing of other numbers of ranks. For measurements of other engines, never to pick by.

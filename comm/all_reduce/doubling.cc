@@ -18,9 +18,9 @@ PathCost DoublingAllReduce::path_cost(int ranks, double bytes) {
 }
 
 LevelCosts DoublingAllReduce::level_costs(int machines, int each, double bytes) {
-  const double all = levels_of(machines * each), inside = levels_of(each), between = all - inside;
-  return {.between = {between, between * bytes * each, between * bytes},
-          .inside = {inside, inside * bytes, inside * bytes}};
+  LevelCosts costs{.between = path_cost(machines, bytes), .inside = path_cost(each, bytes)};
+  costs.between.bytes *= each;
+  return costs;
 }
 
 std::int64_t DoublingAllReduce::elements_sent_on_power(std::int64_t count) const {

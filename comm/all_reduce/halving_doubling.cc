@@ -31,7 +31,7 @@ PathCost HalvingDoublingAllReduce::path_cost(int ranks, double bytes) {
 }
 
 LevelCosts HalvingDoublingAllReduce::level_costs(int machines, int each, double bytes) {
-  LevelCosts costs{path_cost(machines, bytes), path_cost(each, bytes / machines)};
+  LevelCosts costs{path_cost(machines, bytes), path_cost(each, bytes / power_of(machines))};
   costs.between.bytes *= each;
   return costs;
 }

@@ -7,6 +7,10 @@ PathCost NaiveAllReduce::path_cost(int ranks, double bytes) {
   return {2 * others, 2 * others * bytes, others * bytes};
 }
 
+LevelCosts NaiveAllReduce::level_costs(int machines, int each, double bytes) {
+  return {.between = path_cost((machines - 1) * each + 1, bytes), .inside = path_cost(each, bytes)};
+}
+
 void NaiveAllReduce::run(Stream& stream, View data, ReduceOp op) {
   if (rank() != 0) {
     transport().send(stream, 0, data);

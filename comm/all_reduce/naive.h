@@ -14,6 +14,8 @@ class NaiveAllReduce final : public AllReduce {
   static constexpr Needs kNeeds = Needs::nothing;
   /// All of it to rank 0 from one rank after the other, and back.
   static PathCost path_cost(int ranks, double bytes);
+  /// Rank 0 takes from those on its machine first.
+  static LevelCosts level_costs(int machines, int each, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }

@@ -28,9 +28,10 @@ double predicted_seconds(const Strategy& strategy, const Transport& transport, d
                              transport.typical_costs());
   }
   const int each = (transport.size() + machines - 1) / machines;
-  LevelCosts levels = strategy.costs_of_levels(machines, each, bytes);
-  levels.between.bytes *= between;
-  return seconds_of(levels.between, transport.typical_costs()) +
+  CostModel link = transport.typical_costs();
+  link.seconds_per_byte *= between;
+  const LevelCosts levels = strategy.costs_of_levels(machines, each, bytes, link);
+  return seconds_of(levels.between, link) +
          seconds_of(levels.inside, transport.typical_costs_inside());
 }
 

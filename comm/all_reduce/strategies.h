@@ -19,7 +19,9 @@
 //   kNarrowsBetween    knows what goes between machines, and makes that narrow in run_narrow()
 //
 // level_costs is for worlds on several machines. Without it the whole path counts as between them:
-// so it is for a strategy of which every step has a message between machines, and one for each.
+// so it is for a strategy of which every step has a message between machines, and one for each. A
+// strategy that goes another way over another link takes that link's costs, a const CostModel&, as
+// the last argument.
 //
 // Ringlet's own are listed in strategies.cc. A program adds its own to an object, and hands that
 // to the communicator; there is no global list:
@@ -53,8 +55,8 @@ struct Strategy {
   bool narrows_between = false;
 
   /// level_costs, or what stands for it.
-  LevelCosts costs_of_levels(int machines, int each, double bytes) const {
-    if (level_costs != nullptr) return level_costs(machines, each, bytes);
+  LevelCosts costs_of_levels(int machines, int each, double bytes, const CostModel& link) const {
+    if (level_costs != nullptr) return level_costs(machines, each, bytes, link);
     return {.between = path_cost(machines * each, bytes)};
   }
 };
@@ -82,6 +84,10 @@ template <class T>
 concept HasLevelCosts = requires {
   { T::level_costs(2, 2, 1.0) } -> std::same_as<LevelCosts>;
 };
+template <class T>
+concept HasLevelCostsByLink = requires(const CostModel& link) {
+  { T::level_costs(2, 2, 1.0, link) } -> std::same_as<LevelCosts>;
+};
 
 /// What the class says of itself.
 template <class T>
@@ -94,7 +100,13 @@ Strategy strategy_of() {
                 "a strategy is an AllReduce that is made of a Transport&");
   Strategy strategy{T::kName, T::kNeeds, T::path_cost,
                     [](Transport& transport) { return std::make_unique<T>(transport); }};
-  if constexpr (HasLevelCosts<T>) strategy.level_costs = T::level_costs;
+  if constexpr (HasLevelCostsByLink<T>) {
+    strategy.level_costs = T::level_costs;
+  } else if constexpr (HasLevelCosts<T>) {
+    strategy.level_costs = [](int machines, int each, double bytes, const CostModel&) {
+      return T::level_costs(machines, each, bytes);
+    };
+  }
   strategy.adds_as_shard_tree = requires { requires T::kAddsAsShardTree; };
   strategy.narrows_between = requires { requires T::kNarrowsBetween; };
   return strategy;

@@ -9,6 +9,10 @@ PathCost TreeAllReduce::path_cost(int ranks, double bytes) {
   return {2 * levels, 2 * levels * bytes, levels * bytes};
 }
 
+LevelCosts TreeAllReduce::level_costs(int machines, int each, double bytes) {
+  return {.between = path_cost(machines, bytes), .inside = path_cost(each, bytes)};
+}
+
 void TreeAllReduce::run(Stream& stream, View data, ReduceOp op) {
   reduce(transport(), stream, 0, data, op);
   broadcast(transport(), stream, 0, data);

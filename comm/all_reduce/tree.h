@@ -17,6 +17,8 @@ class TreeAllReduce final : public AllReduce {
   static constexpr Needs kNeeds = Needs::nothing;
   /// Whole messages up and down all levels.
   static PathCost path_cost(int ranks, double bytes);
+  /// The first levels stay inside; on the others one rank of a machine sends.
+  static LevelCosts level_costs(int machines, int each, double bytes);
 
   using AllReduce::AllReduce;
   const char* name() const override { return kName; }

@@ -22,13 +22,19 @@ std::vector<std::vector<int>> ranks_by_machine(const Transport& transport) {
   return ranks;
 }
 
-/// The fastest by the model, of those that need no more than messages.
-std::unique_ptr<AllReduce> fastest_by_size(Transport& transport) {
-  const StrategyTable table =
-      modeled_table({strategy_of<DoublingAllReduce>(), strategy_of<HalvingDoublingAllReduce>(),
-                     strategy_of<RingAllReduce>()},
-                    transport.size(), transport.typical_costs());
-  return std::make_unique<AutoAllReduce>(transport, Strategies(), table);
+/// The ways between machines: of the strategies that need no more than messages, the fastest for
+/// each size by the model. Cost and run both go by it.
+StrategyTable ways_between(int machines, const CostModel& shared_link) {
+  static const std::vector<Strategy> kWays{strategy_of<DoublingAllReduce>(),
+                                           strategy_of<HalvingDoublingAllReduce>(),
+                                           strategy_of<RingAllReduce>()};
+  return modeled_table(kWays, machines, shared_link);
+}
+
+/// What a link costs to each of so many ranks that send over it at once.
+CostModel shared_by(int ranks, CostModel link) {
+  link.seconds_per_byte *= ranks;
+  return link;
 }
 
 }  // namespace
@@ -44,10 +50,10 @@ TwoLevelAllReduce::TwoLevelAllReduce(Transport& transport) : AllReduce(transport
   std::vector<int> same_part;
   for (const auto& ranks : machines)
     same_part.push_back(ranks[static_cast<std::size_t>(local_rank_)]);
-  CostModel costs = transport.typical_costs();
-  costs.seconds_per_byte *= parts_;  // which share the machine's link
-  far_ = std::make_unique<PartTransport>(transport, std::move(same_part), costs);
-  between_ = fastest_by_size(*far_);
+  far_ = std::make_unique<PartTransport>(transport, std::move(same_part),
+                                         shared_by(parts_, transport.typical_costs()));
+  between_ = std::make_unique<AutoAllReduce>(*far_, Strategies(),
+                                             ways_between(far_->size(), far_->typical_costs()));
 }
 
 TwoLevelAllReduce::~TwoLevelAllReduce() = default;
@@ -56,11 +62,15 @@ PathCost TwoLevelAllReduce::path_cost(int ranks, double bytes) {
   return RingAllReduce::path_cost(ranks, bytes);
 }
 
-LevelCosts TwoLevelAllReduce::level_costs(int machines, int each, double bytes) {
-  PathCost between = machines == 2 ? DoublingAllReduce::path_cost(machines, bytes)
-                                   : RingAllReduce::path_cost(machines, bytes);
-  between.reduced_bytes /= each;  // which all reduce at once, and share the link
-  return {.between = between, .inside = path_cost(each, bytes)};
+LevelCosts TwoLevelAllReduce::level_costs(int machines, int each, double bytes,
+                                          const CostModel& link) {
+  const double part = bytes / each;
+  const std::string way(look_up(ways_between(machines, shared_by(each, link)), machines,
+                                static_cast<std::int64_t>(part)));
+  LevelCosts costs{.between = Strategies().find(way)->path_cost(machines, part),
+                   .inside = path_cost(each, bytes)};
+  costs.between.bytes *= each;  // over the link that they share
+  return costs;
 }
 
 View TwoLevelAllReduce::part_of(const View& data, int part) const {

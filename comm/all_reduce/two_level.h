@@ -32,8 +32,8 @@ class TwoLevelAllReduce final : public AllReduce {
   static constexpr bool kNarrowsBetween = true;
   /// On one machine, the bytes and steps of a ring.
   static PathCost path_cost(int ranks, double bytes);
-  /// Between machines doubling's for two, a ring's for more.
-  static LevelCosts level_costs(int machines, int each, double bytes);
+  /// Between machines that of whichever way run() takes there over such a link.
+  static LevelCosts level_costs(int machines, int each, double bytes, const CostModel& link);
 
   explicit TwoLevelAllReduce(Transport& transport);
   ~TwoLevelAllReduce() override;

@@ -77,10 +77,8 @@ class BetweenTransport final : public Transport, public CollectiveEngine {
     Transport::set_line(line);
     local_.set_line(line);
   }
-  /// Between machines: round figures for Ethernet of 1 Gbit/s.
   CostModel typical_costs() const override {
-    if (world().machines == 1) return Transport::typical_costs();
-    return {100e-6, 1 / 115e6, 1 / 20e9};
+    return world().machines == 1 ? Transport::typical_costs() : kEthernetCosts;
   }
   CostModel typical_costs_inside() const override { return {2e-6, 1 / 5e9, 1 / 16e9}; }
 
