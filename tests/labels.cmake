@@ -20,7 +20,7 @@ labelled(slow "MeshOverMpi")
 labelled(slow "EpochEnd[.]IsToldOnceWhereverTheRunIsKilled")
 
 # They count the processor's time, which sanitizers take as well.
-labelled(clock "SpinNowhere|GivesWay")
+labelled(clock "SpinNowhere|GivesWay|PlayOf4096Ranks")
 
 # Rooms whose other tests see no clock, no second process and no file but their data: these have the label `timeless`, and
 # scripts/test remembers their green results (scripts/lib/remembered.sh).
