@@ -5,7 +5,7 @@
 namespace ringlet::nn {
 
 void Batch::add(std::string_view name, const Variable& tensor) {
-  require(count_ < kMost, "Batch", "a batch has at most ten tensors");
+  require(count_ < kMost, "Batch", "a batch has at most eleven tensors");
   tensors_[count_++] = {name, tensor};
 }
 

@@ -21,6 +21,8 @@ namespace ringlet::nn {
 /// [N], where the data have them. Other tensors are f32, row-major, under names of their own.
 inline constexpr const char* kImages = "images";
 inline constexpr const char* kTargets = "targets";
+/// What a loss reads that is the same for each batch: f32 [n].
+inline constexpr const char* kConstants = "constants";
 
 /// One tensor of a batch; its first extent is the number of samples.
 struct TensorSpec {
@@ -28,11 +30,17 @@ struct TensorSpec {
   Shape shape;
   Layout layout = Layout::nchw;
   DType dtype = DType::f32;
+  bool constant = false;  ///< the same for each batch, whatever its samples
+
+  /// The tensor's of a batch of `samples`.
+  Shape shape_of(std::int64_t samples) const {
+    return constant ? shape : shape.with_batch(samples);
+  }
 };
 
 class Batch {
  public:
-  static constexpr std::size_t kMost = 10;
+  static constexpr std::size_t kMost = 11;
 
   /// `activations`: what input() casts to.
   explicit Batch(DType activations = DType::f32) : activations_(activations) {}

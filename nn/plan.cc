@@ -21,8 +21,8 @@ Variable forward(DryRun& run, Tape& tape, const BatchSpec& spec, std::int64_t sa
                  const Pass& pass) {
   Batch batch(spec.activations);
   for (const TensorSpec& tensor : spec.tensors) {
-    batch.add(tensor.name, tape.constant(run.external(tensor.shape.with_batch(samples),
-                                                      tensor.dtype, tensor.layout)));
+    batch.add(tensor.name,
+              tape.constant(run.external(tensor.shape_of(samples), tensor.dtype, tensor.layout)));
   }
   return pass(tape, batch);
 }

@@ -46,6 +46,9 @@ void check(const MakeModel& make_model, const LearnerOptions& options) {
   require(options.max_batch >= 1, "Learner", "LearnerOptions::max_batch is at least 1");
   check_ranges(recipe_of(options), name_of_member, options.make_optimizer != nullptr);
   if (options.task) check_own_task(recipe_of(options), name_of_member);
+  require(options.recipe.class_weights == kEqualWeights, "Learner: LearnerRecipe::class_weights",
+          "is train()'s, which has the data; give a Classification with weights as the task, and "
+          "step() the world's weight");
   const bool images = input.channels >= 1 && input.height >= 1 && input.width >= 1;
   require(options.task != nullptr || (images && input.outputs >= 1), "Learner",
           "LearnerOptions::input has channels, height, width and outputs of at least 1");
@@ -176,33 +179,39 @@ data::Batch Learner::to_device(const data::Batch& batch) {
   return there;
 }
 
-void Learner::add(const data::Batch& batch, std::int64_t world_samples, Rates rates, bool last) {
-  require(micro_batches_ == 0 || world_samples == world_samples_, "Learner",
-          "world_samples must be the same for all micro-batches of a step");
+void Learner::add(const data::Batch& batch, std::int64_t world_samples, double world_weight,
+                  Rates rates, bool last) {
+  require(micro_batches_ == 0 || (world_samples == world_samples_ && world_weight == world_weight_),
+          "Learner",
+          "world_samples and world_weight must be the same for all micro-batches of a step");
   require(world_samples >= 1, "Learner", "a step has at least one sample in the world");
+  require(world_weight >= 0, "Learner", "world_weight is the sum of the samples' weights, or 0");
   world_samples_ = world_samples;
+  world_weight_ = world_weight;
   own_samples_ += batch.n;
   rates.step = steps_;
-  step_.begin(rates, world_samples, own_samples_, false);
+  step_.begin(rates, world_samples, own_samples_, false, world_weight);
   step_.add(to_device(batch),
             {.first_of_shard = micro_batches_ == 0, .last_of_shard = last, .last = last});
   ++micro_batches_;
 }
 
-void Learner::accumulate(const data::Batch& batch, std::int64_t world_samples) {
-  guarded(step_, failed_, [&] { add(batch, world_samples, {}, false); });
+void Learner::accumulate(const data::Batch& batch, std::int64_t world_samples,
+                         double world_weight) {
+  guarded(step_, failed_, [&] { add(batch, world_samples, world_weight, {}, false); });
 }
 
-double Learner::step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates) {
+double Learner::step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
+                     double world_weight) {
   StepSums sums;
   guarded(step_, failed_, [&] {
-    add(batch, world_samples, rates, true);
+    add(batch, world_samples, world_weight, rates, true);
     step_.finish_gradients();
     step_.send_sums();
     sums = step_.take_sums();
     make_step(sums, world_samples);
   });
-  return sums.loss / static_cast<double>(world_samples);
+  return sums.loss / (world_weight > 0 ? world_weight : static_cast<double>(world_samples));
 }
 
 void Learner::make_step(const StepSums& sums, std::int64_t world_samples) {

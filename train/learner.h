@@ -73,13 +73,16 @@ class Learner {
   /// to be clipped has no finite norm; the update is then not made. The learner counts steps by
   /// itself: rates.step is not read. With precision f16, a step whose gradient is broken is
   /// skipped, and is none of steps(); after LossScale::kMostSkips in a row it throws ContractError.
-  double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates);
+  /// `world_weight`: what the samples of all ranks weigh, where the task's loss multiplies by
+  /// weights; the mean is over it then. 0: each counts 1.
+  double step(const data::Batch& batch, std::int64_t world_samples, const Rates& rates,
+              double world_weight = 0);
 
   /// Forward and backward only: the gradients, and the loss, are added to those of the following
   /// step(), which gets the last micro-batch. `world_samples`: of all micro-batches of that step on
-  /// all ranks, as step() is told. This rank alone; ranks may cut their samples into different
-  /// numbers of micro-batches.
-  void accumulate(const data::Batch& batch, std::int64_t world_samples);
+  /// all ranks, as step() is told; so is `world_weight`. This rank alone; ranks may cut their
+  /// samples into different numbers of micro-batches.
+  void accumulate(const data::Batch& batch, std::int64_t world_samples, double world_weight = 0);
 
   /// The mean loss of `batch`, and what the task says of it. This rank alone. Throws ContractError
   /// for an empty one.
@@ -106,7 +109,8 @@ class Learner {
 
  private:
   data::Batch to_device(const data::Batch& batch);
-  void add(const data::Batch& batch, std::int64_t world_samples, Rates rates, bool last);
+  void add(const data::Batch& batch, std::int64_t world_samples, double world_weight, Rates rates,
+           bool last);
   void make_step(const StepSums& sums, std::int64_t world_samples);
   void require_between_steps(const char* what) const;
   [[noreturn]] void throw_unequal_steps();
@@ -125,6 +129,7 @@ class Learner {
   int micro_batches_ = 0;           // of the step under way, so far
   std::int64_t own_samples_ = 0;    // theirs
   std::int64_t world_samples_ = 0;  // of the step under way
+  double world_weight_ = 0;         // the same
   bool skipped_ = false;
   bool failed_ = false;
   int exceptions_;  // under way when the learner was made

@@ -174,6 +174,7 @@ TEST(Help, NamesEveryFlagWithinAHundredColumns) {
                            "--no-decay none|norm|bias|norm,bias",
                            "--clip-norm X",
                            "--label-smoothing X",
+                           "--class-weights equal|balanced|W,W,...",
                            "--warmup-epochs X",
                            "--step-epochs N",
                            "--seed N",

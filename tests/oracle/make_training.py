@@ -88,7 +88,24 @@ CYCLE = {
     "schedule": "one-cycle",
     "cycle_momentum": True,
 }
-RUNS = [("lenet", SGD), ("mlp", SGD), ("lenet", ADAMW), ("mlp", ADAMW), ("mlp", CYCLE)]
+WEIGHTED = {
+    "optimizer": "sgd",
+    "lr": 0.04,
+    "momentum": 0.9,
+    "nesterov": False,
+    "weight_decay": 0.0,
+    "label_smoothing": 0.1,
+    "class_weights": "0.5,1,3,0,2,0.25,1,4,1,0.125",
+    "schedule": "cosine",
+}
+RUNS = [
+    ("lenet", SGD),
+    ("mlp", SGD),
+    ("lenet", ADAMW),
+    ("mlp", ADAMW),
+    ("mlp", CYCLE),
+    ("mlp", WEIGHTED),
+]
 
 
 def formula_start(model):
@@ -158,6 +175,12 @@ def make_scheduler(optimizer, recipe, steps, steps_per_epoch):
     return lr_scheduler.SequentialLR(optimizer, [rising, main], [warm_up])
 
 
+def class_weights(recipe, dtype):
+    if "class_weights" not in recipe:
+        return None
+    return torch.tensor([float(w) for w in recipe["class_weights"].split(",")], dtype=dtype)
+
+
 def train(name, recipe, dtype, seed=None):
     images, labels = formula_data()
     model = MODELS[name]()
@@ -168,7 +191,9 @@ def train(name, recipe, dtype, seed=None):
     start = [p.detach().clone() for p in model.parameters()]
     optimizer = make_optimizer(model, recipe)
     scheduler = make_scheduler(optimizer, recipe, STEPS, STEPS)
-    criterion = torch.nn.CrossEntropyLoss(label_smoothing=recipe.get("label_smoothing", 0))
+    criterion = torch.nn.CrossEntropyLoss(
+        weight=class_weights(recipe, dtype), label_smoothing=recipe.get("label_smoothing", 0)
+    )
     run = {"losses": [], "rates": [], "norms": []}
     for step in range(STEPS):
         rows = slice(step * BATCH, (step + 1) * BATCH)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/hash.h"
 #include "train/recipe/version.h"
 
 namespace ringlet::train {
@@ -16,6 +17,10 @@ std::vector<std::pair<std::string, std::string>> plan_entries(const RunSetup& se
   entries.emplace_back("data", setup.data.train->contents());
   entries.emplace_back("test data", setup.data.test->contents());
   if (setup.options.task) entries.emplace_back("task", setup.options.task->name());
+  if (!setup.weights.empty()) {
+    const auto hash = hash_bytes(setup.weights.data(), setup.weights.size() * sizeof(float));
+    entries.emplace_back("the samples' weights", fmt::format("hash {:016x}", hash));
+  }
   entries.insert(entries.end(), setup.recipe_entries.begin(), setup.recipe_entries.end());
   entries.emplace_back("steps", fmt::format("{} to {} of {}", setup.first_step, setup.last_step,
                                             setup.planned_steps));

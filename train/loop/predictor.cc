@@ -57,7 +57,7 @@ data::LoaderOptions loader_of(const ModelInfo& info) {
 std::int64_t numbers_of(const nn::BatchSpec& batch) {
   std::int64_t numbers = 0;
   for (const nn::TensorSpec& tensor : batch.tensors) {
-    if (tensor.dtype == DType::f32) numbers += tensor.shape.count_per_sample();
+    if (tensor.dtype == DType::f32 && !tensor.constant) numbers += tensor.shape.count_per_sample();
   }
   return numbers;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory_limits.h"
 #include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
 
 namespace ringlet::train {
 
@@ -34,8 +35,9 @@ struct Replica::BlankBatch {
     batch = {.n = samples, .request = {0, 0, samples}};
     std::size_t fields = 0;
     for (const nn::TensorSpec& tensor : spec.tensors) {
-      const View zeros = tensors.emplace_back(device, tensor.shape.with_batch(samples),
-                                              tensor.dtype, tensor.layout);
+      if (tensor.constant) continue;
+      const View zeros =
+          tensors.emplace_back(device, tensor.shape_of(samples), tensor.dtype, tensor.layout);
       fill(device.compute(), 0, zeros);
       if (tensor.dtype == DType::i32) {
         batch.targets = zeros.as<std::int32_t>();
@@ -67,6 +69,10 @@ Replica::Replica(Device& device, const ReplicaSpec& spec, Allocator* gradients_f
                                                  gradients_from);
   activations_ = std::make_unique<Arena>(device, std::max(plan_.activation_bytes, evaluation));
   tape_ = std::make_unique<nn::Tape>(device, *activations_, registry_.parameters);
+  const std::vector<float> constants = task_->constants();
+  if (constants.empty()) return;
+  constants_ = Tensor(device, {std::ssize(constants)});
+  copy_from_host(device.compute(), constants.data(), constants_);
 }
 
 Replica::~Replica() = default;
@@ -120,13 +126,15 @@ nn::Batch Replica::on_tape(const data::Batch& batch) {
   std::size_t fields = 0;
   for (const nn::TensorSpec& tensor : batch_spec_.tensors) {
     void* data = batch.images;
-    if (tensor.dtype == DType::i32) {
+    if (tensor.constant) {
+      data = constants_.f32();
+    } else if (tensor.dtype == DType::i32) {
       data = batch.targets;
     } else if (tensor.name != nn::kImages) {
       data = batch.fields[fields++];
     }
-    named.add(tensor.name, tape_->constant(View(data, tensor.shape.with_batch(batch.n),
-                                                tensor.dtype, tensor.layout)));
+    named.add(tensor.name,
+              tape_->constant(View(data, tensor.shape_of(batch.n), tensor.dtype, tensor.layout)));
   }
   return named;
 }

@@ -77,6 +77,7 @@ class Replica {
   ReplicaSpec spec_;
   std::shared_ptr<const Task> task_;
   nn::BatchSpec batch_spec_;  // of a batch of one sample
+  Tensor constants_;          // the task's, if it has any
   std::unique_ptr<nn::Layer> model_;
   nn::Registry registry_;
   nn::Plan plan_;

@@ -23,12 +23,12 @@ ConstView StepInputs::table() const {
       .reshaped({table_rows_, kWidth});
 }
 
-void StepInputs::upload(std::span<const StepRates> rates, std::int64_t skips,
-                        std::int64_t global_samples, std::int64_t own_samples, bool stop_wished) {
+void StepInputs::upload(std::span<const StepRates> rates, std::int64_t skips, double divisor,
+                        std::int64_t own_samples, bool stop_wished) {
   require(!rates.empty() && std::ssize(rates) <= std::max<std::int64_t>(1, table_rows_),
           "StepInputs::upload", "there are more rates than rows");
   std::fill(host_.begin(), host_.end(), 0.0F);
-  host_[kLossSeed] = 1.0F / static_cast<float>(global_samples);
+  host_[kLossSeed] = 1.0F / static_cast<float>(divisor);
   std::copy(rates.front().begin(), rates.front().end(), host_.begin() + kRates);
   host_[kCounts] = static_cast<float>(own_samples);
   host_[kCounts + 1] = stop_wished ? 1.0F : 0.0F;

@@ -19,14 +19,14 @@ class StepInputs {
   /// `table_rows`: of the table; 0: there is none.
   explicit StepInputs(Device& device, std::int64_t table_rows = 0);
 
-  /// For the step whose launches follow. `global_samples`: of the whole world; `own_samples`: of
-  /// this rank.
+  /// For the step whose launches follow. `divisor`: of the gradients, the samples of the whole
+  /// world or what they weigh; `own_samples`: of this rank.
   /// `rates`: at least one row; of a table, the first rows, and the last of them is the newest
   /// where `skips` steps of the run were skipped (kernels/loss_scale.h).
-  void upload(std::span<const StepRates> rates, std::int64_t skips, std::int64_t global_samples,
+  void upload(std::span<const StepRates> rates, std::int64_t skips, double divisor,
               std::int64_t own_samples, bool stop_wished);
 
-  /// f32 [1]: 1 / samples of the world, where backward starts.
+  /// f32 [1]: 1 / divisor, where backward starts.
   View loss_seed() const { return at(kLossSeed, kRates); }
   /// f32 [8]: what the optimiser reads. Without a table, the first row of upload().
   View rates() const { return at(kRates, kLossSum); }

@@ -240,8 +240,9 @@ void TrainLoop::begin_step(std::int64_t samples) {
     rates_.push_back(setup_.schedule.at(step));
   }
   reporter_.step_begins(samples, pending_.empty());
+  weight_ = weight_of_step(setup_, progress_.step);
   step_.begin_with_one_of(rates_, samples, setup_.partition.rank_range(progress_.step, rank).size(),
-                          setup_.stop_requested() || fails_soon());
+                          setup_.stop_requested() || fails_soon(), weight_);
   batches_->begin_step(setup_.partition.units(rank));
 }
 
@@ -276,7 +277,7 @@ const data::Batch& TrainLoop::next_batch() {
 void TrainLoop::send_sums(std::int64_t samples) {
   step_.send_sums();
   ++progress_.step;
-  pending_.push_back({progress_.step, samples});
+  pending_.push_back({progress_.step, samples, weight_});
 }
 
 void TrainLoop::take_sums(std::size_t in_flight) {
@@ -284,6 +285,7 @@ void TrainLoop::take_sums(std::size_t in_flight) {
     Pending& step = pending_.front();
     step.lr = setup_.schedule.at(step.step - 1 - step_.skips()).lr;
     step.sums = step_.take_sums();
+    step.sums.loss *= static_cast<double>(step.samples) / step.weight;
     check_sums(step);
     if (std::isfinite(step.sums.loss)) {  // that of a skipped step may not be
       progress_.epoch_loss += step.sums.loss;

@@ -60,6 +60,7 @@ class TrainLoop {
   struct Pending {
     std::int64_t step = 0;  // steps done with it
     std::int64_t samples = 0;
+    double weight = 0;  // by which their sums were divided
     double lr = 0;
     StepSums sums{};
   };
@@ -98,6 +99,7 @@ class TrainLoop {
   std::vector<std::int64_t> samples_by_rank_;  // of a pass; empty: nobody asks
   std::vector<Pending> pending_, settled_;     // the oldest first; a few at most
   std::vector<Rates> rates_;                   // of begin_step()
+  double weight_ = 1;                          // of its samples
   bool stop_agreed_ = false;                   // the wish to stop has reached every rank
   std::exception_ptr failure_;                 // of this rank's samples, a step or more ahead
   std::int64_t checked_step_ = -1;             // the replicas were compared after it

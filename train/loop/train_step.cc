@@ -152,11 +152,12 @@ void TrainStep::rehearse_update() {
 }
 
 void TrainStep::begin_with_one_of(std::span<const Rates> rates, std::int64_t world_samples,
-                                  std::int64_t own_samples, bool stop_wished) {
+                                  std::int64_t own_samples, bool stop_wished, double world_weight) {
   world_samples_ = world_samples;
   rates_.clear();
   for (const Rates& row : rates) rates_.push_back(optimizer_->rates_of(row));
-  inputs_.upload(rates_, skips_, world_samples, own_samples, stop_wished);
+  const double divisor = world_weight > 0 ? world_weight : static_cast<double>(world_samples);
+  inputs_.upload(rates_, skips_, divisor, own_samples, stop_wished);
   if (scales_loss()) begin_loss_scale();
 }
 

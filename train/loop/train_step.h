@@ -99,16 +99,17 @@ class TrainStep {
   /// for is a thread of the same process and does just that, both wait for ever.
   void rehearse_together(const Rehearsal& work);
 
-  /// `world_samples`: of the whole step on all ranks; gradients are divided by it. `own_samples`:
-  /// of this rank. Of several calls before a step's last micro-batch, the last one counts.
+  /// `world_samples`: of the whole step on all ranks; gradients are divided by it, or by
+  /// `world_weight`, what all of them weigh (Task::weights), where that is not 0. `own_samples`: of
+  /// this rank. Of several calls before a step's last micro-batch, the last one counts.
   void begin(const Rates& rates, std::int64_t world_samples, std::int64_t own_samples,
-             bool stop_wished) {
-    begin_with_one_of(std::span(&rates, 1), world_samples, own_samples, stop_wished);
+             bool stop_wished, double world_weight = 0) {
+    begin_with_one_of(std::span(&rates, 1), world_samples, own_samples, stop_wished, world_weight);
   }
   /// Under f16, where the sums of n steps are not taken yet: the rates where none of these was
   /// made, where one was, up to all n.
   void begin_with_one_of(std::span<const Rates> rates, std::int64_t world_samples,
-                         std::int64_t own_samples, bool stop_wished);
+                         std::int64_t own_samples, bool stop_wished, double world_weight = 0);
   /// The batch's memory, on the device, must stay until the stream has come through. It may be
   /// empty. `position`: see Replica::forward().
   void add(const data::Batch& batch, const MicroBatch& micro, ConstView position = {});

@@ -8,8 +8,12 @@
 
 namespace ringlet::train {
 
+inline constexpr const char* kEqualWeights = "equal";
+
 struct ClassificationSpec {
   double label_smoothing = 0;  ///< of the loss that is trained on
+  /// Of classes, in that loss; see class_weights(), train/task/class_weights.h.
+  std::string class_weights = kEqualWeights;
 
   bool operator==(const ClassificationSpec&) const = default;
 };

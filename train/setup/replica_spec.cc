@@ -37,6 +37,10 @@ nn::BatchSpec batch_of(const ReplicaSpec& spec, std::int64_t samples) {
   for (const data::FieldSpec& field : spec.fields) {
     batch.tensors.push_back({field.name, batch_shape(field, samples)});
   }
+  const std::int64_t constants = std::ssize(task_of(spec)->constants());
+  if (constants > 0) {
+    batch.tensors.push_back({nn::kConstants, {constants}, Layout::nchw, DType::f32, true});
+  }
   return batch;
 }
 

@@ -22,7 +22,7 @@ struct ReplicaSpec {
   MakeModel make_model = {};              ///< see TrainOptions
   nn::ModelInput input;                   ///< no channels: no images; no outputs: no targets
   std::vector<data::FieldSpec> fields{};  ///< of the data set
-  std::shared_ptr<const Task> task{};     ///< null: classification
+  std::shared_ptr<const Task> task{};     ///< null: classification, all classes alike
   Layout layout = Layout::nchw;
   std::int64_t max_train_batch = 1;  ///< samples of the largest forward and backward pass
   std::int64_t max_eval_batch = 1;

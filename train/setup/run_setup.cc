@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/files/atomic_file.h"
 #include "base/processors.h"
+#include "base/sampling.h"
 #include "comm/all_reduce/auto.h"
 #include "data/border.h"
 #include "data/open_dataset.h"
@@ -24,6 +26,8 @@
 #include "train/setup/run_options.h"
 #include "train/sync/shard_tree.h"
 #include "train/sync/transport_choice.h"
+#include "train/task/class_weights.h"
+#include "train/task/classification.h"
 
 namespace ringlet::train {
 
@@ -240,6 +244,28 @@ std::int64_t numbers_of_sample(const data::Dataset& data) {
   return numbers;
 }
 
+/// Null: classification by the recipe alone.
+std::shared_ptr<const Task> task_of(const TrainOptions& options, const data::Dataset& train) {
+  const std::string& weights = options.recipe.class_weights;
+  if (options.task || weights == kEqualWeights) return options.task;
+  return std::make_shared<const Classification>(train.target_values(), options.recipe,
+                                                class_weights(weights, train));
+}
+
+/// Throws ContractError for weights by which nothing can be divided.
+std::vector<float> weights_of(const Task& task, const data::Dataset& train) {
+  std::vector<float> weights = task.weights(train);
+  if (weights.empty()) return weights;
+  const auto counts = [](float weight) { return weight > 0; };
+  const auto broken = [](float weight) { return !(weight >= 0) || !std::isfinite(weight); };
+  require(std::ssize(weights) == train.size() && std::ranges::none_of(weights, broken) &&
+              std::ranges::any_of(weights, counts),
+          "Task::weights",
+          "has a number for each sample of the training data, none negative, infinite or NaN, and "
+          "one at least above 0");
+  return weights;
+}
+
 std::int64_t largest_unit(const Partition& partition) {
   std::int64_t largest = 1;
   for (int rank = 0; rank < partition.ranks; ++rank) {
@@ -296,7 +322,8 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
   setup.replica.recipe = setup.options.recipe;
   setup.replica.make_model = options.make_model;
   setup.replica.input = model_input(*data.train);
-  setup.replica.task = options.task;
+  setup.replica.task = task_of(options, *data.train);
+  setup.weights = weights_of(*task_of(setup.replica), *data.train);
   setup.replica.fields = {data.train->fields().begin(), data.train->fields().end()};
   require(kind == DeviceKind::cpu || options.execution.layout != LayoutChoice::lanes,
           "--layout lanes", "is for the CPU; leave it out");
@@ -331,6 +358,19 @@ RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, i
     setup.recipe_entries.emplace_back("--" + name, value.dump());
   }
   return setup;
+}
+
+double weight_of_step(const RunSetup& setup, std::int64_t step) {
+  const Range range = setup.partition.step_range(step);
+  const std::int64_t epoch = setup.partition.epoch_of(step);
+  const Recipe& recipe = setup.options.recipe;
+  const Sampler sampler(setup.partition.size, recipe.seed, recipe.shuffle);
+  double weight = 0;
+  for (std::int64_t at = range.begin; at < range.end && !setup.weights.empty(); ++at) {
+    weight +=
+        static_cast<double>(setup.weights[static_cast<std::size_t>(sampler.index(epoch, at))]);
+  }
+  return weight > 0 ? weight : static_cast<double>(range.size());
 }
 
 void require_trainable(const RunSetup& setup) {

@@ -28,6 +28,7 @@ struct RunSetup {
   Partition partition;
   Schedule schedule;
   ReplicaSpec replica;
+  std::vector<float> weights;  ///< of the training samples (Task::weights); empty: all count 1
   ModelInfo model;             ///< what the saved files say of the model
   data::LoaderOptions loader;  ///< of the training data
   /// Samples of one evaluation pass. Fixed for a kind of device, so that sums do not depend on the
@@ -49,6 +50,10 @@ struct RunSetup {
 /// Throws ContractError or FileError with the remedy.
 RunSetup make_run_setup(const TrainOptions& options, const data::Splits& data, int ranks,
                         std::optional<SavedState> resumed = {});
+
+/// What the samples of a step weigh together, added in their order; where all count 1, or all 0,
+/// their number.
+double weight_of_step(const RunSetup& setup, std::int64_t step);
 
 /// Throws ContractError where the run would end at one of its steps, most often at the last one of
 /// an epoch: a pass has one sample there, and a batch norm sees one pixel of it.

@@ -3,16 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "base/one_line.h"
+#include "data/dataset.h"
 #include "kernels/classify.h"
 #include "nn/ops/softmax_cross_entropy.h"
 
 namespace ringlet::train {
 
+Classification::Classification(std::int64_t classes, const ClassificationSpec& spec,
+                               std::vector<float> weights)
+    : classes_(classes),
+      smoothing_(static_cast<float>(spec.label_smoothing)),
+      weights_(std::move(weights)) {
+  if (weights_.empty()) return;
+  require(std::ssize(weights_) == classes, "Classification", "there is a weight for each class");
+  const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  mean_weight_ = static_cast<float>(sum / static_cast<double>(classes));
+}
+
 nn::Variable Classification::loss(const nn::Variable& logits, const nn::Batch& batch, bool training,
                                   const View& sum) const {
-  return nn::smoothed_cross_entropy(logits, batch[nn::kTargets], training ? smoothing_ : 0, sum);
+  const nn::Variable& labels = batch[nn::kTargets];
+  if (!training) return nn::smoothed_cross_entropy(logits, labels, 0, sum);
+  ClassWeights weights;
+  if (!weights_.empty()) weights = {batch[nn::kConstants].value(), mean_weight_};
+  return nn::smoothed_cross_entropy(logits, labels, smoothing_, sum, weights);
+}
+
+std::vector<float> Classification::weights(const data::Dataset& training) const {
+  std::vector<float> weights;
+  if (weights_.empty()) return weights;
+  for (const std::int32_t label : training.targets()) {
+    weights.push_back(weights_.at(static_cast<std::size_t>(label)));
+  }
+  return weights;
 }
 
 void Classification::measure(Stream& stream, const nn::Variable& logits, const nn::Batch& batch,

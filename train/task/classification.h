@@ -14,10 +14,14 @@ namespace ringlet::train {
 
 class Classification final : public Task {
  public:
-  explicit Classification(std::int64_t classes, const ClassificationSpec& spec = {})
-      : classes_(classes), smoothing_(static_cast<float>(spec.label_smoothing)) {}
+  /// `weights`: what each class counts in training, as torch.nn.CrossEntropyLoss(weight) has it;
+  /// empty: all alike.
+  explicit Classification(std::int64_t classes, const ClassificationSpec& spec = {},
+                          std::vector<float> weights = {});
 
   std::string name() const override { return "classification"; }
+  std::vector<float> constants() const override { return weights_; }
+  std::vector<float> weights(const data::Dataset& training) const override;
   nn::Variable loss(const nn::Variable& logits, const nn::Batch& batch, bool training,
                     const View& sum) const override;
   MetricSpec metric() const override { return {2 * classes_, DType::i32}; }
@@ -28,6 +32,8 @@ class Classification final : public Task {
  private:
   std::int64_t classes_;
   float smoothing_;  // of the labels, in training
+  std::vector<float> weights_;
+  float mean_weight_ = 1;
 };
 
 /// Throws ContractError for a label beyond the classes: it would be looked for outside the memory

@@ -8,6 +8,8 @@ nn::Variable Task::output(nn::Tape& tape, nn::Layer& model, const nn::Batch& bat
   return model.forward(tape, batch.input(nn::kImages));
 }
 
+std::vector<float> Task::weights(const data::Dataset&) const { return {}; }
+
 void Task::measure(Stream&, const nn::Variable&, const nn::Batch&, const View&) const {}
 
 void Task::summarize(std::span<const double>, Evaluation&) const {}

@@ -18,11 +18,16 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/stream.h"
 #include "nn/batch.h"
 #include "nn/layer.h"
 #include "train/task/evaluation.h"
+
+namespace ringlet::data {
+class Dataset;
+}
 
 namespace ringlet::train {
 
@@ -54,6 +59,16 @@ class Task {
   /// minimised, else what is told of an evaluation.
   virtual nn::Variable loss(const nn::Variable& output, const nn::Batch& batch, bool training,
                             const View& sum) const = 0;
+
+  /// Numbers that the loss reads, the same for each batch: batch[nn::kConstants], f32 [n], is in
+  /// the memory of each device. None.
+  virtual std::vector<float> constants() const { return {}; }
+
+  /// What each sample of the training data counts. The mean that is minimised is the loss over the
+  /// sum of these, of the samples of a step on all ranks; loss() itself multiplies by them. Empty:
+  /// each counts 1, and the mean is over the samples. A Learner is told the sum instead. An
+  /// evaluation tells the mean over the samples.
+  virtual std::vector<float> weights(const data::Dataset& training) const;
 
   /// What is measured beside the loss; nothing.
   virtual MetricSpec metric() const { return {}; }

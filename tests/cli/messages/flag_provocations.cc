@@ -57,6 +57,7 @@ std::vector<Provocation> provocations_by_flags() {
       usage_of_train({"--accumulate", "2147483647"}),
       usage_of_train({"--image-size", "32"}),
       usage_of_train({"--normalize", "imagenet"}),
+      usage_of_train({"--class-weights", "1,2"}),
       usage_of_train({"--metrics", "both", "--trace", "both"}),
       usage_of_train({"--exact", "--replicas", "3"}),
       usage_of_train({"--exact", "--replicas", "2", "--sync", "ring"}),
