@@ -15,6 +15,7 @@
 using namespace ringlet;
 
 class Prices final : public train::Task {
+  std::string name() const override { return "prices"; }
   nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const override {
     return model.forward(tape, nn::concat({batch.input("rooms"), batch.input("location")}));
   }

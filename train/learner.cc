@@ -291,7 +291,8 @@ void Learner::save(const std::filesystem::path& out) {
   const nn::Registry& registry = parameters().registry();
   const HostState state = step_.download_state();
   require_finite(state, registry, steps_);
-  save_state(out, registry, state, ModelInfo{}, recipe_of(options_), {.step = steps_}, 0);
+  save_state(out, registry, state, ModelInfo{.task = step_.replica().task().name()},
+             recipe_of(options_), {.step = steps_}, 0);
 }
 
 void Learner::resume(const std::filesystem::path& out) {

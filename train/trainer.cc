@@ -159,6 +159,7 @@ Evaluation evaluate(comm::Group& group, const RunSetup& setup, const std::filesy
     Replica replica(device, setup.replica);
     nn::Parameters& parameters = replica.parameters();
     on_rank_0(communicator, device, "weights", [&] {
+      require_task(model, replica.task().name());
       upload(device, load_model(model, parameters.registry(), Head::as_in_file, nonfinite),
              parameters, {});
     });

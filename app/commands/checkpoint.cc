@@ -117,6 +117,7 @@ Checkpoint open_checkpoint(const fs::path& named, comm::Group& group, double com
 
 Checkpoint read_checkpoint(const fs::path& file) {
   const report::RunFacts facts = facts_of(run_of(file.parent_path()));
+  train::require_task(file, train::kClassification);  // Ringlet's commands know no other
   return {file, train::read_model_info(file), facts.text("/data/directory"),
           facts.text("/data/test_contents")};
 }

@@ -140,11 +140,13 @@ TEST_F(Inspect, CountsWhatIsInEachTensor) {
       folder_ / "odd name.txt",
       std::vector<train::TensorToWrite>{{{"w", "F32", {2, 3}}, numbers.data()},
                                         {{"empty", "F32", {0}}, numbers.data()}},
-      {{"format", "pt"}});
+      {{"format", "pt"}, {"ringlet.task", "prices"}});
   const auto json = found("odd name.txt");
   EXPECT_EQ(json["format"], "safetensors");
   EXPECT_EQ(json["elements"], 6);
   EXPECT_EQ(json["metadata"][0]["value"], "pt");
+  EXPECT_EQ(json["metadata"][1]["key"], "ringlet.task");
+  EXPECT_EQ(json["metadata"][1]["value"], "prices");
   const auto& empty = json["tensors"][0];
   const auto& w = json["tensors"][1];
   EXPECT_EQ(w["name"], "w");

@@ -78,6 +78,18 @@ TEST(ModelInfo, OfAFolderWhoseNameIsNoTextIsStillWritten) {
   EXPECT_EQ(parse_model_info("f", to_metadata(info))->data, "caf\xef\xbf\xbd/data");
 }
 
+TEST(ModelInfo, NamesTheTaskWhereItIsNotClassification) {
+  EXPECT_EQ(to_metadata({.task = "prices"}),
+            (Metadata{{"format", "pt"}, {"ringlet.task", "prices"}}));
+  EXPECT_EQ(parse_model_info("f", to_metadata({.task = "prices"})), std::nullopt);
+  ModelInfo info = example();
+  const Metadata as_ever = to_metadata(info);
+  info.task = "classification";
+  EXPECT_EQ(to_metadata(info), as_ever);
+  info.task = "ranking";
+  EXPECT_EQ(parse_model_info("f", to_metadata(info)), info);
+}
+
 TEST(ModelInfo, IsAbsentInAFileOfPyTorchs) {
   EXPECT_EQ(parse_model_info("f", {}), std::nullopt);
   EXPECT_EQ(parse_model_info("f", {{"format", "pt"}}), std::nullopt);

@@ -17,6 +17,7 @@
 #include "tests/support/files.h"
 #include "tests/support/tensors.h"
 #include "tests/train/runs.h"
+#include "train/files/safetensors.h"
 #include "train/learner.h"
 #include "train/loop/plan_entries.h"
 #include "train/loop/predictor.h"
@@ -26,8 +27,9 @@ namespace ringlet::train {
 namespace {
 
 /// Two inputs, a [2] and b [1, 3], and what is to be found, y [1].
-class TwoInputs final : public Task {
+class TwoInputs : public Task {
  public:
+  std::string name() const override { return "products"; }
   nn::Variable output(nn::Tape& tape, nn::Layer& model, const nn::Batch& batch) const override {
     const nn::Variable a = batch.input("a"), b = batch.input("b");
     return model.forward(tape, nn::concat({a, b.reshaped({b.shape()[0], 3})}));
@@ -181,6 +183,7 @@ std::pair<std::vector<double>, Evaluation> learn(int ranks) {
   std::vector<data::FieldSpec> fields(set->fields().begin(), set->fields().end());
   std::vector<double> losses;
   Evaluation evaluation;
+  const testing::TemporaryDirectory folder;
   Execution execution;
   execution.devices.assign(static_cast<std::size_t>(ranks), DeviceId{});
   run_replicas(execution, [&](Device& device, comm::Communicator& all) {
@@ -206,7 +209,11 @@ std::pair<std::vector<double>, Evaluation> learn(int ranks) {
       const double loss = learner.step(share(first, last), 60, {.lr = 0.1});
       if (all.rank() == 0) losses.push_back(loss);
     }
-    if (all.rank() == 0) evaluation = learner.evaluate(share(0, 60));
+    learner.save(folder.path());
+    if (all.rank() != 0) return;
+    evaluation = learner.evaluate(share(0, 60));
+    const SafetensorsFile file(folder.path() / "state/model.safetensors");
+    EXPECT_EQ(file.metadata().at("ringlet.task"), "products");
   });
   return {losses, evaluation};
 }
@@ -237,8 +244,33 @@ TEST(Task, IsOneOfAllRanks) {
     }
     return std::string();
   };
-  EXPECT_EQ(told(own(plain_options(1)), splits()), "one of the program's own");
+  EXPECT_EQ(told(own(plain_options(1)), splits()), "products");
   EXPECT_EQ(told(plain_options(1), formula_splits(8)), "") << "as in plans of old";
+}
+
+TEST(Task, IsNamedInItsModelsFileWhichNoOtherTakes) {
+  const testing::TemporaryDirectory folder;
+  TrainOptions options = own(plain_options(1));
+  options.files.out = folder.path();
+  options.max_steps = 1;
+  run(options, splits());
+  const std::filesystem::path file = folder.path() / "model.safetensors";
+  EXPECT_EQ(SafetensorsFile(file).metadata().at("ringlet.task"), "products");
+
+  options.files = {.init = file};
+  EXPECT_NO_THROW(run(options, splits()));
+  class Other final : public TwoInputs {
+    std::string name() const override { return "sums"; }
+  };
+  options.task = std::make_shared<const Other>();
+  const auto is_refused = [&](const std::function<void()>& what) {
+    return testing::says(testing::message_of<Error>(what),
+                         {file.string(), "for the task 'products', not for 'sums'"});
+  };
+  EXPECT_TRUE(is_refused([&] { run(options, splits()); }));
+  EXPECT_TRUE(is_refused([&] { evaluate(make_run_setup(options, splits(), 1), file); }));
+  options.files.replace_head = true;
+  EXPECT_NO_THROW(run(options, splits()));
 }
 
 TEST(Task, HasNoLabelsToSmooth) {

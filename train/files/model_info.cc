@@ -11,6 +11,8 @@
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
 #include "train/files/safetensors.h"
+#include "train/files/safetensors_stream.h"
+#include "train/recipe/classification_spec.h"
 #include "train/recipe/models.h"
 
 namespace ringlet::train {
@@ -97,6 +99,7 @@ class MetadataReader {
   const Metadata& metadata_;
 };
 
+constexpr const char* kTaskKey = "ringlet.task";
 constexpr const char* kUprightPhotographs = "upright";
 constexpr const char* kStored = "as stored";
 constexpr const char* kLeftOut = "left out";
@@ -140,16 +143,18 @@ nn::ModelInput ModelInfo::input() const {
 }
 
 Metadata to_metadata(const ModelInfo& info) {
-  if (info.model.empty()) return {{"format", "pt"}};
-  Metadata metadata{
-      {"format", "pt"},
-      {"ringlet.version", info.version},
-      {"ringlet.model", info.model},
-      {"ringlet.data", utf8(info.data)},
-      {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
-      {"ringlet.classes", as_json(info.output_names)},
-      {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
-      {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}};
+  Metadata metadata{{"format", "pt"}};
+  const bool is_other_task = !info.task.empty() && info.task != kClassification;
+  if (is_other_task) metadata[kTaskKey] = utf8(info.task);
+  if (info.model.empty()) return metadata;
+  metadata.merge(
+      Metadata{{"ringlet.version", info.version},
+               {"ringlet.model", info.model},
+               {"ringlet.data", utf8(info.data)},
+               {"ringlet.input", fmt::format("[{},{},{}]", info.channels, info.height, info.width)},
+               {"ringlet.classes", as_json(info.output_names)},
+               {"ringlet.mean", fmt::format("{}", fmt::join(info.mean.values(), ","))},
+               {"ringlet.deviation", fmt::format("{}", fmt::join(info.deviation.values(), ","))}});
   if (info.train_samples > 0) {
     metadata["ringlet.samples"] = fmt::format("[{},{}]", info.train_samples, info.test_samples);
   }
@@ -163,6 +168,7 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
   if (!metadata.contains("ringlet.model")) return {};
   const MetadataReader reader(file, metadata);
   ModelInfo info;
+  if (metadata.contains(kTaskKey)) info.task = reader.text(kTaskKey);
   info.model = reader.text("ringlet.model");
   check_model(reader, info.model);
   info.version = reader.text("ringlet.version");
@@ -195,6 +201,18 @@ std::optional<ModelInfo> parse_model_info(const fs::path& file, const Metadata& 
     info.background = reader.number("ringlet.background");
   }
   return info;
+}
+
+void require_task(const fs::path& file, const std::string& task) {
+  const SafetensorsStream stream(file);
+  const Metadata& metadata = stream.header().metadata;
+  const auto found = metadata.find(kTaskKey);
+  if (found == metadata.end() || found->second == utf8(task)) return;
+  constexpr std::size_t kShown = 60;
+  throw FileError(
+      fmt::format("{} was trained for the task '{}', not for '{}'; name a model of the "
+                  "latter, or train from this one by --init with --replace-head",
+                  file.string(), on_one_line(found->second, kShown), on_one_line(task, kShown)));
 }
 
 std::optional<ModelInfo> read_model_info(const fs::path& file) {

@@ -3,6 +3,9 @@
 // It lies in the `__metadata__` of model.safetensors, which is text by text, beside PyTorch's own
 // "format": "pt". PyTorch and other readers pass over what they do not know.
 //
+//   ringlet.task        "prices"            what it is trained for (train/task/task.h); absent:
+//                                           classification, or a file that does not say. Of any
+//                                           other task none of the following is there
 //   ringlet.version     "0.1.0"             who wrote it
 //   ringlet.model       "lenet"             the network, by the name of --model
 //   ringlet.data        "fashion-mnist"     what it was trained on, as --data named it
@@ -36,6 +39,7 @@
 namespace ringlet::train {
 
 struct ModelInfo {
+  std::string task{};  ///< by its name; empty: classification, too
   std::string version{};
   std::string model{};
   std::string data{};
@@ -59,13 +63,17 @@ struct ModelInfo {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The texts above, where there is a model's name, and "format": "pt".
+/// "format": "pt", the task, where it is another than classification, and where there is a model's
+/// name all else above.
 Metadata to_metadata(const ModelInfo& info);
 
 /// Reads them back; nothing where there is no "ringlet.model": the file is not one of Ringlet's.
 /// Throws FileError naming `file` and the text that is missing or is not as above.
 std::optional<ModelInfo> parse_model_info(const std::filesystem::path& file,
                                           const Metadata& metadata);
+
+/// Throws FileError where the file names another task than `task`.
+void require_task(const std::filesystem::path& file, const std::string& task);
 
 /// Reads the file's metadata. Throws as above, and as SafetensorsFile.
 std::optional<ModelInfo> read_model_info(const std::filesystem::path& file);

@@ -174,8 +174,9 @@ void TrainLoop::load_start() {
     if (setup_.resumed) {
       read = load_state(*setup_.resumed, registry, names_of(step_.optimizer().state()));
     } else if (!files.init.empty()) {
-      read = load_model(model_file_of(files.init), registry,
-                        files.replace_head ? Head::replaced : Head::as_in_file);
+      const std::filesystem::path file = model_file_of(files.init);
+      if (!files.replace_head) require_task(file, replica().task().name());
+      read = load_model(file, registry, files.replace_head ? Head::replaced : Head::as_in_file);
     }
     if (read) step_.upload_state(*read);
   });

@@ -8,6 +8,9 @@
 
 namespace ringlet::train {
 
+/// The task's name.
+inline constexpr const char* kClassification = "classification";
+
 inline constexpr const char* kEqualWeights = "equal";
 
 struct ClassificationSpec {

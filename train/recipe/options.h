@@ -129,8 +129,8 @@ struct TrainOptions {
   Recipe recipe{};
   MakeModel make_model{};          ///< a model of one's own, instead of that named recipe.model
   MakeOptimizer make_optimizer{};  ///< one of one's own, instead of that named recipe.optimizer
-  /// What the model is trained for; null: classification. With one of one's own the files say
-  /// nothing of what the model is: who reads them has to know.
+  /// What the model is trained for; null: classification. With one of one's own the files say its
+  /// name, and not what the model is: who reads them has to know.
   std::shared_ptr<const Task> task{};
   std::vector<Option<Recipe>> own_options{};  ///< the program's own rows, see recipe_options.h
   Execution execution{};

@@ -103,7 +103,7 @@ ModelInfo model_info(const TrainOptions& options, const data::Splits& splits,
   const data::Dataset& data = *splits.train;
   const nn::ModelInput input = model_input(data);
   std::optional<float> background;  // photographs have none
-  if (options.task) return {};      // of a task of one's own the file says nothing
+  if (options.task) return {.task = options.task->name()};
   if (!data.photographs()) background = static_cast<float>(data::border_brightness(data));
   return {.version = kVersion,
           .model = recipe.model,

@@ -19,7 +19,7 @@ class Classification final : public Task {
   explicit Classification(std::int64_t classes, const ClassificationSpec& spec = {},
                           std::vector<float> weights = {});
 
-  std::string name() const override { return "classification"; }
+  std::string name() const override { return kClassification; }
   std::vector<float> constants() const override { return weights_; }
   std::vector<float> weights(const data::Dataset& training) const override;
   nn::Variable loss(const nn::Variable& logits, const nn::Batch& batch, bool training,

@@ -184,6 +184,7 @@ std::vector<Provocation> provocations_by_inputs() {
        }},
       weights("\x80\x02pickled"),
       {1, [](const Stage& stage) { return stage.init_from(with_a_tensor_more(stage)); }},
+      weights(safetensors(R"({"__metadata__":{"ringlet.task":"prices"}})")),
       weights(std::string(16, '\xff')),
       weights(std::string(8, '\xff') + "{}"),
       weights(std::string(1, '\x7f') + std::string(7, '\0') + "{}"),
