@@ -22,7 +22,8 @@ class DoublingAllReduce final : public FoldingAllReduce {
   static constexpr bool kAddsAsShardTree = true;
   /// Whole messages on all levels.
   static PathCost path_cost(int ranks, double bytes);
-  /// The first levels stay inside; on the others all ranks of a machine send over its link.
+  /// The first levels stay inside; on the others all ranks of a machine send over its link. So it
+  /// is where a machine has a power of two of ranks; else it is an estimate.
   static LevelCosts level_costs(int machines, int each, double bytes);
 
   using FoldingAllReduce::FoldingAllReduce;

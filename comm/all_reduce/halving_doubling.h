@@ -24,7 +24,8 @@ class HalvingDoublingAllReduce final : public FoldingAllReduce {
   static constexpr Needs kNeeds = Needs::nothing;
   /// On each of two ways a half, a quarter, ... to a q-th.
   static PathCost path_cost(int ranks, double bytes);
-  /// The long halves go between machines, and all ranks of a machine send theirs over its link.
+  /// The long halves go between machines, and all ranks of a machine send theirs over its link. So
+  /// it is where a machine has a power of two of ranks; else it is an estimate.
   static LevelCosts level_costs(int machines, int each, double bytes);
 
   explicit HalvingDoublingAllReduce(Transport& transport);

@@ -1,5 +1,7 @@
 #include "comm/all_reduce/tree.h"
 
+#include <bit>
+
 #include "comm/all_reduce/collectives.h"
 
 namespace ringlet::comm {
@@ -10,6 +12,9 @@ PathCost TreeAllReduce::path_cost(int ranks, double bytes) {
 }
 
 LevelCosts TreeAllReduce::level_costs(int machines, int each, double bytes) {
+  if (!std::has_single_bit(static_cast<unsigned>(each))) {
+    return {.between = path_cost(machines * each, bytes)};
+  }
   return {.between = path_cost(machines, bytes), .inside = path_cost(each, bytes)};
 }
 

@@ -17,7 +17,8 @@ class TreeAllReduce final : public AllReduce {
   static constexpr Needs kNeeds = Needs::nothing;
   /// Whole messages up and down all levels.
   static PathCost path_cost(int ranks, double bytes);
-  /// The first levels stay inside; on the others one rank of a machine sends.
+  /// Where a machine has a power of two of ranks, the first levels stay inside, and on the others
+  /// one of its ranks sends. Else all levels count as between machines, which is too much.
   static LevelCosts level_costs(int machines, int each, double bytes);
 
   using AllReduce::AllReduce;

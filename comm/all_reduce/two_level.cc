@@ -23,7 +23,7 @@ std::vector<std::vector<int>> ranks_by_machine(const Transport& transport) {
 }
 
 /// The ways between machines: of the strategies that need no more than messages, the fastest for
-/// each size by the model. Cost and run both go by it.
+/// each size by the model. Cost and run both go by it; costs take machines for equal.
 StrategyTable ways_between(int machines, const CostModel& shared_link) {
   static const std::vector<Strategy> kWays{strategy_of<DoublingAllReduce>(),
                                            strategy_of<HalvingDoublingAllReduce>(),
