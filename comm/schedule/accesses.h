@@ -23,11 +23,15 @@ class ShownRanges {
  public:
   explicit ShownRanges(const Schedule& schedule)
       : schedule_(schedule), ranges_(schedule.ranks.size()) {}
-  /// `rank` shows what it does at its meeting `step`, if it does.
-  void note(int rank, const Step& step) {
-    if (step.to == kNobody) return;
-    ranges_[static_cast<std::size_t>(rank)] =
-        schedule_.of(rank).shown[static_cast<std::size_t>(step.to)];
+  /// All ranks are at their meetings of `walk`.
+  template <class Walk>
+  void note(const Walk& walk) {
+    for (int rank = 0; rank < schedule_.size(); ++rank) {
+      const std::int32_t shown = walk.step(rank).to;
+      if (shown == kNobody) continue;
+      ranges_[static_cast<std::size_t>(rank)] =
+          schedule_.of(rank).shown[static_cast<std::size_t>(shown)];
+    }
   }
   std::span<const Range> all() const { return ranges_; }
 

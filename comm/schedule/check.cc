@@ -28,7 +28,17 @@ class Checker {
 
   void arrived(int /*rank*/) {}
   void touch(int /*rank*/, const Touch& /*touch*/) {}
-  void meeting() {}
+  void meeting() {
+    for (int rank = 1; rank < schedule_.size(); ++rank) {
+      const std::string mine = shown_by(rank), first = shown_by(0);
+      if (mine == first || problem_.kind != Problem::Kind::none) continue;
+      problem_ = {
+          Problem::Kind::unequal,
+          fmt::format("rank 0 shows {} where rank {} shows {} (step {} of rank 0, step {} "
+                      "of rank {})",
+                      first, rank, mine, walk_.number(0) + 1, walk_.number(rank) + 1, rank)};
+    }
+  }
   void message(int from, int to) {
     const std::int64_t sent = schedule_.out_bytes(walk_.step(from));
     const std::int64_t expected = schedule_.in_bytes(walk_.step(to));
@@ -45,6 +55,13 @@ class Checker {
   }
 
  private:
+  /// What the rank shows at its meeting, in words.
+  std::string shown_by(int rank) const {
+    const std::int32_t shown = walk_.step(rank).to;
+    if (shown == kNobody) return "nothing";
+    return fmt::format("{} bytes", schedule_.of(rank).shown[static_cast<std::size_t>(shown)].bytes);
+  }
+
   /// As if the ranks were asked while they wait.
   StatusOfRanks look_at_all() const {
     StatusOfRanks status(schedule_.ranks.size());
@@ -52,13 +69,11 @@ class Checker {
       auto& of_rank = status[static_cast<std::size_t>(rank)].emplace();
       if (walk_.has_ended(rank) || walk_.step(rank).kind != StepKind::exchange) continue;
       const Step& step = walk_.step(rank);
-      of_rank.exchange = ExchangeRecord{.to = step.to, .from = step.from};
-      if (step.to != kNobody) of_rank.exchange->out_bytes = schedule_.out_bytes(step);
-      if (step.from != kNobody) of_rank.exchange->in_bytes = schedule_.in_bytes(step);
       const bool sends = walk_.waits_to_send(rank), receives = walk_.waits_to_receive(rank);
-      of_rank.exchange->waiting = sends && receives ? Waiting::both
-                                  : sends           ? Waiting::to_send
-                                                    : Waiting::to_receive;
+      of_rank.exchange =
+          ExchangeRecord{.to = sends ? step.to : kNobody, .from = receives ? step.from : kNobody};
+      if (sends) of_rank.exchange->out_bytes = schedule_.out_bytes(step);
+      if (receives) of_rank.exchange->in_bytes = schedule_.in_bytes(step);
     }
     return status;
   }

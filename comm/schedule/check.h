@@ -12,7 +12,7 @@ namespace ringlet::comm {
 struct Problem {
   enum class Kind : std::uint8_t {
     none,
-    unequal,    ///< a message has another length than is expected
+    unequal,    ///< a message, or what ranks show each other, has another length than is expected
     circle,     ///< ranks wait for each other
     unmatched,  ///< somebody waits for a rank that does not come
   };

@@ -59,11 +59,7 @@ class Contributor {
         memory_(schedule.size()),
         sent_(schedule.ranks.size()),
         shown_(schedule) {
-    for (int rank = 0; rank < schedule.size(); ++rank) {
-      Counts own(schedule.ranks.size());
-      own[static_cast<std::size_t>(rank)] = 1;
-      memory_.write(schedule.of(rank).data.begin, {{schedule.of(rank).data.bytes, own}}, false);
-    }
+    for (int rank = 0; rank < schedule.size(); ++rank) write_own(rank);
   }
 
   std::vector<Parts> run() {
@@ -80,7 +76,6 @@ class Contributor {
   /// soon something is added to it.
   void arrived(int rank) {
     const Step& step = walk_.step(rank);
-    if (step.kind == StepKind::meeting) shown_.note(rank, step);
     if (step.kind != StepKind::exchange || step.to == kNobody) return;
     const RankSchedule& own = schedule_.of(rank);
     sent_[static_cast<std::size_t>(rank)] =
@@ -89,6 +84,7 @@ class Contributor {
 
   void message(int from, int to) {
     const Step& step = walk_.step(to);
+    if (schedule_.out_bytes(walk_.step(from)) != schedule_.in_bytes(step)) return;  // it never ends
     const Range into{schedule_.of(to).addresses[walk_.number(to)].in, schedule_.in_bytes(step)};
     memory_.write(into.begin, sent_[static_cast<std::size_t>(from)], step.combine != Combine::copy);
     tell(to, into);
@@ -96,7 +92,11 @@ class Contributor {
   }
 
   void touch(int rank, const Touch& touch) {
-    if (touch.kind == Touch::Kind::use) return;
+    if (touch.kind == Touch::Kind::use) {
+      const bool runs_follow = walk_.number(rank) + 1 < schedule_.of(rank).steps.size();
+      if (runs_follow) write_own(rank);
+      return;
+    }
     const Accesses accesses = accesses_of(touch, rank, shown_.all());
     Memory all(schedule_.size());
     for (const Range& read : accesses.reads) all.write(0, memory_.read(read), true);
@@ -107,9 +107,17 @@ class Contributor {
     }
   }
 
-  void meeting() {}
+  void meeting() { shown_.note(walk_); }
 
  private:
+  /// The program has written the rank's numbers.
+  void write_own(int rank) {
+    const Range& data = schedule_.of(rank).data;
+    Counts own(schedule_.ranks.size());
+    own[static_cast<std::size_t>(rank)] = 1;
+    memory_.write(data.begin, {{data.bytes, own}}, false);
+  }
+
   /// Of the data of `owner`, as far as they lie in `range`.
   Parts parts_in(int owner, const Range& range) {
     const Range& data = schedule_.of(owner).data;

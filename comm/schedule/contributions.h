@@ -25,8 +25,8 @@ struct Part {
 /// The parts tile the data. Neighbours may hold the same.
 using Parts = std::vector<Part>;
 
-/// `rank` has done so many of its steps, and this is what changed in the data of `owner`, which is
-/// another rank where `rank` writes others' memory.
+/// What step `step` of `rank`, counted from 0, has changed in the data of `owner`, which is another
+/// rank where `rank` writes others' memory.
 struct Change {
   int rank = 0;
   std::uint32_t step = 0;
@@ -34,6 +34,7 @@ struct Change {
   Parts parts{};
 };
 
+/// Before each further run the program writes its own numbers anew (Recording::runs).
 /// What each rank's data hold in the end, or where nobody can go on any more. `changed` is told of
 /// each change, in an order in which they can happen. Throws ContractError for a schedule without
 /// addresses.

@@ -2,10 +2,23 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace ringlet::comm {
 
 int Network::machines() const {
   return machine_of.empty() ? 1 : *std::max_element(machine_of.begin(), machine_of.end()) + 1;
+}
+
+void Network::check() const {
+  const auto count = static_cast<std::size_t>(ranks);
+  require(ranks >= 1, "Network", "there is a rank");
+  require(machine_of.empty() || machine_of.size() == count, "Network", "each rank has a machine");
+  require(slowness.empty() || slowness.size() == count, "Network", "each rank has a factor");
+  require(std::all_of(machine_of.begin(), machine_of.end(), [](int of) { return of >= 0; }),
+          "Network", "machines count from 0");
+  require(std::all_of(slowness.begin(), slowness.end(), [](double slow) { return slow >= 1; }),
+          "Network", "a rank is slow by a factor of 1 at least");
 }
 
 World Network::world_of(int rank) const {

@@ -28,6 +28,8 @@ struct Network {
   double slow(int rank) const {
     return slowness.empty() ? 1 : slowness[static_cast<std::size_t>(rank)];
   }
+  /// Throws ContractError where there are not as many machines and factors as ranks, or other ones.
+  void check() const;
   /// How `rank` sees the world; each machine is a process.
   World world_of(int rank) const;
 };

@@ -37,9 +37,11 @@ class Player {
   void arrived(int rank) { come(rank) = end(rank); }
 
   void message(int from, int to) {
+    const std::int64_t sent = schedule_.out_bytes(walk_.step(from));
+    if (sent != schedule_.in_bytes(walk_.step(to)))
+      throw ContractError(find_problem(schedule_).text);
     const double begin = std::max(come(from), come(to));
-    const double bytes =
-        static_cast<double>(schedule_.out_bytes(walk_.step(from))) * slow(from, to);
+    const double bytes = static_cast<double>(sent) * slow(from, to);
     const int out = network_.machine(from), in = network_.machine(to);
     if (out != in) {
       links_.add({from, to, out, in, bytes, begin});
@@ -113,6 +115,7 @@ class Player {
 
 std::vector<double> play(const Schedule& schedule, const Network& network,
                          const PlayListener& listener) {
+  network.check();
   require(schedule.size() == network.ranks, "play",
           "the network has as many ranks as the schedule");
   return Player(schedule, network, listener).play();

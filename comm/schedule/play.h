@@ -11,7 +11,7 @@
 // The messages that pass a machine's link at one time share it equally, and each passes its two
 // links as fast as the slower lets it. The link carries bytes only: latencies do not wait for each
 // other. What a slow rank sends, receives and adds takes its factor longer; of two, the larger
-// counts.
+// counts. On a link its message stands for so many more bytes, and holds up the others there.
 //
 // So where all ranks step alike, a strategy takes what path_cost and level_costs say. What is not
 // modelled: packets, congestion, and ranks that share a processor.
@@ -40,10 +40,11 @@ struct PlayedStep {
   double begin_s = 0, end_s = 0;  ///< it came and went on
 };
 
-/// What is told of the play; a function that is empty is told nothing.
+/// What is told of the play; a function that is empty is told nothing. They
+/// are told in the order in which they are found, which is not that of time.
 struct PlayListener {
-  std::function<void(const PlayedMessage& message)> message{};  ///< when it has arrived
-  std::function<void(const PlayedStep& step)> step{};           ///< when it has ended
+  std::function<void(const PlayedMessage& message)> message{};
+  std::function<void(const PlayedStep& step)> step{};
 };
 
 /// When each rank ends. Throws ContractError with the words of find_problem() where they do not.

@@ -65,7 +65,6 @@ class RaceFinder {
   void arrived(int rank) {
     tick(rank);
     const Step& step = walk_.step(rank);
-    if (step.kind == StepKind::meeting) shown_.note(rank, step);
     if (step.kind != StepKind::exchange || step.to == kNobody) return;
     const RankSchedule& own = schedule_.of(rank);
     sent_[static_cast<std::size_t>(rank)] = clock(rank);
@@ -75,6 +74,7 @@ class RaceFinder {
 
   void message(int from, int to) {
     const RankSchedule& own = schedule_.of(to);
+    if (schedule_.out_bytes(walk_.step(from)) != schedule_.in_bytes(walk_.step(to))) return;
     join(clock(to), sent_[static_cast<std::size_t>(from)]);
     tick(to);  // what came with this rank's own message knows nothing of this
     access(side_of(to, true),
@@ -93,6 +93,7 @@ class RaceFinder {
   }
 
   void meeting() {
+    shown_.note(walk_);
     Clock all(clocks_.size());
     for (const Clock& clock : clocks_) join(all, clock);
     for (Clock& clock : clocks_) clock = all;

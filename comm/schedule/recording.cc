@@ -89,8 +89,8 @@ void record_rank(Schedule& schedule, const MakeAllReduce& make, const World& wor
 }  // namespace
 
 Schedule record(const MakeAllReduce& make, const Network& network, const Recording& what) {
-  require(network.ranks >= 1 && what.count >= 0, "record",
-          "there is a rank, and no length below 0");
+  network.check();
+  require(what.count >= 0, "record", "there is no length below 0");
   require(!what.addresses || network.ranks <= kMostAddressed, "record",
           "addresses are kept of at most 64 ranks");
   constexpr std::int64_t kLeastOfRank = 256;

@@ -111,6 +111,8 @@ class Walk {
       if (at(rank).open == 0) return;  // was looked at before
       at(rank).open = 0;
       if (++met_ == schedule_.size()) meet();
+    } else if (at(rank).open == 0) {  // it has neither side
+      advance(rank);
     } else {
       const int to = at(rank).to, from = at(rank).from;
       if (to != kNobody && at(to).from == rank) begin_message(rank, to);

@@ -14,28 +14,13 @@
 #include "comm/schedule/races.h"
 #include "comm/schedule/recording.h"
 #include "kernels/memory.h"
+#include "tests/comm/written.h"
 
 namespace ringlet::comm {
 namespace {
 
-/// What each rank does of a strategy that is written in a test.
-using Body = std::function<void(Transport& transport, Stream& stream, const View& data)>;
-
-class BodyAllReduce final : public AllReduce {
- public:
-  BodyAllReduce(Transport& transport, Body body) : AllReduce(transport), body_(std::move(body)) {}
-  const char* name() const override { return "body"; }
-  void run(Stream& stream, View data, ReduceOp) override { body_(transport(), stream, data); }
-  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
-
- private:
-  Body body_;
-};
-
 Schedule schedule_of(int ranks, const Body& body, int runs = 1) {
-  return record(
-      [&body](Transport& transport) { return std::make_unique<BodyAllReduce>(transport, body); },
-      one_machine(ranks, {}), {.count = 8, .runs = runs, .addresses = true});
+  return record_written(ranks, body, {.count = 8, .runs = runs, .addresses = true});
 }
 
 /// `counts` everywhere in the data of each rank.
@@ -112,6 +97,45 @@ TEST(Contributions, FollowWhatIsKeptElsewhere) {
   const std::vector<Parts> parts = contributions_of(rotated);
   EXPECT_EQ(parts[0], (Parts{{0, 16, {1, 0}}, {16, 32, {2, 0}}}));
   EXPECT_EQ(parts[1], (Parts{{0, 16, {0, 1}}, {16, 32, {0, 2}}}));
+}
+
+TEST(Contributions, BeginAnewWithEachRun) {
+  for (const char* strategy : {"ring", "one-shot"}) {
+    const Schedule thrice = record(Strategies().find(strategy)->make, one_machine(3, {}),
+                                   {.count = 8, .runs = 3, .addresses = true});
+    expect_everywhere(contributions_of(thrice), {1, 1, 1}, 32, strategy);
+  }
+}
+
+/// Rank 0 hurries to the next meeting while rank 1 still reads what was shown at the first.
+TEST(Contributions, AreOfWhatWasShownAtTheLatestMeeting) {
+  const Schedule schedule =
+      schedule_of(2, [](Transport& transport, Stream& stream, const View& data) {
+        PeerAccess& peers = *transport.peer_access();
+        const View lower = data.slice(0, 4), upper = data.slice(4, 8);
+        peers.open(stream, lower);
+        if (transport.rank() == 1) {
+          transport.send(stream, 0, data.slice(0, 0));
+          peers.reduce_into(stream, ReduceOp::sum, lower);
+        } else {
+          transport.receive(stream, 1, data.slice(0, 0));
+        }
+        peers.open(stream, upper);
+      });
+  const std::vector<Parts> parts = contributions_of(schedule);
+  EXPECT_EQ(parts[1].front(), (Part{0, 16, {1, 1}}));
+  const auto race = find_race(schedule);
+  EXPECT_FALSE(race) << race->text;  // rank 0 does not touch its lower half until the next meeting
+}
+
+TEST(Contributions, EndWhereAMessageHasAnotherLength) {
+  const Schedule unequal =
+      schedule_of(2, [](Transport& transport, Stream& stream, const View& data) {
+        const bool first = transport.rank() == 0;
+        if (first) transport.send(stream, 1, data.slice(0, 8));
+        if (!first) transport.receive(stream, 0, data.slice(0, 4));
+      });
+  expect_everywhere({contributions_of(unequal)[1]}, {0, 1}, 32, "nothing came");
 }
 
 TEST(Contributions, AskForAddresses) {

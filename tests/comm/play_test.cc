@@ -31,14 +31,20 @@ double predicted(const Strategy& strategy, const Network& network, double bytes,
   return seconds_of(costs.between, network.between) + seconds_of(costs.inside, network.inside);
 }
 
-void expect_as_predicted(const Strategy& strategy, const Network& network, std::int64_t count) {
-  if (!why_not_recorded(strategy, network).empty()) return;
-  const double played = seconds_of(record(strategy.make, network, {.count = count}), network);
+/// Returns the memory of the schedule's steps.
+std::size_t expect_as_predicted(const Strategy& strategy, const Network& network,
+                                std::int64_t count) {
+  if (!why_not_recorded(strategy, network).empty()) return 0;
+  const Schedule schedule = record(strategy.make, network, {.count = count});
+  const double played = seconds_of(schedule, network);
   const auto bytes = static_cast<double>(4 * count);
   const double expected = predicted(strategy, network, bytes, network.machines());
   EXPECT_NEAR(played, expected, kNear * expected)
       << strategy.name << " of " << 4 * count << " bytes on " << network.ranks << " ranks, "
       << network.machines() << " machines";
+  std::size_t memory = 0;
+  for (const RankSchedule& rank : schedule.ranks) memory += rank.steps.capacity() * sizeof(Step);
+  return memory;
 }
 
 TEST(Play, TakesWhatEachStrategySays) {
@@ -68,19 +74,33 @@ TEST(Play, TakesWhatEachStrategySaysOnMachines) {
 }
 
 /// 504 KiB on 4096 ranks.
-TEST(PlayOf4096Ranks, TakesWhatEachStrategySaysInLittleTime) {
+TEST(PlayOf4096Ranks, TakesWhatEachStrategySaysInLittleTimeAndMemory) {
   constexpr std::int64_t kCount = 504 * 256;
   constexpr double kMostSeconds = 30, kMostOfRing = 10;  // of a processor
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;
   const Strategies strategies;
   for (const Strategy& strategy : strategies.all()) {
-    const std::clock_t begin = std::clock();
-    expect_as_predicted(strategy, one_machine(4096, kNetwork), kCount);
-    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    EXPECT_LT(seconds, strategy.name == std::string("ring") ? kMostOfRing : kMostSeconds)
-        << strategy.name;
+    const bool is_ring = strategy.name == std::string("ring");
     // Without level_costs all of it counts as between machines, as on 8 of 8.
-    if (strategy.level_costs == nullptr) continue;
-    expect_as_predicted(strategy, equal_machines(512, 8, kNetwork, kFast), kCount);
+    for (const int machines : {1, 512}) {
+      if (machines > 1 && strategy.level_costs == nullptr) continue;
+      const std::clock_t begin = std::clock();
+      const Network network = equal_machines(machines, 4096 / machines, kNetwork, kFast);
+      EXPECT_LT(expect_as_predicted(strategy, network, kCount), kMostBytes) << strategy.name;
+      const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+      EXPECT_LT(seconds, is_ring ? kMostOfRing : kMostSeconds) << strategy.name;
+    }
+  }
+}
+
+/// On other machines than those of a power of two of ranks, tree's cost is more than it takes.
+TEST(Play, TakesNoMoreThanTreeSays) {
+  const Strategies strategies;
+  const Strategy& tree = *strategies.find("tree");
+  for (const int each : {3, 6, 40, 48}) {
+    const Network network = equal_machines(2, each, kEthernetCosts, kFast);
+    const double played = seconds_of(record(tree.make, network, {.count = 1000}), network);
+    EXPECT_LE(played, (1 + kNear) * predicted(tree, network, 4000, 2)) << each;
   }
 }
 
@@ -143,6 +163,30 @@ TEST(Play, WaitsForASlowRank) {
   const double usual = seconds_of(ring, network);
   network.slowness = {1, 1, 1, 3, 1, 1, 1, 1};
   EXPECT_DOUBLE_EQ(seconds_of(ring, network), 3 * usual);
+}
+
+TEST(Play, HasASlowRankHoldUpTheOthersOnItsLink) {
+  Network network = equal_machines(2, 2, {10, 1, 0}, {1, 1, 0});
+  network.slowness = {3, 1, 1, 1};
+  Schedule schedule = empty_schedule(4);
+  add_message(schedule, 0, 2, 100);
+  add_message(schedule, 1, 3, 100);
+  EXPECT_EQ(play(schedule, network), (std::vector<double>{430, 210, 430, 210}));
+}
+
+TEST(Play, RefusesMessagesOfAnotherLength) {
+  Schedule schedule = empty_schedule(2);
+  add_message(schedule, 0, 1, 8);
+  schedule.ranks[1].steps[0].in = schedule.number_of(4);
+  EXPECT_THROW((void)play(schedule, one_machine(2, kFast)), ContractError);
+}
+
+/// A rank of a trace may have a step with neither side.
+TEST(Play, PassesOverAStepWithoutPeers) {
+  Schedule schedule = empty_schedule(2);
+  schedule.ranks[0].steps.push_back({});
+  add_message(schedule, 0, 1, 8);
+  EXPECT_GT(seconds_of(schedule, one_machine(2, kFast)), 0);
 }
 
 TEST(Play, TellsOfEachMessageAndStep) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "comm/schedule/check.h"
 #include "comm/schedule/recording.h"
+#include "tests/comm/written.h"
 
 namespace ringlet::comm {
 namespace {
@@ -21,24 +22,8 @@ Schedule recorded(std::string_view strategy, const Network& network, const Recor
                 network, what);
 }
 
-/// What each rank does of a strategy that is written in a test.
-using Body = std::function<void(Transport& transport, Stream& stream, const View& data)>;
-
-class Written final : public AllReduce {
- public:
-  Written(Transport& transport, Body body) : AllReduce(transport), body_(std::move(body)) {}
-  const char* name() const override { return "written"; }
-  void run(Stream& stream, View data, ReduceOp) override { body_(transport(), stream, data); }
-  std::optional<std::int64_t> elements_sent(std::int64_t) const override { return std::nullopt; }
-
- private:
-  Body body_;
-};
-
 Problem problem_of(int ranks, const Body& body) {
-  return find_problem(
-      record([&body](Transport& transport) { return std::make_unique<Written>(transport, body); },
-             one_machine(ranks, {}), {.count = 8}));
+  return find_problem(record_written(ranks, body, {.count = 8}));
 }
 
 TEST(Schedule, HasTheBytesOfEveryStrategy) {
@@ -148,6 +133,48 @@ TEST(Schedule, SaysWhoWaitsForWhomWhereNobodyComes) {
   });
   EXPECT_EQ(meeting.kind, Problem::Kind::unmatched);
   EXPECT_EQ(meeting.text, "ranks 1 and 2 wait for all to meet; rank 0 has ended");
+}
+
+TEST(Schedule, FindsACircleBesideHalvesThatHaveEnded) {
+  const Problem problem = problem_of(3, [](Transport& transport, Stream& stream, const View& data) {
+    const View part = data.slice(0, 1);
+    if (transport.rank() == 0) {
+      for (const int to : {1, 1, 2}) transport.send(stream, to, part);
+    } else if (transport.rank() == 1) {
+      transport.exchange(stream, 2, part, 0, data.slice(1, 2));
+      transport.receive(stream, 0, part);
+    } else {
+      for (const int from : {0, 1}) transport.receive(stream, from, part);
+    }
+  });
+  EXPECT_EQ(problem.kind, Problem::Kind::circle);
+  EXPECT_EQ(problem.text.substr(0, 17), "0 -> 1 -> 2 -> 0:") << problem.text;
+}
+
+TEST(Schedule, SaysWhereRanksShowAnotherLengthOrNothing) {
+  const Problem longer = problem_of(2, [](Transport& transport, Stream& stream, const View& data) {
+    transport.peer_access()->open(stream, data.slice(0, 3 + transport.rank()));
+  });
+  EXPECT_EQ(longer.kind, Problem::Kind::unequal);
+  EXPECT_EQ(longer.text,
+            "rank 0 shows 12 bytes where rank 1 shows 16 bytes (step 1 of rank 0, step 1 of rank "
+            "1)");
+  const Problem nothing = problem_of(2, [](Transport& transport, Stream& stream, const View& data) {
+    PeerAccess& peers = *transport.peer_access();
+    transport.rank() == 0 ? peers.open(stream, data) : peers.meet(stream);
+  });
+  EXPECT_EQ(nothing.kind, Problem::Kind::unequal);
+}
+
+TEST(Schedule, IsOfANetworkThatFitsItsRanks) {
+  const auto refused = [](const Network& network) {
+    EXPECT_THROW((void)recorded("ring", network, {.count = 1}), ContractError);
+  };
+  refused({.ranks = 0});
+  refused({.ranks = 2, .machine_of = {0}});
+  refused({.ranks = 2, .machine_of = {0, -1}});
+  refused({.ranks = 2, .slowness = {1}});
+  refused({.ranks = 2, .slowness = {1, 0.5}});
 }
 
 TEST(Schedule, TakesALaterMessageForNoEarlierOne) {
