@@ -10,9 +10,9 @@
 //                        + sums            the shortest sync of all ranks
 //                        + does not shrink together.rest - alone.rest / p
 //
-// since it is the same terms on both sides. No two clocks are compared: a rank that waited less than
-// the others came last, so what all waited at least is the sum itself, and what a rank waited beyond
-// that, it waited for the slowest.
+// since both sides have the same terms. No two clocks are compared: a rank that waited less than
+// the others came last. So what all waited at least is the sum itself, and what a rank waited
+// beyond that, it waited for the slowest.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Where the files are that tests read, and what was built beside them. Test programs hold no paths,
-// so those of two checkouts are the same bytes. On another machine the files are in the folder that
-// RINGLET_CHECKOUT names in the environment.
+// Where the files are that tests read, and what was built beside them. No test program holds these
+// paths, so that those of two checkouts are the same bytes. One that was taken to another machine
+// finds the files in the folder that RINGLET_CHECKOUT names in the environment.
 #pragma once
 
 #include <string>
