@@ -289,7 +289,7 @@ class Narrow : public ::testing::TestWithParam<Kind> {
 };
 
 /// `view` as f32 where it is narrow.
-Tensor widened(Device& device, const View& view) {
+Tensor copy_in_f32(Device& device, const View& view) {
   Tensor wide(device, view.shape(), DType::f32, view.layout());
   if (is_narrow(view.dtype())) {
     cast(device.compute(), view, wide);
@@ -311,7 +311,7 @@ TEST_P(Narrow, IsTheSameOperationInF32RoundedOnce) {
       ASSERT_EQ(narrow.results.size(), wide.results.size());
       for (std::size_t i = 0; i < narrow.results.size(); ++i) {
         const View& result = narrow.results[i];
-        const Tensor expected = widened(*device, wide.results[i]);
+        const Tensor expected = copy_in_f32(*device, wide.results[i]);
         if (is_narrow(result.dtype())) {
           const Tensor rounded(*device, result.shape(), dtype, layout);
           cast(device->compute(), expected, rounded);
@@ -378,7 +378,7 @@ TEST_P(NarrowOnCuda, IsTheSameOperationRoundedOnce) {
     ASSERT_EQ(narrow.results.size(), wide.results.size());
     for (std::size_t i = 0; i < narrow.results.size(); ++i) {
       const View& result = narrow.results[i];
-      const std::vector<float> found = read(gpu->compute(), widened(*gpu, result));
+      const std::vector<float> found = read(gpu->compute(), copy_in_f32(*gpu, result));
       const std::vector<float> expected = read(cpu->compute(), wide.results[i]);
       if (!is_narrow(result.dtype())) {
         EXPECT_LE(relative_l2(found, expected), 1e-5) << "result " << i;
@@ -410,7 +410,7 @@ TEST_P(NarrowOnCuda, BrokenNumbersAreCountedAndCome) {
   const Tensor count(*gpu, {1}, DType::i32);
   count_nonfinite(stream, y, count);
   EXPECT_EQ(read<std::int32_t>(stream, count), std::vector<std::int32_t>{2});
-  const auto back = read(stream, widened(*gpu, y));
+  const auto back = read(stream, copy_in_f32(*gpu, y));
   EXPECT_TRUE(std::isinf(back[3]));
   EXPECT_TRUE(std::isnan(back[21]));
   EXPECT_EQ(back[22], dtype == DType::bf16 ? widen(to_bfloat16(1e-30F)) : 0.0F);
