@@ -15,7 +15,7 @@
 namespace ringlet::train {
 namespace {
 
-class CudaPeerAccess : public testing::Test {
+class CudaPeerAccess : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const char* said = std::getenv(kGpus)) before_ = said;  // NOLINT(concurrency-mt-unsafe)
