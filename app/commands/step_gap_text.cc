@@ -74,8 +74,8 @@ std::string step_gap_text(const bench::StepGap& gap, std::int64_t batch_size, in
   const std::array<Part, 5> parts = parts_of(gap, batch_size, vector);
   double longest = std::max(gap.ideal, gap.step);
   for (const Part& part : parts) longest = std::max(longest, part.seconds);
-  std::string text = fmt::format("{:<30} {:>9}   (the quickest of {} rounds of each kind)\n", "why",
-                                 "ms a step", gap.rounds);
+  std::string text = fmt::format("{:<30} {:>9}   (the quickest of {} steps of each kind)\n", "why",
+                                 "ms a step", gap.steps);
   text += line(gap.ranks == 2 ? "half of one replica's time"
                               : fmt::format("a {}th of one replica's time", gap.ranks).c_str(),
                gap.ideal, longest);
@@ -84,7 +84,7 @@ std::string step_gap_text(const bench::StepGap& gap, std::int64_t batch_size, in
   text += '\n' + sentence(gap, parts);
   if (gap.unrest > kUnrest) {
     text += fmt::format(
-        "The machine was busy: half of the rounds took {:.1f} times the quickest or longer.\n",
+        "The machine was busy: half of the steps took {:.1f} times the quickest or longer.\n",
         gap.unrest);
   }
   return text;
@@ -98,7 +98,7 @@ nlohmann::json step_gap_json(const bench::StepGap& gap) {
           {"sums_ms", 1e3 * gap.sums},
           {"does_not_shrink_ms", 1e3 * gap.does_not_shrink},
           {"step_ms", 1e3 * gap.step},
-          {"rounds", gap.rounds},
+          {"steps", gap.steps},
           {"unrest", gap.unrest}};
 }
 

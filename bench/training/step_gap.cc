@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 
 #include "base/stop_request.h"
 #include "base/stopwatch.h"
@@ -13,25 +14,8 @@ namespace ringlet::bench {
 namespace {
 
 constexpr int kWarmUp = 3, kLeastRounds = 3;
-// As long as a round may take that nobody is to disturb: a scheduler's time slice or two.
-constexpr double kRoundSeconds = 0.02;
-
-/// One kind of run, and its rounds so far.
-struct Kind {
-  train::RunSetup setup;
-  std::int64_t steps = 1;  // of a round
-  std::vector<RoundSeconds> rounds{};
-
-  const RoundSeconds& quickest() const {
-    return *std::min_element(rounds.begin(), rounds.end(), shorter);
-  }
-  double unrest() const {
-    std::vector<RoundSeconds> sorted = rounds;
-    std::sort(sorted.begin(), sorted.end(), shorter);
-    return sorted[sorted.size() / 2].step() / sorted.front().step();
-  }
-  static bool shorter(const RoundSeconds& a, const RoundSeconds& b) { return a.step() < b.step(); }
-};
+// Short beside what disturbs for seconds, and long beside what it takes to set a run up.
+constexpr double kRoundSeconds = 0.05;
 
 std::vector<RankStep> steps_of(train::TrainLoop& loop, std::int64_t count) {
   std::vector<RankStep> steps;
@@ -47,7 +31,7 @@ std::vector<RankStep> steps_of(train::TrainLoop& loop, std::int64_t count) {
   return steps;
 }
 
-RoundSeconds run_round(const train::RunSetup& setup, std::int64_t steps) {
+std::vector<StepParts> run_round(const train::RunSetup& setup, std::int64_t steps) {
   std::vector<std::vector<RankStep>> ranks(static_cast<std::size_t>(setup.ranks));
   std::atomic<bool> stopped{false};
   comm::LocalGroup group = train::threads_of(setup.options.execution);
@@ -60,31 +44,54 @@ RoundSeconds run_round(const train::RunSetup& setup, std::int64_t steps) {
         if (std::ssize(mine) < steps) stopped = true;
       });
   if (stopped) throw Stopped();
-  return round_of(ranks);
+  return parts_of(ranks);
 }
+
+/// One kind of run, and its steps so far.
+struct Kind {
+  train::RunSetup setup;
+  std::vector<StepParts> steps{};
+
+  void measure_round() {
+    // By the quickest so far, as a first step beside another program says little of the next.
+    const std::int64_t count =
+        steps.empty()
+            ? 2
+            : std::clamp<std::int64_t>(std::llround(kRoundSeconds / quickest().step()), 2, 50);
+    std::ranges::copy(run_round(setup, count), std::back_inserter(steps));
+  }
+  const StepParts& quickest() const {
+    return *std::min_element(steps.begin(), steps.end(), shorter);
+  }
+  double unrest() const {
+    std::vector<StepParts> sorted = steps;
+    std::sort(sorted.begin(), sorted.end(), shorter);
+    return sorted[sorted.size() / 2].step() / sorted.front().step();
+  }
+  static bool shorter(const StepParts& a, const StepParts& b) { return a.step() < b.step(); }
+};
 
 }  // namespace
 
-RoundSeconds round_of(std::span<const std::vector<RankStep>> ranks) {
-  RoundSeconds sum;
-  const std::size_t steps = ranks.front().size();
-  for (std::size_t i = 0; i < steps; ++i) {
+std::vector<StepParts> parts_of(std::span<const std::vector<RankStep>> ranks) {
+  std::vector<StepParts> parts(ranks.front().size());
+  const auto share = 1 / static_cast<double>(ranks.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     double least = ranks.front()[i].sync;
     for (const std::vector<RankStep>& rank : ranks) least = std::min(least, rank[i].sync);
     for (const std::vector<RankStep>& rank : ranks) {
       const RankStep& step = rank[i];
-      sum.compute += step.compute;
-      sum.waiting += step.sync - least;
-      sum.sums += least;
-      sum.rest += step.step - step.compute - step.sync;
+      parts[i].compute += share * step.compute;
+      parts[i].waiting += share * (step.sync - least);
+      parts[i].sums += share * least;
+      parts[i].rest += share * (step.step - step.compute - step.sync);
     }
   }
-  const auto all = static_cast<double>(steps * ranks.size());
-  return {sum.compute / all, sum.waiting / all, sum.sums / all, sum.rest / all};
+  return parts;
 }
 
-StepGap gap_between(const RoundSeconds& alone, const RoundSeconds& share,
-                    const RoundSeconds& together, int ranks) {
+StepGap gap_between(const StepParts& alone, const StepParts& share, const StepParts& together,
+                    int ranks) {
   StepGap gap;
   gap.ranks = ranks;
   gap.ideal = alone.step() / ranks;
@@ -103,17 +110,15 @@ StepGap measure_step_gap(const SetupOf& setup, int ranks, std::int64_t batch_siz
   Kind kinds[] = {{setup(1, batch_size)},
                   {setup(1, (batch_size + ranks - 1) / ranks)},
                   {setup(ranks, batch_size)}};
-  for (Kind& kind : kinds) {
-    const double step = run_round(kind.setup, 2).step();
-    kind.steps = std::clamp<std::int64_t>(std::llround(kRoundSeconds / step), 2, 50);
-  }
-  int rounds = 0;
-  for (; rounds < kLeastRounds || watch.seconds() < seconds; ++rounds) {
-    for (Kind& kind : kinds) kind.rounds.push_back(run_round(kind.setup, kind.steps));
+  for (int rounds = 0; rounds <= kLeastRounds || watch.seconds() < seconds; ++rounds) {
+    for (Kind& kind : kinds) kind.measure_round();
   }
   StepGap gap = gap_between(kinds[0].quickest(), kinds[1].quickest(), kinds[2].quickest(), ranks);
-  for (const Kind& kind : kinds) gap.unrest = std::max(gap.unrest, kind.unrest());
-  gap.rounds = rounds;
+  gap.steps = std::ssize(kinds[0].steps);
+  for (const Kind& kind : kinds) {
+    gap.unrest = std::max(gap.unrest, kind.unrest());
+    gap.steps = std::min<std::int64_t>(gap.steps, std::ssize(kind.steps));
+  }
   return gap;
 }
 

@@ -13,6 +13,9 @@
 // since both sides have the same terms. No two clocks are compared: a rank that waited less than
 // the others came last. So what all waited at least is the sum itself, and what a rank waited
 // beyond that, it waited for the slowest.
+//
+// The quickest step of each kind counts: beside another program a whole round is hardly ever left
+// alone, a step of a few milliseconds is.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +27,8 @@
 
 namespace ringlet::bench {
 
-/// Seconds of a step, means over the steps of a round and over the ranks.
-struct RoundSeconds {
+/// Seconds of a step, means over the ranks.
+struct StepParts {
   double compute = 0;
   double waiting = 0;  ///< of sync: for the slowest rank
   double sums = 0;     ///< of sync: what every rank waited
@@ -38,26 +41,26 @@ struct RankStep {
   double step = 0, compute = 0, sync = 0;
 };
 
-/// `ranks`: the steps of each, equally many, at least one.
-RoundSeconds round_of(std::span<const std::vector<RankStep>> ranks);
+/// Of each step. `ranks`: the steps of each rank, equally many.
+std::vector<StepParts> parts_of(std::span<const std::vector<RankStep>> ranks);
 
 struct StepGap {
   int ranks = 0;
   double ideal = 0;  ///< a p-th of one replica's step
   double smaller_share = 0, disturbed = 0, waiting = 0, sums = 0, does_not_shrink = 0;
   double step = 0;  ///< of all replicas together
-  /// How much longer the middle one of the rounds of a kind took than the quickest, at most: 1 on a
+  /// How much longer the middle one of the steps of a kind took than the quickest, at most: 1 on a
   /// machine with nothing else to do.
   double unrest = 1;
-  int rounds = 0;  ///< of each kind
+  std::int64_t steps = 0;  ///< measured of each kind, at least
   double gap() const { return step - ideal; }
 };
 
-/// Of the quickest rounds; `unrest` and `rounds` are the caller's.
-StepGap gap_between(const RoundSeconds& alone, const RoundSeconds& share,
-                    const RoundSeconds& together, int ranks);
+/// Of the quickest steps; `unrest` and `steps` are the caller's.
+StepGap gap_between(const StepParts& alone, const StepParts& share, const StepParts& together,
+                    int ranks);
 
-/// Measures for `seconds`, at least three rounds. `setup` makes a run of so many replicas with this
+/// Measures for `seconds`, at least three rounds of steps. `setup` makes a run of so many replicas with this
 /// global batch. Throws Stopped where somebody asks to stop.
 using SetupOf = std::function<train::RunSetup(int replicas, std::int64_t batch_size)>;
 StepGap measure_step_gap(const SetupOf& setup, int ranks, std::int64_t batch_size, double seconds);
