@@ -17,6 +17,8 @@ labelled(slow "resnet18_cifar|EveryModel.*resnet[1-9]|smooth_sign")
 # Two runs for each point where a run can be killed. EpochEnd's other tests have the same code.
 # Starts itself four times by mpirun; the other meshes have the same code.
 labelled(slow "MeshOverMpi")
+# All strategies on many machines, by the same code as Play's other tests.
+labelled(slow "Play[.]HasTwoLevelPicked")
 labelled(slow "EpochEnd[.]IsToldOnceWhereverTheRunIsKilled")
 
 # They count the processor's time, which sanitizers take as well.
@@ -40,7 +42,10 @@ labelled(together "^(LayoutsAndDepths/EveryLoader|Idx|IdxDirectory|Image|Prepare
 labelled(together "^(All/BrokenModelInfo|Safetensors|Cuda/CudaPrecision)[.]")
 
 # About numbers alone: the thread sanitizer sees the same threads in others.
-labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Uneven.*_of_40|Setups/Reduce|Clipping")
+labelled(bits "Resume|ExactMode|Evaluate|SteadyState|FashionMnist|Setups/Reduce|Clipping|LoadModel")
+labelled(bits "Uneven.*(_of_40|_of_130|_of_608)|TrainingOracle.*/(one|four)|AnyOptimizer|NarrowTraining.*/bf16")
+# Schedules are recorded and played on one thread.
+labelled(bits "^(Play|Schedule)[.]")
 labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
 
 # For GPUs; scripts/test --preset stand-in runs them without one.
