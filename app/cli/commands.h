@@ -38,6 +38,7 @@ void add_bench_command(CLI::App& app, Action& action);
 /// Below `ringlet bench`.
 void add_bench_all_reduce_command(CLI::App& bench, Action& action);
 void add_tune_command(CLI::App& app, Action& action);
+void add_simulate_command(CLI::App& app, Action& action);
 /// `ringlet trace merge`
 void add_trace_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);

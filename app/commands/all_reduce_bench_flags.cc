@@ -41,18 +41,6 @@ auto named(const Values& values) {
   return pairs;
 }
 
-/// 4096, 4K, 64M, 1G; the text becomes a number.
-CLI::Validator size_in_bytes() {
-  return CLI::Validator(
-      [](std::string& text) -> std::string {
-        const auto size = bench::parse_size(text);
-        if (!size || *size < 1) return fmt::format("'{}' is no size such as 4096, 4K or 64M", text);
-        text = fmt::format("{}", *size);
-        return {};
-      },
-      "");
-}
-
 train::Option<bench::SizeRange> size_option(const char* key, std::int64_t bench::SizeRange::*field,
                                             const char* short_name, const char* help) {
   return train::named_option<bench::SizeRange>(
@@ -205,6 +193,17 @@ void add_output_flags(CLI::App& command, AllReduceFlags& flags) {
 }
 
 }  // namespace
+
+CLI::Validator size_in_bytes() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        const auto size = bench::parse_size(text);
+        if (!size || *size < 1) return fmt::format("'{}' is no size such as 4096, 4K or 64M", text);
+        text = fmt::format("{}", *size);
+        return {};
+      },
+      "");
+}
 
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags) {
   add_size_flags(command, flags);

@@ -29,6 +29,9 @@ struct AllReduceFlags {
   bool force = false;  ///< replace those of the files above that are written
 };
 
+/// 4096, 4K, 64M, 1G; the text becomes a number.
+CLI::Validator size_in_bytes();
+
 void add_all_reduce_flags(CLI::App& command, AllReduceFlags& flags);
 
 /// Adds the flags of `ringlet tune`: ranks, devices and time.

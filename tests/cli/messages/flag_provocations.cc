@@ -25,6 +25,19 @@ Provocation refused_process(const Environment& environment) {
 Provocation bench(const Arguments& flags) {
   return {2, [=](const Stage&) { return ringlet(Arguments{"bench", "all-reduce"} + flags); }};
 }
+/// Of `bench all-reduce --json`.
+constexpr const char* kRow =
+    R"({"engine":"ringlet","ranks_as":"threads","transport":"local","strategy":"ring","ranks":2,)"
+    R"("bytes":4096,"count":1024,"type":"f32","op":"sum","in_place":true,"iterations":3,)"
+    R"("median_us":2,"min_us":2,"p99_us":2,"wrong":0})";
+
+Provocation simulate(const Arguments& flags) {
+  return {2, [=](const Stage&) { return ringlet(Arguments{"simulate"} + flags); }};
+}
+/// With costs.
+Provocation simulate_with_costs(const Arguments& flags) {
+  return simulate(Arguments{"--alpha", "5us", "--beta", "50G"} + flags);
+}
 Provocation config(const std::string& toml) {
   return {2, [=](const Stage& stage) { return stage.configured(toml); }};
 }
@@ -195,6 +208,29 @@ std::vector<Provocation> provocations_by_flags() {
        [](const Stage& stage) {
          return ringlet({"bench", "all-reduce", "--no-measure", "--with", stage.file("rows", "{}"),
                          "--report", stage / "page"});
+       }},
+      // ringlet simulate.
+      simulate({"--alpha", "5"}),
+      simulate({"--beta", "0"}),
+      simulate({"--machines", "3x", "--ranks", "8"}),
+      simulate({"--slow", "1:3"}),
+      simulate({"--alpha", "5us"}),
+      simulate_with_costs({"--bytes", "2"}),
+      simulate_with_costs({"--bytes", "2048G"}),
+      simulate_with_costs({"--machines", "4x2", "--ranks", "7"}),
+      simulate_with_costs({"--ranks", "8", "--slow", "8:3x"}),
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"simulate"}, {.environment = {{"XDG_CACHE_HOME", stage / "none"}}});
+       }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"simulate", "--machines", "4x2", "--from", stage.file("rows", kRow)});
+       }},
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"simulate", "--alpha", "5us", "--beta", "50G", "--ranks", "3",
+                         "--measured", stage.file("rows", kRow)});
        }},
   };
 }

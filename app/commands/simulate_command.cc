@@ -1,0 +1,62 @@
+// ringlet simulate
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/commands.h"
+#include "app/cli/outputs.h"
+#include "app/cli/usage.h"
+#include "app/commands/simulate_flags.h"
+#include "base/files/atomic_file.h"
+#include "base/files/json_text.h"
+#include "bench/all_reduce/machine.h"
+
+namespace ringlet::app {
+
+namespace {
+
+void check_outputs(const SimulateFlags& flags, const CLI::App& command) {
+  Outputs outputs(command, flags.force);
+  outputs.reads("--from", flags.from);
+  outputs.reads("--measured", flags.measured);
+  outputs.writes("--json", flags.json);
+}
+
+void set_measured(const SimulateFlags& flags, const std::vector<bench::Measurement>& measured,
+                  std::vector<bench::Simulated>& rows) {
+  if (flags.measured.empty()) return;
+  const nlohmann::json machine = bench::read_machine(flags.measured);
+  const int cores = machine.is_object() ? machine.value("cores", 0) : 0;
+  if (bench::set_measured(rows, measured, cores) > 0) return;
+  throw UsageError(fmt::format(
+      "--measured {} has none of these: sums of f32 in place, of that many ranks, machines and "
+      "bytes",
+      flags.measured.string()));
+}
+
+int simulate(const SimulateFlags& flags, const CLI::App& command) {
+  check_outputs(flags, command);
+  std::vector<bench::Measurement> measured;
+  if (!flags.measured.empty()) measured = bench::read_measurements(flags.measured);
+  const bench::Costs costs = costs_of(flags);
+  const bench::Simulation simulation = simulation_of(flags, costs, measured);
+  std::vector<bench::Simulated> rows = bench::simulate(simulation, costs);
+  set_measured(flags, measured, rows);
+  fmt::print("{}", to_text(rows, costs));
+  if (!flags.json.empty()) write_file_atomically(flags.json, row_a_line(to_json(rows)));
+  return 0;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "play all-reduce strategies on machines that are not there, of up to 4096 ranks");
+  add_simulate_flags(*command, *flags);
+  command->callback(
+      [flags, command, &action] { action = [=] { return simulate(*flags, *command); }; });
+}
+
+}  // namespace ringlet::app

@@ -1,0 +1,39 @@
+// The flags of `ringlet simulate`, and what they ask for.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "bench/all_reduce/measurement.h"
+#include "bench/simulation/costs.h"
+#include "bench/simulation/simulation.h"
+
+namespace ringlet::app {
+
+/// The flags as the user wrote them; 0 and empty: not given.
+struct SimulateFlags {
+  std::vector<std::string> strategies{"all"};
+  std::vector<int> ranks{};
+  std::vector<std::int64_t> bytes{};
+  std::string machines{};
+  std::vector<std::string> slow{};
+  double alpha = 0, alpha_inside = 0;            ///< seconds
+  double beta = 0, beta_inside = 0, adding = 0;  ///< bytes a second
+  std::filesystem::path from{}, measured{}, json{};
+  bool force = false;
+};
+
+void add_simulate_flags(CLI::App& command, SimulateFlags& flags);
+
+/// From the flags, a file, or this machine's table. Throws UsageError where nothing says them.
+bench::Costs costs_of(const SimulateFlags& flags);
+
+/// Ranks and sizes that are not given are those of `measured`, else 2, 4 and 8 (or all of the
+/// machines), and 504 KiB. Throws UsageError for what cannot be.
+bench::Simulation simulation_of(const SimulateFlags& flags, const bench::Costs& costs,
+                                const std::vector<bench::Measurement>& measured);
+
+}  // namespace ringlet::app

@@ -1,0 +1,192 @@
+// Simulated all-reduces: how their numbers are written, what they cost, and the rows.
+#include "bench/simulation/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "comm/all_reduce/ring.h"
+
+namespace ringlet::bench {
+namespace {
+
+constexpr comm::CostModel kModel{5e-6, 1 / 50e9, 1 / 100e9};
+
+TEST(Quantities, AreReadAsTheyAreWritten) {
+  EXPECT_DOUBLE_EQ(*parse_seconds("5us"), 5e-6);
+  EXPECT_DOUBLE_EQ(*parse_seconds("0.5ms"), 0.5e-3);
+  EXPECT_DOUBLE_EQ(*parse_seconds("300ns"), 300e-9);
+  EXPECT_DOUBLE_EQ(*parse_seconds("2s"), 2);
+  EXPECT_DOUBLE_EQ(*parse_rate("50G"), 50e9);
+  EXPECT_DOUBLE_EQ(*parse_rate("0.2T"), 200e9);
+  EXPECT_EQ(seconds_text(4.2e-5), "42 us");
+  EXPECT_EQ(seconds_text(9.9999e-4), "1 ms");
+  EXPECT_EQ(rate_text(25e6), "25M");
+  EXPECT_EQ(parse_layout("512x8")->ranks(), 4096);
+  EXPECT_EQ(parse_slow("17:3x")->rank, 17);
+  EXPECT_EQ(parse_slow("17:1.5x")->factor, 1.5);
+}
+
+TEST(Quantities, AreNothingElse) {
+  for (const char* text : {"5", "0us", "-5us", "+5us", "infus", "nan", "", "us", "5 us", "5usx",
+                           "1e9s", "1e400us", "1e-9ns"}) {
+    EXPECT_FALSE(parse_seconds(text)) << text;
+  }
+  for (const char* text : {"0", "0G", "50", "-1G", "infG", "1e9T", "0.1K", "50g", "50GG"}) {
+    EXPECT_FALSE(parse_rate(text)) << text;
+  }
+  for (const char* text : {"3x", "x3", "3", "0x8", "8x0", "1x1", "4097x1", "65536x65536", "2x2x2",
+                           "-2x2", "99999999999x1"}) {
+    EXPECT_FALSE(parse_layout(text)) << text;
+  }
+  for (const char* text : {"1:3", "1:x", ":3x", "1:0.5x", "-1:3x", "1:infx", "1:1e9x", "1"}) {
+    EXPECT_FALSE(parse_slow(text)) << text;
+  }
+}
+
+/// A strategy of somebody else's.
+class OtherRing final : public comm::AllReduce {
+ public:
+  static constexpr const char* kName = "other-ring";
+  static constexpr comm::Needs kNeeds = comm::Needs::nothing;
+  static comm::PathCost path_cost(int ranks, double bytes) {
+    return comm::RingAllReduce::path_cost(ranks, bytes);
+  }
+  explicit OtherRing(comm::Transport& transport) : AllReduce(transport), ring_(transport) {}
+  const char* name() const override { return kName; }
+  void run(Stream& stream, View data, ReduceOp op) override { ring_.run(stream, data, op); }
+  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
+    return ring_.elements_sent(count);
+  }
+
+ private:
+  comm::RingAllReduce ring_;
+};
+
+const Simulated& row_of(const std::vector<Simulated>& rows, const std::string& strategy) {
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const Simulated& row) { return row.strategy == strategy; });
+}
+
+TEST(Simulation, HasARowForEachStrategyOfTheRegistry) {
+  comm::Strategies strategies;
+  strategies.add<OtherRing>();
+  const auto rows = simulate({.strategies = strategies.all(), .layouts = {{1, 8}}, .sizes = {8195}},
+                             Costs({kModel, kModel}));
+  ASSERT_EQ(rows.size(), strategies.all().size());
+  for (const Simulated& row : rows) {
+    const bool of_library = comm::needs_engine(strategies.needs_of(row.strategy));
+    EXPECT_EQ(!row.why_not.empty(), of_library) << row.strategy;
+    EXPECT_EQ(row.bytes, 8192) << "whole elements";
+    EXPECT_NEAR(row.seconds, row.model_seconds, 0.01 * row.seconds);
+  }
+  const Simulated& ring = row_of(rows, "other-ring");
+  EXPECT_EQ(ring.steps, 14);
+  EXPECT_EQ(ring.messages, 112);
+  EXPECT_EQ(ring.busiest_bytes, 14 * 1024);
+  EXPECT_DOUBLE_EQ(ring.model_seconds, 14 * (5e-6 + 1024 / 50e9) + 7 * 1024 / 100e9);
+}
+
+TEST(Simulation, KnowsMachinesAndTheirLinks) {
+  const comm::CostModel near{1e-6, 1 / 200e9, 0};
+  const auto rows = simulate(
+      {.strategies = comm::Strategies().all(), .layouts = {{8, 8}, {1, 8}}, .sizes = {1 << 20}},
+      Costs({kModel, near}));
+  EXPECT_LT(row_of(rows, "two-level").seconds, 0.5 * row_of(rows, "ring").seconds);
+  EXPECT_NE(row_of(rows, "two-shot").why_not, "") << "no memory is shared between machines";
+  const auto one = std::find_if(rows.begin(), rows.end(), [](const Simulated& row) {
+    return row.layout.machines == 1 && row.strategy == "ring";
+  });
+  EXPECT_NEAR(one->seconds, 14 * (1e-6 + (1 << 17) / 200e9), 1e-9) << "inside costs alone";
+}
+
+TEST(Simulation, LetsASlowRankHoldUpTheOthersAndNotTheFormula) {
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  const Costs costs({{5e-6, 1 / 50e9, 0}, {5e-6, 1 / 50e9, 0}});
+  const auto usual = simulate({{ring}, {{1, 8}}, {8192}, {}}, costs);
+  const auto slow = simulate({{ring}, {{1, 8}}, {8192}, {{3, 2.5}}}, costs);
+  EXPECT_NEAR(slow[0].seconds, 2.5 * usual[0].seconds, 1e-9);
+  EXPECT_EQ(slow[0].model_seconds, usual[0].model_seconds);
+}
+
+/// A row of the ring that takes what its formula says.
+Measurement measured_ring(int ranks, int machines, std::int64_t bytes) {
+  Measurement row;
+  row.strategy = "ring";
+  row.ranks = ranks;
+  row.machines = machines;
+  row.bytes = bytes;
+  row.count = bytes / 4;
+  const auto cost = comm::RingAllReduce::path_cost(ranks, static_cast<double>(bytes));
+  row.median_us = 1e6 * seconds_of(cost, {5e-6 * ranks, 1 / 50e9, 0});
+  return row;
+}
+
+std::vector<Measurement> measured_rings() {
+  std::vector<Measurement> rows;
+  for (const std::int64_t bytes : {4096, 1 << 20}) {
+    for (const int ranks : {2, 16}) rows.push_back(measured_ring(ranks, 1, bytes));
+  }
+  return rows;
+}
+
+TEST(Costs, OfMeasurementsAreThoseOfTheNearestRanks) {
+  const Costs costs(measured_rings(), "rows.json");
+  for (const auto& [ranks, latency] : {std::pair{2, 10e-6}, {4, 10e-6}, {8, 80e-6}, {64, 80e-6}}) {
+    const auto found = costs.of("ring", {1, ranks});
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(found->inside.latency_s, latency, 0.001 * latency) << ranks;
+    EXPECT_NEAR(found->inside.seconds_per_byte, 1 / 50e9, 0.001 / 50e9) << ranks;
+  }
+  EXPECT_FALSE(costs.of("tree", {1, 2}));
+  EXPECT_FALSE(costs.of("ring", {2, 2}));
+  EXPECT_LT(*costs.worst_error("ring", {1, 2}), 0.001);
+  const comm::Strategy tree = *comm::Strategies().find("tree");
+  EXPECT_EQ(simulate({{tree}, {{1, 2}}, {64}, {}}, costs)[0].why_not,
+            "rows.json has no costs of tree on one machine");
+}
+
+TEST(Costs, OfMeasurementsOnMachinesAreThoseOfTheLink) {
+  const Costs costs({measured_ring(4, 4, 4096), measured_ring(4, 4, 1 << 20)}, "rows.json");
+  const auto found = costs.of("ring", {8, 2});
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->between.latency_s, 20e-6, 1e-8);
+  EXPECT_EQ(found->inside.latency_s, 0);
+  EXPECT_FALSE(costs.of("ring", {1, 8}));
+}
+
+TEST(Simulation, IsSetBesideWhatWasMeasured) {
+  const std::vector<Measurement> measured = measured_rings();
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  auto rows = simulate({{ring}, {{1, 2}, {1, 16}}, {4096, 8192}, {}}, Costs(measured, "rows.json"));
+  EXPECT_EQ(set_measured(rows, measured, 8), 2);
+  EXPECT_NEAR(rows[0].error(), 0, 0.001);
+  EXPECT_FALSE(rows[0].took_turns);
+  EXPECT_FALSE(rows[1].measured);
+  EXPECT_TRUE(rows[2].took_turns) << "16 ranks on 8 processors";
+  const nlohmann::json json = to_json(rows).at("rows");
+  EXPECT_NEAR(json[0].at("measured_seconds").get<double>(), 1e-6 * measured[0].median_us, 1e-12);
+  EXPECT_TRUE(json[2].at("took_turns").get<bool>());
+  EXPECT_FALSE(json[1].contains("error"));
+  rows[0].measured->median_us *= 2;
+  EXPECT_NEAR(rows[0].error(), -0.5, 0.001);
+}
+
+TEST(Simulation, WritesTheKeysOfItsRows) {
+  const auto rows =
+      simulate({comm::Strategies().all(), {{1, 2}}, {64}, {}}, Costs({kModel, kModel}));
+  for (const nlohmann::json& row : to_json(rows).at("rows")) {
+    for (const char* key : {"strategy", "ranks", "machines", "bytes"}) {
+      EXPECT_TRUE(row.contains(key)) << row;
+    }
+    for (const char* key : {"seconds", "model_seconds", "steps", "messages", "busiest_bytes"}) {
+      EXPECT_NE(row.contains(key), row.contains("why_not")) << row;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ringlet::bench
