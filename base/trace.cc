@@ -1,25 +1,53 @@
 #include "base/trace.h"
 
 #include <algorithm>
+#include <exception>
 
 namespace ringlet {
 
-void Tracer::add(std::string_view name, const char* category, std::int64_t begin_ns,
-                 std::int64_t end_ns, std::int64_t bytes, int peer,
-                 const ExchangeDetails& details) {
-  if (limit_ != nullptr && !limit_->take()) {
-    ++left_out_;
-    return;
-  }
+namespace {
+
+Span named(std::string_view name, const char* category) {
   Span span;
   std::copy_n(name.data(), std::min(name.size(), span.name.size() - 1), span.name.data());
   span.category = category;
+  return span;
+}
+
+}  // namespace
+
+void Tracer::add(std::string_view name, const char* category, std::int64_t begin_ns,
+                 std::int64_t end_ns, std::int64_t bytes, int peer) {
+  Span span = named(name, category);
   span.begin_ns = begin_ns;
   span.end_ns = end_ns;
   span.bytes = bytes;
   span.peer = peer;
-  span.details = details;
+  add(span, nullptr);
+}
+
+void Tracer::add(const Span& span, const ExchangeDetails* details) {
+  if (limit_ != nullptr && !limit_->take()) {
+    ++left_out_;
+    return;
+  }
   spans_.push_back(span);
+  if (details != nullptr) spans_.back().details = &details_.emplace_back(*details);
+}
+
+void ScopedSpan::begin() {
+  exceptions_ = std::uncaught_exceptions();
+  begin_ns_ = now_ns();
+}
+
+void ScopedSpan::end() {
+  Span span = named(name_, category_);
+  span.begin_ns = begin_ns_;
+  span.end_ns = now_ns();
+  span.bytes = bytes_;
+  span.peer = peer_;
+  span.failed = std::uncaught_exceptions() > exceptions_;
+  tracer_->add(span, details_ ? &*details_ : nullptr);
 }
 
 }  // namespace ringlet

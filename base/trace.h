@@ -8,6 +8,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,12 +23,32 @@ inline std::int64_t now_ns() {
       .count();
 }
 
-/// Details of an exchange: what goes from where to where. Offsets are bytes from the beginning of
-/// what the collective works on; -1 where there is none.
+/// Ranks [begin, end); none where they are equal.
+struct RankRange {
+  int begin = 0;
+  int end = 0;
+};
+
+/// What is known of a collective, of an exchange in it, or of what a rank does with others' memory,
+/// beside its time. Each has some of it. Offsets are bytes from the beginning of what the collective
+/// works on; -1 where there is none.
 struct ExchangeDetails {
-  int from = -1;             ///< the rank that is received from
-  std::int64_t out_at = -1;  ///< where the part begins that is sent
-  std::int64_t in_at = -1;   ///< where the part begins that is received
+  std::int64_t call = -1;  ///< number of the collective, alike on all ranks; 0: outside of any
+  // Of an exchange.
+  int from = -1;               ///< the rank that is received from
+  std::int64_t out_at = -1;    ///< where the part begins that is sent
+  std::int64_t in_at = -1;     ///< where the part begins that is received
+  std::int64_t in_bytes = -1;  ///< that are received
+  const char* op = nullptr;    ///< how they are combined with what is there: "copy", "add", ...
+  // Of what a rank does with memory in reach.
+  std::int64_t begin = -1, end = -1;  ///< what it works on
+  RankRange of{};                     ///< whose memory it reads
+  RankRange into{};                   ///< whose memory it writes
+  // Of a collective.
+  const char* type = nullptr;    ///< of its elements
+  const char* reduce = nullptr;  ///< its operation: "sum", ...
+  int ranks = -1;
+  std::string error{};  ///< why it failed, at the rank where that began
 };
 
 struct Span {
@@ -33,9 +56,10 @@ struct Span {
   const char* category = "";  ///< a string literal: "kernel", "layer", "collective", "exchange"...
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::int64_t bytes = -1;  ///< bytes moved, or -1
-  int peer = -1;            ///< the other rank of an exchange, or -1
-  ExchangeDetails details{};
+  std::int64_t bytes = -1;                   ///< bytes moved, or -1
+  const ExchangeDetails* details = nullptr;  ///< the tracer has them; null: there are none
+  int peer = -1;                             ///< the other rank of an exchange, or -1
+  bool failed = false;                       ///< an exception ended it
 };
 
 /// How many more spans the tracers that share it may keep, from any thread.
@@ -52,15 +76,22 @@ class Tracer {
  public:
   /// `limit`: null: none. It outlives the tracer's last span.
   explicit Tracer(SpanLimit* limit = nullptr) : limit_(limit) {}
+  Tracer(Tracer&&) = default;  // spans know where their details are: these do not move
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
   /// Beyond the limit it only counts.
   void add(std::string_view name, const char* category, std::int64_t begin_ns, std::int64_t end_ns,
-           std::int64_t bytes = -1, int peer = -1, const ExchangeDetails& details = {});
+           std::int64_t bytes = -1, int peer = -1);
+  /// Adds `span`; `details`: of it, or null.
+  void add(const Span& span, const ExchangeDetails* details);
   const std::vector<Span>& spans() const { return spans_; }
   std::int64_t left_out() const { return left_out_; }
 
  private:
   SpanLimit* limit_;
   std::vector<Span> spans_;
+  std::deque<ExchangeDetails> details_;
   std::int64_t left_out_ = 0;
 };
 
@@ -71,25 +102,30 @@ class ScopedSpan {
   ScopedSpan(Tracer* tracer, std::string_view name, const char* category, std::int64_t bytes = -1,
              int peer = -1)
       : tracer_(tracer), name_(name), category_(category), bytes_(bytes), peer_(peer) {
-    if (tracer_ != nullptr) begin_ns_ = now_ns();
+    if (tracer_ != nullptr) begin();
   }
   ~ScopedSpan() {
-    if (tracer_ != nullptr) {
-      tracer_->add(name_, category_, begin_ns_, now_ns(), bytes_, peer_, details_);
-    }
+    if (tracer_ != nullptr) end();
   }
-  void set_details(const ExchangeDetails& details) { details_ = details; }
   ScopedSpan(const ScopedSpan&) = delete;
   ScopedSpan& operator=(const ScopedSpan&) = delete;
 
+  bool traces() const { return tracer_ != nullptr; }
+  /// To be filled where it traces(); else they cost nothing.
+  ExchangeDetails& details() { return details_ ? *details_ : details_.emplace(); }
+
  private:
+  void begin();
+  void end();
+
   Tracer* tracer_;
   std::string_view name_;
   const char* category_;
   std::int64_t bytes_;
   int peer_;
+  int exceptions_ = 0;  // that were on their way when it began
   std::int64_t begin_ns_ = 0;
-  ExchangeDetails details_;
+  std::optional<ExchangeDetails> details_;
 };
 
 }  // namespace ringlet

@@ -66,20 +66,31 @@ std::optional<double> Communicator::predicted_seconds(std::int64_t bytes, DType 
 }
 
 template <class Body>
-void Communicator::collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,
-                              std::string_view name, Body body) {
-  const ScopedSpan span(stream.tracer(), name, "collective", bytes);
-  transport_.recorder().enter(kind, bytes, name);
+void Communicator::collective(Stream& stream, const Collective& what, Body body) {
+  ScopedSpan span(stream.tracer(), what.name, "collective", what.bytes);
+  transport_.recorder().enter(what.kind, what.bytes, what.name);
+  if (span.traces()) describe(span.details(), what);
   try {
     body();
   } catch (const Aborted&) {
     throw;
   } catch (...) {
-    abort(message_of_current_exception());
+    const std::string message = message_of_current_exception();
+    if (span.traces()) span.details().error = message;
+    abort(message);
     throw;
   }
   transport_.set_subject({});
   transport_.recorder().leave();
+}
+
+void Communicator::describe(ExchangeDetails& details, const Collective& what) {
+  details.call = transport_.recorder().current().sequence;
+  details.ranks = size();
+  if (what.reduces) {
+    details.type = name_of(*what.reduces);
+    details.reduce = name_of(what.op);
+  }
 }
 
 template <class Body>
@@ -88,7 +99,7 @@ void Communicator::host_collective(Stream& stream, CollectiveKind kind, std::int
   stream.synchronize();  // also: the recorder and the transport serve one thread at a time
   Stream& host = host_->communication();
   host.set_tracer(stream.tracer());
-  collective(host, kind, bytes, name, [&] { body(host); });
+  collective(host, {kind, bytes, name}, [&] { body(host); });
 }
 
 void Communicator::require_alive() const {
@@ -101,7 +112,7 @@ void Communicator::require_alive() const {
 void Communicator::all_reduce(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("all_reduce", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    collective(stream, CollectiveKind::all_reduce, to.view().bytes(), name, [&] {
+    collective(stream, {CollectiveKind::all_reduce, to.view().bytes(), name, to.dtype, op}, [&] {
       transport_.set_subject(to.view());
       all_reduce_->run(stream, to.view(), op);
     });
@@ -116,7 +127,8 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
   stream.run([this, &stream, to = data.address(), count = data.storage(), through = wire.address(),
               dtype = wire.dtype(), name] {
     const View sums(to, {count}, DType::f32);
-    collective(stream, CollectiveKind::all_reduce, sums.bytes(), name, [&] {
+    const auto sum = ReduceOp::sum;
+    collective(stream, {CollectiveKind::all_reduce, sums.bytes(), name, sums.dtype(), sum}, [&] {
       transport_.set_subject(sums);
       between_->run_narrow(stream, sums, View(through, {count}, dtype));
     });
@@ -126,7 +138,7 @@ void Communicator::all_reduce_narrow_between(Stream& stream, View data, View wir
 void Communicator::reduce(Stream& stream, int root, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce", data);
   stream.run([this, &stream, to = flat(data), name, root, op] {
-    collective(stream, CollectiveKind::reduce, to.view().bytes(), name, [&] {
+    collective(stream, {CollectiveKind::reduce, to.view().bytes(), name, to.dtype, op}, [&] {
       transport_.set_subject(to.view());
       comm::reduce(transport_, stream, root, to.view(), op);
     });
@@ -136,7 +148,8 @@ void Communicator::reduce(Stream& stream, int root, View data, std::string_view 
 void Communicator::reduce_scatter(Stream& stream, View data, std::string_view name, ReduceOp op) {
   require_reducible("reduce_scatter", data);
   stream.run([this, &stream, to = flat(data), name, op] {
-    collective(stream, CollectiveKind::reduce_scatter, to.view().bytes(), name, [&] {
+    const std::int64_t bytes = to.view().bytes();
+    collective(stream, {CollectiveKind::reduce_scatter, bytes, name, to.dtype, op}, [&] {
       transport_.set_subject(to.view());
       comm::reduce_scatter(transport_, stream, to.view(), op);
     });
@@ -147,7 +160,7 @@ void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::strin
   require(out.bytes() == in.bytes() && out.bytes() % size() == 0, "all_to_all",
           "both have the same bytes, a multiple of the ranks");
   stream.run([this, &stream, from = out.address(), bytes = in.bytes(), into = in.address(), name] {
-    collective(stream, CollectiveKind::all_to_all, bytes, name, [&] {
+    collective(stream, {CollectiveKind::all_to_all, bytes, name}, [&] {
       comm::all_to_all(transport_, stream, bytes_at(from, bytes), bytes_at(into, bytes));
     });
   });
@@ -155,7 +168,7 @@ void Communicator::all_to_all(Stream& stream, ConstView out, View in, std::strin
 
 void Communicator::broadcast(Stream& stream, int root, View data, std::string_view name) {
   stream.run([this, &stream, root, address = data.address(), bytes = data.bytes(), name] {
-    collective(stream, CollectiveKind::broadcast, bytes, name,
+    collective(stream, {CollectiveKind::broadcast, bytes, name},
                [&] { comm::broadcast(transport_, stream, root, bytes_at(address, bytes)); });
   });
 }
@@ -165,7 +178,7 @@ void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::str
           "the result has as many bytes as all ranks' parts together");
   stream.run([this, &stream, from = mine.address(), bytes = mine.bytes(), into = all.address(),
               name] {
-    collective(stream, CollectiveKind::all_gather, bytes, name, [&] {
+    collective(stream, {CollectiveKind::all_gather, bytes, name}, [&] {
       comm::all_gather(transport_, stream, bytes_at(from, bytes), bytes_at(into, size() * bytes));
     });
   });
@@ -173,7 +186,7 @@ void Communicator::all_gather(Stream& stream, ConstView mine, View all, std::str
 
 void Communicator::graph_launched(Stream& stream, std::int64_t bytes, std::string_view name) {
   stream.run([this, &stream, bytes, name] {
-    collective(stream, CollectiveKind::all_reduce, bytes, name,
+    collective(stream, {CollectiveKind::all_reduce, bytes, name},
                [this] { transport_.captures()->graph_launched(); });
   });
 }

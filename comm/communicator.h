@@ -131,9 +131,16 @@ class Communicator {
   void require_alive() const;
 
  private:
+  struct Collective {
+    CollectiveKind kind;
+    std::int64_t bytes;
+    std::string_view name;
+    std::optional<DType> reduces{};  ///< numbers of this type
+    ReduceOp op = ReduceOp::sum;
+  };
   template <class Body>
-  void collective(Stream& stream, CollectiveKind kind, std::int64_t bytes, std::string_view name,
-                  Body body);
+  void collective(Stream& stream, const Collective& what, Body body);
+  void describe(ExchangeDetails& details, const Collective& what);
 
   template <class Body>
   void host_collective(Stream& stream, CollectiveKind kind, std::int64_t bytes,

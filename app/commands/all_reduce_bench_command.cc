@@ -20,6 +20,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
 #include "base/files/json_text.h"
+#include "base/machine.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/machine.h"
@@ -250,10 +251,12 @@ int run_in_threads(const AllReduceFlags& flags, const CLI::App& command) {
   const auto trace = tracer_of(flags);
   note_stop_signals();
   Outcome outcome;
-  for (const AllReduceBlock& block : blocks) {
-    comm::LocalGroup group(block.ranks);
-    run_block(group, block, outcome, trace.get());
-  }
+  train::traced(trace.get(), flags.trace, {}, [&] {
+    for (const AllReduceBlock& block : blocks) {
+      comm::LocalGroup group(block.ranks);
+      run_block(group, block, outcome, trace.get());
+    }
+  });
   if (trace) {
     trace->write(flags.trace);
     fmt::print("{}", where_traces_are(flags.trace, false));
@@ -283,8 +286,16 @@ int run_as_rank(const AllReduceFlags& flags, const CLI::App& command,
     const AllReduceBlock block = all_reduce_block_over(flags, position, group);
     const auto trace = tracer_of(flags);
     Outcome outcome;
-    run_block(group, block, outcome, trace.get());
-    if (trace) trace->write(file_of_process(flags.trace, group.process()));
+    const fs::path timeline = file_of_process(flags.trace, group.process());
+    train::TraceSource source{group.process(), host_name(), {}};
+    const auto read_clock = [&] {
+      if (trace) source.clock.push_back(group.read_clock(block.options.execution.comm_timeout));
+    };
+    read_clock();
+    train::traced(trace.get(), timeline, source,
+                  [&] { run_block(group, block, outcome, trace.get()); });
+    read_clock();
+    if (trace) trace->write(timeline, source);
     if (position.process != 0) return 0;
     if (trace) fmt::print("{}", where_traces_are(flags.trace, true));
     if (rows_file) {

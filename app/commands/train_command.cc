@@ -314,9 +314,12 @@ int run_training(const RawFlags& flags, const CLI::App& command, comm::Group& gr
     if (trace) source.clock.push_back(group.read_clock(options.execution.comm_timeout));
   };
   read_clock();
-  const train::RunResult result = train::train(group, setup, listeners, trace.get());
+  const fs::path timeline = file_of_process(files.trace, group.process());
+  const train::RunResult result = train::traced(trace.get(), timeline, source, [&] {
+    return train::train(group, setup, listeners, trace.get());
+  });
   read_clock();
-  if (trace) trace->write(file_of_process(files.trace, group.process()), source);
+  if (trace) trace->write(timeline, source);
   const int code = result.interrupted ? kInterrupted + stop_signal(group) : 0;
   if (speaks)
     print_if_possible([&] { print_end(result, setup, command, notes, screen, trace.get()); });

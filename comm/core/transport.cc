@@ -25,6 +25,11 @@ Combine combine_of(ReduceOp op) {
   return Combine::add;
 }
 
+const char* name_of(Combine combine) {
+  constexpr const char* kNames[] = {"copy", "add", "min", "max"};
+  return kNames[static_cast<int>(combine)];
+}
+
 ReduceOp operation_of(Combine combine) {
   if (combine == Combine::min) return ReduceOp::min;
   if (combine == Combine::max) return ReduceOp::max;
@@ -47,10 +52,16 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   const char* what = receives_only ? "receive" : from == kNobody ? "send" : "exchange";
   ScopedSpan span(stream.tracer(), what, "exchange", receives_only ? in.bytes() : bytes,
                   receives_only ? from : to);
-  if (stream.tracer() != nullptr) {
-    span.set_details({.from = from,
-                      .out_at = to == kNobody ? -1 : offset_of(out),
-                      .in_at = from == kNobody ? -1 : offset_of(in)});
+  if (span.traces()) {
+    ExchangeDetails& details = span.details();
+    details.call = recorder().current().sequence;
+    if (to != kNobody) details.out_at = offset_of(out);
+    if (from != kNobody) {
+      details.from = from;
+      details.in_at = offset_of(in);
+      details.in_bytes = in.bytes();
+      details.op = name_of(combine);
+    }
   }
   {
     const FlightRecorder::Exchanging exchanging(
@@ -65,7 +76,6 @@ void Transport::set_timeout(double seconds) {
   timeout_seconds_ = seconds;
 }
 
-/// Bytes from the beginning of the subject; -1 for what lies elsewhere.
 std::int64_t Transport::offset_of(const ConstView& part) const {
   if (subject_ == nullptr || part.bytes() == 0) return -1;
   const auto begin = reinterpret_cast<std::uintptr_t>(subject_);

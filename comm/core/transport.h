@@ -57,6 +57,7 @@ enum class Combine : std::uint8_t {
 
 /// The Combine that reduces by `op` as data arrive. For ReduceOp::mean it adds; dividing is left.
 Combine combine_of(ReduceOp op);
+const char* name_of(Combine combine);  ///< "add"
 /// The operation of a Combine that is not `copy`.
 ReduceOp operation_of(Combine combine);
 
@@ -185,6 +186,9 @@ class Transport {
     subject_bytes_ = data.bytes();
   }
 
+  /// Where `part` lies in these data, in bytes from their beginning; -1 for what lies elsewhere.
+  std::int64_t offset_of(const ConstView& part) const;
+
   /// Counts bytes that a PeerAccess has moved.
   void count_moved(std::int64_t bytes) { bytes_sent_.fetch_add(bytes, std::memory_order_relaxed); }
 
@@ -203,8 +207,6 @@ class Transport {
   }
 
  private:
-  std::int64_t offset_of(const ConstView& part) const;
-
   World world_;
   Line line_;
   const void* subject_ = nullptr;

@@ -21,12 +21,13 @@ void PeerRanges::reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin,
   for (const View& range : ranges_) ys_.push_back(range.slice(begin, end));
   const std::int64_t bytes_of_all = transport_.size() * ranges_[0].bytes();
   const bool streams = transport_.size() > 1 && bytes_of_all > stream_from_;
-  reduce(stream, op, xs_, ys_, streams ? Stores::streaming : Stores::cached,
+  reduce(stream, op, xs_, ys_, all(), streams ? Stores::streaming : Stores::cached,
          2 * (transport_.size() - 1) * ys_[0].bytes());
 }
 
 void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
-  const ScopedSpan span(stream.tracer(), "copy", "exchange", x.bytes());
+  ScopedSpan span(stream.tracer(), "copy", "exchange", x.bytes());
+  note_details(span, x, own(), own());
   if (stream.in_order_with_host()) {
     copy_across(y.data(), x.data(), x.bytes());
   } else {
@@ -36,7 +37,8 @@ void PeerRanges::copy(Stream& stream, const ConstView& x, const View& y) {
 
 void PeerRanges::reduce_into(Stream& stream, ReduceOp op, const View& mine) {
   whole_[static_cast<std::size_t>(transport_.rank())] = mine;
-  reduce(stream, op, whole_, {&mine, 1}, Stores::cached, (transport_.size() - 1) * mine.bytes());
+  reduce(stream, op, whole_, {&mine, 1}, own(), Stores::cached,
+         (transport_.size() - 1) * mine.bytes());
 }
 
 void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) {
@@ -46,13 +48,14 @@ void PeerRanges::reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, co
   xs_[rank] = mine;
   constexpr std::int64_t kStartPays = 8192;  // as for copy_across()
   const View ys[] = {mine, ranges_[rank].slice(begin, end)};
-  reduce(stream, op, xs_, ys, mine.bytes() < kStartPays ? Stores::cached : Stores::across,
+  reduce(stream, op, xs_, ys, own(), mine.bytes() < kStartPays ? Stores::cached : Stores::across,
          2 * (transport_.size() - 1) * mine.bytes());
 }
 
 void PeerRanges::read(Stream& stream, int rank, std::int64_t begin, const View& mine) {
   const View& range = ranges_[static_cast<std::size_t>(rank)];
-  const ScopedSpan span(stream.tracer(), "read", "exchange", mine.bytes(), rank);
+  ScopedSpan span(stream.tracer(), "read", "exchange", mine.bytes(), rank);
+  note_details(span, mine, {rank, rank + 1}, own());
   operations_.copy(stream, range.slice(begin, begin + mine.count()), mine);
 }
 
@@ -61,9 +64,30 @@ void PeerRanges::take_parts(std::int64_t begin, std::int64_t end) {
   for (const View& range : ranges_) xs_.push_back(range.slice(begin, end));
 }
 
+void PeerRanges::note_details(ScopedSpan& span, const ConstView& data, RankRange of,
+                              RankRange into) const {
+  if (!span.traces()) return;
+  ExchangeDetails& details = span.details();
+  details.call = transport_.recorder().current().sequence;
+  details.begin = transport_.offset_of(data);
+  if (details.begin >= 0) details.end = details.begin + data.bytes();
+  details.of = of;
+  details.into = into;
+}
+
+PeerRanges::Meeting::Meeting(const PeerRanges& peers, Stream& stream)
+    : span(stream.tracer(), "meet", "exchange") {
+  if (span.traces()) span.details().call = peers.transport().recorder().current().sequence;
+}
+
 void PeerRanges::reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs,
-                        std::span<const View> ys, Stores stores, std::int64_t bytes_moved) {
-  const ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
+                        std::span<const View> ys, RankRange into, Stores stores,
+                        std::int64_t bytes_moved) {
+  ScopedSpan span(stream.tracer(), "direct", "exchange", bytes_moved);
+  const bool into_all = into.end - into.begin > 1;
+  note_details(span, into_all ? ys[static_cast<std::size_t>(transport_.rank())] : ys[0], all(),
+               into);
+  if (span.traces()) span.details().op = name_of(combine_of(op));
   const ReduceOptions options{.divisor = transport_.size(), .stores = stores};
   operations_.reduce(stream, op, xs, ys, options);
   transport_.count_moved(bytes_moved);

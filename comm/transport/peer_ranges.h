@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/trace.h"
 #include "comm/core/peer_access.h"
 #include "comm/core/transport.h"
 #include "comm/transport/memory_operations.h"
@@ -26,15 +27,25 @@ class PeerRanges : public PeerAccess {
 
  protected:
   Transport& transport() const { return transport_; }
+  /// A span of a meeting, for the trace.
+  struct Meeting {
+    Meeting(const PeerRanges& peers, Stream& stream);
+    ScopedSpan span;
+  };
   void set_range(int rank, const View& range) {
     ranges_[static_cast<std::size_t>(rank)] = range;
     whole_[static_cast<std::size_t>(rank)] = range;
   }
 
  private:
+  RankRange all() const { return {0, transport_.size()}; }
+  RankRange own() const { return {transport_.rank(), transport_.rank() + 1}; }
+  /// Which of the collective's data, and whose, `span` is about.
+  void note_details(ScopedSpan& span, const ConstView& data, RankRange of, RankRange into) const;
   void take_parts(std::int64_t begin, std::int64_t end);
+  /// Of `ys`, the data of rank r are the r-th where it writes `into` all, else the first.
   void reduce(Stream& stream, ReduceOp op, std::span<const ConstView> xs, std::span<const View> ys,
-              Stores stores, std::int64_t bytes_moved);
+              RankRange into, Stores stores, std::int64_t bytes_moved);
 
   Transport& transport_;
   const MemoryOperations& operations_;

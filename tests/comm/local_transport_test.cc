@@ -258,9 +258,9 @@ TEST(LocalTransport, TracesWhereTheExchangedPartsLie) {
     for (const Span& span : tracer.spans()) {
       if (std::string_view(span.category) != "exchange") continue;
       EXPECT_EQ(span.peer, (rank + 1) % 3);
-      EXPECT_EQ(span.details.from, (rank + 2) % 3);
-      sent.push_back(span.details.out_at / 12);
-      taken.push_back(span.details.in_at / 12);
+      EXPECT_EQ(span.details->from, (rank + 2) % 3);
+      sent.push_back(span.details->out_at / 12);
+      taken.push_back(span.details->in_at / 12);
     }
     const auto part = [rank](int step) { return std::int64_t{(rank + 6 - step) % 3}; };
     EXPECT_EQ(sent, (std::vector{part(0), part(1), part(2), part(3)})) << rank;

@@ -80,6 +80,43 @@ TEST_F(TwoClocks, BecomeOne) {
   EXPECT_EQ(names.streams.at({1, 2}), "communication");
 }
 
+/// Process 0 sends at 100 us; by its clock process 1 has received from 60 to 110 us, or 60 to 90.
+TEST(TwoClocksOfAMessage, PutNoArrivalBeforeItsDeparture) {
+  for (const std::int64_t end : {110, 90}) {
+    const testing::TemporaryDirectory folder;
+    const auto write = [&](int process, const Span& span, const ExchangeDetails& details) {
+      TraceWriter writer;
+      {
+        const auto device = open_device(DeviceId{});
+        const TraceWriter::Recording recording(&writer, process, *device);
+        device->compute().tracer()->add("begin", "phase", 0, 1000);
+        device->compute().tracer()->add(span, &details);
+      }
+      writer.write(folder / std::to_string(process), {process, "a", {{}}});
+    };
+    Span sends, receives;
+    sends.name = {"send"};
+    receives.name = {"receive"};
+    sends.category = receives.category = "exchange";
+    sends.begin_ns = 100 * kMicrosecond;
+    sends.end_ns = 150 * kMicrosecond;
+    sends.peer = 1;
+    receives.begin_ns = 60 * kMicrosecond;
+    receives.end_ns = end * kMicrosecond;
+    receives.peer = 0;
+    write(0, sends, {.call = 1});
+    write(1, receives, {.call = 1, .from = 0, .in_bytes = 4});
+    merge_traces({folder / "0", folder / "1"}, folder / "all");
+    const auto all = nlohmann::json::parse(testing::read_file(folder / "all"));
+    std::map<std::string, double> times;
+    for (const auto& event : all.at("traceEvents")) {
+      if (event.contains("id")) times[event.at("ph")] = event.at("ts");
+    }
+    EXPECT_EQ(times.at("s"), 100);
+    EXPECT_EQ(times.at("f"), end == 110 ? 109.999 : 100.001);
+  }
+}
+
 TEST_F(TwoClocks, AreNotMixedUp) {
   const std::string mine = testing::read_file(file(1));
   EXPECT_TRUE(says(error({file(0), folder_ / "p0.json"}), {"p0.json", "both of process 0"}));

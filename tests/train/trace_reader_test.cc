@@ -57,6 +57,89 @@ TEST(TraceReader, ReadsWhatTheWriterWrote) {
   EXPECT_EQ(names.streams.at({3, 2}), "communication");
 }
 
+TEST(TraceWriter, WritesWhatFailed) {
+  const testing::TemporaryDirectory folder;
+  TraceWriter trace;
+  EXPECT_THROW(traced(&trace, folder / "t.json", {},
+                      [&]() -> int {
+                        const auto device = open_device({});
+                        const TraceWriter::Recording recording(&trace, 0, *device);
+                        const ScopedSpan span(device->compute().tracer(), "work", "phase");
+                        throw ContractError("no");
+                      }),
+               ContractError);
+  std::vector<TraceSpan> spans;
+  read_trace(folder / "t.json", [&](const TraceSpan& span) { spans.push_back(span); });
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_TRUE(spans[0].failed);
+  // That it cannot be written is not what is told.
+  EXPECT_THROW(traced(&trace, folder / "no such folder" / "t.json", {},
+                      []() -> int { throw ContractError("no"); }),
+               ContractError);
+  EXPECT_EQ(traced(nullptr, "", {}, [] { return 7; }), 7);
+}
+
+TEST(TraceReader, ReadsAllThatAnExchangeSays) {
+  const testing::TemporaryDirectory folder;
+  TraceWriter writer;
+  {
+    const auto device = open_device(DeviceId{});
+    const TraceWriter::Recording recording(&writer, 1, *device);
+    Span span;
+    span.category = "exchange";
+    span.peer = 2;
+    span.failed = true;
+    const ExchangeDetails details{.call = 7,
+                                  .from = 3,
+                                  .out_at = 10,
+                                  .in_at = 20,
+                                  .in_bytes = 5,
+                                  .op = "add",
+                                  .begin = 1,
+                                  .end = 6,
+                                  .of = {0, 3},
+                                  .into = {2, 3},
+                                  .type = "f32",
+                                  .reduce = "mean",
+                                  .ranks = 4,
+                                  .error = "it \"broke\""};
+    device->compute().tracer()->add(span, &details);
+  }
+  writer.write(folder / "t.json");
+  std::vector<TraceSpan> spans;
+  const TraceNames names =
+      read_trace(folder / "t.json", [&](const TraceSpan& span) { spans.push_back(span); });
+  ASSERT_EQ(spans.size(), 1U);
+  const TraceSpan& span = spans[0];
+  EXPECT_TRUE(span.failed);
+  EXPECT_EQ(span.call, 7);
+  EXPECT_EQ(span.from, 3);
+  EXPECT_EQ(span.out_at, 10);
+  EXPECT_EQ(span.in_at, 20);
+  EXPECT_EQ(span.in_bytes, 5);
+  EXPECT_EQ(span.op, "add");
+  EXPECT_EQ(span.begin, 1);
+  EXPECT_EQ(span.end, 6);
+  EXPECT_EQ(span.of, (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_EQ(span.into, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(span.type, "f32");
+  EXPECT_EQ(span.reduce, "mean");
+  EXPECT_EQ(span.ranks, 4);
+  EXPECT_EQ(span.error, "it \"broke\"");
+  EXPECT_FALSE(names.lacks_calls);
+}
+
+TEST(TraceReader, KnowsATraceOfAnEarlierVersion) {
+  const auto lacks_calls = [](const std::string& args) {
+    const std::string event =
+        R"({"ph":"X","cat":"exchange","name":"send","ts":1,"dur":2,"args":{"bytes":4)" + args +
+        "}}";
+    return parse_trace(with_events(event), "t.json", [](const TraceSpan&) {}).lacks_calls;
+  };
+  EXPECT_TRUE(lacks_calls(""));
+  EXPECT_FALSE(lacks_calls(R"(,"call":0)"));
+}
+
 TEST(TraceReader, PassesOverOtherEventsAndFields) {
   const auto spans = parse(
       R"({"meta":{"ts":1,"traceEvents":[9]},"traceEvents":[{"ph":"B","ts":1},7,[1],)"

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
 
 #include "base/files/atomic_file.h"
 #include "base/files/input_file.h"
@@ -129,10 +130,33 @@ std::vector<Timeline> open_all(const std::vector<fs::path>& files) {
   return timelines;
 }
 
+std::string phase_of(const ordered_json& event) { return event.value("ph", ""); }
+
+/// When each message left, by its id.
+using Departures = std::unordered_map<std::string, double>;
+
+void note_departures(Departures& departures, Timeline& timeline, double origin_ns) {
+  for (ordered_json event; timeline.next(event, origin_ns);) {
+    if (phase_of(event) == "s") {
+      departures[event.value("id", "")] = event.value("ts", 0.0);
+    }
+  }
+}
+
+/// Two clocks may put an arrival before its departure: then it comes right behind it.
+void mend_arrival(ordered_json& event, const Departures& departures) {
+  constexpr double kNanosecond = 1e-3;
+  if (phase_of(event) != "f") return;
+  const auto departure = departures.find(event.value("id", ""));
+  if (departure == departures.end() || event.value("ts", 0.0) > departure->second) return;
+  event["ts"] = std::round(1e3 * (departure->second + kNanosecond)) / 1e3;
+}
+
 /// Appends a timeline's events. `separator` stands before the next one.
 void append(AtomicFile& out, Timeline& timeline, double origin_ns, bool names_host,
-            const char*& separator) {
+            const Departures& departures, const char*& separator) {
   for (ordered_json event; timeline.next(event, origin_ns);) {
+    mend_arrival(event, departures);
     if (event.value("name", "") == "process_name") {
       std::string& name = event["args"]["name"].get_ref<std::string&>();
       if (names_host) name += " on " + timeline.host();
@@ -157,12 +181,21 @@ std::vector<MergedTrace> merge_traces(const std::vector<fs::path>& files, const 
   AtomicFile file(out);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
   const char* separator = "\n";
-  for (Timeline& timeline : timelines) {
+  Departures departures;
+  const auto visit = [](Timeline& timeline, auto body) {
     try {
-      append(file, timeline, origin_ns, hosts.size() > 1, separator);
+      body(timeline);
     } catch (const ordered_json::exception&) {
       throw FileError(timeline.file().string() + ": a rank has no name; the file is damaged");
     }
+  };
+  for (Timeline& timeline : open_all(files)) {
+    visit(timeline, [&](Timeline& each) { note_departures(departures, each, origin_ns); });
+  }
+  for (Timeline& timeline : timelines) {
+    visit(timeline, [&](Timeline& each) {
+      append(file, each, origin_ns, hosts.size() > 1, departures, separator);
+    });
   }
   file.write("\n]}\n");
   file.commit();

@@ -2,7 +2,8 @@
 // process 0. A line at a time: a trace of a long run is too large to be held as a whole.
 //
 // A process has read process 0's clock as its run began and as it ended. In between its clock is
-// taken to go evenly beside that one.
+// taken to go evenly beside that one. Where the clocks put a message's arrival before its
+// departure, it comes right behind that.
 #pragma once
 
 #include <filesystem>

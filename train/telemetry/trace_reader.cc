@@ -43,7 +43,10 @@ class Handler final : public nlohmann::json_sax<json> {
   }
 
   bool null() override { return true; }
-  bool boolean(bool) override { return true; }
+  bool boolean(bool value) override {
+    if (is_arg() && key_ == "failed") event_.span.failed = value;
+    return true;
+  }
   bool binary(json::binary_t&) override { return true; }
   bool number_integer(json::number_integer_t value) override { return whole(value); }
   bool number_unsigned(json::number_unsigned_t value) override {
@@ -56,8 +59,8 @@ class Handler final : public nlohmann::json_sax<json> {
   }
 
   bool string(std::string& text) override {
-    if (depth_ == kInArgs && in_args_ && key_ == "name") {
-      event_.title = std::move(text);
+    if (is_arg()) {
+      text_of_args(std::move(text));
     } else if (depth_ == kInEvent && in_events_) {
       text_of_event(std::move(text));
     }
@@ -88,11 +91,13 @@ class Handler final : public nlohmann::json_sax<json> {
       found_events_ = found_events_ || in_events_;
     }
     if (depth_ == kInEvent) in_args_ = false;
+    list_ = is_arg() ? ranks_of(event_.span, key_) : nullptr;
     return enter();
   }
 
   bool end_array() override {
     --depth_;
+    list_ = nullptr;
     if (depth_ == kInRoot) in_events_ = false;
     return true;
   }
@@ -121,6 +126,46 @@ class Handler final : public nlohmann::json_sax<json> {
     return true;
   }
 
+  bool is_arg() const { return in_events_ && in_args_ && depth_ == kInArgs; }
+
+  /// Where the numbers of that field go; null for another one.
+  template <class Target, std::size_t Count>
+  static Target* target_of(TraceSpan& span, const std::string& key,
+                           const std::pair<const char*, Target TraceSpan::*> (&fields)[Count]) {
+    for (const auto& [name, field] : fields) {
+      if (key == name) return &(span.*field);
+    }
+    return nullptr;
+  }
+  static std::int64_t* number_of(TraceSpan& span, const std::string& key) {
+    using Field = std::pair<const char*, std::int64_t TraceSpan::*>;
+    static constexpr Field kFields[] = {
+        {"bytes", &TraceSpan::bytes},   {"peer", &TraceSpan::peer},
+        {"call", &TraceSpan::call},     {"from", &TraceSpan::from},
+        {"out_at", &TraceSpan::out_at}, {"in_at", &TraceSpan::in_at},
+        {"begin", &TraceSpan::begin},   {"end", &TraceSpan::end},
+        {"ranks", &TraceSpan::ranks},   {"in_bytes", &TraceSpan::in_bytes}};
+    return target_of(span, key, kFields);
+  }
+  static std::vector<std::int64_t>* ranks_of(TraceSpan& span, const std::string& key) {
+    using Field = std::pair<const char*, std::vector<std::int64_t> TraceSpan::*>;
+    static constexpr Field kFields[] = {{"of", &TraceSpan::of}, {"into", &TraceSpan::into}};
+    return target_of(span, key, kFields);
+  }
+
+  void text_of_args(std::string text) {
+    using Field = std::pair<const char*, std::string TraceSpan::*>;
+    static constexpr Field kFields[] = {{"op", &TraceSpan::op},
+                                        {"type", &TraceSpan::type},
+                                        {"reduce", &TraceSpan::reduce},
+                                        {"error", &TraceSpan::error}};
+    if (key_ == "name") {
+      event_.title = std::move(text);
+    } else if (std::string* const target = target_of(event_.span, key_, kFields)) {
+      *target = std::move(text);
+    }
+  }
+
   void text_of_event(std::string text) {
     if (key_ == "ph") {
       event_.phase = std::move(text);
@@ -135,9 +180,12 @@ class Handler final : public nlohmann::json_sax<json> {
     if (!in_events_) return true;
     if (depth_ == kInEvent && key_ == "pid") event_.pid = value;
     if (depth_ == kInEvent && key_ == "tid") event_.tid = value;
-    if (depth_ == kInArgs && in_args_ && key_ == "bytes") event_.span.bytes = value;
-    if (depth_ == kInArgs && in_args_ && key_ == "peer") event_.span.peer = value;
-    if (depth_ == kInArgs && in_args_ && key_ == "left_out") event_.left_out = value;
+    constexpr std::size_t kMostRanks = 1 << 16;
+    if (list_ != nullptr && list_->size() < kMostRanks) list_->push_back(value);
+    if (is_arg()) {
+      if (std::int64_t* const target = number_of(event_.span, key_)) *target = value;
+      if (key_ == "left_out") event_.left_out = value;
+    }
     return number(static_cast<double>(value));
   }
 
@@ -166,6 +214,8 @@ class Handler final : public nlohmann::json_sax<json> {
     span.duration_us = *event_.duration_us;
     span.rank = event_.pid.value_or(0);
     span.stream = event_.tid.value_or(0);
+    const bool is_exchange = span.category == "exchange";
+    names_.lacks_calls = names_.lacks_calls || (is_exchange && span.call < 0);
     visit_(span);
   }
 
@@ -188,6 +238,8 @@ class Handler final : public nlohmann::json_sax<json> {
   TraceNames names_;
   TraceEvent event_;
   std::string key_;
+  std::vector<std::int64_t>* list_ =
+      nullptr;               // where the numbers of a list go; null: it is another
   std::int64_t events_ = 0;  // that ended
   int depth_ = 0;
   bool in_events_ = false, in_args_ = false, found_events_ = false;

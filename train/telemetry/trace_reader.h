@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace ringlet::train {
 
@@ -25,6 +26,16 @@ struct TraceSpan {
   std::int64_t stream = 0;  ///< tid: 1 compute, 2 communication
   std::int64_t bytes = -1;  ///< -1: none are named
   std::int64_t peer = -1;
+  bool failed = false;  ///< an exception ended it
+  // As in ExchangeDetails (base/trace.h); what is not named is -1 or empty.
+  std::int64_t call = -1;
+  std::int64_t from = -1, out_at = -1, in_at = -1, in_bytes = -1;
+  std::string op{};
+  std::int64_t begin = -1, end = -1;
+  std::vector<std::int64_t> of{}, into{};  ///< ranks
+  std::string type{}, reduce{};
+  std::int64_t ranks = -1;
+  std::string error{};
 };
 
 /// What processes and threads are called, and what is missing.
@@ -32,6 +43,7 @@ struct TraceNames {
   std::map<std::int64_t, std::string> ranks;                             ///< "rank 0"
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> streams;  ///< "compute"
   std::int64_t left_out = 0;  ///< spans that came when the trace was full
+  bool lacks_calls = false;   ///< an earlier version wrote it: exchanges do not say their call
 };
 
 using TraceVisit = std::function<void(const TraceSpan&)>;

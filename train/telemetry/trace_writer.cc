@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
-#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "base/files/atomic_file.h"
+#include "comm/report/trace_events.h"
 #include "train/reports/failure.h"
 
 namespace ringlet::train {
@@ -27,23 +30,28 @@ TraceWriter::Recording::~Recording() {
   drain(device_.communication());
   device_.compute().set_tracer(nullptr);
   device_.communication().set_tracer(nullptr);
-  writer_->add(rank_, 1, "compute", compute_);
-  writer_->add(rank_, 2, "communication", communication_);
+  writer_->add(rank_, 1, "compute", std::move(compute_));
+  writer_->add(rank_, 2, "communication", std::move(communication_));
 }
 
-void TraceWriter::add(int rank, int tid, const char* name, const Tracer& tracer) {
+void TraceWriter::add(int rank, int tid, const char* name, Tracer tracer) {
   const std::lock_guard lock(mutex_);
   auto same = std::find_if(streams_.begin(), streams_.end(), [=](const Stream& stream) {
     return stream.rank == rank && stream.tid == tid;
   });
-  if (same == streams_.end()) same = streams_.insert(same, {rank, tid, name});
-  same->spans.insert(same->spans.end(), tracer.spans().begin(), tracer.spans().end());
-  same->left_out += tracer.left_out();
+  if (same == streams_.end()) same = streams_.insert(same, Stream{rank, tid, name});
+  same->tracers.push_back(std::move(tracer));
+}
+
+std::int64_t TraceWriter::Stream::left_out() const {
+  return std::accumulate(
+      tracers.begin(), tracers.end(), std::int64_t{0},
+      [](std::int64_t sum, const Tracer& tracer) { return sum + tracer.left_out(); });
 }
 
 std::int64_t TraceWriter::left_out() const {
   std::int64_t spans = 0;
-  for (const Stream& stream : streams_) spans += stream.left_out;
+  for (const Stream& stream : streams_) spans += stream.left_out();
   return spans;
 }
 
@@ -57,68 +65,48 @@ std::vector<std::string> readings_in_json(const std::vector<comm::ClockReading>&
   return texts;
 }
 
-/// A host's name need not be UTF-8, which JSON is, nor need a layer's that was cut off.
-std::string to_json_text(const std::string& text) {
-  using nlohmann::json;
-  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
-}
-
-void append(fmt::memory_buffer& out, const Span& span, int rank, int tid, std::int64_t origin_ns) {
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
-                 to_json_text(span.name.data()), span.category,
-                 static_cast<double>(span.begin_ns - origin_ns) * 1e-3,
-                 static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
-  const char* separator = R"(,"args":{)";
-  for (const auto& [key, value] : {std::pair<const char*, std::int64_t>{"bytes", span.bytes},
-                                   {"peer", span.peer},
-                                   {"from", span.details.from},
-                                   {"out_at", span.details.out_at},
-                                   {"in_at", span.details.in_at}}) {
-    if (value < 0) continue;
-    fmt::format_to(std::back_inserter(out), R"({}"{}":{})", separator, key, value);
-    separator = ",";
-  }
-  if (*separator == ',' && separator[1] == '\0') out.push_back('}');
-  out.push_back('}');
-}
-
 }  // namespace
 
 void TraceWriter::write(const std::filesystem::path& path, const TraceSource& source) const {
   std::int64_t origin_ns = now_ns();
   for (const Stream& stream : streams_) {
-    for (const Span& span : stream.spans) origin_ns = std::min(origin_ns, span.begin_ns);
-  }
-  fmt::memory_buffer out;
-  const auto text = std::back_inserter(out);
-  fmt::format_to(text,
-                 R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)",
-                 source.process, to_json_text(source.host), origin_ns);
-  fmt::format_to(text, R"("clock":[{}]}},"traceEvents":[)",
-                 fmt::join(readings_in_json(source.clock), ","));
-  const char* separator = "\n";
-  for (const Stream& stream : streams_) {
-    double end = 0;
-    fmt::format_to(text,
-                   R"({}{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
-                   "\n"
-                   R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
-                   separator, stream.rank, stream.rank, stream.rank, stream.tid, stream.name);
-    separator = ",\n";
-    for (const Span& span : stream.spans) {
-      fmt::format_to(text, ",\n");
-      append(out, span, stream.rank, stream.tid, origin_ns);
-      end = std::max(end, static_cast<double>(span.end_ns - origin_ns) * 1e-3);
+    for (const Tracer& tracer : stream.tracers) {
+      for (const Span& span : tracer.spans()) origin_ns = std::min(origin_ns, span.begin_ns);
     }
-    if (stream.left_out == 0) continue;
-    fmt::format_to(text,
-                   R"(,{}{{"name":"the trace is full","ph":"i","s":"p","ts":{:.3f},"pid":{},)"
-                   R"("tid":{},"args":{{"left_out":{}}}}})",
-                   "\n", end, stream.rank, stream.tid, stream.left_out);
   }
-  fmt::format_to(text, "\n]}}\n");
-  write_file_atomically(path, {out.data(), out.size()});
+  comm::TraceEvents events(origin_ns);
+  for (const Stream& stream : streams_) {
+    std::int64_t end_ns = origin_ns;
+    events.add_names(stream.rank, stream.tid, stream.name);
+    for (const Tracer& tracer : stream.tracers) {
+      for (const Span& span : tracer.spans()) {
+        events.add_span(stream.rank, stream.tid, span);
+        end_ns = std::max(end_ns, span.end_ns);
+      }
+    }
+    const std::int64_t left_out = stream.left_out();
+    if (left_out > 0) events.add_left_out(stream.rank, stream.tid, end_ns, left_out);
+  }
+  fmt::memory_buffer head;
+  fmt::format_to(std::back_inserter(head),
+                 R"({{"displayTimeUnit":"ms","otherData":{{"process":{},"host":{},"origin_ns":{},)"
+                 R"("clock":[{}]}},"traceEvents":[)",
+                 source.process, comm::to_json_text(source.host), origin_ns,
+                 fmt::join(readings_in_json(source.clock), ","));
+  AtomicFile file(path);
+  file.write({head.data(), head.size()});
+  file.write(events.text().empty() ? "" : "\n");
+  file.write(events.text());
+  file.write("\n]}\n");
+  file.commit();
+}
+
+void TraceWriter::write_if_possible(const std::filesystem::path& path,
+                                    const TraceSource& source) const noexcept {
+  try {
+    write(path, source);
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace ringlet::train

@@ -10,7 +10,7 @@
 //   EVENT
 //   ]}
 //
-// An event a line; "clock" has comm::ClockReading's numbers.
+// An event a line (comm/report/trace_events.h); "clock" has comm::ClockReading's numbers.
 //
 // Spans are held in memory until the run ends, a hundred bytes each, and take as much in the file.
 // So there is a limit. Behind it spans are only counted, and each stream's part ends with an event
@@ -67,6 +67,10 @@ class TraceWriter {
   /// Writes what the ended recordings collected. Throws FileError.
   void write(const std::filesystem::path& path, const TraceSource& source = {}) const;
 
+  /// The same after a failure, which is what is to be told: one of writing is passed over.
+  void write_if_possible(const std::filesystem::path& path,
+                         const TraceSource& source = {}) const noexcept;
+
   /// Spans that came when the trace was full.
   std::int64_t left_out() const;
 
@@ -75,15 +79,28 @@ class TraceWriter {
     int rank;
     int tid;
     std::string name;
-    std::vector<Span> spans{};
-    std::int64_t left_out = 0;
+    std::vector<Tracer> tracers{};  // of each recording
+    std::int64_t left_out() const;
   };
-  void add(int rank, int tid, const char* name, const Tracer& tracer);
+  void add(int rank, int tid, const char* name, Tracer tracer);
 
   SpanLimit limit_;
   bool limited_;
   std::mutex mutex_;
   std::vector<Stream> streams_;
 };
+
+/// body(). If it throws, what `trace` has until then is written: that is what one wants to see. A
+/// null trace: nothing is.
+template <class Body>
+auto traced(const TraceWriter* trace, const std::filesystem::path& path, const TraceSource& source,
+            Body body) {
+  try {
+    return body();
+  } catch (...) {
+    if (trace != nullptr) trace->write_if_possible(path, source);
+    throw;
+  }
+}
 
 }  // namespace ringlet::train

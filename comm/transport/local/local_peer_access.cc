@@ -65,6 +65,7 @@ void LocalPeerAccess::settle() noexcept {
 }
 
 void LocalPeerAccess::meet_and_show(Stream& stream, const View& mine) {
+  const Meeting meeting(*this, stream);
   ++session_;
   PeerBoard& board = my_board();
   board.progress.store(2 * session_ - 1);

@@ -34,13 +34,13 @@ View ShmPeerAccess::window() {
   return memory_.window(transport().rank(), window_);
 }
 
-void ShmPeerAccess::open(Stream&, const View& mine) {
+void ShmPeerAccess::open(Stream& stream, const View& mine) {
   const ShmRange range = range_of(mine);
   require(range.in_reach() || mine.bytes() == 0 ||
               mine.data() == memory_.window(transport().rank(), window_).data(),
           "ShmPeerAccess::open", "what is shown is the window, or of Transport::allocator()");
   if (range.in_reach()) handed_.hand_over(range);
-  meet_and_show(mine.bytes(), range);
+  meet_and_show(stream, mine.bytes(), range);
   for (int rank = 0; rank < transport().size(); ++rank) {
     void* data = memory_.window(rank, window_).data();
     if (range.in_reach()) {
@@ -63,11 +63,12 @@ void* ShmPeerAccess::data_of(int rank) {
   return latest.data;
 }
 
-void ShmPeerAccess::meet(Stream&) { meet_and_show(0, {}); }
+void ShmPeerAccess::meet(Stream& stream) { meet_and_show(stream, 0, {}); }
 
 void ShmPeerAccess::abandon(Stream&, const char* reason) noexcept { transport().abort(reason); }
 
-void ShmPeerAccess::meet_and_show(std::int64_t bytes, const ShmRange& range) {
+void ShmPeerAccess::meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range) {
+  const Meeting meeting(*this, stream);
   ++session_;
   waiting_.throw_if_aborted();
   ShmBoard::Shown& mine = shown_by(transport().rank());

@@ -42,7 +42,7 @@ class ShmPeerAccess final : public PeerRanges {
   ShmBoard::Shown& shown_by(int rank) { return memory_.board(rank).shown[session_ % 2]; }
   const ShmRange& range_of(const View& data);
   void* data_of(int rank);
-  void meet_and_show(std::int64_t bytes, const ShmRange& range);
+  void meet_and_show(Stream& stream, std::int64_t bytes, const ShmRange& range);
   void check(int peer, const ShmBoard::Shown& mine, const ShmBoard::Shown& theirs);
 
   const ShmMemory& memory_;

@@ -1,0 +1,146 @@
+#include "comm/report/trace_events.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/hash.h"
+
+namespace ringlet::comm {
+
+namespace {
+
+/// The fields of "args", one after the other.
+class Args {
+ public:
+  explicit Args(fmt::memory_buffer& out) : out_(out) {}
+  ~Args() {
+    if (any_) out_.push_back('}');
+  }
+  Args(const Args&) = delete;
+  Args& operator=(const Args&) = delete;
+
+  void number(const char* key, std::int64_t value) {
+    if (value >= 0) add(key, fmt::format("{}", value));
+  }
+  void word(const char* key, const char* value) {
+    if (value != nullptr) add(key, fmt::format("\"{}\"", value));
+  }
+  void text(const char* key, const std::string& value) {
+    if (!value.empty()) add(key, to_json_text(value));
+  }
+  void truth(const char* key, bool value) {
+    if (value) add(key, "true");
+  }
+  void ranks(const char* key, const RankRange& range) {
+    if (range.begin >= range.end) return;
+    std::string list;
+    for (int rank = range.begin; rank < range.end; ++rank) {
+      list += fmt::format("{}{}", list.empty() ? "" : ",", rank);
+    }
+    add(key, "[" + list + "]");
+  }
+
+ private:
+  void add(const char* key, std::string_view value) {
+    fmt::format_to(std::back_inserter(out_), R"({}"{}":{})", any_ ? "," : R"(,"args":{)", key,
+                   value);
+    any_ = true;
+  }
+
+  fmt::memory_buffer& out_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::string to_json_text(const std::string& text) {
+  using nlohmann::json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+void TraceEvents::begin_event() {
+  constexpr std::string_view kBetween = ",\n";
+  if (text_.size() > 0) text_.append(kBetween.begin(), kBetween.end());
+}
+
+void TraceEvents::add_names(int rank, int tid, std::string_view stream) {
+  begin_event();
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}},)"
+                 "\n"
+                 R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{}"}}}})",
+                 rank, rank, rank, tid, stream);
+}
+
+void TraceEvents::add_span(int rank, int tid, const Span& span) {
+  begin_event();
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
+                 to_json_text(span.name.data()), span.category, microseconds(span.begin_ns),
+                 static_cast<double>(span.end_ns - span.begin_ns) * 1e-3, rank, tid);
+  add_args(span);
+  text_.push_back('}');
+  add_messages({rank, tid}, span);
+}
+
+void TraceEvents::add_args(const Span& span) {
+  Args args(text_);
+  args.number("bytes", span.bytes);
+  args.number("peer", span.peer);
+  args.truth("failed", span.failed);
+  if (span.details == nullptr) return;
+  const ExchangeDetails& details = *span.details;
+  args.number("call", details.call);
+  args.number("from", details.from);
+  args.number("out_at", details.out_at);
+  args.number("in_at", details.in_at);
+  args.number("in_bytes", details.in_bytes);
+  args.word("op", details.op);
+  args.number("begin", details.begin);
+  args.number("end", details.end);
+  args.ranks("of", details.of);
+  args.ranks("into", details.into);
+  args.word("type", details.type);
+  args.word("reduce", details.reduce);
+  args.number("ranks", details.ranks);
+  args.text("error", details.error);
+}
+
+/// An exchange says what it receives; what has a peer beside that, it sends. A message that a
+/// failed span may have sent has an arrow only if it came.
+void TraceEvents::add_messages(const Thread& thread, const Span& span) {
+  const ExchangeDetails* const details = span.details;
+  if (details == nullptr || details->call < 0 || details->of.end > 0) return;
+  const bool receives = details->in_bytes >= 0,
+             only = std::string_view(span.name.data()) == "receive";
+  if (span.peer >= 0 && !only) {
+    add_message(thread, {details->call, thread.rank, span.peer, true}, span.begin_ns);
+  }
+  if (receives && !span.failed) {
+    add_message(thread, {details->call, details->from, thread.rank, false},
+                std::max(span.begin_ns, span.end_ns - 1));
+  }
+}
+
+void TraceEvents::add_message(const Thread& thread, const Side& side, std::int64_t at_ns) {
+  const auto [call, from, to, sends] = side;
+  const std::string message = fmt::format("{}.{}>{}.{}", call, from, to, messages_[side]++);
+  begin_event();
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":"message","cat":"message","ph":"{}",{}"id":"{:X}","ts":{:.3f},)"
+                 R"("pid":{},"tid":{},"args":{{"message":"{}"}}}})",
+                 sends ? "s" : "f", sends ? "" : R"("bp":"e",)",
+                 hash_bytes(message.data(), message.size()), microseconds(at_ns), thread.rank,
+                 thread.tid, message);
+}
+
+void TraceEvents::add_left_out(int rank, int tid, std::int64_t at_ns, std::int64_t spans) {
+  begin_event();
+  fmt::format_to(std::back_inserter(text_),
+                 R"({{"name":"the trace is full","ph":"i","s":"p","ts":{:.3f},"pid":{},)"
+                 R"("tid":{},"args":{{"left_out":{}}}}})",
+                 microseconds(at_ns), rank, tid, spans);
+}
+
+}  // namespace ringlet::comm
