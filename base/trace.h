@@ -30,10 +30,11 @@ struct RankRange {
 };
 
 /// What is known of a collective, of an exchange in it, or of what a rank does with others' memory,
-/// beside its time. Each has some of it. Offsets are bytes from the beginning of what the collective
-/// works on; -1 where there is none.
+/// beside its time. Each has some of it. Offsets are bytes from the beginning of the collective's
+/// data; -1 where there is none.
 struct ExchangeDetails {
   std::int64_t call = -1;  ///< number of the collective, alike on all ranks; 0: outside of any
+  std::string axis{};      ///< of a mesh, which counts its own calls; empty: the world
   // Of an exchange.
   int from = -1;               ///< the rank that is received from
   std::int64_t out_at = -1;    ///< where the part begins that is sent

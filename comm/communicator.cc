@@ -86,6 +86,7 @@ void Communicator::collective(Stream& stream, const Collective& what, Body body)
 
 void Communicator::describe(ExchangeDetails& details, const Collective& what) {
   details.call = transport_.recorder().current().sequence;
+  details.axis = transport_.whole().line().axis;
   details.ranks = size();
   if (what.reduces) {
     details.type = name_of(*what.reduces);

@@ -55,6 +55,7 @@ void Transport::exchange(Stream& stream, int to, ConstView out, int from, View i
   if (span.traces()) {
     ExchangeDetails& details = span.details();
     details.call = recorder().current().sequence;
+    details.axis = line_.axis;
     if (to != kNobody) details.out_at = offset_of(out);
     if (from != kNobody) {
       details.from = from;

@@ -92,6 +92,7 @@ void TraceEvents::add_args(const Span& span) {
   if (span.details == nullptr) return;
   const ExchangeDetails& details = *span.details;
   args.number("call", details.call);
+  args.text("axis", details.axis);
   args.number("from", details.from);
   args.number("out_at", details.out_at);
   args.number("in_at", details.in_at);
@@ -115,24 +116,26 @@ void TraceEvents::add_messages(const Thread& thread, const Span& span) {
   const bool receives = details->in_bytes >= 0,
              only = std::string_view(span.name.data()) == "receive";
   if (span.peer >= 0 && !only) {
-    add_message(thread, {details->call, thread.rank, span.peer, true}, span.begin_ns);
+    add_message(thread, {details->axis, details->call, thread.rank, span.peer, true},
+                span.begin_ns);
   }
   if (receives && !span.failed) {
-    add_message(thread, {details->call, details->from, thread.rank, false},
+    add_message(thread, {details->axis, details->call, details->from, thread.rank, false},
                 std::max(span.begin_ns, span.end_ns - 1));
   }
 }
 
 void TraceEvents::add_message(const Thread& thread, const Side& side, std::int64_t at_ns) {
-  const auto [call, from, to, sends] = side;
-  const std::string message = fmt::format("{}.{}>{}.{}", call, from, to, messages_[side]++);
+  const auto& [axis, call, from, to, sends] = side;
+  const std::string message = fmt::format("{}{}{}.{}>{}.{}", axis, axis.empty() ? "" : ".", call,
+                                          from, to, messages_[side]++);
   begin_event();
   fmt::format_to(std::back_inserter(text_),
                  R"({{"name":"message","cat":"message","ph":"{}",{}"id":"{:X}","ts":{:.3f},)"
-                 R"("pid":{},"tid":{},"args":{{"message":"{}"}}}})",
+                 R"("pid":{},"tid":{},"args":{{"message":{}}}}})",
                  sends ? "s" : "f", sends ? "" : R"("bp":"e",)",
                  hash_bytes(message.data(), message.size()), microseconds(at_ns), thread.rank,
-                 thread.tid, message);
+                 thread.tid, to_json_text(message));
 }
 
 void TraceEvents::add_left_out(int rank, int tid, std::int64_t at_ns, std::int64_t spans) {

@@ -5,7 +5,8 @@
 // args, each only where it is known:
 //   bytes, peer                        moved; the other rank
 //   failed                             true: an exception ended it
-//   call                               the collective's number, alike on all ranks; 0: outside
+//   call, axis                         the collective's number, alike on all ranks; 0: outside.
+//                                      Each axis of a mesh counts its own
 //   from, out_at, in_at, in_bytes, op  of an exchange: ExchangeDetails (base/trace.h)
 //   begin, end, of, into               of what is done with others' memory; ranks are lists
 //   type, reduce, ranks, error         of a collective
@@ -15,10 +16,11 @@
 //   {"name":"message","cat":"message","ph":"s","id":"1F","ts":T,...,"args":{"message":"7.0>1.2"}}
 //
 // and the same with "ph":"f","bp":"e" where it arrives. "7.0>1.2" is the third message of call 7
-// from rank 0 to rank 1. Both ranks count, and neither asks the other. The id is a number made from
-// it, since Perfetto takes hexadecimal numbers alone. A send begins its arrow at its begin, and a
-// receive ends it a nanosecond before its end, so that both lie in their spans. Between two clocks
-// an arrival may have to move (train/telemetry/trace_merge.h).
+// from rank 0 to rank 1, and "data.7.0>1.2" that of the mesh's axis "data". Both ranks count, and
+// neither asks the other. The id is a number made from it, since Perfetto takes hexadecimal numbers
+// alone. A send begins its arrow at its begin, and a receive ends it a nanosecond before its end,
+// so that both lie in their spans. Between two clocks an arrival may have to move
+// (train/telemetry/trace_merge.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -55,8 +57,8 @@ class TraceEvents {
     int rank;
     int tid;
   };
-  /// A rank's side of messages of a call.
-  using Side = std::tuple<std::int64_t, int, int, bool>;  // call, from, to, whether it sends
+  /// A rank's side of messages of a call: its axis and number, from, to, whether it sends.
+  using Side = std::tuple<std::string, std::int64_t, int, int, bool>;
 
   double microseconds(std::int64_t at_ns) const {
     return static_cast<double>(at_ns - origin_ns_) * 1e-3;

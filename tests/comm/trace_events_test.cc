@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/mesh.h"
 #include "comm/schedule/recording.h"
 #include "tests/comm/ranks.h"
 
@@ -19,18 +21,14 @@ namespace {
 
 using nlohmann::json;
 
-/// The events of all-reduces of 1000 floats, each rank on thread `rank`.
-json events_of(const char* strategy, int ranks, int calls) {
-  LocalGroup group(ranks);
+/// The events of what body(rank, stream) does on each rank.
+template <class Body>
+json events_of_ranks(int ranks, Body body) {
   std::vector<Tracer> tracers(static_cast<std::size_t>(ranks));
   run_ranks(ranks, [&](int rank) {
     const auto device = in_place_device();
     device->communication().set_tracer(&tracers[static_cast<std::size_t>(rank)]);
-    Communicator communicator(group.transport(rank), {.strategy = strategy});
-    std::vector<float> data(1000);
-    for (int call = 0; call < calls; ++call) {
-      communicator.all_reduce(device->communication(), view_of(data), "sum");
-    }
+    body(rank, device->communication());
   });
   TraceEvents events(0);
   for (int rank = 0; rank < ranks; ++rank) {
@@ -40,6 +38,18 @@ json events_of(const char* strategy, int ranks, int calls) {
     }
   }
   return json::parse("[" + std::string(events.text()) + "]");
+}
+
+/// The events of all-reduces of 1000 floats.
+json events_of(const char* strategy, int ranks, int calls) {
+  LocalGroup group(ranks);
+  return events_of_ranks(ranks, [&](int rank, Stream& stream) {
+    Communicator communicator(group.transport(rank), {.strategy = strategy});
+    std::vector<float> data(1000);
+    for (int call = 0; call < calls; ++call) {
+      communicator.all_reduce(stream, view_of(data), "sum");
+    }
+  });
 }
 
 std::vector<json> of_phase(const json& events, const char* phase) {
@@ -96,6 +106,28 @@ TEST(TraceEvents, HaveAnArrowForEachMessageOfEveryStrategy) {
       }
     }
   }
+}
+
+TEST(TraceEvents, TellTheAxesOfAMeshApart) {
+  LocalGroup group(4);
+  const MeshGroup grid(group, {{"row", 2}, {"column", 2}});
+  const json events = events_of_ranks(4, [&](int rank, Stream& stream) {
+    Mesh mesh(grid, rank, {.strategy = "doubling"});
+    std::vector<float> data(10);
+    mesh.world().all_reduce(stream, view_of(data), "world");
+    mesh.axis("row").all_reduce(stream, view_of(data), "row");
+  });
+  std::set<std::string> ids, axes;
+  for (const json& begin : of_phase(events, "s")) {
+    EXPECT_TRUE(ids.insert(begin.at("id")).second) << "twice: " << begin;
+  }
+  EXPECT_EQ(ids.size(), 8U + 4U);
+  for (const json& span : of_phase(events, "X")) {
+    if (span.at("cat") == "kernel") continue;
+    EXPECT_EQ(span.at("args").at("call"), 1);
+    axes.insert(span.at("args").value("axis", "world"));
+  }
+  EXPECT_EQ(axes, (std::set<std::string>{"world", "row"}));
 }
 
 TEST(TraceEvents, SayOfEachExchangeWhatItIs) {

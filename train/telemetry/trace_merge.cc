@@ -130,39 +130,57 @@ std::vector<Timeline> open_all(const std::vector<fs::path>& files) {
   return timelines;
 }
 
-std::string phase_of(const ordered_json& event) { return event.value("ph", ""); }
+/// Writes the events of one timeline after the other. Two clocks may put a message's arrival before
+/// its departure: then it comes right behind it. An arrival whose departure is not known yet stays
+/// back, as text, until all are.
+class MergedEvents {
+ public:
+  explicit MergedEvents(AtomicFile& out) : out_(out) {}
 
-/// When each message left, by its id.
-using Departures = std::unordered_map<std::string, double>;
-
-void note_departures(Departures& departures, Timeline& timeline, double origin_ns) {
-  for (ordered_json event; timeline.next(event, origin_ns);) {
-    if (phase_of(event) == "s") {
-      departures[event.value("id", "")] = event.value("ts", 0.0);
+  void add(ordered_json& event) {
+    const std::string phase = event.value("ph", ""), id = event.value("id", "");
+    if (phase == "s") departures_[id] = event.value("ts", 0.0);
+    if (phase == "f" && !departures_.contains(id)) {
+      arrivals_.push_back(event.dump());
+    } else {
+      write(event);
     }
   }
-}
 
-/// Two clocks may put an arrival before its departure: then it comes right behind it.
-void mend_arrival(ordered_json& event, const Departures& departures) {
-  constexpr double kNanosecond = 1e-3;
-  if (phase_of(event) != "f") return;
-  const auto departure = departures.find(event.value("id", ""));
-  if (departure == departures.end() || event.value("ts", 0.0) > departure->second) return;
-  event["ts"] = std::round(1e3 * (departure->second + kNanosecond)) / 1e3;
-}
+  void finish() {
+    for (const std::string& arrival : arrivals_) {
+      ordered_json event = ordered_json::parse(arrival);
+      write(event);
+    }
+  }
 
-/// Appends a timeline's events. `separator` stands before the next one.
-void append(AtomicFile& out, Timeline& timeline, double origin_ns, bool names_host,
-            const Departures& departures, const char*& separator) {
+ private:
+  void write(ordered_json& event) {
+    if (event.value("ph", "") == "f") mend(event);
+    out_.write(separator_ + event.dump(-1, ' ', true, ordered_json::error_handler_t::replace));
+    separator_ = ",\n";
+  }
+
+  void mend(ordered_json& arrival) const {
+    constexpr double kNanosecond = 1e-3;
+    const auto departure = departures_.find(arrival.value("id", ""));
+    if (departure == departures_.end() || arrival.value("ts", 0.0) > departure->second) return;
+    arrival["ts"] = std::round(1e3 * (departure->second + kNanosecond)) / 1e3;
+  }
+
+  AtomicFile& out_;
+  const char* separator_ = "\n";
+  std::unordered_map<std::string, double> departures_;  // when each message left, by its id
+  std::vector<std::string> arrivals_;
+};
+
+void append(MergedEvents& out, Timeline& timeline, double origin_ns, bool names_host) {
   for (ordered_json event; timeline.next(event, origin_ns);) {
-    mend_arrival(event, departures);
     if (event.value("name", "") == "process_name") {
       std::string& name = event["args"]["name"].get_ref<std::string&>();
       if (names_host) name += " on " + timeline.host();
     }
-    out.write(separator + event.dump(-1, ' ', true, ordered_json::error_handler_t::replace));
-    separator = ",\n";
+    out.add(event);
   }
 }
 
@@ -180,23 +198,15 @@ std::vector<MergedTrace> merge_traces(const std::vector<fs::path>& files, const 
   }
   AtomicFile file(out);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-  const char* separator = "\n";
-  Departures departures;
-  const auto visit = [](Timeline& timeline, auto body) {
+  MergedEvents events(file);
+  for (Timeline& timeline : timelines) {
     try {
-      body(timeline);
+      append(events, timeline, origin_ns, hosts.size() > 1);
     } catch (const ordered_json::exception&) {
       throw FileError(timeline.file().string() + ": a rank has no name; the file is damaged");
     }
-  };
-  for (Timeline& timeline : open_all(files)) {
-    visit(timeline, [&](Timeline& each) { note_departures(departures, each, origin_ns); });
   }
-  for (Timeline& timeline : timelines) {
-    visit(timeline, [&](Timeline& each) {
-      append(file, each, origin_ns, hosts.size() > 1, departures, separator);
-    });
-  }
+  events.finish();
   file.write("\n]}\n");
   file.commit();
   return merged;

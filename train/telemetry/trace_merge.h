@@ -1,5 +1,6 @@
 // Makes one timeline of those that the processes of a run wrote (trace_writer.h), on the clock of
-// process 0. A line at a time: a trace of a long run is too large to be held as a whole.
+// process 0. A line at a time: a trace of a long run is too large to be held as a whole. Of
+// messages ids and times are held.
 //
 // A process has read process 0's clock as its run began and as it ended. In between its clock is
 // taken to go evenly beside that one. Where the clocks put a message's arrival before its

@@ -156,6 +156,7 @@ class Handler final : public nlohmann::json_sax<json> {
   void text_of_args(std::string text) {
     using Field = std::pair<const char*, std::string TraceSpan::*>;
     static constexpr Field kFields[] = {{"op", &TraceSpan::op},
+                                        {"axis", &TraceSpan::axis},
                                         {"type", &TraceSpan::type},
                                         {"reduce", &TraceSpan::reduce},
                                         {"error", &TraceSpan::error}};
@@ -238,9 +239,8 @@ class Handler final : public nlohmann::json_sax<json> {
   TraceNames names_;
   TraceEvent event_;
   std::string key_;
-  std::vector<std::int64_t>* list_ =
-      nullptr;               // where the numbers of a list go; null: it is another
-  std::int64_t events_ = 0;  // that ended
+  std::vector<std::int64_t>* list_ = nullptr;  // where the numbers of a list go; null: another
+  std::int64_t events_ = 0;                    // that ended
   int depth_ = 0;
   bool in_events_ = false, in_args_ = false, found_events_ = false;
 };

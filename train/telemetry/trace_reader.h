@@ -29,6 +29,7 @@ struct TraceSpan {
   bool failed = false;  ///< an exception ended it
   // As in ExchangeDetails (base/trace.h); what is not named is -1 or empty.
   std::int64_t call = -1;
+  std::string axis{};
   std::int64_t from = -1, out_at = -1, in_at = -1, in_bytes = -1;
   std::string op{};
   std::int64_t begin = -1, end = -1;
