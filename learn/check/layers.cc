@@ -1,0 +1,118 @@
+#include "learn/check/layers.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "learn/check/measure.h"
+#include "learn/check/threads.h"
+#include "learn/check/trial.h"
+
+namespace ringlet::learn {
+
+namespace {
+
+constexpr int kMostRanks = 8;
+constexpr std::int64_t kMostElements = 17;  // of the cases that are all tried
+constexpr comm::CostModel kInside{2e-6, 1 / 100e9, 0}, kBetween{10e-6, 1 / 12.5e9, 0};
+
+class Layers {
+ public:
+  Layers(const Chapter& chapter, const LearnersFile& file, Board& board)
+      : chapter_(chapter), file_(file), board_(board), options_{.shared = file.statics} {}
+
+  /// Every small case.
+  void small_cases() {
+    for (int ranks = 1; ranks <= kMostRanks; ++ranks)
+      all_lengths(comm::one_machine(ranks, kInside));
+    if (!chapter_.has_machines) return;
+    for (const auto& [machines, each] : {std::pair{2, 2}, {3, 2}, {2, 4}}) {
+      all_lengths(comm::equal_machines(machines, each, kBetween, kInside));
+    }
+  }
+
+  /// Other types, sums that round, and lengths that are cut at multiples of a cache line.
+  void other_cases() {
+    for (const int ranks : {2, 3}) {
+      Trial trial = trial_of(comm::one_machine(ranks, kInside));
+      for (const DType dtype : {DType::bf16, DType::f16, DType::i32}) {
+        for (const std::int64_t elements : {1, 5}) {
+          for (const ReduceOp op : kReduceOps) {
+            trial.run({.elements = elements, .op = op, .dtype = dtype}, Fill::place);
+          }
+        }
+      }
+    }
+    for (const int ranks : {3, 4, 5}) {
+      trial_of(comm::one_machine(ranks, kInside)).run({.elements = kMostElements}, Fill::rounds);
+    }
+    for (const int ranks : {2, 3, kMostRanks}) {
+      trial_of(comm::one_machine(ranks, kInside)).run({.elements = 9001}, Fill::place);
+    }
+  }
+
+  void bytes() {
+    for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+      Trial trial = trial_of(comm::one_machine(ranks, kInside));
+      trial.run({.elements = kMeasuredElements}, Fill::who);
+      check_bound(chapter_, ranks, trial.totals(), board_);
+    }
+    if (chapter_.bound == Bound::two_levels) check_levels(file_.strategy.make, board_);
+  }
+
+  void races() {
+    for (const int ranks : {2, 3, 4}) {
+      Trial trial = trial_of(comm::one_machine(ranks, kInside));
+      trial.run({.elements = kMostElements}, Fill::who);
+      board_.enter('D');
+      board_.work_alone(true);
+      const std::optional<comm::Race> race = trial.race();
+      board_.work_alone(false);
+      if (race) board_.conclude(Verdict::race, words_of(*race));
+    }
+  }
+
+ private:
+  /// What is not data was looked at only where it is static.
+  static std::string words_of(const comm::Race& race) {
+    if (race.owner != comm::kNobody) return race.text;
+    return "static memory, which all ranks have" + race.text.substr(race.text.find(':'));
+  }
+
+  void all_lengths(const comm::Network& network) {
+    for (std::int64_t elements = 0; elements <= kMostElements; ++elements) {
+      Trial trial = trial_of(network);
+      for (const ReduceOp op : kReduceOps) {
+        trial.run({.elements = elements, .op = op}, Fill::who);
+        trial.run({.elements = elements, .op = op}, Fill::place);
+      }
+    }
+  }
+
+  Trial trial_of(const comm::Network& network) const {
+    return {chapter_, file_.strategy.make, network, options_, board_};
+  }
+
+  const Chapter& chapter_;
+  const LearnersFile& file_;
+  Board& board_;
+  LockstepOptions options_;
+};
+
+}  // namespace
+
+void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board,
+                  const std::string& trace) {
+  Layers layers(chapter, file, board);
+  layers.small_cases();
+  layers.other_cases();
+  layers.bytes();
+  layers.races();
+  check_threads(chapter, file.strategy.make, trace, board);
+  const Costs own = measure(chapter, file.strategy.make, board);
+  const Costs star = measure(chapter, comm::Strategies().find("naive")->make, board);
+  board.pass({.ranks = kMeasuredRanks, .elements = kMeasuredElements}, own,
+             words_of_passed(chapter, own, star));
+}
+
+}  // namespace ringlet::learn

@@ -1,0 +1,81 @@
+#include "learn/check/learners_file.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+namespace ringlet::learn {
+
+namespace {
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  return name ? name.get() : symbol;
+}
+
+/// Of the dynamic linker's message: "FILE: undefined symbol: SYMBOL".
+std::string words_of(const std::string& message, std::string_view defines) {
+  constexpr std::string_view kUndefined = "undefined symbol: ";
+  const std::size_t at = message.find(kUndefined);
+  if (at == std::string::npos) return message;
+  const std::string symbol = message.substr(at + kUndefined.size());
+  const std::string name = without_renaming(demangled(symbol.substr(0, symbol.find(' '))));
+  if (name.starts_with("vtable for") || name.find(defines) != std::string::npos) {
+    return fmt::format("the file does not define {}", defines);
+  }
+  return fmt::format("the file uses {}, which is defined nowhere", name);
+}
+
+/// The part of the library that can be written to.
+comm::Range statics_of(const std::string& library) {
+  struct Search {
+    std::string name;
+    std::uintptr_t begin = 0, end = 0;
+  } search{library};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* to) {
+        Search& wanted = *static_cast<Search*>(to);
+        if (wanted.name != info->dlpi_name) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& segment = info->dlpi_phdr[i];
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0) continue;
+          wanted.begin = info->dlpi_addr + segment.p_vaddr;
+          wanted.end = wanted.begin + segment.p_memsz;
+        }
+        return 1;
+      },
+      &search);
+  return {static_cast<std::int64_t>(search.begin - kMetaMemory),
+          static_cast<std::int64_t>(search.end - search.begin)};
+}
+
+}  // namespace
+
+std::string without_renaming(std::string text) {
+  constexpr std::string_view kPrefix = "Learners_";
+  for (std::size_t at = text.find(kPrefix); at != std::string::npos; at = text.find(kPrefix, at)) {
+    text.erase(at, kPrefix.size());
+  }
+  return text;
+}
+
+LearnersFile open_learners_file(const std::string& library, std::string_view defines,
+                                Board& board) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) board.conclude(Verdict::no_build, words_of(dlerror(), defines));
+  using Tell = void(comm::Strategy&);
+  auto* const tell = reinterpret_cast<Tell*>(dlsym(handle, "learners_strategy"));
+  if (tell == nullptr) board.conclude(Verdict::no_build, dlerror());
+  LearnersFile file{.statics = statics_of(library)};
+  tell(file.strategy);
+  return file;
+}
+
+}  // namespace ringlet::learn

@@ -1,0 +1,17 @@
+// The layer of real threads: what a strategy does where nobody takes turns.
+#pragma once
+
+#include <string>
+
+#include "comm/all_reduce/all_reduce.h"
+#include "learn/check/chapters.h"
+#include "learn/check/child.h"
+
+namespace ringlet::learn {
+
+/// Some cases between the threads of a LocalGroup; concludes where one is wrong. `trace`: a file
+/// for the trace of one of them; empty: none.
+void check_threads(const Chapter& chapter, const comm::MakeAllReduce& make,
+                   const std::string& trace, Board& board);
+
+}  // namespace ringlet::learn
