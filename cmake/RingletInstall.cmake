@@ -6,6 +6,7 @@
 #                              ringlet::ringlet for all
 #   include/ringlet/ROOM/      headers, included as in the sources: "nn/tape.h"; the most used: "ringlet.h"
 #   share/                     completions for bash, zsh and fish; the manual page
+#   share/ringlet/learn/learn  the course, with the strategies' sources beside it that are its solutions
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -45,6 +46,13 @@ endforeach()
 install(FILES ${CMAKE_SOURCE_DIR}/ringlet.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet)
 install(FILES ${CMAKE_BINARY_DIR}/generated/train/recipe/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/ringlet/train/recipe)
+
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet USE_SOURCE_PERMISSIONS
+        PATTERN my EXCLUDE)
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/learn DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/learn)
+foreach(strategy naive ring two_shot two_level)
+  install(FILES ${CMAKE_SOURCE_DIR}/comm/all_reduce/${strategy}.cc DESTINATION ${CMAKE_INSTALL_DATADIR}/ringlet/comm/all_reduce)
+endforeach()
 
 # Where a user's CMake looks first for what has no package of its own.
 get_filename_component(RINGLET_OPENBLAS_HINT ${OPENBLAS_PTHREAD_LIBRARY} DIRECTORY)

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "learn/check/costs.h"
 #include "learn/check/measure.h"
 #include "learn/check/threads.h"
 #include "learn/check/trial.h"
@@ -108,6 +109,7 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   layers.other_cases();
   layers.bytes();
   layers.races();
+  if (chapter.has_costs) check_costs(file.strategy, board);
   check_threads(chapter, file.strategy.make, trace, board);
   const Costs own = measure(chapter, file.strategy.make, board);
   const Costs star = measure(chapter, comm::Strategies().find("naive")->make, board);

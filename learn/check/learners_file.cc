@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "learn/check/lockstep.h"
+
 namespace ringlet::learn {
 
 namespace {
@@ -56,6 +58,17 @@ comm::Range statics_of(const std::string& library) {
           static_cast<std::int64_t>(search.end - search.begin)};
 }
 
+/// A function of the library.
+template <class Function>
+Function* open_function(const std::string& library, const char* name, std::string_view defines,
+                        Board& board) {
+  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) board.conclude(Verdict::no_build, words_of(dlerror(), defines));
+  auto* const function = reinterpret_cast<Function*>(dlsym(handle, name));
+  if (function == nullptr) board.conclude(Verdict::no_build, dlerror());
+  return function;
+}
+
 }  // namespace
 
 std::string without_renaming(std::string text) {
@@ -68,14 +81,20 @@ std::string without_renaming(std::string text) {
 
 LearnersFile open_learners_file(const std::string& library, std::string_view defines,
                                 Board& board) {
-  void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) board.conclude(Verdict::no_build, words_of(dlerror(), defines));
-  using Tell = void(comm::Strategy&);
-  auto* const tell = reinterpret_cast<Tell*>(dlsym(handle, "learners_strategy"));
-  if (tell == nullptr) board.conclude(Verdict::no_build, dlerror());
+  auto* const tell =
+      open_function<void(comm::Strategy&)>(library, "learners_strategy", defines, board);
   LearnersFile file{.statics = statics_of(library)};
   tell(file.strategy);
   return file;
+}
+
+void run_own_check(const std::string& library, std::string_view defines, Board& board) {
+  try {
+    open_function<void(Board&)>(library, "check_chapter", defines, board)(board);
+  } catch (...) {
+    conclude_of_exception(board, -1);
+  }
+  board.conclude(Verdict::crash, "the check came to no end");
 }
 
 }  // namespace ringlet::learn

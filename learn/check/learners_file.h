@@ -22,6 +22,9 @@ struct LearnersFile {
 /// where something that it needs is defined nowhere; `defines`: what the file should have.
 LearnersFile open_learners_file(const std::string& library, std::string_view defines, Board& board);
 
+/// Runs the check that was linked into the library, of a chapter without a strategy.
+[[noreturn]] void run_own_check(const std::string& library, std::string_view defines, Board& board);
+
 /// The text without the renaming.
 std::string without_renaming(std::string text);
 

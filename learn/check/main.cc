@@ -79,8 +79,9 @@ int check(const Arguments& arguments) {
     finding = in_child(
         {},
         [&](Board& board) {
-          const LearnersFile file =
-              open_learners_file(arguments.library, arguments.chapter->defines, board);
+          const std::string_view defines = arguments.chapter->defines;
+          if (arguments.chapter->strategy.empty()) run_own_check(arguments.library, defines, board);
+          const LearnersFile file = open_learners_file(arguments.library, defines, board);
           check_layers(*arguments.chapter, file, board, arguments.trace);
         },
         &printed);

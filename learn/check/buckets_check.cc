@@ -1,0 +1,174 @@
+// Chapter 7: buckets are started once, full, in one order on all ranks and as soon as may be; and
+// their size hides the sums about as well as the best one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "buckets.h"
+#include "learn.h"
+#include "learn/check/chapter_check.h"
+
+namespace ringlet::learn {
+
+namespace {
+
+/// A rank's step: it counts what is final, and looks at each bucket that is started.
+class Rank {
+ public:
+  Rank(Board& board, int number)
+      : board_(board), number_(number), buckets_(make_buckets([this](int b) { start(b); })) {}
+
+  /// Gradients become final in an order of this rank's own.
+  void run_step(const std::vector<int>& gradients, std::mt19937& random) {
+    lacking_ = gradients;
+    started_.clear();
+    std::vector<int> order;
+    for (std::size_t b = 0; b < gradients.size(); ++b) {
+      order.insert(order.end(), static_cast<std::size_t>(gradients[b]), static_cast<int>(b));
+    }
+    std::shuffle(order.begin(), order.end(), random);
+    buckets_->begin_step(gradients);
+    require_started(0);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      --lacking_[static_cast<std::size_t>(order[i])];
+      buckets_->ready(order[i]);
+      require_started(i + 1);
+    }
+  }
+
+  const std::vector<int>& started() const { return started_; }
+
+ private:
+  void start(int bucket) {
+    const auto b = static_cast<std::size_t>(bucket);
+    if (bucket < 0 || b >= lacking_.size()) {
+      board_.conclude(Verdict::out_of_range,
+                      fmt::format("rank {} starts bucket {}; there are buckets 0 to {}", number_,
+                                  bucket, lacking_.size() - 1));
+    }
+    if (std::find(started_.begin(), started_.end(), bucket) != started_.end()) {
+      board_.conclude(Verdict::wrong_values,
+                      fmt::format("rank {} sums bucket {} twice in a step", number_, bucket));
+    }
+    if (lacking_[b] > 0) {
+      board_.conclude(
+          Verdict::race,
+          fmt::format("rank {} sums bucket {} while backward still writes {} of its gradients",
+                      number_, bucket, lacking_[b]));
+    }
+    started_.push_back(bucket);
+  }
+
+  /// Where the started ones are an index order so far, the next one must not be full already.
+  void require_started(std::size_t ready) const {
+    const std::size_t next = started_.size();
+    if (next == lacking_.size() || lacking_[next] > 0) return;
+    for (std::size_t b = 0; b < next; ++b) {
+      if (started_[b] != static_cast<int>(b)) return;  // the comparison of ranks will tell
+    }
+    board_.conclude(
+        Verdict::wrong_values,
+        fmt::format("rank {}: after {} gradients bucket {} is full, all before it are started, and "
+                    "it is not",
+                    number_, ready, next));
+  }
+
+  Board& board_;
+  int number_;
+  std::vector<int> lacking_, started_;
+  std::unique_ptr<Buckets> buckets_;
+};
+
+/// A collective meets the other rank's next one, whatever bucket that is of.
+void require_same_order(Board& board, const std::vector<std::unique_ptr<Rank>>& ranks,
+                        std::size_t buckets) {
+  const std::vector<int>& first = ranks[0]->started();
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const std::vector<int>& own = ranks[rank]->started();
+    if (own.size() < buckets) {
+      board.conclude(Verdict::wrong_values,
+                     fmt::format("rank {} has summed {} of {} buckets when all gradients are final",
+                                 rank, own.size(), buckets));
+    }
+    const auto [a, b] = std::mismatch(first.begin(), first.end(), own.begin());
+    if (a == first.end()) continue;
+    board.conclude(
+        Verdict::deadlock,
+        fmt::format("as number {} rank 0 sums bucket {} and rank {} bucket {}: sums that "
+                    "do not belong together wait for each other",
+                    a - first.begin() + 1, *a, rank, *b));
+  }
+}
+
+void check_order(Board& board) {
+  const std::vector<std::vector<int>> steps{{1},          {2},          {1, 1},    {2, 1},
+                                            {1, 2, 1},    {0, 2, 1},    {2, 0, 2}, {3, 1, 2, 1},
+                                            {1, 1, 1, 1}, {4, 0, 0, 3}, {5, 5, 5}};
+  std::mt19937 random(7);
+  for (int size = 1; size <= 4; ++size) {
+    std::vector<std::unique_ptr<Rank>> ranks;
+    for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(board, rank));
+    for (const std::vector<int>& gradients : steps) {
+      board.begin(
+          'A', {.ranks = size, .elements = std::accumulate(gradients.begin(), gradients.end(), 0)});
+      for (int turn = 0; turn < 5; ++turn) {
+        for (const auto& rank : ranks) rank->run_step(gradients, random);
+        require_same_order(board, ranks, gradients.size());
+      }
+    }
+  }
+}
+
+constexpr int kLayers = 100;
+
+/// Seconds of sums behind backward, for buckets of so many of the equal layers.
+double sticking_out(const Overlap& overlap, int layers) {
+  double free = 0;
+  for (int done = 0; done < kLayers;) {
+    const int end = std::min(done + layers, kLayers);
+    const double final_s = overlap.backward_s * end / kLayers;
+    const double bytes = overlap.all_bytes * (end - done) / kLayers;
+    free = std::max(final_s, free) + overlap.latency_s + bytes / overlap.bytes_per_s;
+    done = end;
+  }
+  return free - overlap.backward_s;
+}
+
+void check_size(Board& board, const Overlap& overlap) {
+  constexpr double kAllowed = 1.15;
+  const double bytes = bucket_bytes(overlap);
+  const std::string link =
+      fmt::format("{:.0f} MB, backward {:.0f} ms, latency {:g} us, {:g} GB/s: buckets of {:g} MB",
+                  overlap.all_bytes / 1e6, 1e3 * overlap.backward_s, 1e6 * overlap.latency_s,
+                  overlap.bytes_per_s / 1e9, bytes / 1e6);
+  if (!(bytes > 0) || !std::isfinite(bytes)) {
+    board.conclude(Verdict::out_of_range, link + "; a bucket has some bytes");
+  }
+  const double layers = std::ceil(bytes / overlap.all_bytes * kLayers - 1e-9);
+  const double own = sticking_out(overlap, static_cast<int>(std::clamp(layers, 1.0, 100.0)));
+  double best = own;
+  for (int size = 1; size <= kLayers; ++size) best = std::min(best, sticking_out(overlap, size));
+  if (own <= kAllowed * best) return;
+  board.conclude(Verdict::wrong_values,
+                 fmt::format("{}: {:.2f} ms stick out behind backward; with the best size {:.2f}",
+                             link, 1e3 * own, 1e3 * best));
+}
+
+}  // namespace
+
+void check_chapter(Board& board) {
+  check_order(board);
+  board.begin('C', {});
+  check_size(board, {100e6, 0.1, 1e-3, 10e9});
+  check_size(board, {4e6, 0.01, 2e-3, 1e9});
+  check_size(board, {100e6, 0.03, 1e-3, 5e9});
+  check_size(board, {100e6, 0.1, 100e-6, 0.5e9});
+  board.pass({}, {},
+             "buckets go in one order on all ranks, full and at once, and little sticks out");
+}
+
+}  // namespace ringlet::learn

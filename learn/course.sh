@@ -1,0 +1,93 @@
+# What scripts/learn does with a chapter: checks, repairs, programs. Sourced.
+
+# check_own FILE...: of the learner's folder, one after the other. The first that does not pass decides.
+check_own() {
+  local file
+  prepare
+  for file in "$@"; do
+    "$LEARN/check_file" "$NUMBER" "$OWN/$file" --trace "$OWN/trace.json" --library "$OWN/library.so" </dev/null || return
+  done
+}
+
+# prepare: in a checkout that has built nothing yet, the packages that are missing.
+prepare() {
+  [[ -z $TOP || -f $TOP/build/learn/build.ninja ]] || "$TOP/scripts/setup" --program --no-data || exit 2
+}
+
+check_chapter() {
+  local files
+  begin
+  read -ra files <<<"${COPIES[NUMBER]}"
+  check_own "${files[@]}" || return
+  touch "$OWN/passed"
+  tell_next
+}
+
+# field NAME LINE: sets FIELD to the text of that key, where the line has it.
+field() {
+  [[ $2 =~ \"$1\":\ *\"(([^\"\\]|\\.)*)\" ]] || return 1
+  printf -v FIELD '%b' "${BASH_REMATCH[1]//\\\"/\"}"
+}
+
+# plant FIND REPLACE: the product's ring with that fault.
+plant() {
+  local ring
+  ring=$(<"$LEARN/../comm/all_reduce/ring.cc")
+  [[ $ring == *"$1"* ]] || trouble "a fault of learn/faults.json does not fit comm/all_reduce/ring.cc"
+  printf '%s\n' "${ring/"$1"/"$2"}"
+}
+
+# repair: checks the broken ring that the learner is at, and hands out the next one.
+repair() {
+  local line find='' count=0 file checked=no
+  find_chapter 5
+  make_folder
+  while IFS= read -r line; do
+    if field find "$line"; then find=$FIELD; fi
+    field replace "$line" || continue
+    count=$((count + 1)) file=ring-$count.cc
+    [[ ! -f $OWN/$file.passed ]] || continue
+    if [[ ! -f $OWN/$file ]]; then
+      plant "$find" "$FIELD" >"$OWN/$file"
+      say "Broken ring $count. Mend $(shown "$OWN")/$file, then: $(shown "$SELF") repair"
+      [[ $checked == no ]] || return 0
+    fi
+    check_own "$file" || return
+    checked=yes
+    touch "$OWN/$file.passed"
+  done <"$LEARN/faults.json"
+  touch "$OWN/passed"
+  tell_next
+}
+
+# build TARGET: of the checkout's build for the course.
+build() {
+  local folder=$TOP/build/learn
+  [[ -n $TOP ]] || trouble "this needs a checkout of Ringlet: there is no $1 here"
+  [[ -f $folder/build.ninja ]] || "$LEARN/check_file" 0 "$LEARN/0-split/split.cc" >/dev/null || (($? == 1)) || exit 2
+  [[ -n $(find "$folder" -name "$1" -type f -perm -u+x -print -quit) ]] || say "building $1, once; its log is $(shown "$folder/$1.log")"
+  cmake --build "$folder" --target "$1" >"$folder/$1.log" 2>&1 </dev/null || trouble "$1 cannot be built; see $folder/$1.log"
+}
+
+run_program() {
+  [[ -x $PROGRAM ]] || build ringlet
+  "$PROGRAM" "$@"
+}
+
+# replay: a page of the chapter's last run that passed. Chapter 3 looks at that of chapter 2.
+replay() {
+  local of=$NUMBER trace page
+  ((NUMBER != 3)) || of=2
+  trace=$MY/${CHAPTERS[of]}/trace.json page=$MY/${CHAPTERS[of]}/replay.html
+  [[ -f $trace ]] || trouble "there is no run to play yet; pass $(shown "$SELF") $of first"
+  run_program replay "$trace" --out "$page" --force
+}
+
+# train: LeNet, by the ring of the learner, which has to pass first.
+train() {
+  ((NUMBER == 2)) || trouble "--train is for the ring of chapter 2"
+  begin
+  check_own ring.cc || return
+  build learn_train
+  "$TOP/build/learn/learn/learn_train" "$OWN/library.so"
+}
