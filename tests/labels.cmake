@@ -8,6 +8,8 @@
 
 # Under sanitizers these only take long, and what they run, others run too: one strategy and pass of the oracle has all of
 # its code and threads. The table of all messages starts the program 150 times; the fuzzers see more of its readers.
+# Children with a limit of memory, which sanitizers do not keep to.
+labelled(slow "^Checker[.]")
 labelled(slow "Torchrun|MessageSources|Messages|Writers|WrongLines|Help[.]")
 labelled(slow "Oracle.*(naive|doubling|accumulate2|/1_|/3_)")
 labelled(slow "TrainingOracleBits|TrainingOracle.*/(exact|one_nchw)")

@@ -54,6 +54,13 @@ void limit(__rlimit_resource resource, std::int64_t value) {
   setrlimit(resource, &limits);
 }
 
+/// What was printed, up to now. A thread that prints right now is not waited for.
+void flush_printed() {
+  if (ftrylockfile(stdout) != 0) return;
+  fflush_unlocked(stdout);
+  funlockfile(stdout);
+}
+
 /// Its own process group, without a terminal's input; it dies with its parent.
 void settle_child(const Limits& limits, pid_t parent) {
   setpgid(0, 0);
@@ -188,6 +195,7 @@ void Board::begin(char layer, const Case& at) {
   layer_ = layer;
   at_ = at;
   note(-1, 0);
+  flush_printed();
   if (g_printed >= 0 && ftruncate(g_printed, 0) != 0) return;
 }
 
@@ -223,6 +231,7 @@ void Board::end(Verdict verdict, const std::string& words) {
   if (has_concluded_.exchange(true)) {  // another thread does
     while (true) pause();
   }
+  flush_printed();
   verdict_ = verdict;
   const std::string line = on_one_line(words, kWords - 1);
   std::copy(line.begin(), line.end(), words_);

@@ -110,11 +110,25 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   layers.bytes();
   layers.races();
   if (chapter.has_costs) check_costs(file.strategy, board);
-  check_threads(chapter, file.strategy.make, trace, board);
+  check_threads(chapter, file.strategy, trace, board);
   const Costs own = measure(chapter, file.strategy.make, board);
   const Costs star = measure(chapter, comm::Strategies().find("naive")->make, board);
   board.pass({.ranks = kMeasuredRanks, .elements = kMeasuredElements}, own,
              words_of_passed(chapter, own, star));
+}
+
+void check_eager(const Chapter& chapter, const LearnersFile& file, std::int64_t eager_bytes,
+                 Board& board) {
+  constexpr std::int64_t kLongest = 1 << 18;  // elements
+  for (std::int64_t elements = 1; elements <= kLongest; elements *= 2) {
+    Trial trial(chapter, file.strategy.make, comm::one_machine(kMeasuredRanks, kInside),
+                {.eager_bytes = eager_bytes}, board);
+    trial.run({.elements = elements}, Fill::who);
+  }
+  board.pass({.ranks = kMeasuredRanks, .elements = kLongest}, {},
+             fmt::format("4 ranks come to an end, up to n = {}, where messages of up to {} bytes "
+                         "leave at once",
+                         kLongest, eager_bytes));
 }
 
 }  // namespace ringlet::learn

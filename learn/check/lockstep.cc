@@ -35,7 +35,7 @@ struct Lockstep::Rank {
   int exchanges = 0;
   std::map<int, std::deque<std::vector<std::byte>>> mail{};  // by sender
   std::vector<std::byte> taken{};                            // of its exchange
-  std::vector<Written> written{};                            // of each byte of its data
+  std::vector<Written> written{};                            // of each element of its data
   comm::RankSchedule* notes = nullptr;
   View shown{};
 
@@ -191,7 +191,7 @@ void Lockstep::run(std::span<const View> data, const std::function<void(int rank
     note_use(*mine.notes);
     mine.exchanges = 0;
     mine.has_ended = false;
-    mine.written.assign(static_cast<std::size_t>(own.bytes()), {});
+    mine.written.assign(static_cast<std::size_t>(own.count()), {});
   }
   for (int rank = 0; rank < size(); ++rank) {
     at(rank).thread = std::thread([this, rank, &body] { live(rank, body); });
@@ -314,10 +314,11 @@ void Lockstep::exchange(int rank, int to, const ConstView& out, int from, const 
   take_message(rank);
   wait_for_turn(rank);
   if (from == kNobody) return;
-  const std::int64_t begin = places.in - mine.notes->data.begin;
-  for (std::int64_t byte = begin; byte < begin + in.bytes(); ++byte) {
-    if (byte < 0 || byte >= static_cast<std::int64_t>(mine.written.size())) break;
-    mine.written[static_cast<std::size_t>(byte)] = {mine.exchanges, from};
+  const std::int64_t one = size_of(data_[static_cast<std::size_t>(rank)].dtype());
+  const std::int64_t begin = (places.in - mine.notes->data.begin) / one;
+  for (std::int64_t element = begin; element < begin + in.bytes() / one; ++element) {
+    if (element < 0 || element >= static_cast<std::int64_t>(mine.written.size())) break;
+    mine.written[static_cast<std::size_t>(element)] = {mine.exchanges, from};
   }
 }
 
@@ -346,10 +347,8 @@ void Lockstep::meet(int rank) {
   wait_for_turn(rank);
 }
 
-Lockstep::Written Lockstep::last_written(int rank, std::int64_t byte) const {
-  const auto& written = at(rank).written;
-  return byte < static_cast<std::int64_t>(written.size()) ? written[static_cast<std::size_t>(byte)]
-                                                          : Written{};
+Lockstep::Written Lockstep::last_written(int rank, std::int64_t element) const {
+  return at(rank).written[static_cast<std::size_t>(element)];
 }
 
 void conclude_of_exception(Board& board, int rank) {

@@ -52,7 +52,7 @@ class Lockstep {
     int exchange = 0;  ///< the rank's own, counted from 1; 0: none
     int from = comm::kNobody;
   };
-  Written last_written(int rank, std::int64_t byte) const;
+  Written last_written(int rank, std::int64_t element) const;
 
  private:
   friend class LockstepTransport;

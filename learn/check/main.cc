@@ -1,6 +1,6 @@
 // learn_check: what it finds in a learner's file, which check_file has compiled.
 //
-//   learn_check CHAPTER LIBRARY [--json] [--trace FILE]
+//   learn_check CHAPTER LIBRARY [--json] [--trace FILE] [--eager BYTES]
 //   learn_check CHAPTER --no-build WORDS [--json]
 //   learn_check --plants FILE            names, verdicts and words of what can be planted
 //   learn_check --plant FILE NAME ROOT   that file of the product with the fault in it
@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,8 +36,16 @@ struct Arguments {
   std::string library{};
   std::optional<std::string> no_build{};
   std::string trace{};
+  std::optional<std::int64_t> eager_bytes{};
   bool json = false;
 };
+
+std::int64_t bytes_of(const std::string& text) {
+  std::int64_t bytes = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error == std::errc() && end == text.data() + text.size() && bytes >= 0) return bytes;
+  throw ContractError(fmt::format("--eager: '{}' is no number of bytes, such as 65536", text));
+}
 
 std::optional<Arguments> parse(const std::vector<std::string>& words) {
   if (words.size() < 2) return std::nullopt;
@@ -48,6 +58,8 @@ std::optional<Arguments> parse(const std::vector<std::string>& words) {
       arguments.no_build = words[++i];
     } else if (words[i] == "--trace" && has_value) {
       arguments.trace = words[++i];
+    } else if (words[i] == "--eager" && has_value) {
+      arguments.eager_bytes = bytes_of(words[++i]);
     } else if (arguments.library.empty()) {
       arguments.library = words[i];
     } else {
@@ -76,16 +88,22 @@ int check(const Arguments& arguments) {
     finding.words = on_one_line(without_renaming(*arguments.no_build));
   } else {
     std::string printed;
+    if (!arguments.trace.empty()) std::filesystem::remove(arguments.trace);
     finding = in_child(
         {},
         [&](Board& board) {
           const std::string_view defines = arguments.chapter->defines;
           if (arguments.chapter->strategy.empty()) run_own_check(arguments.library, defines, board);
           const LearnersFile file = open_learners_file(arguments.library, defines, board);
+          if (arguments.eager_bytes) {
+            check_eager(*arguments.chapter, file, *arguments.eager_bytes, board);
+          }
           check_layers(*arguments.chapter, file, board, arguments.trace);
         },
         &printed);
     show_printed(printed);
+    const bool has_trace = finding.verdict == Verdict::passed && !arguments.trace.empty();
+    if (has_trace && std::filesystem::exists(arguments.trace)) finding.trace = arguments.trace;
   }
   const std::string chapter(arguments.chapter->name);
   if (arguments.json) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/all_reduce/all_reduce.h"
+#include "comm/all_reduce/strategies.h"
 #include "learn/check/chapters.h"
 #include "learn/check/child.h"
 
@@ -11,7 +11,7 @@ namespace ringlet::learn {
 
 /// Some cases between the threads of a LocalGroup; concludes where one is wrong. `trace`: a file
 /// for the trace of one of them; empty: none.
-void check_threads(const Chapter& chapter, const comm::MakeAllReduce& make,
-                   const std::string& trace, Board& board);
+void check_threads(const Chapter& chapter, const comm::Strategy& strategy, const std::string& trace,
+                   Board& board);
 
 }  // namespace ringlet::learn

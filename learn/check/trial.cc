@@ -39,7 +39,7 @@ std::string wrong_number(const std::vector<View>& results, Fill with, const Case
                                       text_of_place(index, at, by_parts && with == Fill::who),
                                       explain(number, expected, with, at, index));
       if (lockstep == nullptr) return words;
-      const auto written = lockstep->last_written(rank, index * size_of(data.dtype()));
+      const auto written = lockstep->last_written(rank, index);
       if (written.exchange > 0) {
         words += fmt::format(" (written last in its exchange {}, from rank {})", written.exchange,
                              written.from);
