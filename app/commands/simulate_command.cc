@@ -8,8 +8,10 @@
 #include "app/cli/outputs.h"
 #include "app/cli/usage.h"
 #include "app/commands/simulate_flags.h"
+#include "app/report/simulation_page.h"
 #include "base/files/atomic_file.h"
 #include "base/files/json_text.h"
+#include "base/one_line.h"
 #include "bench/all_reduce/machine.h"
 
 namespace ringlet::app {
@@ -21,6 +23,7 @@ void check_outputs(const SimulateFlags& flags, const CLI::App& command) {
   outputs.reads("--from", flags.from);
   outputs.reads("--measured", flags.measured);
   outputs.writes("--json", flags.json);
+  outputs.writes("--report", flags.report);
 }
 
 void set_measured(const SimulateFlags& flags, const std::vector<bench::Measurement>& measured,
@@ -45,6 +48,10 @@ int simulate(const SimulateFlags& flags, const CLI::App& command) {
   set_measured(flags, measured, rows);
   fmt::print("{}", to_text(rows, costs));
   if (!flags.json.empty()) write_file_atomically(flags.json, row_a_line(to_json(rows)));
+  if (!flags.report.empty()) {
+    write_file_atomically(flags.report, report::simulation_page(simulation, costs, rows));
+    fmt::print("\nwrote {}; open it in a browser\n", on_one_line(flags.report.string()));
+  }
   return 0;
 }
 

@@ -244,7 +244,10 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
       command, flags, kFiles,
       {file("measured", &SimulateFlags::measured,
             "show what bench all-reduce --json measured beside it, and by how much it is off"),
-       file("json", &SimulateFlags::json, "write the figures")});
+       file("json", &SimulateFlags::json, "write the figures"),
+       file("report", &SimulateFlags::report,
+            "write a page with sliders for latency, bandwidth, adding, ranks and bytes; it "
+            "needs no network")});
   add_force_flag(command, flags.force)->group(kFiles);
 }
 

@@ -22,7 +22,7 @@ struct SimulateFlags {
   std::vector<std::string> slow{};
   double alpha = 0, alpha_inside = 0;            ///< seconds
   double beta = 0, beta_inside = 0, adding = 0;  ///< bytes a second
-  std::filesystem::path from{}, measured{}, json{};
+  std::filesystem::path from{}, measured{}, json{}, report{};
   bool force = false;
 };
 

@@ -77,15 +77,16 @@ Html data_uri(std::string_view type, std::string_view bytes) {
   return Html::trusted(std::move(uri));
 }
 
-std::string page_of(const std::string& title, const Html& body) {
+std::string page_of(const std::string& title, const Html& body, const PageExtras& extras) {
   return markup(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n{}</main>\n"
-      "<div id=\"readout\" hidden></div>\n<script>{}</script>\n</body>\n</html>\n",
-      title, Html::trusted(kPageStyle), body, Html::trusted(kPageScript));
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n"
+      "<div id=\"readout\" hidden></div>\n<script>{}{}</script>\n</body>\n</html>\n",
+      title, Html::trusted(kPageStyle), Html::trusted(extras.style), body,
+      Html::trusted(kPageScript), Html::trusted(extras.script));
 }
 
 }  // namespace ringlet::app::report

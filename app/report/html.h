@@ -103,10 +103,17 @@ Html folded(std::string_view title, const Html& html);
 /// "data:TYPE;base64,...": the bytes inside the page.
 Html data_uri(std::string_view type, std::string_view bytes);
 
+/// What a page has behind the style and the script that all have.
+struct PageExtras {
+  const char* style = "";
+  const char* script = "";
+};
+
 /// A page that stands alone: style and script are in it, and it loads nothing from a network. It is
 /// legible on a telephone, in the dark and on paper. Without its script it is complete; the script
-/// adds read-outs to the plots (svg_plot.h).
-std::string page_of(const std::string& title, const Html& body);
+/// adds read-outs to the plots (svg_plot.h). A plot that another script has drawn anew gets the
+/// event "redrawn".
+std::string page_of(const std::string& title, const Html& body, const PageExtras& extras = {});
 
 }  // namespace ringlet::app::report
 

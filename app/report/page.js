@@ -21,17 +21,26 @@
     return best >= 0 && away(xs[best], x) <= far ? best : -1;
   };
   for (const svg of document.querySelectorAll('figure.plot svg[data-box]')) {
-    const [left, right, top, bottom] = numbers(svg.dataset.box);
-    const xRange = numbers(svg.dataset.xrange), yRange = numbers(svg.dataset.yrange);
+    let left, right, top, bottom, xRange, yRange, series;
     const percent = 'percent' in svg.dataset;
     const written = (value) => (percent ? (100 * value).toPrecision(4) + ' %' : String(+value.toPrecision(4)));
-    const series = [...svg.querySelectorAll('.series[data-name]')].map((group) => ({
-      name: group.dataset.name, color: getComputedStyle(group).color,
-      xs: numbers(group.dataset.x), ys: numbers(group.dataset.y),
-    }));
     const cursor = make('g', {class: 'cursor', visibility: 'hidden'}, svg);
-    const line = make('line', {y1: top, y2: bottom}, cursor);
-    const dots = series.map((one) => make('circle', {r: 3.5, style: 'color:' + one.color}, cursor));
+    const line = make('line', {}, cursor);
+    let dots = [];
+    const read = () => {
+      [left, right, top, bottom] = numbers(svg.dataset.box);
+      [xRange, yRange] = [numbers(svg.dataset.xrange), numbers(svg.dataset.yrange)];
+      series = [...svg.querySelectorAll('.series[data-name]')].map((group) => ({
+        name: group.dataset.name, color: getComputedStyle(group).color,
+        xs: numbers(group.dataset.x), ys: numbers(group.dataset.y),
+      }));
+      for (const dot of dots) dot.remove();
+      dots = series.map((one) => make('circle', {r: 3.5, style: 'color:' + one.color}, cursor));
+      line.setAttribute('y1', top);
+      line.setAttribute('y2', bottom);
+    };
+    read();
+    svg.addEventListener('redrawn', read);
     const hide = () => { cursor.setAttribute('visibility', 'hidden'); box.hidden = true; };
     const show = (event) => {
       const area = svg.getBoundingClientRect();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/simulation/ways.h"
 #include "comm/all_reduce/ring.h"
 
 namespace ringlet::bench {
@@ -186,6 +187,63 @@ TEST(Simulation, WritesTheKeysOfItsRows) {
       EXPECT_NE(row.contains(key), row.contains("why_not")) << row;
     }
   }
+}
+
+double seconds_of(const std::vector<Way>& ways, const LinkCosts& costs, double bytes) {
+  double best = INFINITY;
+  for (Way way : ways) {
+    for (comm::PathCost* path : {&way.between, &way.inside}) {
+      path->bytes *= bytes;
+      path->reduced_bytes *= bytes;
+    }
+    best = std::min(best, comm::seconds_of(way.between, costs.between) +
+                              comm::seconds_of(way.inside, costs.inside));
+  }
+  return best;
+}
+
+TEST(Ways, AreTheFormulasForAnyLinkAndBytes) {
+  const comm::CostModel near{1e-6, 1 / 200e9, 1 / 100e9};
+  const comm::Strategies known;
+  for (const comm::Strategy& strategy : known.all()) {
+    if (comm::needs_engine(strategy.needs)) {
+      EXPECT_TRUE(ways_of(strategy, {1, 2}).empty()) << strategy.name;
+      continue;
+    }
+    for (const Layout& layout : {Layout{1, 2}, {1, 7}, {1, 64}, {2, 3}, {8, 8}, {512, 8}}) {
+      const std::vector<Way> ways = ways_of(strategy, layout);
+      if (strategy.needs == comm::Needs::peer_access && layout.machines > 1) {
+        EXPECT_TRUE(ways.empty());
+        continue;
+      }
+      for (const comm::CostModel& link : {kModel, comm::kEthernetCosts}) {
+        for (const double bytes : {256., 65536., 16777216.}) {
+          const LinkCosts costs{link, near};
+          const double model = model_seconds(strategy, network_of(layout, costs), bytes);
+          // What goes several ways changes them at powers of two.
+          const double near_enough = ways.size() > 1 ? 0.05 : 1e-9;
+          EXPECT_NEAR(seconds_of(ways, costs, bytes), model, near_enough * model)
+              << strategy.name << " on " << layout.machines << " x " << layout.each;
+        }
+      }
+    }
+  }
+  EXPECT_GT(ways_of(*comm::Strategies().find("two-level"), {8, 8}).size(), 1u);
+}
+
+TEST(Ways, AreShownForLayoutsUpTo4096Ranks) {
+  const auto one = layouts_like({1, 8}, {{1, 37}, {2, 4}});
+  EXPECT_EQ(one.front().ranks(), 2);
+  EXPECT_EQ(one.back().ranks(), 4096);
+  const auto has = [&](int ranks) {
+    return std::count_if(one.begin(), one.end(),
+                         [&](const Layout& layout) { return layout.ranks() == ranks; }) == 1;
+  };
+  for (const int ranks : {3, 31, 37, 64, 128, 1024, 2048}) EXPECT_TRUE(has(ranks)) << ranks;
+  EXPECT_LT(one.size(), 100u);
+  const auto several = layouts_like({4, 6}, {});
+  EXPECT_EQ(several.front().machines, 1);
+  EXPECT_EQ(several.back().ranks(), 682 * 6);
 }
 
 }  // namespace

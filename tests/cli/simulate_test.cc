@@ -1,9 +1,13 @@
 // `ringlet simulate`: its table and files, and where its costs come from.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/files/json_text.h"
+#include "comm/all_reduce/strategies.h"
+#include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
 
@@ -75,6 +79,91 @@ TEST(Simulate, TakesItsCostsFromThisMachinesTable) {
   const Outcome outcome = simulate({"--ranks", "4"}, options);
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"costs as fitted to ", "all-reduce.", "\nfastest: "}));
+}
+
+/// A page with machines, one without and one of fitted costs.
+class SimulationReport : public ::testing::Test {
+ protected:
+  std::string page(const Arguments& flags) const {
+    std::string file = folder_ / "page.html";
+    EXPECT_TRUE(succeeds(simulate(flags + Arguments{"--report", file, "--force"})));
+    return file;
+  }
+  /// Skips where there is no browser.
+  static std::string opened(const std::string& page, const std::string& probe, int width = 1200) {
+    const Opened opened = open_in_browser(page, probe + kProbeNames, width);
+    if (!opened.could) return "";
+    EXPECT_EQ(opened.dom.find("data-errors"), std::string::npos) << opened.dom.substr(0, 400);
+    EXPECT_TRUE(holds(opened.dom, {"data-names=\"\""})) << opened.dom.substr(0, 400);
+    return opened.dom;
+  }
+
+  const Arguments costs_{"--alpha", "5us", "--beta", "50G", "--adding", "100G"};
+  TemporaryDirectory folder_;
+};
+
+TEST_F(SimulationReport, IsWholeWithoutItsScript) {
+  const std::string html = read_file(page(costs_ + Arguments{"--ranks", "8"}));
+  EXPECT_TRUE(
+      holds(html, {"<h1 id=\"answer\">8 ranks on one machine, 504K: two-shot takes 32.58 us",
+                   "id=\"over-bytes\"", "id=\"over-ranks\"", "data-name=\"ring\"",
+                   "<td>ring</td><td>8</td><td>1</td><td>504K</td><td>92.58 us</td>",
+                   "nccl is a library&#39;s own", "congestion"}));
+  EXPECT_EQ(html.find(" src="), std::string::npos) << "it loads something";
+}
+
+/// Moves the slider behind `label` to `value`, which is a logarithm for costs and bytes.
+std::string moved(const std::string& label, const std::string& value) {
+  return "{ const label = [...document.querySelectorAll('.sliders label')].find((one) => "
+         "one.textContent.startsWith('" +
+         label +
+         "')); const input = label.querySelector('input'); "
+         "input.value = " +
+         value + "; input.dispatchEvent(new Event('input')); }\n";
+}
+
+TEST_F(SimulationReport, ComputesWhatTheProgramComputes) {
+  const std::string dom =
+      opened(page(costs_ + Arguments{"--ranks", "16", "--bytes", "1M"}),
+             moved("latency", "Math.log10(2e-5)") + moved("bandwidth", "9") +
+                 moved("adding", "10") + moved("ranks", "14") + moved("bytes", "20"));
+  if (dom.empty()) GTEST_SKIP() << "there is no browser";
+  const comm::Strategies known;
+  for (const comm::Strategy& strategy : known.all()) {
+    const std::string row = fmt::format("<tr data-name=\"{}\" data-seconds=\"", strategy.name);
+    const auto at = dom.find(row);
+    EXPECT_EQ(at == std::string::npos, comm::needs_engine(strategy.needs)) << strategy.name;
+    if (at == std::string::npos) continue;
+    const double expected = predicted_seconds(strategy.path_cost, 16, 1 << 20, {2e-5, 1e-9, 1e-10});
+    EXPECT_NEAR(std::stod(dom.substr(at + row.size())), expected, 1e-9 * expected) << strategy.name;
+  }
+  EXPECT_TRUE(holds(dom, {"16 ranks on one machine, 1M: ", "class=\"dot old"}));
+}
+
+TEST_F(SimulationReport, ObeysKeysAndClicksAlsoOnATelephone) {
+  const std::string probe =
+      "document.querySelector('.sliders label:nth-of-type(4) input').dispatchEvent(new "
+      "KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+      "const area = document.querySelector('#over-bytes svg').getBoundingClientRect();"
+      "document.querySelector('#over-bytes svg').dispatchEvent(new MouseEvent('click', {clientX: "
+      "area.left + area.width * 0.8, bubbles: true}));";
+  const std::string dom = opened(page(costs_ + Arguments{"--ranks", "8"}), probe, 500);
+  if (dom.empty()) GTEST_SKIP() << "there is no browser";
+  EXPECT_TRUE(holds(dom, {"9 ranks on one machine, 1G: ", "Fastest: "}));
+}
+
+TEST_F(SimulationReport, ShowsMachinesAndFittedCosts) {
+  const std::string machines = opened(page(costs_ + Arguments{"--machines", "8x8", "--alpha-inside",
+                                                              "1us", "--beta-inside", "200G"}),
+                                      moved("latency inside", "-7"));
+  if (machines.empty()) GTEST_SKIP() << "there is no browser";
+  EXPECT_TRUE(holds(machines, {"64 ranks on 8 machines of 8, 504K: two-level takes"}));
+  const std::string rows = folder_ / "bench.json";
+  ASSERT_TRUE(succeeds(ringlet({"bench", "all-reduce", "-b", "4K", "-e", "64K", "-f", "16", "-n",
+                                "3", "--strategies", "ring,tree", "--json", rows})));
+  const std::string fitted =
+      opened(page({"--from", rows, "--measured", rows}), moved("bandwidth", "1"));
+  EXPECT_TRUE(holds(fitted, {"\u00d7 10 of the fitted", "class=\"ring c"}));
 }
 
 }  // namespace
