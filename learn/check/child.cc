@@ -21,6 +21,7 @@
 #include <new>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "base/one_line.h"
 
@@ -167,19 +168,36 @@ Ended wait_for(pid_t child, const Limits& limits, const std::atomic<std::int64_t
   }
 }
 
-/// Ends the child and what it has started.
+/// Processes that this one has started, or that were left to it.
+std::vector<pid_t> own_children() {
+  std::vector<pid_t> children;
+  std::ifstream list(fmt::format("/proc/self/task/{}/children", getpid()));
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+int end_process(pid_t process) {
+  int status = 0;
+  kill(process, SIGKILL);
+  while (waitpid(process, &status, 0) == -1 && errno == EINTR) continue;
+  return status;
+}
+
+/// Ends the child and what it has started, also what has left its process group.
 class Reaper {
  public:
-  explicit Reaper(pid_t child) : child_(child) {}
+  explicit Reaper(pid_t child) : child_(child) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
   ~Reaper() { reap(); }
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
   /// How the child ended.
   int reap() {
-    if (child_ > 0) {
-      kill(-child_, SIGKILL);
-      while (waitpid(child_, &status_, 0) == -1 && errno == EINTR) continue;
-      child_ = 0;
+    if (child_ == 0) return status_;
+    kill(-child_, SIGKILL);
+    status_ = end_process(child_);
+    child_ = 0;
+    for (auto left = own_children(); !left.empty(); left = own_children()) {
+      for (const pid_t process : left) end_process(process);
     }
     return status_;
   }
@@ -228,7 +246,8 @@ void Board::pass(const Case& at, const Costs& costs, const std::string& words) {
 }
 
 void Board::end(Verdict verdict, const std::string& words) {
-  if (has_concluded_.exchange(true)) {  // another thread does
+  if (getpid() != child_) _exit(kExited);  // a process that the file has made of itself
+  if (has_concluded_.exchange(true)) {     // another thread does
     while (true) pause();
   }
   flush_printed();
@@ -253,6 +272,7 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
   const pid_t parent = getpid(), child = fork();
   if (child < 0) fail("fork");
   if (child == 0) {
+    board.child_ = getpid();
     settle_child(limits, parent);
     work(board);
     _exit(kExited);

@@ -4,6 +4,8 @@
 // The child tells what it does on a board, which is memory of both. It ends with the first finding.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -48,6 +50,7 @@ class Board {
   std::atomic<bool> is_alone_{false};
   std::atomic<bool> has_concluded_{false};
   std::atomic<bool> is_whole_{false};  // what was concluded is all there
+  pid_t child_ = 0;
   char layer_ = ' ';
   Case at_{};
   int rank_ = -1;

@@ -88,7 +88,6 @@ int check(const Arguments& arguments) {
     finding.words = on_one_line(without_renaming(*arguments.no_build));
   } else {
     std::string printed;
-    if (!arguments.trace.empty()) std::filesystem::remove(arguments.trace);
     finding = in_child(
         {},
         [&](Board& board) {

@@ -117,6 +117,28 @@ TEST(Checker, LetsShortMessagesLeaveAtOnceWhereAsked) {
   expect(finding, Verdict::deadlock, "p = 4, n = 512, sum: 0 -> 1 -> 2 -> 3 -> 0: all send");
 }
 
+TEST(Checker, AsksForAMeanWhereOneIsAsked) {
+  const auto star = [](int divisions) {
+    return file_of([divisions](Written& self, Stream& stream, View data, ReduceOp op) {
+      if (self.rank() != 0) {
+        self.transport().send(stream, 0, data);
+        return self.transport().receive(stream, 0, data);
+      }
+      for (int other = 1; other < self.size(); ++other) {
+        self.transport().receive(stream, other, data, combine_of(op));
+      }
+      for (int times = 0; times < divisions; ++times) self.finish(stream, data, op);
+      for (int other = 1; other < self.size(); ++other) self.transport().send(stream, other, data);
+    });
+  };
+  expect(checked(star(1), "naive"), Verdict::passed, "4 ranks");
+  expect(checked(star(0), "naive"), Verdict::wrong_values,
+         "p = 2, n = 1, mean: rank 0, element 0 has the sum of all ranks, not divided by 2");
+  expect(checked(star(2), "naive"), Verdict::wrong_values,
+         "p = 2, n = 1, mean: rank 0, element 0 has the sum of all ranks, divided by 2 twice");
+  expect(checked(star(1)), Verdict::too_many_bytes, "p = 3, n = 840, sum: the busiest rank moves");
+}
+
 TEST(Checker, NamesWhatDoesNotFit) {
   expect(checked(file_of([](Written& self, Stream& stream, View data, ReduceOp) {
            if (self.rank() == 0 && self.size() > 1) self.transport().send(stream, 1, data);
@@ -212,6 +234,12 @@ TEST(Checker, EndsWhateverAFileDoes) {
   expect(found(in_a_case([] { std::exit(0); })), Verdict::crash, where + "ends the program");
   expect(found(in_a_case([] { raise(SIGSEGV); })), Verdict::crash, where + "touches memory");
   expect(found(in_a_case([] { std::abort(); })), Verdict::crash, where + "aborts");
+  expect(found(in_a_case([] {
+           if (fork() == 0) sleep(1000);
+           setsid();
+           std::exit(0);
+         })),
+         Verdict::crash, where + "ends the program");
   expect(found(in_a_case([] { sleep(1000); }), kShort), Verdict::endless,
          where + "does not come back");
   expect(found(in_a_case([] {
