@@ -53,6 +53,7 @@ void describe(CLI::App& app, Action& action) {
   add_tune_command(app, action);
   add_simulate_command(app, action);
   add_trace_command(app, action);
+  add_replay_command(app, action);
   add_inspect_command(app, action);
   add_devices_command(app, action);
   add_completion_command(app, action);

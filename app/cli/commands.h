@@ -41,6 +41,7 @@ void add_tune_command(CLI::App& app, Action& action);
 void add_simulate_command(CLI::App& app, Action& action);
 /// `ringlet trace merge`
 void add_trace_command(CLI::App& app, Action& action);
+void add_replay_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 /// These look at the whole of `app` when they run.

@@ -24,6 +24,10 @@ Arguments of_model(const char* command, const std::string& run, const Arguments&
   return Arguments{command, "--checkpoint", run} + more;
 }
 
+Arguments replay(const std::string& run, const char* flag, const std::string& file) {
+  return {"replay", run + "/../t.json", flag, file};
+}
+
 /// The line that writes `file`, where `run` is a run's folder.
 struct Writer {
   const char* name;
@@ -67,6 +71,9 @@ const Writer kWriters[] = {
     {"AllReduceJson", [](auto&, auto& file) { return bench("--json", file); }},
     {"AllReduceCsv", [](auto&, auto& file) { return bench("--csv", file); }},
     {"AllReduceTrace", [](auto&, auto& file) { return bench("--trace", file); }},
+    {"ReplayPage", [](auto& run, auto& file) { return replay(run, "--out", file); }, "../t.json"},
+    {"ReplayJson", [](auto& run, auto& file) { return replay(run, "--json", file); }},
+    {"ReplayStill", [](auto& run, auto& file) { return replay(run, "--still", file); }},
     {"AllReducePage", [](auto&, auto& file) { return bench("--report", file); }},
 };
 
@@ -74,7 +81,8 @@ class Writers : public ::testing::TestWithParam<Writer> {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryDirectory>();
-    ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", run()}))));
+    ASSERT_TRUE(succeeds(
+        ringlet(quick_train({"--out", run(), "--replicas", "2", "--trace", path("t.json")}))));
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return *folder_ / name; }

@@ -37,6 +37,7 @@ const Command kCommands[] = {
     {"Predict", {"predict", "--checkpoint", "RUN", "--data", "synthetic", "--synthetic-test", "8"}},
     {"Export", {"export", "--checkpoint", "RUN", "--onnx", "RUN/m.onnx", "--force"}},
     {"Report", {"report", "RUN", "--out", "RUN/page.html", "--force"}},
+    {"Replay", {"replay", "RUN/../t.json", "--json", "RUN/replay.json", "--force"}},
     {"Inspect", {"inspect", "RUN"}},
     {"InspectJson", {"inspect", "RUN", "--json"}},
     {"BenchTrain",
@@ -54,7 +55,8 @@ class Commands : public ::testing::TestWithParam<Command> {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryDirectory>();
-    ASSERT_TRUE(succeeds(ringlet(quick_train({"--out", path("run")}))));
+    ASSERT_TRUE(succeeds(ringlet(
+        quick_train({"--out", path("run"), "--replicas", "2", "--trace", path("t.json")}))));
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return *folder_ / name; }

@@ -57,6 +57,44 @@ Provocation merged(const std::string& bytes) {
           }};
 }
 
+/// A trace of two ranks that each send and receive in call 1. Those of rank 1 are `late` by so many
+/// microseconds.
+std::string two_ranks(int late = 0) {
+  std::string text = "{\"traceEvents\":[";
+  for (const int rank : {0, 1}) {
+    const auto at = [&](int us) { return std::to_string(us + rank * late); };
+    const std::string own = ",\"pid\":" + std::to_string(rank), other = std::to_string(1 - rank);
+    text += std::string(rank == 0 ? "" : ",") +
+            R"({"ph":"X","cat":"collective","name":"sum","ts":)" + at(10) + ",\"dur\":50" + own +
+            R"(,"args":{"bytes":8,"call":1,"ranks":2,"type":"f32","reduce":"sum"}},)" +
+            R"({"ph":"X","cat":"exchange","name":"exchange","ts":)" + at(20) + ",\"dur\":20" + own +
+            R"(,"args":{"bytes":8,"call":1,"peer":)" + other + R"(,"from":)" + other +
+            R"(,"out_at":0,"in_at":0,"in_bytes":8,"op":"add"}})";
+  }
+  return text + "]}";
+}
+
+/// The same with the first `what`, or all of them, replaced by `by`.
+std::string two_ranks_with(const std::string& what, const std::string& by, bool all = false) {
+  std::string text = two_ranks();
+  auto at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  for (; at != std::string::npos; at = all ? text.find(what, at + by.size()) : std::string::npos) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+/// `outputs`: flags of files.
+Provocation replayed(const std::string& trace, int code = 1, const Arguments& flags = {},
+                     const Arguments& outputs = {"--json"}) {
+  return {code, [=](const Stage& stage) {
+            Arguments line = Arguments{"replay", stage.file("t.json", trace)} + flags;
+            for (const std::string& output : outputs) line = line + Arguments{output, stage / "r"};
+            return ringlet(line);
+          }};
+}
+
 const std::string kStep = R"({"kind":"step","epoch":1,"step":1,"loss":2,"lr":1,"samples":8})";
 
 }  // namespace
@@ -235,6 +273,30 @@ std::vector<Provocation> provocations_by_runs() {
       merged(of_process("0") + "\n"),
       merged(of_process("1") + "{]\n"),
       merged(of_process("1") + R"({"name":"process_name","ph":"M","args":{}})" + "\n]}\n"),
+      {1,
+       [](const Stage& stage) {
+         const std::string trace = stage.file("t.json", "{");
+         fs::resize_file(trace, std::uintmax_t{1} << 30);
+         return ringlet({"replay", trace, "--json", stage / "r.json"});
+       }},
+      replayed(two_ranks_with(R"("call":1,"peer")", R"("peer")")),
+      replayed(R"({"traceEvents":[]})"),
+      replayed(two_ranks_with(R"("ranks":2)", R"("ranks":65)")),
+      replayed(two_ranks_with(R"("ranks":2)", R"("ranks":0)")),
+      replayed(two_ranks_with(R"("ranks":2)", R"("ranks":3)", true)),
+      replayed(two_ranks_with(R"("cat":"collective")", R"("cat":"phase")")),
+      replayed(two_ranks_with(
+          R"({"ph":"X","cat":"exchange")",
+          R"({"ph":"X","cat":"exchange","name":"send","ts":15,"dur":20,"args":{"call":1}},)"
+          R"({"ph":"X","cat":"exchange")")),
+      replayed(two_ranks(9000)),
+      replayed(two_ranks_with(R"({"ph":"X","cat":"exchange")", R"({"ph":"i","cat":"exchange")")),
+      replayed(two_ranks_with(R"("in_at":0)", R"("in_at":9)")),
+      replayed(two_ranks_with(R"("in_at":0)", R"("in_at":-1)")),
+      replayed(two_ranks(), 2, {"--call", "7"}),
+      replayed(two_ranks(), 2, {}, {}),
+      replayed(two_ranks(), 2, {"--steps", "1"}),
+      replayed(two_ranks(), 2, {"--steps", "1,9"}, {"--still"}),
       inspected(R"({"a":"traceEvents","traceEvents":7})"),
       inspected(R"({"traceEvents":)" + std::string(100, '[')),
   };

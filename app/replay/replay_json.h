@@ -1,0 +1,23 @@
+// A run's replays for programs:
+//
+//   {"calls": [{
+//     "name": "bucket 0", "call": 7, "ranks": 4, "type": "f32", "op": "mean",
+//     "begin_us": T, "end_us": T, "failed": false, "stuck": "",
+//     "steps": 6, "messages": 24, "bytes": N, "busiest_bytes": N, "waited_us": [T of each rank],
+//     "parts": [[begin, end), ...],                                       in bytes
+//     "events": [{"t_us": T, "step": S, "rank": R, "part": P, "has": [count of each rank]}, ...],
+//     "final": [[has, a part], a rank]}, ...]}
+//
+// Times are the trace's. An event is a part of a rank's data that has changed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/replay/replay.h"
+
+namespace ringlet::app::replay {
+
+std::string to_json_text(const std::vector<Replay>& replays);
+
+}  // namespace ringlet::app::replay
