@@ -84,7 +84,7 @@ const badge = (drawing, x, y, text, background) => {
   drawing.fillText(text, x, y + .5);
 };
 const placeOf = (flight, share) => {
-  const ease = share < 0 ? 0 : realTime ? share : share * share * (3 - 2 * share);
+  const ease = share < 0 ? .2 : realTime ? share : share * share * (3 - 2 * share);
   const wide = flight.parts * box.cell + (flight.parts - 1) * box.gapX, high = Math.max(5, box.high * .56);
   const x1 = box.left(flight.out), x2 = box.left(flight.into);
   const y1 = box.top(flight.from), y2 = box.top(flight.to), far = Math.abs(flight.from - flight.to) > 1;
