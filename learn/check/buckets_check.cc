@@ -104,23 +104,29 @@ void require_same_order(Board& board, const std::vector<std::unique_ptr<Rank>>& 
   }
 }
 
-void check_order(Board& board) {
-  const std::vector<std::vector<int>> steps{{1},          {2},          {1, 1},    {2, 1},
-                                            {1, 2, 1},    {0, 2, 1},    {2, 0, 2}, {3, 1, 2, 1},
-                                            {1, 1, 1, 1}, {4, 0, 0, 3}, {5, 5, 5}};
+/// Steps of these numbers of gradients by bucket.
+using Steps = std::vector<std::vector<int>>;
+
+void check_steps(Board& board, const Steps& steps) {
+  constexpr int kMostRanks = 4, kTurns = 5;
   std::mt19937 random(7);
-  for (int size = 1; size <= 4; ++size) {
+  for (int size = 1; size <= kMostRanks; ++size) {
     std::vector<std::unique_ptr<Rank>> ranks;
     for (int rank = 0; rank < size; ++rank) ranks.push_back(std::make_unique<Rank>(board, rank));
     for (const std::vector<int>& gradients : steps) {
-      board.begin(
-          'A', {.ranks = size, .elements = std::accumulate(gradients.begin(), gradients.end(), 0)});
-      for (int turn = 0; turn < 5; ++turn) {
+      const int all = std::accumulate(gradients.begin(), gradients.end(), 0);
+      board.begin('A', {.ranks = size, .elements = all});
+      for (int turn = 0; turn < kTurns; ++turn) {
         for (const auto& rank : ranks) rank->run_step(gradients, random);
         require_same_order(board, ranks, gradients.size());
       }
     }
   }
+}
+
+void check_order(Board& board) {
+  check_steps(board, {{1}, {2}, {1, 1}, {2, 1}, {1, 2, 1}, {3, 1, 2, 1}, {1, 1, 1, 1}, {5, 5, 5}});
+  check_steps(board, {{0}, {0, 1}, {1, 0}, {2, 0, 2}, {4, 0, 0, 3}});  // some are full at once
 }
 
 constexpr int kLayers = 100;
