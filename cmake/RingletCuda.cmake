@@ -64,6 +64,7 @@ if(RINGLET_WITH_CUDA)
     set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   endif()
   if(RINGLET_CUDA_STAND_IN)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY None)
     set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)  # the same bytes wherever they are built
     list(APPEND CMAKE_BUILD_RPATH ${CMAKE_BINARY_DIR}/stand_in)
   endif()

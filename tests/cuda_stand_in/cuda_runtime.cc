@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -70,7 +71,8 @@ std::set<cudaStream_t> streams;
 std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
 std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
 std::map<const void*, std::size_t> pinned;  // address -> bytes
-std::set<void*> allocated;
+std::map<void*, std::size_t> allocated;  // address -> bytes
+std::string broken;  // why all GPUs are, once a kernel has failed
 std::vector<std::string> notes;
 std::int64_t work_done = 0;
 thread_local int current_device = 0;
@@ -149,7 +151,7 @@ cudaError_t allocate(void** address, std::size_t bytes) {
   *address = std::aligned_alloc(kAlignment, std::max(whole, kAlignment));
   if (*address == nullptr) return failed(cudaErrorMemoryAllocation);
   std::memset(*address, 0xFF, whole);  // NaN in each type of float
-  allocated.insert(*address);
+  allocated[*address] = bytes;
   return cudaSuccess;
 }
 
@@ -170,6 +172,7 @@ bool is_pinned(const void* address) {
 }
 
 cudaError_t check_stream(cudaStream_t stream) {
+  if (!broken.empty()) return failed(cudaErrorIllegalAddress);
   return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
@@ -211,6 +214,21 @@ void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) 
   });
 }
 
+std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address) {
+  const Lock lock(mutex);
+  const auto next = allocated.upper_bound(reinterpret_cast<void*>(address));
+  if (next == allocated.begin()) return {0, 0};
+  const auto& [begin, bytes] = *std::prev(next);
+  return {reinterpret_cast<std::uintptr_t>(begin), reinterpret_cast<std::uintptr_t>(begin) + bytes};
+}
+
+void break_devices(const std::string& why) {
+  const Lock lock(mutex);
+  if (!broken.empty()) return;
+  broken = why;
+  std::fprintf(stderr, "stand-in: %s\n", why.c_str());
+}
+
 void note(std::string call) {
   const Lock lock(mutex);
   notes.push_back(std::move(call));
@@ -233,7 +251,10 @@ using ringlet::stand_in::enqueue_waiting;
 
 extern "C" {
 
-cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
+cudaError_t cudaGetLastError() {
+  return broken.empty() ? std::exchange(last_error, cudaSuccess) : cudaErrorIllegalAddress;
+}
+cudaError_t cudaPeekAtLastError() { return broken.empty() ? last_error : cudaErrorIllegalAddress; }
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -249,6 +270,12 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorMemoryAllocation";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidPtx:
+      return "cudaErrorInvalidPtx";
     case cudaErrorPeerAccessAlreadyEnabled:
       return "cudaErrorPeerAccessAlreadyEnabled";
     case cudaErrorStreamCaptureUnsupported:
@@ -262,7 +289,9 @@ const char* cudaGetErrorName(cudaError_t error) {
   }
 }
 
-const char* cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorIllegalAddress ? broken.c_str() : cudaGetErrorName(error);
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -379,7 +408,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return failed(cudaErrorStreamCaptureUnsupported);
   }
   await(lock, [stream] { return drain(*stream); });
-  return cudaSuccess;
+  return check_stream(stream);
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {

@@ -2,14 +2,15 @@
 // cuBLASLt (cublas_lt.cc) and NCCL (nccl.cc), as shared libraries that work on the CPU. Ringlet's
 // own CUDA back end runs on them unchanged: devices, streams, events, captured graphs, plans,
 // packs, autotuning. Of its kernels the threads run on the host
-// (include/kernels/cuda/cuda_grid.cuh).
+// (include/kernels/cuda/cuda_grid.cuh); in the preset `ptx` nvcc compiles them, and what it wrote is
+// run (ptx/block.h).
 //
 // It is as late as CUDA may be. What is put on a stream runs when somebody waits for it, and
 // not before. The nodes of a graph run in orders that its edges alone permit (graph_runs.h). Memory
 // is full of NaN when it is allocated. So a missing wait and a missing copy give wrong results
 // here. What CUDA forbids while a stream is captured fails here as well.
 //
-// It says nothing of speed, of the compiled kernels, or of what the real libraries choose.
+// It says nothing of speed, or of what the real libraries choose.
 //
 //   RINGLET_STAND_IN_GPUS=N                GPUs that are there; default 1
 //   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
@@ -20,8 +21,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ringlet::stand_in {
@@ -32,6 +35,12 @@ void enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
 /// is not done, and is then asked again.
 using Work = std::function<bool()>;
 void enqueue_waiting(cudaStream_t stream, const char* name, Work work);
+
+/// The allocation that holds the address, [begin, end); else the one before it, or an empty one.
+std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address);
+
+/// A kernel has failed: what is asked of any GPU from now on fails too, as CUDA has it, and says why.
+void break_devices(const std::string& why);
 
 /// Calls that leave nothing behind, for tests to count: "peer access A B" and, of cuDNN, "search".
 void note(std::string call);
