@@ -60,8 +60,8 @@ struct StepGap {
 StepGap gap_between(const StepParts& alone, const StepParts& share, const StepParts& together,
                     int ranks);
 
-/// Measures for `seconds`, at least three rounds of steps. `setup` makes a run of so many replicas with this
-/// global batch. Throws Stopped where somebody asks to stop.
+/// Measures for `seconds`, at least three rounds of steps. `setup` makes a run of so many replicas
+/// with this global batch. Throws Stopped where somebody asks to stop.
 using SetupOf = std::function<train::RunSetup(int replicas, std::int64_t batch_size)>;
 StepGap measure_step_gap(const SetupOf& setup, int ranks, std::int64_t batch_size, double seconds);
 

@@ -71,8 +71,8 @@ std::set<cudaStream_t> streams;
 std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
 std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
 std::map<const void*, std::size_t> pinned;  // address -> bytes
-std::map<void*, std::size_t> allocated;  // address -> bytes
-std::string broken;  // why all GPUs are, once a kernel has failed
+std::map<void*, std::size_t> allocated;     // address -> bytes
+std::string broken;                         // why all GPUs are, once a kernel has failed
 std::vector<std::string> notes;
 std::int64_t work_done = 0;
 thread_local int current_device = 0;

@@ -2,8 +2,8 @@
 // cuBLASLt (cublas_lt.cc) and NCCL (nccl.cc), as shared libraries that work on the CPU. Ringlet's
 // own CUDA back end runs on them unchanged: devices, streams, events, captured graphs, plans,
 // packs, autotuning. Of its kernels the threads run on the host
-// (include/kernels/cuda/cuda_grid.cuh); in the preset `ptx` nvcc compiles them, and what it wrote is
-// run (ptx/block.h).
+// (include/kernels/cuda/cuda_grid.cuh). In the preset `ptx` nvcc compiles them, and what it wrote
+// is run (ptx/block.h).
 //
 // It is as late as CUDA may be. What is put on a stream runs when somebody waits for it, and
 // not before. The nodes of a graph run in orders that its edges alone permit (graph_runs.h). Memory
@@ -39,7 +39,7 @@ void enqueue_waiting(cudaStream_t stream, const char* name, Work work);
 /// The allocation that holds the address, [begin, end); else the one before it, or an empty one.
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address);
 
-/// A kernel has failed: what is asked of any GPU from now on fails too, as CUDA has it, and says why.
+/// A kernel has failed. What is asked of any GPU from now on fails too, as in CUDA, and says why.
 void break_devices(const std::string& why);
 
 /// Calls that leave nothing behind, for tests to count: "peer access A B" and, of cuDNN, "search".

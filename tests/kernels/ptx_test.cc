@@ -216,8 +216,8 @@ TEST(CudaPtx, ComputesByTheRules) {
 }
 
 #ifdef RINGLET_STAND_IN_PTX
-// Early launches (kernels/cuda/cuda_grid.cuh) rest on it: the next kernel may begin when all threads
-// have allowed it, and none touches memory before the one before it has ended.
+// Early launches (kernels/cuda/cuda_grid.cuh) rest on it: the next kernel may begin when all
+// threads have allowed it, and none touches memory before the one before it has ended.
 TEST(CudaCompiledKernels, WaitBeforeTheyTouchMemory) {
   const auto kernels = registered_kernels();
   EXPECT_GT(kernels.size(), 400U);

@@ -11,7 +11,7 @@ namespace ringlet::ptx {
 
 enum class Space : std::uint8_t { none, parameter, shared, global };
 
-/// Of what computes, by its opcode and the bytes of its first registers. Null where it is not known.
+/// Of what computes, by its opcode and the bytes of its first registers. Null: it is not known.
 Handler arithmetic(const std::vector<std::string_view>& opcode, int to_width, int from_width);
 
 /// The same of cvt alone.

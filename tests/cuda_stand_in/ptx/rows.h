@@ -1,4 +1,4 @@
-// The rows of a kernel while it is read: registers, constants and what a thread can ask of its place.
+// The rows of a kernel while it is read: registers, constants, and a thread's place.
 #pragma once
 
 #include <cstdint>
