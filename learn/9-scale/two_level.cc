@@ -1,5 +1,5 @@
-// Two levels, for ranks on several machines, each of which has as many: inside a machine messages
-// are quick, and all ranks of a machine share one link to the others.
+// Two levels, for ranks on several machines, which may have different numbers of them: inside a
+// machine messages are quick, and all ranks of a machine share one link to the others.
 //
 //   before   every rank has numbers of its own in `data`
 //   after    every rank has op of all ranks' numbers there, the same bytes

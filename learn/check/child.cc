@@ -102,7 +102,8 @@ std::string read_all(int file) {
 
 enum class Ended : std::uint8_t { by_itself, still, late };
 
-/// Whether a thread of the process runs, or would if it had a processor.
+/// Whether a thread of the process runs, or would if it had a processor. One that is stopped, or
+/// waits for a process that it has made of itself, does not.
 bool runs(pid_t process) {
   std::error_code none;
   const auto threads = fmt::format("/proc/{}/task", process);
@@ -110,7 +111,7 @@ bool runs(pid_t process) {
     std::string stat;
     std::getline(std::ifstream(thread.path() / "stat"), stat);
     const std::size_t name_end = stat.rfind(") ");
-    if (name_end != std::string::npos && stat[name_end + 2] != 'S') return true;
+    if (name_end != std::string::npos && stat[name_end + 2] == 'R') return true;
   }
   return false;
 }
@@ -130,13 +131,11 @@ class Spending {
     const auto now = std::chrono::steady_clock::now();
     const double passed_s = std::chrono::duration<double>(now - looked_).count();
     looked_ = now;
-    if (runs(child_)) {
-      busy_s = processor_seconds(child_);
-    } else {
-      asleep_s += passed_s;
-    }
+    busy_s = processor_seconds(child_);
+    all_s += passed_s;
+    if (!runs(child_)) asleep_s += passed_s;
   }
-  double busy_s = 0, asleep_s = 0;
+  double busy_s = 0, asleep_s = 0, all_s = 0;
 
  private:
   pid_t child_;
@@ -165,6 +164,7 @@ Ended wait_for(pid_t child, const Limits& limits, const std::atomic<std::int64_t
     if (spending.asleep_s - moved.asleep_s > limits.still_asleep_s) return Ended::still;
     if (spending.busy_s > limits.all_busy_s) return Ended::late;
     if (spending.asleep_s > limits.all_asleep_s) return Ended::late;
+    if (spending.all_s > limits.all_s) return Ended::late;
   }
 }
 

@@ -43,8 +43,9 @@ double number_of(Fill with, const Case& at, int rank, std::int64_t index) {
   if (with == Fill::rounds) return 1 / (3.0 + static_cast<double>(index) + 7.0 * rank);
   if (with == Fill::who && adds(at.op)) return std::pow(kDigit, rank);
   if (with == Fill::who) return static_cast<double>((rank + index) % at.ranks + 1);
-  if (is_narrow(at.dtype)) return static_cast<double>(index % 5 + rank + 1);
-  return static_cast<double>(16 * (index + 1) + rank);
+  const int sign = index % 2 == 0 ? -1 : 1;  // or who begins a maximum with 0 would be right
+  if (is_narrow(at.dtype)) return static_cast<double>(sign * (index % 5 + rank + 1));
+  return static_cast<double>(sign * (16 * (index + 1) + rank));
 }
 
 double reduced(double a, double b, ReduceOp op) {

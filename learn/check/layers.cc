@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "learn/check/costs.h"
+#include "learn/check/kept_memory.h"
 #include "learn/check/measure.h"
 #include "learn/check/threads.h"
 #include "learn/check/trial.h"
@@ -20,7 +21,7 @@ constexpr comm::CostModel kInside{2e-6, 1 / 100e9, 0}, kBetween{10e-6, 1 / 12.5e
 class Layers {
  public:
   Layers(const Chapter& chapter, const LearnersFile& file, Board& board)
-      : chapter_(chapter), file_(file), board_(board), options_{.shared = file.statics} {}
+      : chapter_(chapter), file_(file), board_(board) {}
 
   /// Every small case.
   void small_cases() {
@@ -30,6 +31,7 @@ class Layers {
     for (const auto& [machines, each] : {std::pair{2, 2}, {3, 2}, {2, 4}}) {
       all_lengths(comm::equal_machines(machines, each, kBetween, kInside));
     }
+    all_lengths({5, kInside, kBetween, {0, 0, 0, 1, 1}, {}});  // machines of two sizes
   }
 
   /// Other types, sums that round, and lengths that are cut at multiples of a cache line.
@@ -48,7 +50,10 @@ class Layers {
       trial_of(comm::one_machine(ranks, kInside)).run({.elements = kMostElements}, Fill::rounds);
     }
     for (const int ranks : {2, 3, kMostRanks}) {
-      trial_of(comm::one_machine(ranks, kInside)).run({.elements = 9001}, Fill::place);
+      Trial trial = trial_of(comm::one_machine(ranks, kInside));
+      for (const std::int64_t elements : {1, 9001, 17}) {
+        trial.run({.elements = elements}, Fill::place);
+      }
     }
   }
 
@@ -74,15 +79,14 @@ class Layers {
   }
 
  private:
-  /// What is not data was looked at only where it is static.
   static std::string words_of(const comm::Race& race) {
     if (race.owner != comm::kNobody) return race.text;
-    return "static memory, which all ranks have" + race.text.substr(race.text.find(':'));
+    return "memory that ranks share beside their data" + race.text.substr(race.text.find(':'));
   }
 
   void all_lengths(const comm::Network& network) {
+    Trial trial = trial_of(network);
     for (std::int64_t elements = 0; elements <= kMostElements; ++elements) {
-      Trial trial = trial_of(network);
       for (const ReduceOp op : kReduceOps) {
         trial.run({.elements = elements, .op = op}, Fill::who);
         trial.run({.elements = elements, .op = op}, Fill::place);
@@ -91,13 +95,12 @@ class Layers {
   }
 
   Trial trial_of(const comm::Network& network) const {
-    return {chapter_, file_.strategy.make, network, options_, board_};
+    return {chapter_, file_.strategy.make, network, {}, board_};
   }
 
   const Chapter& chapter_;
   const LearnersFile& file_;
   Board& board_;
-  LockstepOptions options_;
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <link.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,29 +34,6 @@ std::string words_of(const std::string& message, std::string_view defines) {
   return fmt::format("the file uses {}, which is defined nowhere", name);
 }
 
-/// The part of the library that can be written to.
-comm::Range statics_of(const std::string& library) {
-  struct Search {
-    std::string name;
-    std::uintptr_t begin = 0, end = 0;
-  } search{library};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        Search& wanted = *static_cast<Search*>(to);
-        if (wanted.name != info->dlpi_name) return 0;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0) continue;
-          wanted.begin = info->dlpi_addr + segment.p_vaddr;
-          wanted.end = wanted.begin + segment.p_memsz;
-        }
-        return 1;
-      },
-      &search);
-  return {static_cast<std::int64_t>(search.begin - kMetaMemory),
-          static_cast<std::int64_t>(search.end - search.begin)};
-}
-
 /// A function of the library.
 template <class Function>
 Function* open_function(const std::string& library, const char* name, std::string_view defines,
@@ -83,7 +59,7 @@ LearnersFile open_learners_file(const std::string& library, std::string_view def
                                 Board& board) {
   auto* const tell =
       open_function<void(comm::Strategy&)>(library, "learners_strategy", defines, board);
-  LearnersFile file{.statics = statics_of(library)};
+  LearnersFile file;
   tell(file.strategy);
   return file;
 }

@@ -1,5 +1,4 @@
-// A learner's file, compiled into a shared library: its strategy, and the memory that its ranks
-// share without knowing.
+// A learner's file, compiled into a shared library: its strategy.
 //
 // It was compiled with the product's names renamed, so that it stands beside the library's own:
 // RingAllReduce is Learners_RingAllReduce in it. No message tells of that.
@@ -8,14 +7,12 @@
 #include <string>
 
 #include "comm/all_reduce/strategies.h"
-#include "comm/schedule/schedule.h"
 #include "learn/check/child.h"
 
 namespace ringlet::learn {
 
 struct LearnersFile {
   comm::Strategy strategy{};
-  comm::Range statics{};  ///< its static variables, as addresses of schedules
 };
 
 /// Opens the library, which runs what the file does before its first use. Concludes with no-build

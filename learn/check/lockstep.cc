@@ -8,7 +8,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <semaphore>
 #include <thread>
 
 #include "base/error.h"
@@ -164,7 +163,14 @@ Lockstep::Lockstep(const comm::Network& network, const LockstepOptions& options,
   }
 }
 
-Lockstep::~Lockstep() = default;
+Lockstep::~Lockstep() {
+  body_ = nullptr;
+  for (const auto& rank : ranks_) {
+    if (!rank->thread.joinable()) continue;
+    rank->turn.release();
+    rank->thread.join();
+  }
+}
 
 comm::Transport& Lockstep::transport(int rank) {
   return *transports_[static_cast<std::size_t>(rank)];
@@ -193,28 +199,40 @@ void Lockstep::run(std::span<const View> data, const std::function<void(int rank
     mine.has_ended = false;
     mine.written.assign(static_cast<std::size_t>(own.count()), {});
   }
+  body_ = &body;
   for (int rank = 0; rank < size(); ++rank) {
-    at(rank).thread = std::thread([this, rank, &body] { live(rank, body); });
+    if (!at(rank).thread.joinable()) at(rank).thread = std::thread([this, rank] { live(rank); });
   }
   at(0).turn.release();
-  for (int rank = 0; rank < size(); ++rank) at(rank).thread.join();
+  all_have_ended_.acquire();
   for (comm::RankSchedule& rank : schedule_.ranks) {
     note_use(rank);
     rank.addresses.resize(rank.steps.size());
   }
 }
 
-void Lockstep::live(int rank, const std::function<void(int rank)>& body) {
-  at(rank).turn.acquire();
+void Lockstep::live(int rank) {
+  while (true) {
+    at(rank).turn.acquire();
+    if (body_ == nullptr) return;
+    run_body(rank);
+  }
+}
+
+void Lockstep::run_body(int rank) {
   board_.note(rank, 0);
   try {
-    body(rank);
+    (*body_)(rank);
   } catch (...) {
     conclude_of_exception(board_, rank);
   }
   at(rank).has_ended = true;
-  const auto ended = [](const auto& other) { return other->has_ended; };
-  if (!give_turn(rank) && !std::all_of(ranks_.begin(), ranks_.end(), ended)) stop();
+  const auto has_ended = [](const auto& other) { return other->has_ended; };
+  if (std::all_of(ranks_.begin(), ranks_.end(), has_ended)) {
+    all_have_ended_.release();
+  } else if (!give_turn(rank)) {
+    stop();
+  }
 }
 
 /// To the next rank that can go on; false where there is none.
@@ -268,25 +286,13 @@ void Lockstep::check_place(int rank, const ConstView& part, const char* what) {
                               what, part.bytes(), begin / one, own.count()));
 }
 
-std::int64_t Lockstep::place_of(int rank, const ConstView& part) const {
-  constexpr int kAddressBits = 48;
-  const std::int64_t place = comm::address_of(part);
-  const auto holds = [place](const comm::Range& range) {
-    return range.begin <= place && place < range.end();
-  };
-  if (holds(options_.shared)) return place;
-  for (const comm::RankSchedule& other : schedule_.ranks) {
-    if (holds(other.data)) return place;
-  }
-  return place + (std::int64_t{rank + 1} << kAddressBits);
-}
-
 void Lockstep::exchange(int rank, int to, const ConstView& out, int from, const View& in,
                         Combine combine) {
   check_thread(rank);
   if (to == kNobody && from == kNobody) return;
   Rank& mine = at(rank);
-  if (++mine.exchanges > options_.most_exchanges_each * size()) {
+  const std::int64_t elements = data_[static_cast<std::size_t>(rank)].count();
+  if (++mine.exchanges > 64 * size() + 4 * elements) {  // no right one has as many
     board_.conclude(Verdict::endless, fmt::format("rank {} is in its exchange {} and does not end",
                                                   rank, mine.exchanges));
   }
@@ -295,7 +301,7 @@ void Lockstep::exchange(int rank, int to, const ConstView& out, int from, const 
   comm::Addresses places;
   if (to != kNobody) {
     step.out = schedule_.number_of(out.bytes());
-    places.out = place_of(rank, out);
+    places.out = comm::address_of(out);
     mine.to = to;
     const auto* const bytes = static_cast<const std::byte*>(out.data());
     at(to).mail[rank].emplace_back(bytes, bytes + out.bytes());
@@ -303,7 +309,7 @@ void Lockstep::exchange(int rank, int to, const ConstView& out, int from, const 
   }
   if (from != kNobody) {
     step.in = schedule_.number_of(in.bytes());
-    places.in = place_of(rank, in);
+    places.in = comm::address_of(in);
     mine.from = from;
     mine.taken.resize(static_cast<std::size_t>(in.bytes()));
   }

@@ -1,13 +1,12 @@
-// Lockstep: ranks are threads that take turns, so every run of the same code is the same run.
+// Lockstep: ranks are threads that take turns, so every run of the same code is the same run. They
+// live as long as the object, as those of a training do.
 //
 // A rank runs until it waits in an exchange or a meeting; then the next one that can go on has its
 // turn. A message moves when both of its ranks have come, as if nothing were buffered; with an
 // eager limit, what is no longer leaves its rank at once. Where no rank can go on, that is known
 // without a clock.
 //
-// Every run is recorded as a Schedule with addresses. What a rank touches beside its data counts as
-// its own, unless it lies in `shared` memory: so what one rank frees and another one gets is
-// nobody's race.
+// Every run is recorded as a Schedule with addresses.
 //
 // Whatever is wrong concludes the child: nothing here is undone.
 #pragma once
@@ -15,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <semaphore>
 #include <span>
 #include <vector>
 
@@ -27,10 +27,6 @@ namespace ringlet::learn {
 
 struct LockstepOptions {
   std::int64_t eager_bytes = -1;  ///< -1: no message leaves before its receiver has come
-  /// Memory beside the data that all ranks have.
-  comm::Range shared{};
-  /// What only a bug would have so often, of a rank.
-  int most_exchanges_each = 64;  ///< times the ranks
 };
 
 class LockstepTransport;
@@ -61,7 +57,8 @@ class Lockstep {
 
   Rank& at(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
   const Rank& at(int rank) const { return *ranks_[static_cast<std::size_t>(rank)]; }
-  void live(int rank, const std::function<void(int rank)>& body);
+  void live(int rank);
+  void run_body(int rank);
   void wait_for_turn(int rank);
   bool give_turn(int rank);
   [[noreturn]] void stop();
@@ -72,13 +69,14 @@ class Lockstep {
   void meet(int rank);
   void check_thread(int rank);
   void check_place(int rank, const ConstView& part, const char* what);
-  std::int64_t place_of(int rank, const ConstView& part) const;
 
   const comm::Network network_;
   const LockstepOptions options_;
   Board& board_;
   comm::Schedule schedule_;
   std::vector<View> data_;
+  const std::function<void(int rank)>* body_ = nullptr;  // of the run; null: the threads end
+  std::binary_semaphore all_have_ended_{0};
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::vector<std::unique_ptr<LockstepTransport>> transports_;
 };

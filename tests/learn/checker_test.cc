@@ -179,21 +179,68 @@ LearnersFile with_scratch(float* shared) {
   });
 }
 
-TEST(Checker, FindsARaceOverStaticMemoryWithoutLuck) {
-  static float scratch[64];
-  const auto race_in = [](const LearnersFile& file, const comm::Range& shared) {
+TEST(Checker, FindsARaceOverSharedMemoryWithoutLuck) {
+  std::vector<float> scratch(64);
+  const auto race_in = [](const LearnersFile& file) {
     return found([&](Board& board) {
-      Trial trial(*find_chapter("ring"), file.strategy.make, comm::one_machine(3, {}),
-                  {.shared = shared}, board);
+      Trial trial(*find_chapter("ring"), file.strategy.make, comm::one_machine(3, {}), {}, board);
       trial.run({.elements = 17}, Fill::who);
       board.conclude(trial.race() ? Verdict::race : Verdict::passed, "");
     });
   };
-  const comm::Range shared{
-      static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(scratch) - kMetaMemory),
-      sizeof scratch};
-  expect(race_in(with_scratch(scratch), shared), Verdict::race, "");
-  expect(race_in(with_scratch(nullptr), shared), Verdict::passed, "");
+  expect(race_in(with_scratch(scratch.data())), Verdict::race, "");
+  expect(race_in(with_scratch(nullptr)), Verdict::passed, "");
+}
+
+TEST(Checker, BringsNumbersOfBothSigns) {
+  const LearnersFile file = file_of([](Written& self, Stream& stream, View data, ReduceOp op) {
+    comm::Strategies().make("ring", self.transport())->run(stream, data, op);
+    if (op != ReduceOp::max || data.dtype() != DType::f32) return;
+    for (std::int64_t i = 0; i < data.count(); ++i) data.f32()[i] = std::max(data.f32()[i], 0.0F);
+  });
+  expect(checked(file), Verdict::wrong_values, "p = 1, n = 1, max: rank 0, element 0 is 0; it");
+}
+
+TEST(Checker, LetsARingPassItsPartsInPieces) {
+  const LearnersFile file = file_of([](Written& self, Stream& stream, View data, ReduceOp op) {
+    constexpr std::int64_t kPiece = 16;
+    const auto ring = comm::Strategies().make("ring", self.transport());
+    for (std::int64_t begin = 0; begin < data.count(); begin += kPiece) {
+      ring->run(stream, data.slice(begin, std::min(begin + kPiece, data.count())), op);
+    }
+  });
+  expect(found([&](Board& board) {
+           Trial trial(*find_chapter("ring"), file.strategy.make, comm::one_machine(2, {}), {},
+                       board);
+           trial.run({.elements = 9001}, Fill::place);
+           board.conclude(Verdict::passed, "");
+         }),
+         Verdict::passed, "");
+}
+
+TEST(Checker, KeepsTheThreadsOfRanks) {
+  const LearnersFile file = file_of([](Written&, Stream&, View, ReduceOp) {
+    thread_local int runs = 0;
+    if (++runs > 3) throw std::runtime_error("again");
+  });
+  expect(checked(file), Verdict::crash, "p = 1, n = 0, mean: rank 0 throws std::runtime_error");
+}
+
+TEST(Checker, LeavesNothingRunning) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  expect(found([](Board&) {
+           if (fork() == 0) {
+             setsid();
+             while (true) pause();
+           }
+           std::exit(0);
+         }),
+         Verdict::crash, "before its first run it ends the program");
+  close(ends[1]);
+  char byte = 0;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);  // as soon as nobody holds the other end any more
+  close(ends[0]);
 }
 
 TEST(Checker, ExplainsWhatIsInAResult) {
@@ -234,12 +281,8 @@ TEST(Checker, EndsWhateverAFileDoes) {
   expect(found(in_a_case([] { std::exit(0); })), Verdict::crash, where + "ends the program");
   expect(found(in_a_case([] { raise(SIGSEGV); })), Verdict::crash, where + "touches memory");
   expect(found(in_a_case([] { std::abort(); })), Verdict::crash, where + "aborts");
-  expect(found(in_a_case([] {
-           if (fork() == 0) sleep(1000);
-           setsid();
-           std::exit(0);
-         })),
-         Verdict::crash, where + "ends the program");
+  expect(found(in_a_case([] { raise(SIGSTOP); }), kShort), Verdict::endless,
+         where + "does not come back");
   expect(found(in_a_case([] { sleep(1000); }), kShort), Verdict::endless,
          where + "does not come back");
   expect(found(in_a_case([] {
