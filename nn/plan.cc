@@ -1,5 +1,7 @@
 #include "nn/plan.h"
 
+#include <map>
+
 #include "kernels/running_statistics.h"
 #include "nn/cast.h"
 #include "nn/dry_run.h"
@@ -9,11 +11,19 @@ namespace ringlet::nn {
 
 namespace {
 
-/// Notes the order in which parameters become final.
+/// Notes the order in which parameters become final, and behind how much of backward.
 class OrderRecorder : public ReadyListener {
  public:
-  void gradient_ready(const Parameter& parameter) override { order.push_back(&parameter); }
+  explicit OrderRecorder(const WorkTotals& backward) : backward_(backward) {}
+  void gradient_ready(const Parameter& parameter) override {
+    order.push_back(&parameter);
+    flops[parameter.id] = backward_.flops;
+  }
   std::vector<const Parameter*> order;
+  std::map<int, double> flops;  // by Parameter::id
+
+ private:
+  const WorkTotals& backward_;
 };
 
 /// The loss of a batch of `samples`, as the dry run has it.
@@ -132,8 +142,8 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   DryRun run(registry, batch.activations, batch.images);
   Arena activations(run.device, batch.memory);
   Tape tape(run.device, activations, registry.parameters);
-  OrderRecorder recorder;
   Plan plan;
+  OrderRecorder recorder(plan.backward);
   const View seed = run.external({1}, DType::f32, Layout::nchw);
   tape.check_layers();
   run.device.compute().set_totals(&plan.forward);
@@ -147,6 +157,9 @@ Plan plan_training(const Registry& registry, const BatchSpec& batch, const Pass&
   require_uses(tape, recorder.order);
 
   lay_out(recorder.order, tape, registry.along.alone(), plan);
+  for (PlannedParameter& planned : plan.parameters) {
+    planned.final_flops = recorder.flops.at(planned.id);
+  }
   for (const RunningStatistics* running : registry.running) {
     plan.running_elements += running_update_size(running->mean.shape.count());
   }

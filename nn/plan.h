@@ -29,7 +29,8 @@ struct PlannedParameter {
   std::int64_t begin = 0;  ///< first element in the arena, a multiple of kArenaAlignment
   std::int64_t end = 0;    ///< begin + shape.count()
   Placement placement = Placement::replicated;
-  std::int64_t rows = 0;  ///< of the whole, where these are cut
+  std::int64_t rows = 0;   ///< of the whole, where these are cut
+  double final_flops = 0;  ///< of backward, done when its gradient is final
 };
 
 struct Plan {

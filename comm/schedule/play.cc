@@ -1,6 +1,7 @@
 #include "comm/schedule/play.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "comm/schedule/check.h"
@@ -13,14 +14,15 @@ namespace {
 
 class Player {
  public:
-  Player(const Schedule& schedule, const Network& network, const PlayListener& listener)
+  Player(const Schedule& schedule, const Network& network, const PlayListener& listener,
+         std::vector<double> begin_s)
       : schedule_(schedule),
         network_(network),
         listener_(listener),
         walk_(schedule, *this),
         links_(network.machines(), network.between.seconds_per_byte),
         come_(schedule.ranks.size()),
-        end_(schedule.ranks.size()) {}
+        end_(std::move(begin_s)) {}
 
   std::vector<double> play() {
     walk_.begin();
@@ -114,11 +116,12 @@ class Player {
 }  // namespace
 
 std::vector<double> play(const Schedule& schedule, const Network& network,
-                         const PlayListener& listener) {
+                         const PlayListener& listener, std::vector<double> begin_s) {
   network.check();
   require(schedule.size() == network.ranks, "play",
           "the network has as many ranks as the schedule");
-  return Player(schedule, network, listener).play();
+  begin_s.resize(schedule.ranks.size());
+  return Player(schedule, network, listener, std::move(begin_s)).play();
 }
 
 double seconds_of(const Schedule& schedule, const Network& network) {

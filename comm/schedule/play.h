@@ -48,8 +48,9 @@ struct PlayListener {
 };
 
 /// When each rank ends. Throws ContractError with the words of find_problem() where they do not.
+/// `begin_s`: when each begins; empty: all at 0.
 std::vector<double> play(const Schedule& schedule, const Network& network,
-                         const PlayListener& listener = {});
+                         const PlayListener& listener = {}, std::vector<double> begin_s = {});
 /// When the last of them ends.
 double seconds_of(const Schedule& schedule, const Network& network);
 
