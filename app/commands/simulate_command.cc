@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/cli/commands.h"
 #include "app/cli/outputs.h"
+#include "app/cli/processes.h"
 #include "app/cli/usage.h"
 #include "app/commands/simulate_flags.h"
 #include "app/report/simulation_page.h"
@@ -13,6 +15,7 @@
 #include "base/files/json_text.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/machine.h"
+#include "bench/simulation/played_trace.h"
 
 namespace ringlet::app {
 
@@ -23,6 +26,7 @@ void check_outputs(const SimulateFlags& flags, const CLI::App& command) {
   outputs.reads("--from", flags.from);
   outputs.reads("--measured", flags.measured);
   outputs.writes("--json", flags.json);
+  outputs.writes("--trace", flags.trace);
   outputs.writes("--report", flags.report);
 }
 
@@ -38,16 +42,34 @@ void set_measured(const SimulateFlags& flags, const std::vector<bench::Measureme
       flags.measured.string()));
 }
 
+void write_trace(const std::filesystem::path& file, const bench::Simulation& simulation,
+                 const bench::Costs& costs) {
+  train::TraceWriter trace(0);
+  if (bench::add_played(trace, simulation, costs) == 0) {
+    throw UsageError("--trace has nothing to show: none of these strategies can be played there");
+  }
+  trace.write(file);
+  fmt::print("\n{}", where_traces_are(file, false));
+}
+
 int simulate(const SimulateFlags& flags, const CLI::App& command) {
   check_outputs(flags, command);
   std::vector<bench::Measurement> measured;
   if (!flags.measured.empty()) measured = bench::read_measurements(flags.measured);
   const bench::Costs costs = costs_of(flags);
+  const std::vector<bench::StepSpec> specs = steps_of(flags);
   const bench::Simulation simulation = simulation_of(flags, costs, measured);
   std::vector<bench::Simulated> rows = bench::simulate(simulation, costs);
   set_measured(flags, measured, rows);
   fmt::print("{}", to_text(rows, costs));
-  if (!flags.json.empty()) write_file_atomically(flags.json, row_a_line(to_json(rows)));
+  nlohmann::json json = to_json(rows);
+  for (const bench::StepSpec& spec : specs) {
+    const auto steps = simulate_step(simulation, spec, costs);
+    fmt::print("{}", to_text(steps, spec));
+    for (auto& step : to_json(steps)) json["steps"].push_back(std::move(step));
+  }
+  if (!flags.json.empty()) write_file_atomically(flags.json, row_a_line(json));
+  if (!flags.trace.empty()) write_trace(flags.trace, simulation, costs);
   if (!flags.report.empty()) {
     write_file_atomically(flags.report, report::simulation_page(simulation, costs, rows));
     fmt::print("\nwrote {}; open it in a browser\n", on_one_line(flags.report.string()));

@@ -13,6 +13,8 @@
 #include "app/commands/all_reduce_bench_flags.h"
 #include "base/one_line.h"
 #include "bench/all_reduce/sizes.h"
+#include "comm/schedule/schedule.h"
+#include "train/recipe/models.h"
 #include "train/recipe/option.h"
 #include "train/sync/tuning.h"
 
@@ -36,6 +38,8 @@ CLI::Validator read_by(std::optional<T> (*parse)(std::string_view), const char* 
       },
       "");
 }
+
+constexpr const char* kTime = "time such as 300ns, 5us or 1ms";
 
 CLI::Validator layout_in_words() {
   static const std::string kKind =
@@ -80,8 +84,7 @@ void add_cost_flags(CLI::App& command, SimulateFlags& flags) {
           ->type_name("FILE")
           ->group(kCosts);
   for (const char* flag : {"--alpha", "--alpha-inside"}) {
-    command.get_option(flag)->check(
-        read_by(bench::parse_seconds, "time such as 300ns, 5us or 1ms"));
+    command.get_option(flag)->check(read_by(bench::parse_seconds, kTime));
   }
   for (const char* flag : {"--beta", "--beta-inside", "--adding"}) {
     command.get_option(flag)->check(
@@ -90,6 +93,38 @@ void add_cost_flags(CLI::App& command, SimulateFlags& flags) {
   for (const char* flag : {"--alpha", "--beta", "--adding", "--alpha-inside", "--beta-inside"}) {
     from->excludes(command.get_option(flag));
   }
+}
+
+void add_step_flags(CLI::App& command, SimulateFlags& flags) {
+  const char* group = "A training step";
+  command
+      .add_option("--train-step", flags.step.model,
+                  "a step of this model as well, whose gradients are summed while backward goes on")
+      ->check(one_of(train::model_names()))
+      ->type_name("MODEL")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
+          "--compute",
+          [&flags](const std::string& text) { flags.step.compute_s = *bench::parse_seconds(text); },
+          "forward and backward of the whole batch by one replica; ranks share it")
+      ->check(read_by(bench::parse_seconds, kTime))
+      ->type_name("TIME")
+      ->group(group);
+  command.add_option("--batch-size", flags.step.batch_size, "samples of a step over all ranks")
+      ->check(whole_number(1))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option(
+          "--bucket-kb", flags.bucket_kb,
+          "sizes of buckets in KiB, each a step of its own; 0: a bucket for each tensor [as "
+          "in training]")
+      ->delimiter(',')
+      ->check(whole_number(0))
+      ->type_name("N,N,...")
+      ->group(group);
 }
 
 std::vector<std::string> names_to_simulate() {
@@ -153,6 +188,13 @@ std::vector<Layout> layouts_of(const SimulateFlags& flags,
   return layouts;
 }
 
+/// Of a step, with its statistics.
+std::int64_t gradient_bytes(const bench::StepSpec& spec) {
+  std::int64_t bytes = 0;
+  for (const bench::StepSum& sum : step_sums(spec, false)) bytes += sum.bytes;
+  return bytes;
+}
+
 std::vector<std::int64_t> sizes_of(const SimulateFlags& flags,
                                    const std::vector<bench::Measurement>& measured) {
   constexpr std::int64_t kUsual = 504 << 10, kElement = sizeof(float), kMost = 1LL << 40;
@@ -169,7 +211,7 @@ std::vector<std::int64_t> sizes_of(const SimulateFlags& flags,
   for (const bench::Measurement& row : measured) {
     if (row.bytes >= kElement && row.bytes <= kMost) sizes.push_back(row.bytes);
   }
-  if (sizes.empty()) sizes = {kUsual};
+  if (sizes.empty()) sizes = {flags.step.model.empty() ? kUsual : gradient_bytes(flags.step)};
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
@@ -187,6 +229,14 @@ std::vector<bench::SlowRank> slow_of(const SimulateFlags& flags,
     }
   }
   return slow;
+}
+
+void require_traceable(const std::vector<Layout>& layouts) {
+  if (layouts.size() > 1) throw UsageError("--trace of a simulation takes one number of --ranks");
+  const int ranks = layouts.front().ranks();
+  if (ranks <= comm::kMostAddressed) return;
+  throw UsageError(
+      fmt::format("--trace takes up to {} ranks, not {}", comm::kMostAddressed, ranks));
 }
 
 std::vector<comm::Strategy> strategies_of(const SimulateFlags& flags) {
@@ -237,6 +287,7 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
       ->type_name("RANK:FACTORx,...")
       ->group(kWhat);
   add_cost_flags(command, flags);
+  add_step_flags(command, flags);
   const auto file = [](const char* key, fs::path SimulateFlags::*field, const char* help) {
     return train::option(key, field, {.help = help, .value_name = "FILE"});
   };
@@ -245,10 +296,25 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags) {
       {file("measured", &SimulateFlags::measured,
             "show what bench all-reduce --json measured beside it, and by how much it is off"),
        file("json", &SimulateFlags::json, "write the figures"),
+       file("trace", &SimulateFlags::trace,
+            "write what was played as a timeline (Chrome trace) of up to 64 ranks, a call for each "
+            "strategy"),
        file("report", &SimulateFlags::report,
             "write a page with sliders for latency, bandwidth, adding, ranks and bytes; it "
             "needs no network")});
   add_force_flag(command, flags.force)->group(kFiles);
+}
+
+std::vector<bench::StepSpec> steps_of(const SimulateFlags& flags) {
+  const bool step = !flags.step.model.empty(), compute = flags.step.compute_s > 0;
+  require_beside(step, "--train-step", compute, "--compute");
+  require_beside(compute, "--compute", step, "--train-step");
+  std::vector<bench::StepSpec> steps;
+  if (step && flags.bucket_kb.empty()) steps = {flags.step};
+  for (const std::int64_t kb : flags.bucket_kb) {
+    if (step) steps.emplace_back(flags.step).bucket_kb = kb;
+  }
+  return steps;
 }
 
 bench::Costs costs_of(const SimulateFlags& flags) {
@@ -276,6 +342,7 @@ bench::Simulation simulation_of(const SimulateFlags& flags, const bench::Costs& 
                                .layouts = layouts_of(flags, measured),
                                .sizes = sizes_of(flags, measured)};
   simulation.slow = slow_of(flags, simulation.layouts);
+  if (!flags.trace.empty()) require_traceable(simulation.layouts);
   for (const Layout& layout : simulation.layouts) {
     const bool any = std::any_of(simulation.strategies.begin(), simulation.strategies.end(),
                                  [&](const comm::Strategy& strategy) {

@@ -10,6 +10,7 @@
 #include "bench/all_reduce/measurement.h"
 #include "bench/simulation/costs.h"
 #include "bench/simulation/simulation.h"
+#include "bench/simulation/training_step.h"
 
 namespace ringlet::app {
 
@@ -22,7 +23,9 @@ struct SimulateFlags {
   std::vector<std::string> slow{};
   double alpha = 0, alpha_inside = 0;            ///< seconds
   double beta = 0, beta_inside = 0, adding = 0;  ///< bytes a second
-  std::filesystem::path from{}, measured{}, json{}, report{};
+  bench::StepSpec step{};                        ///< no model: none is asked for
+  std::vector<std::int64_t> bucket_kb{};
+  std::filesystem::path from{}, measured{}, json{}, trace{}, report{};
   bool force = false;
 };
 
@@ -32,8 +35,12 @@ void add_simulate_flags(CLI::App& command, SimulateFlags& flags);
 bench::Costs costs_of(const SimulateFlags& flags);
 
 /// Ranks and sizes that are not given are those of `measured`, else 2, 4 and 8 (or all of the
-/// machines), and 504 KiB. Throws UsageError for what cannot be.
+/// machines), and 504 KiB, or all gradients of the step's model. Throws UsageError for what cannot
+/// be.
 bench::Simulation simulation_of(const SimulateFlags& flags, const bench::Costs& costs,
                                 const std::vector<bench::Measurement>& measured);
+
+/// A step for each size of buckets; none where none is asked for.
+std::vector<bench::StepSpec> steps_of(const SimulateFlags& flags);
 
 }  // namespace ringlet::app

@@ -1,6 +1,6 @@
 // The trace of a simulation: what was played, as a timeline in which each strategy is a call
-// (train/telemetry/trace_writer.h). It says of each message and of each touch of memory what that of
-// a real run says, so whatever reads traces reads it.
+// (train/telemetry/trace_writer.h). It says of each message and of each touch of memory what that
+// of a real run says, so whatever reads traces reads it.
 #pragma once
 
 #include "bench/simulation/simulation.h"

@@ -77,7 +77,8 @@ std::string to_text(const std::vector<Simulated>& rows, const Costs& costs) {
   std::string text;
   for (auto begin = rows.begin(); begin != rows.end();) {
     const auto end = std::find_if(begin, rows.end(), [&](const Simulated& row) {
-      return row.layout.ranks() != begin->layout.ranks() || row.bytes != begin->bytes;
+      return row.layout.ranks() != begin->layout.ranks() ||
+             row.layout.machines != begin->layout.machines || row.bytes != begin->bytes;
     });
     text += (text.empty() ? "" : "\n") + to_text(Table(begin, end), costs);
     begin = end;

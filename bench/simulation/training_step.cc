@@ -65,9 +65,8 @@ class Step {
   std::vector<comm::Schedule> schedules_;
 };
 
-SimulatedStep simulate(const comm::Strategy& strategy, const Layout& layout,
-                       const StepSpec& spec, const std::vector<SlowRank>& slow,
-                       const Costs& costs) {
+SimulatedStep simulate(const comm::Strategy& strategy, const Layout& layout, const StepSpec& spec,
+                       const std::vector<SlowRank>& slow, const Costs& costs) {
   SimulatedStep step{strategy.name, layout, spec.bucket_kb};
   const auto links = costs.of(strategy.name, layout);
   const comm::Network network = network_of(layout, links.value_or(LinkCosts{}), slow);
@@ -75,7 +74,8 @@ SimulatedStep simulate(const comm::Strategy& strategy, const Layout& layout,
   if (step.why_not.empty() && !links) step.why_not = costs.why_not(strategy.name, layout);
   if (!step.why_not.empty()) return step;
   const std::int64_t ranks = layout.ranks(), share = (spec.batch_size + ranks - 1) / ranks;
-  const double one = spec.compute_s * static_cast<double>(share) / static_cast<double>(spec.batch_size);
+  const double one =
+      spec.compute_s * static_cast<double>(share) / static_cast<double>(spec.batch_size);
   std::vector<double> compute;
   for (int rank = 0; rank < ranks; ++rank) compute.push_back(one * network.slow(rank));
   const std::vector<StepSum> sums = step_sums(spec, layout.machines > 1);
@@ -99,8 +99,8 @@ std::vector<StepSum> step_sums(const StepSpec& spec, bool between_machines) {
   const nn::Plan plan = plan_of(spec.model);
   train::SyncOptions options;
   options.bucket_kb = spec.bucket_kb;
-  options = with_bucket_sizes(options, {.is_between_machines = between_machines,
-                                        .gradient_bytes = plan.elements * 4});
+  options = with_bucket_sizes(
+      options, {.is_between_machines = between_machines, .gradient_bytes = plan.elements * 4});
   const double all = plan.forward.flops + plan.backward.flops;
   std::vector<StepSum> sums;
   std::size_t next = 0;
@@ -128,12 +128,15 @@ std::string to_text(const std::vector<SimulatedStep>& steps, const StepSpec& spe
   const auto line = [](const auto&... words) {
     return fmt::format("{:<16} {:>8} {:>10} {:>10} {:>10} {:>12} {:>8} {:>11}\n", words...);
   };
-  int ranks = 0;
+  Layout layout{0, 0};
   for (const SimulatedStep& step : steps) {
-    if (step.layout.ranks() != ranks) {
-      ranks = step.layout.ranks();
-      text += fmt::format("\na step of {}, {} samples on {} ranks; one replica computes for {}\n",
-                          spec.model, spec.batch_size, ranks, seconds_text(spec.compute_s));
+    if (step.layout.machines != layout.machines || step.layout.each != layout.each) {
+      layout = step.layout;
+      text += fmt::format(
+          "\na step of {}, {} samples on {} ranks{}; one replica would compute for {}\n",
+          spec.model, spec.batch_size, layout.ranks(),
+          spec.bucket_kb < 0 ? "" : fmt::format(", buckets of {} KiB", spec.bucket_kb),
+          seconds_text(spec.compute_s));
       text += line("strategy", "buckets", "computing", "sums", "step", "not overlapped", "hidden",
                    "efficiency");
     }

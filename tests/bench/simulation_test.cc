@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/simulation/training_step.h"
 #include "bench/simulation/ways.h"
 #include "comm/all_reduce/ring.h"
+#include "comm/schedule/play.h"
+#include "comm/schedule/recording.h"
 
 namespace ringlet::bench {
 namespace {
@@ -174,6 +177,68 @@ TEST(Simulation, IsSetBesideWhatWasMeasured) {
   EXPECT_FALSE(json[1].contains("error"));
   rows[0].measured->median_us *= 2;
   EXPECT_NEAR(rows[0].error(), -0.5, 0.001);
+}
+
+TEST(Simulation, HasATableForEachLayout) {
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  const Costs costs({kModel, kModel});
+  const std::string text = to_text(simulate({{ring}, {{1, 4}, {2, 2}}, {4096}, {}}, costs), costs);
+  EXPECT_NE(text.find("4 ranks on one machine"), std::string::npos) << text;
+  EXPECT_NE(text.find("4 ranks, 2 on each of 2 machines"), std::string::npos) << text;
+}
+
+TEST(Simulation, PlaysRanksThatBeginLate) {
+  const comm::Network network = comm::one_machine(2, {1, 1, 0});
+  const auto ring = record(comm::Strategies().find("ring")->make, network, {.count = 2});
+  EXPECT_EQ(play(ring, network), (std::vector<double>{10, 10}));
+  EXPECT_EQ(play(ring, network, {}, {7, 0}), (std::vector<double>{17, 17}));
+}
+
+const StepSpec kStep{.model = "lenet-d2l", .batch_size = 256, .compute_s = 12e-3, .bucket_kb = 64};
+
+TEST(SimulatedStep, FillsItsBucketsAlongBackward) {
+  const std::vector<StepSum> sums = step_sums(kStep, true);
+  ASSERT_GT(sums.size(), 2u);
+  std::int64_t bytes = 0;
+  double ready = 1.0 / 3;  // forward is a third of the work, but for the first layer
+  for (const StepSum& sum : sums) {
+    bytes += sum.bytes;
+    EXPECT_GT(sum.ready, ready);
+    ready = sum.ready;
+  }
+  EXPECT_DOUBLE_EQ(ready, 1) << "the first layer's gradients come last";
+  EXPECT_GT(bytes, 4 * 129'068 / 2);
+  StepSpec one = kStep;
+  one.bucket_kb = 1 << 20;
+  EXPECT_EQ(step_sums(one, true).size(), 1u);
+  EXPECT_EQ(step_sums(one, true)[0].bytes, bytes);
+}
+
+TEST(SimulatedStep, HidesSumsUnderBackward) {
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  const comm::CostModel ethernet{100e-6, 1 / 125e6, 0};
+  const Simulation two{{ring}, {{2, 1}}, {}, {}};
+  const auto step = simulate_step(two, kStep, Costs({ethernet, ethernet}))[0];
+  EXPECT_DOUBLE_EQ(step.compute_s, 6e-3) << "half of the batch";
+  EXPECT_NEAR(step.unoverlapped, step.compute_s + step.sums_s, 1e-9);
+  EXPECT_LT(step.seconds, step.unoverlapped);
+  EXPECT_GT(step.hidden(), 0.1);
+  EXPECT_LT(step.hidden(), 1);
+  EXPECT_NEAR(step.efficiency, 6e-3 / step.seconds, 1e-9);
+  StepSpec one = kStep;
+  one.bucket_kb = 1 << 20;  // is full at the end of backward
+  EXPECT_NEAR(simulate_step(two, one, Costs({ethernet, ethernet}))[0].hidden(), 0, 1e-9);
+  const comm::CostModel quick{1e-9, 1e-12, 0};
+  EXPECT_NEAR(simulate_step(two, kStep, Costs({quick, quick}))[0].efficiency, 1, 0.001);
+}
+
+TEST(SimulatedStep, WaitsForASlowRank) {
+  const comm::Strategy ring = *comm::Strategies().find("ring");
+  const comm::CostModel quick{1e-9, 1e-12, 0};
+  const auto step =
+      simulate_step({{ring}, {{1, 4}}, {}, {{2, 3}}}, kStep, Costs({quick, quick}))[0];
+  EXPECT_NEAR(step.seconds, 9e-3, 1e-5) << "three times a quarter";
+  EXPECT_EQ(to_json(std::vector{step})[0].at("buckets"), step.buckets);
 }
 
 TEST(Simulation, WritesTheKeysOfItsRows) {

@@ -1,15 +1,19 @@
 // `ringlet simulate`: its table and files, and where its costs come from.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/files/json_text.h"
 #include "comm/all_reduce/strategies.h"
 #include "tests/cli/browser.h"
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "train/telemetry/trace_reader.h"
 
 namespace ringlet::testing {
 namespace {
@@ -79,6 +83,63 @@ TEST(Simulate, TakesItsCostsFromThisMachinesTable) {
   const Outcome outcome = simulate({"--ranks", "4"}, options);
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"costs as fitted to ", "all-reduce.", "\nfastest: "}));
+}
+
+using StepWords = std::vector<std::string>;
+
+/// Of each strategy the first call in `file`: what each rank does, without times.
+std::map<std::string, std::map<std::int64_t, StepWords>> steps_in(const fs::path& file) {
+  std::map<std::int64_t, std::map<std::int64_t, StepWords>> by_call;  // then by rank
+  std::map<std::string, std::int64_t> first;
+  train::read_trace(file, [&](const train::TraceSpan& span) {
+    if (span.category == "collective") {
+      first.emplace(span.name, span.call);
+      by_call[span.call][span.rank].push_back(
+          fmt::format("{} {} {} {}", span.bytes, span.type, span.reduce, span.ranks));
+    } else if (span.category == "exchange") {
+      by_call[span.call][span.rank].push_back(fmt::format(
+          "{} to {} from {} out {} in {}, {} bytes {} [{}, {}) of {} into {}", span.name, span.peer,
+          span.from, span.out_at, span.in_at, span.in_bytes, span.op, span.begin, span.end,
+          fmt::join(span.of, " "), fmt::join(span.into, " ")));
+    }
+  });
+  std::map<std::string, std::map<std::int64_t, StepWords>> steps;
+  for (const auto& [name, call] : first) steps[name] = by_call[call];
+  return steps;
+}
+
+TEST(Simulate, WritesATraceThatSaysWhatARealOneSays) {
+  const TemporaryDirectory folder;
+  const std::string played = folder / "played.json", real = folder / "real.json";
+  ASSERT_TRUE(succeeds(simulate(
+      {"--ranks", "3", "--bytes", "4K", "--alpha", "5us", "--beta", "50G", "--trace", played})));
+  ASSERT_TRUE(succeeds(ringlet({"bench", "all-reduce", "--ranks", "3", "-b", "4K", "-e", "4K", "-n",
+                                "1", "-w", "1", "--trace", real})));
+  const auto of_played = steps_in(played), of_real = steps_in(real);
+  EXPECT_GE(of_played.size(), 8u);
+  for (const auto& [name, steps] : of_played) {
+    ASSERT_EQ(of_real.count(name), 1u) << name;
+    EXPECT_EQ(steps, of_real.at(name)) << name;
+  }
+  EXPECT_TRUE(succeeds(ringlet({"inspect", played})));
+}
+
+TEST(Simulate, PlaysATrainingStep) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "rows.json";
+  const Outcome outcome = simulate({"--machines", "2x1", "--alpha", "200us", "--beta", "25M",
+                                    "--strategies", "ring,two-shot", "--train-step", "lenet-d2l",
+                                    "--compute", "12ms", "--bucket-kb", "64,1000", "--json", file});
+  ASSERT_TRUE(succeeds(outcome));
+  EXPECT_TRUE(holds(outcome.out, {"a step of lenet-d2l, 256 samples on 2 ranks, buckets of 64 KiB",
+                                  "buckets of 1000 KiB", "hidden", "efficiency"}));
+  const nlohmann::json json = json_or_discarded(read_file(file));
+  ASSERT_EQ(json.at("rows").size(), 2u);
+  const nlohmann::json& steps = json.at("steps");
+  ASSERT_EQ(steps.size(), 4u);
+  EXPECT_TRUE(steps[1].contains("why_not"));
+  EXPECT_GT(steps[0].at("hidden").get<double>(), steps[2].at("hidden").get<double>());
+  EXPECT_EQ(steps[2].at("buckets"), 1);
 }
 
 /// A page with machines, one without and one of fitted costs.

@@ -64,6 +64,9 @@ class TraceWriter {
     Tracer compute_, communication_;
   };
 
+  /// The spans of a rank's stream, as a Recording adds them when it ends.
+  void add(int rank, int tid, const char* name, Tracer tracer);
+
   /// Writes what the ended recordings collected. Throws FileError.
   void write(const std::filesystem::path& path, const TraceSource& source = {}) const;
 
@@ -82,7 +85,6 @@ class TraceWriter {
     std::vector<Tracer> tracers{};  // of each recording
     std::int64_t left_out() const;
   };
-  void add(int rank, int tid, const char* name, Tracer tracer);
 
   SpanLimit limit_;
   bool limited_;

@@ -219,6 +219,13 @@ std::vector<Provocation> provocations_by_flags() {
       simulate_with_costs({"--bytes", "2048G"}),
       simulate_with_costs({"--machines", "4x2", "--ranks", "7"}),
       simulate_with_costs({"--ranks", "8", "--slow", "8:3x"}),
+      simulate_with_costs({"--ranks", "2,4", "--trace", "t.json"}),
+      simulate_with_costs({"--ranks", "65", "--trace", "t.json"}),
+      {2,
+       [](const Stage& stage) {
+         return ringlet({"simulate", "--alpha", "5us", "--beta", "50G", "--ranks", "2",
+                         "--strategies", "nccl", "--trace", stage / "t.json"});
+       }},
       {2,
        [](const Stage& stage) {
          return ringlet({"simulate"}, {.environment = {{"XDG_CACHE_HOME", stage / "none"}}});
