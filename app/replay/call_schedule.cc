@@ -72,8 +72,8 @@ class Builder {
     if (bytes == 0) return {data.begin, 0};
     if (at < 0 && bytes > 0) {
       fail(step,
-           "works on memory beside the data, as --grad-dtype bf16-between does; whose numbers "
-           "these are is not in the trace");
+           "works on memory beside the data, such as a buffer of the strategy's own; whose "
+           "numbers these are is not in the trace");
     }
     if (bytes < 0 || at > call_.bytes || bytes > call_.bytes - at) fail_damaged(step);
     return {data.begin + at, bytes};

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <barrier>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -323,14 +324,16 @@ TEST(Replay, ShowsWhereARunThatFailedStopped) {
 }
 
 TEST(Replay, SaysWhichRanksWaitInACircle) {
+  std::barrier all_are_here(3);
   const std::string trace = trace_of(
       "sends first", 3,
-      [](comm::Communicator& communicator, Stream& stream) {
+      [&](comm::Communicator& communicator, Stream& stream) {
         std::vector<float> data(1 << 20);  // no transport keeps so much of its own
+        all_are_here.arrive_and_wait();
         communicator.all_reduce(stream, view_of(data), "stuck");
         stream.synchronize();
       },
-      0.3);
+      1);
   const Replayed replayed(trace);
   const std::string& stuck = replayed.replays.at(0).stuck;
   EXPECT_TRUE(says(stuck, {"all send, none receives"}));

@@ -140,6 +140,17 @@ TEST(Trace, IsOfItsFirstSpansAndSaysHowManyAreLeftOut) {
   EXPECT_EQ(all.out.find("it was full"), all.out.npos);
 }
 
+TEST(Trace, IsWrittenByARunThatFails) {
+  const TemporaryDirectory folder;
+  const std::string file = folder / "trace.json";
+  EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--trace", file, "--lr", "1e30"})), {"--lr"}));
+  std::size_t spans = 0;
+  for (const json& event : parse_json(read_file(file)).at("traceEvents")) {
+    spans += event.at("ph") == "X" ? 1 : 0;
+  }
+  EXPECT_GT(spans, 0U);
+}
+
 TEST(PeakMemory, IsNotThatOfWhoStartedTheRun) {
   constexpr int kMebibytes = 512;
   const int alone = peak_memory_of_a_run();
