@@ -13,6 +13,7 @@ ordered_json to_json(const Replay& replay) {
   ordered_json json = {{"name", call.name},
                        {"call", call.number},
                        {"ranks", call.size()},
+                       {"world_ranks", call.members},
                        {"type", call.type},
                        {"op", call.op},
                        {"begin_us", call.begin_us},

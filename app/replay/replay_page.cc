@@ -1,6 +1,7 @@
 #include "app/replay/replay_page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -118,8 +119,13 @@ Html failure_of(const Replay& replay) {
 }
 
 Html section_of(const Replay& replay, std::size_t number) {
-  Html html = markup("<section data-shows=\"{}\">\n<h2>{}, call {}</h2>\n", number,
-                     replay.call->name, replay.call->number);
+  const TracedCall& call = *replay.call;
+  Html html =
+      markup("<section data-shows=\"{}\">\n<h2>{}, call {}</h2>\n", number, call.name, call.number);
+  if (!call.members.empty()) {
+    print(html, "<p class=\"note\">Its ranks 0 to {} are the ranks {} of the world.</p>\n",
+          call.size() - 1, fmt::format("{}", fmt::join(call.members, ", ")));
+  }
   html += failure_of(replay);
   html += facts_of(replay);
   html += report::folded("What each step brings, as a table", table_of(replay));
@@ -131,7 +137,9 @@ Html chooser_of(const std::vector<Replay>& replays) {
   Html html = "<label>call <select id=\"chooser\">";
   for (std::size_t i = 0; i < replays.size(); ++i) {
     const TracedCall& call = *replays[i].call;
-    print(html, "<option value=\"{}\">{}: {}{}</option>", i, call.number, call.name,
+    const std::string ranks =
+        call.members.empty() ? "" : fmt::format(", ranks {}", fmt::join(call.members, ", "));
+    print(html, "<option value=\"{}\">{}: {}{}{}</option>", i, call.number, call.name, ranks,
           call.failed ? " (failed)" : "");
   }
   return html + "</select></label>\n";

@@ -18,7 +18,7 @@ const layout = () => {
   const narrow = width < 640, pick = (...sizes) => sizes[p <= 4 ? 0 : p <= 8 ? 1 : p <= 16 ? 2 : p <= 32 ? 3 : 4];
   const label = narrow ? 40 : 84, status = p > 16 ? 0 : narrow ? 0 : 208;
   const gapX = m <= 8 ? (narrow ? 6 : 10) : m <= 32 ? 3 : m <= 128 ? 1 : 0;
-  const cell = Math.min(150, (width - label - status - gapX * (m - 1)) / Math.max(1, m));
+  const cell = Math.min(150, (width - label - status - 9 - gapX * (m - 1)) / Math.max(1, m));
   const high = pick(46, 38, 22, 15, 10);
   const gap = pick(30, 24, 12, 6, 3);
   const head = 30;
@@ -193,9 +193,10 @@ const drawTimes = () => {
   drawing.globalAlpha = 1;
   const bottom = 8 + call.ranks * (high + 2);
   drawing.fillStyle = palette.soft;
-  for (let mark = 0; mark <= 4; ++mark) {
-    drawing.textAlign = ['left', 'center', 'center', 'center', 'right'][mark];
-    drawing.fillText(us(call.time * mark / 4), x(call.time * mark / 4), bottom + 8);
+  const marks = box.narrow ? 2 : 4;
+  for (let mark = 0; mark <= marks; ++mark) {
+    drawing.textAlign = mark === 0 ? 'left' : mark === marks ? 'right' : 'center';
+    drawing.fillText(us(call.time * mark / marks), x(call.time * mark / marks), bottom + 8);
   }
   if (!realTime) return;
   drawing.fillStyle = palette.ink;

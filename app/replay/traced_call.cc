@@ -1,15 +1,17 @@
 #include "app/replay/traced_call.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <map>
 #include <set>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
+#include "app/replay/call_groups.h"
 #include "base/files/file_error.h"
 #include "base/one_line.h"
 
@@ -27,9 +29,14 @@ constexpr double kRounding = 0.002;
 
 double end_of(const TraceSpan& span) { return span.begin_us + span.duration_us; }
 
-/// What tells one call from others. Groups that follow each other in a program count anew, so a
-/// rank may come to a number several times.
-using CallKey = std::tuple<std::int64_t, std::int64_t, int>;  // ranks, number, which of these
+/// What tells calls from others. Groups that follow each other in a program count anew, so a rank
+/// may come to a number several times.
+struct CallKey {
+  std::string axis{};
+  std::int64_t ranks = 0, number = 0;
+  int which = 0;
+  auto operator<=>(const CallKey&) const = default;
+};
 
 class Reader {
  public:
@@ -52,12 +59,17 @@ class Reader {
     sort_spans();
     for (auto& [stream, wholes] : wholes_) sort_into_calls(stream, wholes);
     TracedRun run;
-    for (auto& [key, call] : calls_) {
-      if (is_whole(key, call)) {
-        finish(call);
-        run.calls.push_back(std::move(call));
-      } else {
-        ++run.left_out;
+    for (auto& [key, came] : came_) {
+      for (TracedCall& call : calls_of(std::move(came), static_cast<int>(key.ranks))) {
+        const bool has_steps = std::any_of(call.ranks.begin(), call.ranks.end(),
+                                           [](const auto& rank) { return !rank.steps.empty(); });
+        if (!has_steps) continue;  // one rank, or a library's own
+        if (is_whole(key, call)) {
+          finish(call);
+          run.calls.push_back(std::move(call));
+        } else {
+          ++run.left_out;
+        }
       }
     }
     if (run.calls.empty()) {
@@ -82,8 +94,7 @@ class Reader {
 
   void take(const TraceSpan& span) {
     ranks_.insert(span.rank);
-    const bool of_world = span.axis.empty();  // not of a mesh's axis, whose ranks are some of these
-    if (span.category == "collective" && !span.reduce.empty() && of_world) {
+    if (span.category == "collective" && !span.reduce.empty()) {
       require_rank(span);
       wholes_[{span.rank, span.stream}].push_back(span);
     } else if (span.category == "exchange" && span.call > 0) {
@@ -98,7 +109,7 @@ class Reader {
     if (span.ranks > kMostRanks) {
       fail(fmt::format("is of {} ranks, and a replay shows up to {}", span.ranks, kMostRanks));
     }
-    if (span.rank >= 0 && span.rank < span.ranks) return;
+    if (span.rank >= 0 && span.ranks > 0) return;
     fail(fmt::format("has rank {} in a call of {} ranks; it is damaged", span.rank, span.ranks));
   }
 
@@ -117,40 +128,40 @@ class Reader {
     auto step = steps.begin();
     std::map<CallKey, int> seen;
     for (TraceSpan& whole : wholes) {
-      CallKey key{whole.ranks, whole.call, 0};
-      std::get<int>(key) = seen[key]++;
-      TracedCall& call = calls_[key];
-      call.ranks.resize(static_cast<std::size_t>(whole.ranks));
-      TracedRank& rank = call.ranks[static_cast<std::size_t>(stream.first)];
+      CallKey key{whole.axis, whole.ranks, whole.call};
+      key.which = seen[key]++;
+      TracedRank& rank = came_[key][stream.first];
       while (step != steps.end() && step->begin_us < whole.begin_us) ++step;
       for (; step != steps.end() && end_of(*step) <= end_of(whole) + kRounding; ++step) {
-        if (step->call == whole.call) rank.steps.push_back(*step);
+        if (step->call == whole.call && step->axis == whole.axis) rank.steps.push_back(*step);
       }
       rank.whole = std::move(whole);
     }
   }
 
-  /// Whether all ranks are there, and messages. What failed need not be complete.
+  /// Whether all ranks are there. What failed need not be complete.
   bool is_whole(const CallKey& key, const TracedCall& call) const {
     bool failed = false;
-    std::size_t steps = 0;
     int missing = -1;
     for (int rank = 0; rank < call.size(); ++rank) {
       const TracedRank& of_rank = call.ranks[static_cast<std::size_t>(rank)];
       if (!of_rank.whole) missing = rank;
       failed = failed || (of_rank.whole && of_rank.whole->failed);
-      steps += of_rank.steps.size();
-      if (!of_rank.whole && !ranks_.contains(rank)) {
+      if (call.members.empty() && !of_rank.whole && !ranks_.contains(rank)) {
         fail(
             fmt::format("lacks rank {} of {}; if each process wrote its own, 'ringlet trace "
                         "merge' makes one of all",
                         rank, call.size()));
       }
     }
-    if (missing >= 0 && !failed && names_.left_out == 0) {
-      fail(fmt::format("lacks rank {} in call {}; it is damaged", missing, std::get<1>(key)));
+    if (call.size() > key.ranks) {
+      fail(fmt::format("has rank {} in a call of {} ranks; it is damaged", call.members.back(),
+                       key.ranks));
     }
-    return steps > 0 && (failed || missing < 0);
+    if (missing >= 0 && !failed && names_.left_out == 0) {
+      fail(fmt::format("lacks rank {} in call {}; it is damaged", missing, key.number));
+    }
+    return failed || missing < 0;
   }
 
   /// From each first layer that goes back to the last one before layers go forward again.
@@ -201,13 +212,15 @@ class Reader {
   std::set<std::int64_t> ranks_;  // that have spans
   std::map<Stream, std::vector<TraceSpan>> wholes_, steps_;
   std::map<std::int64_t, std::vector<Layer>> layers_;  // of each rank
-  std::map<CallKey, TracedCall> calls_;
+  std::map<CallKey, Came> came_;
 };
 
 }  // namespace
 
 std::string TracedCall::text() const {
-  return fmt::format("call {}, '{}'", number, on_one_line(name));
+  std::string text = fmt::format("call {}, '{}'", number, on_one_line(name));
+  if (!members.empty()) text += fmt::format(" of the world's ranks {}", fmt::join(members, ", "));
+  return text;
 }
 
 TracedRun read_calls(const fs::path& file) { return Reader(file).run(); }

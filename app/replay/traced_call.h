@@ -25,11 +25,13 @@ struct TracedCall {
   std::int64_t bytes = 0;   ///< of each rank's data
   std::string type{}, op{};
   std::vector<TracedRank> ranks{};
+  /// Of a call of some of the world's ranks, their ranks there; empty: it is of all.
+  std::vector<std::int64_t> members{};
   double begin_us = 0, end_us = 0;  ///< of the first rank that came, and the last that went
   bool failed = false;
 
   int size() const { return static_cast<int>(ranks.size()); }
-  /// "call 7, 'bucket 0'"
+  /// "call 7, 'bucket 0'", "call 7, 'bucket 0' of the world's ranks 2, 3"
   std::string text() const;
   /// "trace.json: call 7, 'bucket 0'", for messages
   std::string where() const { return file + ": " + text(); }

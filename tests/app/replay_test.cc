@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "base/files/file_error.h"
 #include "comm/all_reduce/strategies.h"
 #include "comm/communicator.h"
+#include "comm/mesh.h"
 #include "comm/report/trace_events.h"
 #include "comm/schedule/recording.h"
 #include "comm/transport/local/local_transport.h"
@@ -53,12 +55,9 @@ class SendsFirst final : public comm::AllReduce {
   std::optional<std::int64_t> elements_sent(std::int64_t count) const override { return count; }
 };
 
-/// The trace of what body(communicator, stream) does on each rank.
+/// The trace of what body(rank, stream) does on each rank, which may fail.
 template <class Body>
-std::string trace_of(const std::string& strategy, int ranks, Body body, double timeout = 30) {
-  comm::LocalGroup group(ranks);
-  comm::Strategies strategies;
-  strategies.add<SendsFirst>();
+std::string trace_of_ranks(int ranks, Body body) {
   std::vector<Tracer> tracers(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -66,13 +65,9 @@ std::string trace_of(const std::string& strategy, int ranks, Body body, double t
       const auto device = open_device(DeviceId{});
       Stream& stream = device->communication();
       stream.set_tracer(&tracers[static_cast<std::size_t>(rank)]);
-      comm::Communicator communicator(
-          group.transport(rank),
-          {.strategy = strategy, .timeout_seconds = timeout, .strategies = strategies});
       try {
-        body(communicator, stream);
-        stream.synchronize();
-      } catch (const std::exception&) {  // a run that fails has a trace, too
+        body(rank, stream);
+      } catch (const std::exception&) {  // its trace says so
       }
       stream.set_tracer(nullptr);
     });
@@ -86,6 +81,21 @@ std::string trace_of(const std::string& strategy, int ranks, Body body, double t
     }
   }
   return "{\"traceEvents\":[" + std::string(events.text()) + "]}";
+}
+
+/// The same of body(communicator, stream).
+template <class Body>
+std::string trace_of(const std::string& strategy, int ranks, Body body, double timeout = 30) {
+  comm::LocalGroup group(ranks);
+  comm::Strategies strategies;
+  strategies.add<SendsFirst>();
+  return trace_of_ranks(ranks, [&](int rank, Stream& stream) {
+    comm::Communicator communicator(
+        group.transport(rank),
+        {.strategy = strategy, .timeout_seconds = timeout, .strategies = strategies});
+    body(communicator, stream);
+    stream.synchronize();
+  });
 }
 
 View view_of(std::vector<float>& data) {
@@ -361,6 +371,32 @@ TEST(Replay, DrawsStepsAsPictures) {
   EXPECT_EQ(count({}, "class=\"panel\""), 7);
   EXPECT_EQ(count({6}, "<title>all</title>"), 16);
   EXPECT_EQ(count({0}, "class=\"message\""), 0);
+}
+
+TEST(Replay, TellsCallsOfPartsOfTheWorldApart) {
+  comm::LocalGroup group(4);
+  const comm::MeshGroup grid(group, {{"row", 2}, {"column", 2}});
+  const Replayed replayed(trace_of_ranks(4, [&](int rank, Stream& stream) {
+    comm::Mesh mesh(grid, rank, {.strategy = "ring"});
+    std::vector<float> data(10);
+    mesh.axis("row").all_reduce(stream, view_of(data), "row");
+    mesh.axis("column").all_reduce(stream, view_of(data), "column");
+    mesh.world().all_reduce(stream, view_of(data), "world");
+    stream.synchronize();
+  }));
+  std::multiset<std::string> texts;
+  for (const Replay& replay : replayed.replays) {
+    texts.insert(replay.call->text());
+    const auto count = static_cast<std::size_t>(replay.ranks());
+    for (const auto& parts : replay.final) {
+      for (const Counts& has : parts) EXPECT_EQ(has, Counts(count, 1));
+    }
+  }
+  EXPECT_EQ(texts, (std::multiset<std::string>{"call 1, 'column' of the world's ranks 0, 1",
+                                               "call 1, 'column' of the world's ranks 2, 3",
+                                               "call 1, 'row' of the world's ranks 0, 2",
+                                               "call 1, 'row' of the world's ranks 1, 3",
+                                               "call 1, 'world'"}));
 }
 
 // ---- what cannot be replayed

@@ -139,7 +139,9 @@ TEST(Replay, ShowsProcessesThatWereMerged) {
   EXPECT_FALSE(std::filesystem::exists(out));
   ASSERT_TRUE(succeeds(ringlet({"trace", "merge", trace, folder / "t.p1.json", "--out", all})));
   ASSERT_TRUE(succeeds(ringlet({"replay", all, "--json", out})));
-  for (const json& call : json_of(out).at("calls")) {
+  const json calls = json_of(out).at("calls");
+  EXPECT_EQ(calls.size(), 3U);
+  for (const json& call : calls) {
     EXPECT_EQ(call.at("final"), (json(2, json(2, json{1, 1}))));
   }
 }

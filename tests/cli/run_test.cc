@@ -145,7 +145,8 @@ TEST(Trace, IsWrittenByARunThatFails) {
   const std::string file = folder / "trace.json";
   EXPECT_TRUE(fails_with(1, ringlet(quick_train({"--trace", file, "--lr", "1e30"})), {"--lr"}));
   std::size_t spans = 0;
-  for (const json& event : parse_json(read_file(file)).at("traceEvents")) {
+  const json trace = parse_json(read_file(file));
+  for (const json& event : trace.at("traceEvents")) {
     spans += event.at("ph") == "X" ? 1 : 0;
   }
   EXPECT_GT(spans, 0U);
