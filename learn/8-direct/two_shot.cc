@@ -4,12 +4,8 @@
 //   before   every rank has numbers of its own in `data`
 //   after    every rank has op of all ranks' numbers there, and nobody writes to it any more
 //
-// Three calls are enough. The first shows `data` and waits until all ranks do; the second makes
-// elements [begin, end) of all ranks' data op of all ranks' elements; the last waits for all again.
-//
-//   peers_.open(stream, data);
-//   peers_.reduce_for_all(stream, op, begin, end);
-//   peers_.close(stream);
+// Three calls of `peers_` are enough (comm/core/peer_access.h): close(), open() and
+// reduce_for_all(). Which elements are this rank's, part_begin() says.
 #include "comm/all_reduce/two_shot.h"
 
 #include "comm/all_reduce/parts.h"
@@ -18,9 +14,7 @@
 namespace ringlet::comm {
 
 void TwoShotAllReduce::run(Stream& stream, View data, ReduceOp op) {
-  const std::int64_t begin = part_begin(data.count(), size(), rank());
-  const std::int64_t end = part_begin(data.count(), size(), rank() + 1);
-  learn::not_written_yet(stream, data, op, begin, end);
+  learn::not_written_yet(stream, data, op, part_begin(data.count(), size(), rank()));
 }
 
 }  // namespace ringlet::comm

@@ -18,6 +18,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -209,6 +210,8 @@ class Reaper {
 
 }  // namespace
 
+void let_write() { limit(RLIMIT_FSIZE, std::numeric_limits<std::int64_t>::max()); }
+
 void Board::begin(char layer, const Case& at) {
   layer_ = layer;
   at_ = at;
@@ -239,9 +242,10 @@ void Board::conclude(Verdict verdict, const std::string& words) {
   end(verdict, tells_case ? text_of(at_) + ": " + words : words);
 }
 
-void Board::pass(const Case& at, const Costs& costs, const std::string& words) {
+void Board::pass(const Case& at, const std::optional<Costs>& costs, const std::string& words) {
   at_ = at;
-  costs_ = costs;
+  has_costs_ = costs.has_value();
+  costs_ = costs.value_or(Costs{});
   end(Verdict::passed, words);
 }
 
@@ -288,7 +292,7 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
   if (board.is_whole_) {
     finding.verdict = board.verdict_;
     finding.words = board.words_;
-    if (board.verdict_ == Verdict::passed) finding.costs = board.costs_;
+    if (board.has_costs_) finding.costs = board.costs_;
     if (board.verdict_ == Verdict::passed) finding.layer = ' ';
   } else if (ended == Ended::still) {
     finding.verdict = Verdict::endless;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "learn/check/verdict.h"
@@ -37,7 +38,8 @@ class Board {
   /// Ends the child with this finding about the case that was begun. Any thread.
   [[noreturn]] void conclude(Verdict verdict, const std::string& words);
   /// Ends it without fault.
-  [[noreturn]] void pass(const Case& at, const Costs& costs, const std::string& words);
+  [[noreturn]] void pass(const Case& at, const std::optional<Costs>& costs,
+                         const std::string& words);
 
   /// Where the child is, for the words of a crash: "p = 2, n = 1, sum: rank 0, after 3 exchanges,"
   std::string where() const;
@@ -57,6 +59,7 @@ class Board {
   int rank_ = -1;
   int exchanges_ = 0;
   Verdict verdict_ = Verdict::passed;
+  bool has_costs_ = false;
   Costs costs_{};
   char words_[kWords] = {};
 };
@@ -68,5 +71,8 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
                  std::string* printed);
 
 struct Interrupted {};
+
+/// In the child, which may write as little as a file should print: from here on it may write files.
+void let_write();
 
 }  // namespace ringlet::learn

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "learn/check/costs.h"
-#include "learn/check/kept_memory.h"
+#include "learn/check/hooks.h"
 #include "learn/check/measure.h"
 #include "learn/check/threads.h"
 #include "learn/check/trial.h"
@@ -113,11 +113,11 @@ void check_layers(const Chapter& chapter, const LearnersFile& file, Board& board
   layers.bytes();
   layers.races();
   if (chapter.has_costs) check_costs(file.strategy, board);
-  check_threads(chapter, file.strategy, trace, board);
+  const std::string problem = check_threads(chapter, file.strategy, trace, board);
   const Costs own = measure(chapter, file.strategy.make, board);
   const Costs star = measure(chapter, comm::Strategies().find("naive")->make, board);
   board.pass({.ranks = kMeasuredRanks, .elements = kMeasuredElements}, own,
-             words_of_passed(chapter, own, star));
+             words_of_passed(chapter, own, star) + problem);
 }
 
 void check_eager(const Chapter& chapter, const LearnersFile& file, std::int64_t eager_bytes,

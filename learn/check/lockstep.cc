@@ -17,6 +17,7 @@
 #include "kernels/meta_device.h"
 #include "kernels/reduce.h"
 #include "learn/check/data.h"
+#include "learn/check/hooks.h"
 #include "learn/learn.h"
 
 namespace ringlet::learn {
@@ -57,17 +58,22 @@ class LockstepPeers final : public comm::PeerRanges {
       if (theirs.bytes() != mine.bytes()) lockstep_.stop();
       set_range(other, theirs);
     }
+    is_open_ = true;
   }
   void meet(Stream& stream) override {
     notes_.meet(stream);
     lockstep_.meet(rank());
   }
-  void close(Stream& stream) override { meet(stream); }
+  void close(Stream& stream) override {
+    meet(stream);
+    is_open_ = false;
+  }
   void leave(Stream& /*stream*/) override {}
   void abandon(Stream& /*stream*/, const char* /*reason*/) noexcept override {}
   void settle() noexcept override {}
 
   void reduce_for_all(Stream& stream, ReduceOp op, std::int64_t begin, std::int64_t end) override {
+    check_open();
     notes_.reduce_for_all(stream, op, begin, end);
     PeerRanges::reduce_for_all(stream, op, begin, end);
   }
@@ -76,25 +82,37 @@ class LockstepPeers final : public comm::PeerRanges {
     PeerRanges::copy(stream, x, y);
   }
   void reduce_into(Stream& stream, ReduceOp op, const View& mine) override {
+    check_open();
     notes_.reduce_into(stream, op, mine);
     PeerRanges::reduce_into(stream, op, mine);
   }
   void reduce_part(Stream& stream, ReduceOp op, std::int64_t begin, const View& mine) override {
+    check_open();
     notes_.reduce_part(stream, op, begin, mine);
     PeerRanges::reduce_part(stream, op, begin, mine);
   }
   void read(Stream& stream, int of, std::int64_t begin, const View& mine) override {
+    check_open();
     notes_.read(stream, of, begin, mine);
     PeerRanges::read(stream, of, begin, mine);
   }
 
  private:
   int rank() const { return transport().rank(); }
+  void check_open() {
+    if (is_open_) return;
+    lockstep_.board_.conclude(
+        Verdict::crash,
+        fmt::format("rank {} works on memory that nobody shows: only between open() "
+                    "and close() do others show theirs",
+                    rank()));
+  }
 
   static inline const comm::MemoryOperations operations_{};
   MetaDevice device_;  // of windows, which there are none
   Lockstep& lockstep_;
   comm::RecordingPeers notes_;
+  bool is_open_ = false;
 };
 
 class LockstepTransport final : public comm::Transport {
@@ -203,8 +221,12 @@ void Lockstep::run(std::span<const View> data, const std::function<void(int rank
   for (int rank = 0; rank < size(); ++rank) {
     if (!at(rank).thread.joinable()) at(rank).thread = std::thread([this, rank] { live(rank); });
   }
+  const int threads = g_live_threads;
   at(0).turn.release();
   all_have_ended_.acquire();
+  if (g_live_threads > threads) {
+    board_.conclude(Verdict::crash, "a rank returns and leaves a thread running that it started");
+  }
   for (comm::RankSchedule& rank : schedule_.ranks) {
     note_use(rank);
     rank.addresses.resize(rank.steps.size());

@@ -22,13 +22,10 @@
 #include "base/one_line.h"
 #include "learn/check/chapters.h"
 #include "learn/check/child.h"
-#include "learn/check/kept_memory.h"
 #include "learn/check/layers.h"
 #include "learn/check/learners_file.h"
 #include "learn/check/plants.h"
 #include "learn/check/verdict.h"
-
-extern "C" void __libc_free(void* memory);
 
 namespace ringlet::learn {
 
@@ -88,7 +85,8 @@ void show_printed(const std::string& printed) {
 int check(const Arguments& arguments) {
   Finding finding{.verdict = Verdict::no_build};
   if (arguments.no_build) {
-    finding.words = on_one_line(without_renaming(*arguments.no_build));
+    constexpr std::size_t kLongest = 600;  // bytes: g++ can say much in one line
+    finding.words = on_one_line(without_renaming(*arguments.no_build), kLongest);
   } else {
     std::string printed;
     finding = in_child(
@@ -144,11 +142,6 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 }  // namespace ringlet::learn
-
-/// In place of the C library's, which also `delete` calls.
-extern "C" void free(void* memory) {
-  if (!ringlet::learn::g_keeps_freed_memory) __libc_free(memory);
-}
 
 int main(int count, char** words) {
   try {

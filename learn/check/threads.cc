@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/files/atomic_file.h"
@@ -131,8 +133,8 @@ class Threads {
 
 }  // namespace
 
-void check_threads(const Chapter& chapter, const comm::Strategy& strategy, const std::string& trace,
-                   Board& board) {
+std::string check_threads(const Chapter& chapter, const comm::Strategy& strategy,
+                          const std::string& trace, Board& board) {
   for (const int ranks : {2, 3, 4}) {
     for (const DType dtype : {DType::f32, DType::bf16, DType::i32}) {
       for (const std::int64_t elements : {1, 17, 9001}) {
@@ -144,10 +146,15 @@ void check_threads(const Chapter& chapter, const comm::Strategy& strategy, const
   const Case measured{.ranks = kMeasuredRanks, .elements = kMeasuredElements};
   Threads threads(chapter, strategy, measured, board);
   threads.run();
-  if (trace.empty()) return;
+  if (trace.empty()) return {};
   try {
+    let_write();
     threads.write_trace(trace);
-  } catch (const std::exception&) {  // then it has no trace, and is right all the same
+    return {};
+  } catch (const std::exception& error) {
+    std::error_code none;
+    std::filesystem::remove(trace, none);  // of another time
+    return fmt::format("; there is no trace: {}", error.what());
   }
 }
 

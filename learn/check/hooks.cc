@@ -1,0 +1,48 @@
+#include "learn/check/hooks.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <memory>
+
+extern "C" void __libc_free(void* memory);
+
+/// `delete` calls it as well.
+extern "C" void free(void* memory) {
+  if (!ringlet::learn::g_keeps_freed_memory) __libc_free(memory);
+}
+
+namespace {
+
+struct Start {
+  void* (*function)(void*);
+  void* argument;
+};
+
+/// Also where a thread ends by pthread_exit().
+struct Counted {
+  ~Counted() { --ringlet::learn::g_live_threads; }
+};
+
+void* run_counted(void* given) {
+  const Counted counted;
+  const std::unique_ptr<Start> start(static_cast<Start*>(given));
+  return start->function(start->argument);
+}
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*function)(void*), void* argument) {
+  using Create = decltype(pthread_create);
+  static auto* const create = reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"));
+  auto start = std::make_unique<Start>(Start{function, argument});
+  ++ringlet::learn::g_live_threads;
+  const int error = create(thread, attributes, run_counted, start.get());
+  if (error == 0) {
+    start.release();  // NOLINT: the thread has it
+  } else {
+    --ringlet::learn::g_live_threads;
+  }
+  return error;
+}
