@@ -23,39 +23,27 @@ check_chapter() {
   tell_next
 }
 
-# field NAME LINE: sets FIELD to the text of that key, where the line has it.
-field() {
-  [[ $2 =~ \"$1\":\ *\"(([^\"\\]|\\.)*)\" ]] || return 1
-  printf -v FIELD '%b' "${BASH_REMATCH[1]//\\\"/\"}"
-}
-
-# plant FIND REPLACE: the product's ring with that fault.
-plant() {
-  local ring
-  ring=$(<"$LEARN/../comm/all_reduce/ring.cc")
-  [[ $ring == *"$1"* ]] || trouble "a fault of learn/faults.json does not fit comm/all_reduce/ring.cc"
-  printf '%s\n' "${ring/"$1"/"$2"}"
-}
-
 # repair: checks the broken ring that the learner is at, and hands out the next one.
 repair() {
-  local line find='' count=0 file checked=no
+  local name names ring file checked=no
   find_chapter 5
   make_folder
-  while IFS= read -r line; do
-    if field find "$line"; then find=$FIELD; fi
-    field replace "$line" || continue
-    count=$((count + 1)) file=ring-$count.cc
+  prepare
+  names=$("$LEARN/check_file" --checker --plants "$LEARN/faults.json") || exit 2
+  for ((ring = 1; ring <= $(wc -l <<<"$names"); ++ring)); do
+    file=ring-$ring.cc
     [[ ! -f $OWN/$file.passed ]] || continue
     if [[ ! -f $OWN/$file ]]; then
-      plant "$find" "$FIELD" >"$OWN/$file"
-      say "Broken ring $count. Mend $(shown "$OWN")/$file, then: $(shown "$SELF") repair"
+      name=$(sed -n "${ring}s/\t.*//p" <<<"$names")
+      "$LEARN/check_file" --checker --plant "$LEARN/faults.json" "$name" "$LEARN/.." >"$OWN/$file.new" || exit 2
+      mv "$OWN/$file.new" "$OWN/$file"
+      say "Broken ring $ring. Mend $(shown "$OWN")/$file, then: $(shown "$SELF") repair"
       [[ $checked == no ]] || return 0
     fi
     check_own "$file" || return
     checked=yes
     touch "$OWN/$file.passed"
-  done <"$LEARN/faults.json"
+  done
   touch "$OWN/passed"
   tell_next
 }
@@ -66,7 +54,7 @@ build() {
   [[ -n $TOP ]] || trouble "this needs a checkout of Ringlet: there is no $1 here"
   [[ -f $folder/build.ninja ]] || "$LEARN/check_file" 0 "$LEARN/0-split/split.cc" >/dev/null || (($? == 1)) || exit 2
   [[ -n $(find "$folder" -name "$1" -type f -perm -u+x -print -quit) ]] || say "building $1, once; its log is $(shown "$folder/$1.log")"
-  cmake --build "$folder" --target "$1" >"$folder/$1.log" 2>&1 </dev/null || trouble "$1 cannot be built; see $folder/$1.log"
+  flock "$folder/learn_lock" cmake --build "$folder" --target "$1" >"$folder/$1.log" 2>&1 </dev/null || trouble "$1 cannot be built; see $folder/$1.log"
 }
 
 run_program() {
