@@ -156,6 +156,15 @@ bench::Costs given_costs(const SimulateFlags& flags) {
   return bench::Costs(costs);
 }
 
+template <class T>
+std::vector<T> without_repetition(const std::vector<T>& values) {
+  std::vector<T> once;
+  for (const T& value : values) {
+    if (std::find(once.begin(), once.end(), value) == once.end()) once.push_back(value);
+  }
+  return once;
+}
+
 /// All of `machines` that so many ranks fill.
 Layout layout_for(int ranks, const std::optional<Layout>& machines) {
   if (!machines) return {1, ranks};
@@ -173,7 +182,9 @@ std::vector<Layout> layouts_of(const SimulateFlags& flags,
   std::optional<Layout> machines;
   if (!flags.machines.empty()) machines = bench::parse_layout(flags.machines);
   std::vector<Layout> layouts;
-  for (const int ranks : flags.ranks) layouts.push_back(layout_for(ranks, machines));
+  for (const int ranks : without_repetition(flags.ranks)) {
+    layouts.push_back(layout_for(ranks, machines));
+  }
   if (!layouts.empty()) return layouts;
   if (machines) return {*machines};
   for (const bench::Measurement& row : measured) {
@@ -220,7 +231,13 @@ std::vector<std::int64_t> sizes_of(const SimulateFlags& flags,
 std::vector<bench::SlowRank> slow_of(const SimulateFlags& flags,
                                      const std::vector<Layout>& layouts) {
   std::vector<bench::SlowRank> slow;
-  for (const std::string& text : flags.slow) slow.push_back(*bench::parse_slow(text));
+  for (const std::string& text : flags.slow) {
+    const bench::SlowRank next = *bench::parse_slow(text);
+    if (std::any_of(slow.begin(), slow.end(), [&](auto& one) { return one.rank == next.rank; })) {
+      throw UsageError(fmt::format("--slow names rank {} twice", next.rank));
+    }
+    slow.push_back(next);
+  }
   for (const Layout& layout : layouts) {
     for (const bench::SlowRank& rank : slow) {
       if (rank.rank < layout.ranks()) continue;
@@ -244,7 +261,9 @@ std::vector<comm::Strategy> strategies_of(const SimulateFlags& flags) {
   const auto& names = flags.strategies;
   if (std::find(names.begin(), names.end(), "all") != names.end()) return known.all();
   std::vector<comm::Strategy> strategies;
-  for (const std::string& name : names) strategies.push_back(*known.find(name));
+  for (const std::string& name : without_repetition(names)) {
+    strategies.push_back(*known.find(name));
+  }
   return strategies;
 }
 

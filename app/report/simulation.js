@@ -52,7 +52,9 @@
   };
   const timeText = (s) => inUnits(s, [['ns', 1e-9], ['us', 1e-6], ['ms', 1e-3], ['s', 1]], ' ');
   const rateText = (r) => inUnits(r, [['K', 1e3], ['M', 1e6], ['G', 1e9], ['T', 1e12]], ' ') + 'B/s';
-  const sizeText = (n) => inUnits(n, [['', 1], ['K', 1024], ['M', 1 << 20], ['G', 1 << 30]], '');
+  const LOW = Math.min(64, data.bytes, ...points.map((point) => point.bytes));
+  const HIGH = Math.max(1 << 30, data.bytes, ...points.map((point) => point.bytes));
+  const sizeText = (n) => n < 1024 ? digits(n) + ' bytes' : inUnits(n, [['', 1], ['K', 1024], ['M', 1 << 20], ['G', 1 << 30], ['T', Math.pow(2, 40)]], '');
   const whereText = () => {
     const [machines, each] = layouts[state.layout];
     return ranksOf(state.layout) + ' ranks on ' +
@@ -111,8 +113,8 @@
     }
     slider('ranks', 0, layouts.length - 1, 1, () => state.layout,
         (value) => { state.layout = Math.round(value); }, () => String(ranksOf(state.layout)));
-    slider('bytes', 6, 30, 0.25, () => Math.log2(state.bytes),
-        (value) => { state.bytes = 4 * Math.round(Math.pow(2, value) / 4); }, () => sizeText(state.bytes));
+    slider('bytes', Math.log2(LOW), Math.log2(HIGH), 0.25, () => Math.log2(state.bytes),
+        (value) => { state.bytes = 4 * Math.max(1, Math.round(Math.pow(2, value) / 4)); }, () => sizeText(state.bytes));
     const back = document.createElement('button');
     back.type = 'button';
     back.textContent = 'Back to the start';
@@ -223,8 +225,15 @@
   const wordsOf = (runs, text) => 'Fastest: ' + runs.map((run, i) =>
     strategies[run.k].name + (i + 1 < runs.length ? ' up to ' + text(runs[i + 1].from) : '')).join(', then ') + '.';
 
-  const LOW = 64, HIGH = 1 << 30;
-  const sizes = Array.from({length: 193}, (_, i) => LOW * Math.pow(2, i / 8));
+  const sizes = [];
+  for (let n = LOW; n < HIGH; n *= Math.pow(2, 1 / 8)) sizes.push(n);
+  sizes.push(HIGH);
+  const lowest = Math.ceil(Math.log2(LOW)), octaves = Math.log2(HIGH / LOW), apart = 2 * Math.ceil(octaves / 13);
+  const sizeTicks = [];
+  for (let power = lowest; power <= Math.log2(HIGH); power += apart) {
+    const x = Math.pow(2, power);
+    sizeTicks.push({x, text: sizeText(x).replace(' bytes', '')});
+  }
   const crossing = (from, to, before) => {  // between two sizes, on the logarithm
     for (let i = 0; i < 20; ++i) {
       const middle = Math.sqrt(from * to);
@@ -238,7 +247,7 @@
     for (let i = 1; i < runs.length; ++i) runs[i].from = crossing(runs[i - 1].to, runs[i].from, runs[i - 1].k);
     draw({
       id: 'over-bytes', note: whereText(), xs: sizes, low: LOW, high: HIGH, xName: 'bytes on each rank',
-      ticks: [6, 10, 14, 18, 22, 26, 30].map((power) => ({x: Math.pow(2, power), text: sizeText(Math.pow(2, power))})),
+      ticks: sizeTicks,
       curves: strategies.map((strategy, k) => ({k, ys: sizes.map((n) => secondsOf(strategy, state.layout, n))})),
       runs, words: wordsOf(runs, sizeText), at: state.bytes, best: fastestAt(state.layout, state.bytes),
       marks: marksOf((point) => point.ranks === ranksOf(state.layout), (point) => point.bytes),
@@ -291,7 +300,7 @@
       const at = (event.clientX - area.left) * (WIDTH / area.width);
       const share = Math.min(1, Math.max(0, (at - LEFT) / (RIGHT - LEFT)));
       if (id === 'over-bytes') {
-        state.bytes = 4 * Math.round(LOW * Math.pow(HIGH / LOW, share) / 4);
+        state.bytes = 4 * Math.max(1, Math.round(LOW * Math.pow(HIGH / LOW, share) / 4));
       } else {
         const wanted = ranksOf(0) * Math.pow(ranksOf(layouts.length - 1) / ranksOf(0), share);
         const away = (k) => Math.abs(Math.log(ranksOf(k) / wanted));

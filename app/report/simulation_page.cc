@@ -168,7 +168,7 @@ Html over_bytes(const Scene& scene) {
 Html over_ranks(const Scene& scene) {
   Plot plot{.id = "over-ranks",
             .title = "Time over ranks",
-            .note = bench::rough_size(scene.bytes) + " on each",
+            .note = bench::bytes_text(static_cast<std::int64_t>(scene.bytes)) + " on each",
             .x = {.title = "ranks", .log = true, .binary = true},
             .y = time_axis()};
   for (std::size_t i = 0; i < scene.strategies.size(); ++i) {
@@ -248,7 +248,8 @@ std::string simulation_page(const bench::Simulation& simulation, const bench::Co
   Html body = markup(
       "<header>\n<p class=\"kicker\">ringlet simulate</p>\n<h1 id=\"answer\">{}, {}: {}</h1>\n"
       "<p class=\"lede\">All-reduce of f32; {}.</p>\n</header>\n",
-      where_of(layout), bench::rough_size(scene.bytes), answer_of(scene), costs.to_text(layout));
+      where_of(layout), bench::bytes_text(static_cast<std::int64_t>(scene.bytes)), answer_of(scene),
+      costs.to_text(layout));
   body += kPanel;
   body += "<div class=\"grid simulated\">\n" + over_bytes(scene) + over_ranks(scene) + "</div>\n";
   body += kParts;

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "bench/all_reduce/sizes.h"
+
 namespace ringlet::bench {
 
 namespace {
@@ -71,6 +73,11 @@ std::string seconds_text(double seconds) {
 }
 
 std::string rate_text(double bytes_per_second) { return in_unit(bytes_per_second, kRates, ""); }
+
+std::string bytes_text(std::int64_t bytes) {
+  const std::string text = size_text(bytes);
+  return text.back() >= '0' && text.back() <= '9' ? text + " bytes" : text;
+}
 
 std::optional<Layout> parse_layout(std::string_view text) {
   const auto machines = cut_number<int>(text);

@@ -2,6 +2,7 @@
 // or is no such thing, is nothing.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ std::optional<double> parse_rate(std::string_view text);
 /// them.
 std::string seconds_text(double seconds);
 std::string rate_text(double bytes_per_second);
+
+/// "504K", "1000 bytes".
+std::string bytes_text(std::int64_t bytes);
 
 /// Ranks on machines, equally many on each.
 struct Layout {

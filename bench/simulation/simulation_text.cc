@@ -22,7 +22,7 @@ std::string heading_of(const Simulated& row, const Costs& costs) {
                                 ? fmt::format("{} ranks on one machine", layout.ranks())
                                 : fmt::format("{} ranks, {} on each of {} machines", layout.ranks(),
                                               layout.each, layout.machines);
-  return fmt::format("{}, {} of f32 on each: {}\n", where, size_text(row.bytes),
+  return fmt::format("{}, {} of f32 on each: {}\n", where, bytes_text(row.bytes),
                      costs.to_text(layout));
 }
 

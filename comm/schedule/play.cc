@@ -22,7 +22,11 @@ class Player {
         walk_(schedule, *this),
         links_(network.machines(), network.between.seconds_per_byte),
         come_(schedule.ranks.size()),
-        end_(std::move(begin_s)) {}
+        end_(std::move(begin_s)) {
+    for (int rank = 0; rank < schedule.size(); ++rank) {
+      slowest_ = std::max(slowest_, network.slow(rank));
+    }
+  }
 
   std::vector<double> play() {
     walk_.begin();
@@ -64,7 +68,8 @@ class Player {
   }
 
   void meeting() {
-    const double all = *std::max_element(come_.begin(), come_.end()) + network_.inside.latency_s;
+    const double all =
+        *std::max_element(come_.begin(), come_.end()) + network_.inside.latency_s * slowest_;
     for (int rank = 0; rank < schedule_.size(); ++rank) {
       end(rank) = all;
       tell_step(rank);
@@ -109,6 +114,7 @@ class Player {
   const PlayListener& listener_;
   Walk<Player> walk_;
   SharedLinks links_;
+  double slowest_ = 1;
   std::vector<double> come_;  // when each rank came to its step
   std::vector<double> end_;   // when the sides of it that have ended did so
 };

@@ -5,8 +5,8 @@
 //   latency + bytes x seconds per byte
 //
 // What is added when it arrives takes its receiver the reduced bytes' seconds more. An exchange
-// ends with the later of its sides. A meeting ends one latency after the last rank has come. A
-// touch takes the bytes that it moves and reduces, and no latency.
+// ends with the later of its sides. A meeting ends one latency after the last rank has come, that
+// of the slowest rank. A touch takes the bytes that it moves and reduces, and no latency.
 //
 // The messages that pass a machine's link at one time share it equally, and each passes its two
 // links as fast as the slower lets it. The link carries bytes only: latencies do not wait for each

@@ -114,6 +114,9 @@ TEST(Simulation, LetsASlowRankHoldUpTheOthersAndNotTheFormula) {
   const auto slow = simulate({{ring}, {{1, 8}}, {8192}, {{3, 2.5}}}, costs);
   EXPECT_NEAR(slow[0].seconds, 2.5 * usual[0].seconds, 1e-9);
   EXPECT_EQ(slow[0].model_seconds, usual[0].model_seconds);
+  const comm::Strategy two_shot = *comm::Strategies().find("two-shot");
+  const auto late = simulate({{two_shot}, {{1, 8}}, {32}, {{3, 10}}}, costs);
+  EXPECT_GT(late[0].seconds, 2 * 10 * 5e-6) << "it is late for both meetings";
 }
 
 /// A row of the ring that takes what its formula says.

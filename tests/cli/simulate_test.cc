@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files/json_text.h"
@@ -211,6 +212,19 @@ TEST_F(SimulationReport, ObeysKeysAndClicksAlsoOnATelephone) {
   const std::string dom = opened(page(costs_ + Arguments{"--ranks", "8"}), probe, 500);
   if (dom.empty()) GTEST_SKIP() << "there is no browser";
   EXPECT_TRUE(holds(dom, {"9 ranks on one machine, 1G: ", "Fastest: "}));
+}
+
+TEST_F(SimulationReport, ShowsBytesFarBeyondTheUsual) {
+  for (const auto& [bytes, text] : {std::pair{"4G", "4G: "}, {"4", "4 bytes: "}}) {
+    const std::string probe =
+        "for (const dot of document.querySelectorAll('#over-bytes .dot')) {"
+        "  const x = Number(dot.getAttribute('cx'));"
+        "  if (x < 55.9 || x > 354.1) throw new Error('a dot beside the plot'); }";
+    const std::string dom =
+        opened(page(costs_ + Arguments{"--ranks", "2", "--bytes", bytes}), probe);
+    if (dom.empty()) GTEST_SKIP() << "there is no browser";
+    EXPECT_TRUE(holds(dom, {text}));
+  }
 }
 
 TEST_F(SimulationReport, ShowsMachinesAndFittedCosts) {

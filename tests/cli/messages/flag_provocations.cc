@@ -219,6 +219,7 @@ std::vector<Provocation> provocations_by_flags() {
       simulate_with_costs({"--bytes", "2048G"}),
       simulate_with_costs({"--machines", "4x2", "--ranks", "7"}),
       simulate_with_costs({"--ranks", "8", "--slow", "8:3x"}),
+      simulate_with_costs({"--slow", "1:3x,1:4x"}),
       simulate_with_costs({"--ranks", "2,4", "--trace", "t.json"}),
       simulate_with_costs({"--ranks", "65", "--trace", "t.json"}),
       {2,
