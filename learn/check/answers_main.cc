@@ -1,10 +1,11 @@
-// learn_answers 3|4|6 FILE [--json]: whether a chapter's answers are right. Files of the learner's
-// own runs lie beside FILE; of chapter 3, in the folder of chapter 2.
+// learn_answers CHAPTER FILE [--json]: whether a chapter's answers are right. Files of the
+// learner's own runs lie beside FILE; of chapter 3, in the folder of chapter 2.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "learn/check/answers.h"
@@ -12,11 +13,19 @@
 namespace ringlet::learn {
 namespace {
 
+/// The name of a chapter that asks for numbers; empty for others.
+std::string name_of_chapter(const std::string& text) {
+  for (const auto& [number, name] : {std::pair{"3", "look"}, {"4", "cost"}, {"6", "lenet"}}) {
+    if (text == number || text == name) return name;
+  }
+  return {};
+}
+
 std::string check(const std::string& chapter, const std::filesystem::path& file) {
   const Answers answers(file);
   const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  if (chapter == "3") return check_look(answers, folder / ".." / "2-ring" / "trace.json");
-  if (chapter == "4") return check_cost_answers(answers, folder);
+  if (chapter == "look") return check_look(answers, folder / ".." / "2-ring" / "trace.json");
+  if (chapter == "cost") return check_cost_answers(answers, folder);
   return check_gap(answers, folder);
 }
 
@@ -49,12 +58,15 @@ int run(const std::string& chapter, const std::filesystem::path& file, bool json
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const bool json = arguments.size() == 3 && arguments[2] == "--json";
-  if (arguments.size() < 2 || (arguments.size() > 2 && !json)) {
-    std::fprintf(stderr, "learn_answers: CHAPTER FILE [--json]\n");
+  const std::string chapter =
+      arguments.empty() ? "" : ringlet::learn::name_of_chapter(arguments[0]);
+  if (chapter.empty() || arguments.size() < 2 || (arguments.size() > 2 && !json)) {
+    std::fprintf(stderr,
+                 "learn_answers: CHAPTER FILE [--json]; CHAPTER: 3 look, 4 cost, 6 lenet\n");
     return 2;
   }
   try {
-    return ringlet::learn::run(arguments[0], arguments[1], json);
+    return ringlet::learn::run(chapter, arguments[1], json);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "learn_answers: %s\n", error.what());
     return 2;

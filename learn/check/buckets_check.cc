@@ -20,7 +20,9 @@ namespace {
 class Rank {
  public:
   Rank(Board& board, int number)
-      : board_(board), number_(number), buckets_(make_buckets([this](int b) { start(b); })) {}
+      : board_(board), number_(number), buckets_(make_buckets([this](int b) { start(b); })) {
+    if (buckets_ == nullptr) board.conclude(Verdict::crash, "make_buckets() returns nothing");
+  }
 
   /// Gradients become final in an order of this rank's own.
   void run_step(const std::vector<int>& gradients, std::mt19937& random) {
@@ -45,6 +47,11 @@ class Rank {
  private:
   void start(int bucket) {
     const auto b = static_cast<std::size_t>(bucket);
+    if (lacking_.empty()) {
+      board_.conclude(
+          Verdict::out_of_range,
+          fmt::format("rank {} starts bucket {} before a step begins", number_, bucket));
+    }
     if (bucket < 0 || b >= lacking_.size()) {
       board_.conclude(Verdict::out_of_range,
                       fmt::format("rank {} starts bucket {}; there are buckets 0 to {}", number_,
