@@ -20,6 +20,8 @@ check_chapter() {
   read -ra files <<<"${COPIES[NUMBER]}"
   check_own "${files[@]}" || return
   touch "$OWN/passed"
+  [[ ! -f $OWN/trace.json ]] || say "  play   $(shown "$SELF") $NUMBER --replay"
+  ((NUMBER != 2)) || say "  train  $(shown "$SELF") $NUMBER --train"
   tell_next
 }
 
