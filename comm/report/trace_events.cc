@@ -108,8 +108,8 @@ void TraceEvents::add_args(const Span& span) {
   args.text("error", details.error);
 }
 
-/// An exchange says what it receives; what has a peer beside that, it sends. A message that a
-/// failed span may have sent has an arrow only if it came.
+/// An exchange says what it receives; what has a peer beside that, it sends. What a failed span was
+/// to receive has not come; what it was to send may have.
 void TraceEvents::add_messages(const Thread& thread, const Span& span) {
   const ExchangeDetails* const details = span.details;
   if (details == nullptr || details->call < 0 || details->of.end > 0) return;

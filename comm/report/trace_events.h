@@ -17,10 +17,12 @@
 //
 // and the same with "ph":"f","bp":"e" where it arrives. "7.0>1.2" is the third message of call 7
 // from rank 0 to rank 1, and "data.7.0>1.2" that of the mesh's axis "data". Both ranks count, and
-// neither asks the other. The id is a number made from it, since Perfetto takes hexadecimal numbers
-// alone. A send begins its arrow at its begin, and a receive ends it a nanosecond before its end,
-// so that both lie in their spans. Between two clocks an arrival may have to move
-// (train/telemetry/trace_merge.h).
+// neither asks the other; where groups follow each other in a program and number their calls anew,
+// both go on counting. Of a run that failed, a message may have left and not come.
+//
+// The id is a number made from it, since Perfetto takes hexadecimal numbers alone. A send begins
+// its arrow at its begin, and a receive ends it a nanosecond before its end, so that both lie in
+// their spans. Between two clocks whole timelines may have to move (train/telemetry/trace_merge.h).
 #pragma once
 
 #include <fmt/format.h>

@@ -109,9 +109,13 @@ TEST(TwoClocksOfAMessage, PutNoArrivalBeforeItsDeparture) {
     merge_traces({folder / "0", folder / "1"}, folder / "all");
     const auto all = nlohmann::json::parse(testing::read_file(folder / "all"));
     std::map<std::string, double> times;
+    double received = 0;
     for (const auto& event : all.at("traceEvents")) {
       if (event.contains("id")) times[event.at("ph")] = event.at("ts");
+      if (event.at("name") != "receive") continue;
+      received = event.at("ts").get<double>() + event.at("dur").get<double>();
     }
+    EXPECT_LT(times.at("f"), received) << "it lies in its span";
     EXPECT_EQ(times.at("s"), 100);
     EXPECT_EQ(times.at("f"), end == 110 ? 109.999 : 100.001);
   }

@@ -51,13 +51,16 @@ class Timeline {
   /// Of its first span, by the clock of process 0.
   double origin_ns() const { return origin_ns_ + ahead_at(origin_ns_); }
 
+  /// All of it is so much later than its clock says.
+  void delay(double ns) { delay_ns_ = ns; }
+
   MergedTrace summary() const {
     const auto within =
         std::max_element(clock_.begin(), clock_.end(),
                          [](const auto& a, const auto& b) { return a.within_ns < b.within_ns; });
     return {.process = process_,
             .host = host_,
-            .behind_us = 1e-3 * static_cast<double>(clock_.front().ahead_ns),
+            .behind_us = 1e-3 * (static_cast<double>(clock_.front().ahead_ns) + delay_ns_),
             .within_us = 1e-3 * static_cast<double>(within->within_ns),
             .drift_ppm = 1e6 * drift()};
   }
@@ -103,7 +106,7 @@ class Timeline {
   }
   double ahead_at(double at_ns) const {
     const comm::ClockReading& first = clock_.front();
-    return static_cast<double>(first.ahead_ns) +
+    return static_cast<double>(first.ahead_ns) + delay_ns_ +
            drift() * (at_ns - static_cast<double>(first.at_ns));
   }
 
@@ -113,6 +116,7 @@ class Timeline {
   int process_ = 0;
   std::string host_;
   double origin_ns_ = 0;  // a double holds nanoseconds of 100 days exactly
+  double delay_ns_ = 0;
   std::vector<comm::ClockReading> clock_;
 };
 
@@ -130,57 +134,62 @@ std::vector<Timeline> open_all(const std::vector<fs::path>& files) {
   return timelines;
 }
 
-/// Writes the events of one timeline after the other. Two clocks may put a message's arrival before
-/// its departure: then it comes right behind it. An arrival whose departure is not known yet stays
-/// back, as text, until all are.
-class MergedEvents {
- public:
-  explicit MergedEvents(AtomicFile& out) : out_(out) {}
+/// One end of a message: in which timeline, and when.
+struct MessageEnd {
+  std::size_t timeline = 0;
+  double at_us = 0;
+};
+struct Messages {
+  std::unordered_map<std::string, MessageEnd> departures{}, arrivals{};  // by the message's id
 
-  void add(ordered_json& event) {
-    const std::string phase = event.value("ph", ""), id = event.value("id", "");
-    if (phase == "s") departures_[id] = event.value("ts", 0.0);
-    if (phase == "f" && !departures_.contains(id)) {
-      arrivals_.push_back(event.dump());
-    } else {
-      write(event);
-    }
+  bool is_whole(const std::string& id) const {
+    return departures.contains(id) && arrivals.contains(id);
   }
-
-  void finish() {
-    for (const std::string& arrival : arrivals_) {
-      ordered_json event = ordered_json::parse(arrival);
-      write(event);
-    }
-  }
-
- private:
-  void write(ordered_json& event) {
-    if (event.value("ph", "") == "f") mend(event);
-    out_.write(separator_ + event.dump(-1, ' ', true, ordered_json::error_handler_t::replace));
-    separator_ = ",\n";
-  }
-
-  void mend(ordered_json& arrival) const {
-    constexpr double kNanosecond = 1e-3;
-    const auto departure = departures_.find(arrival.value("id", ""));
-    if (departure == departures_.end() || arrival.value("ts", 0.0) > departure->second) return;
-    arrival["ts"] = std::round(1e3 * (departure->second + kNanosecond)) / 1e3;
-  }
-
-  AtomicFile& out_;
-  const char* separator_ = "\n";
-  std::unordered_map<std::string, double> departures_;  // when each message left, by its id
-  std::vector<std::string> arrivals_;
 };
 
-void append(MergedEvents& out, Timeline& timeline, double origin_ns, bool names_host) {
+Messages messages_of(std::vector<Timeline> timelines) {
+  Messages messages;
+  for (std::size_t i = 0; i < timelines.size(); ++i) {
+    for (ordered_json event; timelines[i].next(event, 0);) {
+      const std::string phase = event.value("ph", "");
+      if (phase != "s" && phase != "f") continue;
+      auto& ends = phase == "s" ? messages.departures : messages.arrivals;
+      ends[event.value("id", "")] = {i, event.value("ts", 0.0)};
+    }
+  }
+  return messages;
+}
+
+/// Moves whole timelines by the least that puts every arrival behind its departure. Only clocks
+/// that do not go evenly could ask for more than that, and are left where they are then.
+void delay_receivers(std::vector<Timeline>& timelines, const Messages& messages) {
+  constexpr double kNanosecond = 1e-3;
+  std::vector<double> delays(timelines.size());
+  for (std::size_t round = 0; round < timelines.size(); ++round) {
+    for (const auto& [id, arrival] : messages.arrivals) {
+      const auto departure = messages.departures.find(id);
+      if (departure == messages.departures.end()) continue;
+      const auto [from, at_us] = departure->second;
+      const double least = at_us + delays[from] + kNanosecond - arrival.at_us;
+      delays[arrival.timeline] = std::max(delays[arrival.timeline], least);
+    }
+  }
+  for (std::size_t i = 0; i < timelines.size(); ++i) timelines[i].delay(1e3 * delays[i]);
+}
+
+/// Appends a timeline's events, of messages those of both ends. `separator` stands before the next.
+void append(AtomicFile& out, Timeline& timeline, double origin_ns, bool names_host,
+            const Messages& messages, const char*& separator) {
   for (ordered_json event; timeline.next(event, origin_ns);) {
+    const std::string phase = event.value("ph", "");
+    const bool is_message = phase == "s" || phase == "f";
+    if (is_message && !messages.is_whole(event.value("id", ""))) continue;
     if (event.value("name", "") == "process_name") {
       std::string& name = event["args"]["name"].get_ref<std::string&>();
       if (names_host) name += " on " + timeline.host();
     }
-    out.add(event);
+    out.write(separator + event.dump(-1, ' ', true, ordered_json::error_handler_t::replace));
+    separator = ",\n";
   }
 }
 
@@ -188,6 +197,16 @@ void append(MergedEvents& out, Timeline& timeline, double origin_ns, bool names_
 
 std::vector<MergedTrace> merge_traces(const std::vector<fs::path>& files, const fs::path& out) {
   std::vector<Timeline> timelines = open_all(files);
+  const auto named = [](const fs::path& file, auto body) {
+    try {
+      return body();
+    } catch (const ordered_json::exception&) {
+      throw FileError(file.string() + ": a rank has no name; the file is damaged");
+    }
+  };
+  const Messages messages =
+      named(timelines.back().file(), [&files] { return messages_of(open_all(files)); });
+  delay_receivers(timelines, messages);
   std::vector<MergedTrace> merged;
   std::set<std::string> hosts;
   double origin_ns = timelines.front().origin_ns();
@@ -198,15 +217,11 @@ std::vector<MergedTrace> merge_traces(const std::vector<fs::path>& files, const 
   }
   AtomicFile file(out);
   file.write("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-  MergedEvents events(file);
+  const char* separator = "\n";
   for (Timeline& timeline : timelines) {
-    try {
-      append(events, timeline, origin_ns, hosts.size() > 1);
-    } catch (const ordered_json::exception&) {
-      throw FileError(timeline.file().string() + ": a rank has no name; the file is damaged");
-    }
+    named(timeline.file(),
+          [&] { append(file, timeline, origin_ns, hosts.size() > 1, messages, separator); });
   }
-  events.finish();
   file.write("\n]}\n");
   file.commit();
   return merged;

@@ -1,10 +1,11 @@
 // Makes one timeline of those that the processes of a run wrote (trace_writer.h), on the clock of
 // process 0. A line at a time: a trace of a long run is too large to be held as a whole. Of
-// messages ids and times are held.
+// messages ids and times are held, for which the files are read twice.
 //
 // A process has read process 0's clock as its run began and as it ended. In between its clock is
 // taken to go evenly beside that one. Where the clocks put a message's arrival before its
-// departure, it comes right behind that.
+// departure, the receiver's whole timeline is moved behind it. A message of which only one end is
+// there, as of a run that failed, has no arrow.
 #pragma once
 
 #include <filesystem>
