@@ -128,18 +128,24 @@ double processor_seconds(pid_t process) {
 class Spending {
  public:
   explicit Spending(pid_t child) : child_(child) {}
-  void look() {
+  /// `alone`: this time is the checker's own, and does not count.
+  void look(bool alone) {
     const auto now = std::chrono::steady_clock::now();
     const double passed_s = std::chrono::duration<double>(now - looked_).count();
     looked_ = now;
-    busy_s = processor_seconds(child_);
+    const double busy_s_of_all = processor_seconds(child_);
+    const double more_s = busy_s_of_all - busy_s_of_all_;
+    busy_s_of_all_ = busy_s_of_all;
     all_s += passed_s;
+    if (alone) return;
+    busy_s += more_s;
     if (!runs(child_)) asleep_s += passed_s;
   }
   double busy_s = 0, asleep_s = 0, all_s = 0;
 
  private:
   pid_t child_;
+  double busy_s_of_all_ = 0;
   std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
 };
 
@@ -156,7 +162,7 @@ Ended wait_for(pid_t child, const Limits& limits, const std::atomic<std::int64_t
     if (g_interrupted != 0) throw Interrupted();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (turn % kLookEvery != 0) continue;
-    spending.look();
+    spending.look(is_alone);
     if (const std::int64_t now = progress.load(); now != seen || is_alone) {
       seen = now;
       moved = spending;

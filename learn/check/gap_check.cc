@@ -73,8 +73,9 @@ std::string check_gap(const Answers& answers, const std::filesystem::path& folde
                          answers.text(fmt::format("cause_{}", batch)));
   }
   const Why why = read(folder, 16);
+  if (!(why.gap() > 0)) return words + "there is no gap at 16, and so no share of it";
   const double share = 100 * why.sums / why.gap();
-  if (std::abs(answers.number("sums_share_16") - share) > 2) {
+  if (!(std::abs(answers.number("sums_share_16") - share) <= 2)) {
     throw Wrong(
         Verdict::wrong_values,
         "sums_share_16 is not what your run has: sums by the gap between step and ideal, in "

@@ -54,7 +54,12 @@ class Layers {
       for (const std::int64_t elements : {1, 9001, 17}) {
         trial.run({.elements = elements}, Fill::place);
       }
+      for (const ReduceOp op : kReduceOps) {
+        if (ranks == 3) trial.run({.elements = 9001, .op = op}, Fill::place);
+      }
     }
+    Trial many = trial_of(comm::one_machine(13, kInside));
+    for (const ReduceOp op : kReduceOps) many.run({.elements = 29, .op = op}, Fill::place);
   }
 
   void bytes() {

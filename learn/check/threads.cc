@@ -136,10 +136,12 @@ class Threads {
 std::string check_threads(const Chapter& chapter, const comm::Strategy& strategy,
                           const std::string& trace, Board& board) {
   for (const int ranks : {2, 3, 4}) {
-    for (const DType dtype : {DType::f32, DType::bf16, DType::i32}) {
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::i32}) {
       for (const std::int64_t elements : {1, 17, 9001}) {
-        const Case at{.ranks = ranks, .elements = elements, .dtype = dtype};
-        Threads(chapter, strategy, at, board).run();
+        for (const ReduceOp op : kReduceOps) {
+          const Case at{.ranks = ranks, .elements = elements, .op = op, .dtype = dtype};
+          Threads(chapter, strategy, at, board).run();
+        }
       }
     }
   }

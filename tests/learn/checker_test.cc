@@ -201,6 +201,22 @@ TEST(Checker, BringsNumbersOfBothSigns) {
   expect(checked(file), Verdict::wrong_values, "p = 1, n = 1, max: rank 0, element 0 is 0; it");
 }
 
+TEST(Checker, LooksAtLongDataAndManyRanksToo) {
+  const auto ring_where = [](std::function<bool(const Written&, std::int64_t, ReduceOp)> is_right) {
+    return file_of([is_right](Written& self, Stream& stream, View data, ReduceOp op) {
+      if (!is_right(self, data.count(), op)) return;
+      comm::Strategies().make("ring", self.transport())->run(stream, data, op);
+    });
+  };
+  expect(checked(ring_where([](const Written&, std::int64_t count, ReduceOp op) {
+           return count < 500 || op != ReduceOp::min;
+         })),
+         Verdict::wrong_values, "p = 3, n = 9001, min: rank 0, element 0 is");
+  expect(checked(ring_where(
+             [](const Written& self, std::int64_t, ReduceOp) { return self.size() <= 8; })),
+         Verdict::wrong_values, "p = 13, n = 29, sum: rank 0, element 0 is");
+}
+
 TEST(Checker, LetsARingPassItsPartsInPieces) {
   const LearnersFile file = file_of([](Written& self, Stream& stream, View data, ReduceOp op) {
     constexpr std::int64_t kPiece = 16;
