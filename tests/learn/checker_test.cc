@@ -2,6 +2,7 @@
 // (learn/self_test asks the same of files).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -248,14 +249,15 @@ TEST(Checker, LeavesNothingRunning) {
   expect(found([](Board&) {
            if (fork() == 0) {
              setsid();
+             alarm(60);
              while (true) pause();
            }
            std::exit(0);
          }),
          Verdict::crash, "before its first run it ends the program");
   close(ends[1]);
-  char byte = 0;
-  EXPECT_EQ(read(ends[0], &byte, 1), 0);  // as soon as nobody holds the other end any more
+  pollfd end{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&end, 1, 10'000), 1);  // as soon as nobody holds the other end any more
   close(ends[0]);
 }
 
@@ -285,7 +287,7 @@ TEST(Checker, ExplainsWhatIsInAResult) {
 }
 
 TEST(Checker, EndsWhateverAFileDoes) {
-  constexpr Limits kShort{.still_busy_s = 0.2, .still_asleep_s = 0.2};
+  constexpr Limits kShort{.still_busy_s = 0.2, .still_asleep_s = 0.2, .all_s = 30};
   const auto in_a_case = [](const std::function<void()>& what) {
     return [what](Board& board) {
       board.begin('A', {.ranks = 2, .elements = 1});
