@@ -78,7 +78,7 @@ void settle_child(const Limits& limits, pid_t parent) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, kMostPrinted);
   limit(RLIMIT_AS, address_space() + limits.memory);
-  mallopt(M_ARENA_MAX, 1);  // or each thread would take 128 MiB of addresses
+  mallopt(M_ARENA_MAX, 1);  // or each thread would take 128 MiB of addresses  // NOLINT: one thread
   std::atexit(on_exit_of_child);
   std::at_quick_exit(on_exit_of_child);
 }
@@ -90,7 +90,8 @@ std::string text_of_signal(int signal) {
   if (signal == SIGABRT) {
     return "aborts: an exception left a thread or a noexcept function, or memory is damaged";
   }
-  return fmt::format("is ended by signal {} ({})", signal, strsignal(signal));
+  const char* const name = strsignal(signal);  // NOLINT: one thread
+  return fmt::format("is ended by signal {} ({})", signal, name);
 }
 
 std::string read_all(int file) {

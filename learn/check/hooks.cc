@@ -5,7 +5,7 @@
 
 #include <memory>
 
-extern "C" void __libc_free(void* memory);
+extern "C" void __libc_free(void* memory);  // NOLINT: the C library calls it so
 
 /// `delete` calls it as well.
 extern "C" void free(void* memory) {

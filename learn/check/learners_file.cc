@@ -39,9 +39,10 @@ template <class Function>
 Function* open_function(const std::string& library, const char* name, std::string_view defines,
                         Board& board) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) board.conclude(Verdict::no_build, words_of(dlerror(), defines));
+  const auto why = [] { return std::string(dlerror()); };  // NOLINT: one thread
+  if (handle == nullptr) board.conclude(Verdict::no_build, words_of(why(), defines));
   auto* const function = reinterpret_cast<Function*>(dlsym(handle, name));
-  if (function == nullptr) board.conclude(Verdict::no_build, dlerror());
+  if (function == nullptr) board.conclude(Verdict::no_build, why());
   return function;
 }
 
