@@ -55,7 +55,7 @@ build() {
   local folder=$TOP/build/learn
   [[ -n $TOP ]] || trouble "this needs a checkout of Ringlet: there is no $1 here"
   [[ -f $folder/build.ninja ]] || "$LEARN/check_file" 0 "$LEARN/0-split/split.cc" >/dev/null || (($? == 1)) || exit 2
-  [[ -n $(find "$folder" -name "$1" -type f -perm -u+x -print -quit) ]] || say "building $1, once; its log is $(shown "$folder/$1.log")"
+  [[ -n $(find "$folder" -name "$1" -type f -perm -u+x -print -quit) ]] || say "building $1, once, some minutes; its log is $(shown "$folder/$1.log")"
   flock "$folder/learn_lock" cmake --build "$folder" --target "$1" >"$folder/$1.log" 2>&1 </dev/null || trouble "$1 cannot be built; see $folder/$1.log"
 }
 

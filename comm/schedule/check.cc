@@ -32,11 +32,10 @@ class Checker {
     for (int rank = 1; rank < schedule_.size(); ++rank) {
       const std::string mine = shown_by(rank), first = shown_by(0);
       if (mine == first || problem_.kind != Problem::Kind::none) continue;
-      problem_ = {
-          Problem::Kind::unequal,
-          fmt::format("rank 0 shows {} where rank {} shows {} (step {} of rank 0, step {} "
-                      "of rank {})",
-                      first, rank, mine, walk_.number(0) + 1, walk_.number(rank) + 1, rank)};
+      problem_ = {Problem::Kind::unequal,
+                  fmt::format("rank 0 shows {} where rank {} shows {} (step {} of rank 0, step {} "
+                              "of rank {})",
+                              first, rank, mine, number(0), number(rank), rank)};
     }
   }
   void message(int from, int to) {
@@ -50,11 +49,12 @@ class Checker {
         Problem::Kind::unequal,
         fmt::format("rank {} sends {} bytes to rank {}, which expects {} (step {} of rank {}, step "
                     "{} of rank {})",
-                    from, sent, to, expected, walk_.number(from) + 1, from, walk_.number(to) + 1,
-                    to)};
+                    from, sent, to, expected, number(from), from, number(to), to)};
   }
 
  private:
+  std::int64_t number(int rank) const { return schedule_.of(rank).own_number(walk_.number(rank)); }
+
   /// What the rank shows at its meeting, in words.
   std::string shown_by(int rank) const {
     const std::int32_t shown = walk_.step(rank).to;

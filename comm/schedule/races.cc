@@ -34,8 +34,6 @@ struct History {
 std::string words_of(const RaceSide& side) {
   if (side.is_message) return side.writes ? "receives into it" : "sends it";
   switch (side.kind) {
-    case Touch::Kind::use:
-      return "uses it before or after the collective";
     case Touch::Kind::copy:
       return side.writes ? "copies into it" : "copies it";
     case Touch::Kind::read:
@@ -135,9 +133,16 @@ class RaceFinder {
       race_->end -= data.begin;
       where = fmt::format("bytes {} to {} of rank {}'s data", race_->begin, race_->end, rank);
     }
-    race_->text = fmt::format("{}: rank {} {} (its step {}) while rank {} {} (its step {})", where,
-                              first.rank, words_of(first), first.step + 1, second.rank,
-                              words_of(second), second.step + 1);
+    race_->text = fmt::format("{}: {} while {}", where, text_of(first), text_of(second));
+  }
+
+  std::string text_of(const RaceSide& side) const {
+    const std::int64_t number = schedule_.of(side.rank).own_number(side.step);
+    if (!side.is_message && side.kind == Touch::Kind::use) {
+      return fmt::format("rank {} uses it {} the collective", side.rank,
+                         number == 0 ? "before" : "after");
+    }
+    return fmt::format("rank {} {} (its step {})", side.rank, words_of(side), number);
   }
 
   const Schedule& schedule_;

@@ -31,8 +31,8 @@ struct Race {
   RaceSide second{};
   int owner = kNobody;              ///< whose data it is; kNobody: other memory
   std::int64_t begin = 0, end = 0;  ///< bytes of these data, or addresses
-  /// "bytes 0 to 40 of rank 1's data: rank 1 uses it before or after the collective (its step 5)
-  /// while rank 0 reduces into it (its step 3)"; steps count from 1
+  /// "bytes 0 to 40 of rank 1's data: rank 1 uses it after the collective while rank 0 reduces
+  /// into it (its step 2)"; steps are the collective's own (RankSchedule::own_number())
   std::string text{};
 };
 

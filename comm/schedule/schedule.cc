@@ -48,6 +48,13 @@ std::int64_t reduced_bytes(const Touch& touch, int ranks) {
   return reduces ? (ranks - 1) * touch.mine.bytes : 0;
 }
 
+std::int64_t RankSchedule::own_number(std::size_t step) const {
+  const auto end = steps.begin() + static_cast<std::ptrdiff_t>(step) + 1;
+  return std::count_if(steps.begin(), end, [this](const Step& each) {
+    return each.kind != StepKind::touch || touch(each).kind != Touch::Kind::use;
+  });
+}
+
 Totals totals_of(const Schedule& schedule) {
   Totals totals;
   for (const RankSchedule& rank : schedule.ranks) {

@@ -74,6 +74,9 @@ struct RankSchedule {
   std::vector<Range> shown{};
 
   const Touch& touch(const Step& step) const { return touches[static_cast<std::size_t>(step.to)]; }
+  /// Which of the collective's own steps that is, from 1 on: the program's uses of the data before
+  /// and after it do not count.
+  std::int64_t own_number(std::size_t step) const;
 };
 
 struct Schedule {

@@ -179,9 +179,8 @@ TEST(Races, AreInATwoShotThatDoesNotMeetAgain) {
   ASSERT_TRUE(race);
   EXPECT_GE(race->owner, 0);
   EXPECT_NE(race->text.find("'s data: rank "), std::string::npos) << race->text;
-  EXPECT_NE(race->text.find(" reduces into it "), std::string::npos) << race->text;
-  EXPECT_NE(race->text.find(" uses it before or after the collective "), std::string::npos)
-      << race->text;
+  EXPECT_NE(race->text.find(" reduces into it (its step 2)"), std::string::npos) << race->text;
+  EXPECT_NE(race->text.find(" uses it after the collective"), std::string::npos) << race->text;
 }
 
 /// One-shot with one window for all runs, or with two in turn.
