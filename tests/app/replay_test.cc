@@ -106,9 +106,10 @@ std::string trace_of_calls(const std::string& strategy, int ranks, std::int64_t 
   return trace_of(strategy, ranks, [=](comm::Communicator& communicator, Stream& stream) {
     std::vector<float> data(static_cast<std::size_t>(count));
     for (int call = 0; call < calls; ++call) {
-      communicator.all_reduce(stream, view_of(data), "call " + std::to_string(call));
+      const std::string name = "call " + std::to_string(call);
+      communicator.all_reduce(stream, view_of(data), name);
+      stream.synchronize();  // the name must live until then
     }
-    stream.synchronize();
   });
 }
 

@@ -247,7 +247,8 @@ TEST(SimulatedStep, WaitsForASlowRank) {
 TEST(Simulation, WritesTheKeysOfItsRows) {
   const auto rows =
       simulate({comm::Strategies().all(), {{1, 2}}, {64}, {}}, Costs({kModel, kModel}));
-  for (const nlohmann::json& row : to_json(rows).at("rows")) {
+  const nlohmann::json json = to_json(rows);
+  for (const nlohmann::json& row : json.at("rows")) {
     for (const char* key : {"strategy", "ranks", "machines", "bytes"}) {
       EXPECT_TRUE(row.contains(key)) << row;
     }
