@@ -431,7 +431,7 @@ class NoReplay : public ::testing::Test {
 };
 
 TEST_F(NoReplay, WithoutAnExchange) {
-  remove_if([](const json& event) { return event["cat"] == "exchange"; });
+  remove_if([](const json& event) { return event.value("cat", "") == "exchange"; });
   EXPECT_TRUE(says(error(trace_), {"t.json", "no all-reduce", "bench all-reduce --trace"}));
 }
 
