@@ -1,4 +1,4 @@
-// A stand-in for GPUs: what Ringlet calls of the CUDA run time (cuda_runtime.cc), cuDNN (cudnn.cc),
+// A stand-in for GPUs: what Ringlet calls of the CUDA run time (runtime.h), cuDNN (cudnn.cc),
 // cuBLASLt (cublas_lt.cc) and NCCL (nccl.cc), as shared libraries that work on the CPU. Ringlet's
 // own CUDA back end runs on them unchanged: devices, streams, events, captured graphs, plans,
 // packs, autotuning. Of its kernels the threads run on the host

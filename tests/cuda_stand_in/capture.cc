@@ -1,0 +1,121 @@
+// The run time's captures and graphs.
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "tests/cuda_stand_in/runtime.h"
+
+namespace ringlet::stand_in {
+
+thread_local std::shared_ptr<Capture> capturing;
+
+bool forbidden() {
+  if (capturing == nullptr) return false;
+  capturing->broken = true;
+  failed(cudaErrorStreamCaptureUnsupported);
+  return true;
+}
+
+}  // namespace ringlet::stand_in
+
+using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its own insides
+
+struct CUgraph_st {
+  Nodes nodes;
+};
+
+struct CUgraphExec_st {
+  explicit CUgraphExec_st(const Nodes& nodes) : runs(nodes) {}
+  GraphRuns runs;
+};
+
+namespace {
+
+std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
+
+void write_nodes(const Nodes& nodes) {
+  const char* file = std::getenv("RINGLET_STAND_IN_NODES");
+  if (file == nullptr) return;
+  std::ofstream out(file, std::ios::app);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool beside = i > 0 && !nodes[i].after.contains(i - 1);
+    out << (i == 0 ? "" : " ") << (beside ? "|" : "") << nodes[i].name;
+  }
+  out << "\n";
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
+            : stream->capture->broken  ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (stream->capture != nullptr || capturing != nullptr) return failed(cudaErrorIllegalState);
+  capturing = stream->capture = std::make_shared<Capture>();
+  capturing->origin = stream;
+  stream->last.clear();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const Lock lock(mutex);
+  *graph = nullptr;
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (capturing == nullptr || capturing->origin != stream) return failed(cudaErrorIllegalState);
+  const std::shared_ptr<Capture> capture = std::exchange(capturing, nullptr);
+  capture->ended = true;
+  for (const cudaStream_t member : streams) {
+    if (member->capture == capture) member->capture = nullptr;
+  }
+  if (capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
+  if (!all_come_before(capture->nodes, stream->last)) {
+    return failed(cudaErrorStreamCaptureUnjoined);
+  }
+  *graph = new CUgraph_st{std::move(capture->nodes)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long) {
+  const Lock lock(mutex);
+  write_nodes(graph->nodes);
+  const auto made = std::make_shared<CUgraphExec_st>(graph->nodes);
+  *executable = made.get();
+  executables[*executable] = made;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  const Lock lock(mutex);
+  enqueue_waiting(stream, "graph",
+                  [graph = executables.at(executable)] { return graph->runs.go_on(); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const Lock lock(mutex);
+  executables.erase(executable);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,164 @@
+// The run time's errors, devices and notes.
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda_stand_in/runtime.h"
+
+namespace ringlet::stand_in {
+
+std::recursive_mutex mutex;
+std::string broken;
+thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+namespace {
+
+std::vector<std::string> notes;
+
+int device_count() {
+  const char* said = std::getenv("RINGLET_STAND_IN_GPUS");
+  return said == nullptr ? 1 : std::atoi(said);
+}
+
+}  // namespace
+
+bool is_device(int device) { return device >= 0 && device < device_count(); }
+
+void break_devices(const std::string& why) {
+  const Lock lock(mutex);
+  if (!broken.empty()) return;
+  broken = why;
+  std::fprintf(stderr, "stand-in: %s\n", why.c_str());
+}
+
+void note(std::string call) {
+  const Lock lock(mutex);
+  notes.push_back(std::move(call));
+}
+
+std::vector<std::string> take_notes() {
+  const Lock lock(mutex);
+  return std::exchange(notes, {});
+}
+
+float relu(float x) {
+  const bool loses_nan = std::getenv("RINGLET_STAND_IN_RELU") != nullptr;
+  return loses_nan ? (x > 0 ? x : 0) : (x < 0 ? 0 : x);
+}
+
+}  // namespace ringlet::stand_in
+
+using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its own insides
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  return broken.empty() ? std::exchange(last_error, cudaSuccess) : cudaErrorIllegalAddress;
+}
+cudaError_t cudaPeekAtLastError() { return broken.empty() ? last_error : cudaErrorIllegalAddress; }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorInvalidConfiguration:
+      return "cudaErrorInvalidConfiguration";
+    case cudaErrorInvalidPtx:
+      return "cudaErrorInvalidPtx";
+    case cudaErrorPeerAccessAlreadyEnabled:
+      return "cudaErrorPeerAccessAlreadyEnabled";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    default:
+      return "an error of the stand-in";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorIllegalAddress ? broken.c_str() : cudaGetErrorName(error);
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = device_count();
+  return *count > 0 ? cudaSuccess : failed(cudaErrorNoDevice);
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  current_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  *properties = {};
+  std::strncpy(properties->name, "stand-in on the CPU", sizeof properties->name - 1);
+  properties->uuid.bytes[0] = static_cast<char>(device + 1);
+  properties->major = 9;
+  properties->multiProcessorCount = 4;
+  properties->totalGlobalMem = std::size_t{8} << 30;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (!is_device(device)) return failed(cudaErrorInvalidDevice);
+  if (attribute == cudaDevAttrMultiProcessorCount) {
+    *value = 4;
+  } else if (attribute == cudaDevAttrComputeCapabilityMajor) {
+    *value = 9;
+  } else {
+    return failed(cudaErrorInvalidValue);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int other) {
+  if (!is_device(device) || !is_device(other)) return failed(cudaErrorInvalidDevice);
+  *possible = device != other;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
+  static std::set<std::pair<int, int>> enabled;
+  const Lock lock(mutex);
+  if (!is_device(other) || other == current_device) return failed(cudaErrorInvalidDevice);
+  note("peer access " + std::to_string(current_device) + " " + std::to_string(other));
+  const bool is_new = enabled.emplace(current_device, other).second;
+  return is_new ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
+}
+
+}  // extern "C"

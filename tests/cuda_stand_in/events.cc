@@ -1,0 +1,104 @@
+// The run time's events.
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "tests/cuda_stand_in/runtime.h"
+
+using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its own insides
+
+struct CUevent_st {
+  std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
+  cudaStream_t stream = nullptr;            // of the latest record
+  std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
+  Indices last;                             // of that stream then
+  std::int64_t time = 0;                    // counts work, not seconds
+};
+
+namespace {
+
+std::map<cudaEvent_t, std::shared_ptr<CUevent_st>> events;
+
+/// Runs the stream of the event until it has come to that record; false: it waits before.
+bool reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
+  while (event.reached < record && streams.contains(stream) && !stream->queue.empty()) {
+    if (!run_next(*stream)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  const Lock lock(mutex);
+  const auto made = std::make_shared<CUevent_st>();
+  *event = made.get();
+  events[*event] = made;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const Lock lock(mutex);
+  events.erase(event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  event->stream = stream;
+  event->capture = stream->capture;
+  event->last = stream->last;
+  if (stream->capture != nullptr) return cudaSuccess;
+  enqueue(stream, "record", [event = events.at(event), record = ++event->recorded] {
+    event->reached = record;
+    event->time = work_done;
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (event->capture != nullptr) {  // the stream joins the capture
+    if (event->capture->ended) return failed(cudaErrorCapturedEvent);
+    if (stream->capture == nullptr) stream->last.clear();
+    stream->capture = event->capture;
+    stream->last.insert(event->last.begin(), event->last.end());
+    return cudaSuccess;
+  }
+  if (stream->capture != nullptr) return failed(cudaErrorStreamCaptureIsolation);
+  enqueue_waiting(stream, "wait",
+                  [event = events.at(event), from = event->stream, record = event->recorded] {
+                    return reach(*event, from, record);
+                  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  Lock lock(mutex);
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  const std::uint64_t record = event->recorded;
+  await(lock, [event, record] { return reach(*event, event->stream, record); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const Lock lock(mutex);
+  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  const Lock lock(mutex);
+  *milliseconds = static_cast<float>(end->time - start->time);
+  return cudaSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,74 @@
+// What the parts of the stand-in's run time share: device.cc, memory.cc, streams.cc, events.cc,
+// capture.cc.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "tests/cuda_stand_in/graph_runs.h"
+#include "tests/cuda_stand_in/stand_in.h"
+
+namespace ringlet::stand_in {
+
+/// Streams that are being captured.
+struct Capture {
+  Nodes nodes;
+  cudaStream_t origin = nullptr;
+  bool broken = false;  ///< something was called that CUDA forbids meanwhile
+  bool ended = false;
+};
+
+}  // namespace ringlet::stand_in
+
+struct CUstream_st {
+  int device = 0;
+  std::deque<ringlet::stand_in::Work> queue{};
+  bool runs = false;  // its first piece of work is being asked
+  std::shared_ptr<ringlet::stand_in::Capture> capture{};
+  ringlet::stand_in::Indices last{};  // nodes of the capture that the stream's next one comes after
+};
+
+namespace ringlet::stand_in {
+
+// One thread at a time is in here. Work that runs may come in again. Who waits lets others in.
+extern std::recursive_mutex mutex;
+using Lock = std::unique_lock<std::recursive_mutex>;
+extern std::condition_variable_any changed;
+
+extern std::string broken;  ///< why all GPUs are, once a kernel has failed
+extern std::int64_t work_done;
+extern thread_local int current_device;
+extern thread_local cudaError_t last_error;
+extern thread_local std::shared_ptr<Capture> capturing;
+
+inline cudaError_t failed(cudaError_t error) { return last_error = error; }
+bool is_device(int device);
+
+/// Fails where this thread captures: CUDA forbids the call, and ends the capture.
+bool forbidden();
+
+extern std::set<cudaStream_t> streams;
+cudaError_t check_stream(cudaStream_t stream);
+/// False: the stream's next piece of work waits for something.
+bool run_next(CUstream_st& stream);
+/// Whether the stream is idle then.
+bool drain(CUstream_st& stream);
+/// As what frees memory waits: for all that its device does.
+void drain_device(Lock& lock);
+
+/// Asks until it is done. What it waits for may be done by another thread or process.
+template <class Done>
+void await(Lock& lock, Done done) {
+  while (!done()) changed.wait_for(lock, std::chrono::milliseconds(1));
+}
+
+}  // namespace ringlet::stand_in
