@@ -6,6 +6,8 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "tests/cuda_stand_in/runtime.h"
@@ -14,11 +16,26 @@ namespace ringlet::stand_in {
 
 thread_local std::shared_ptr<Capture> capturing;
 
-bool forbidden() {
-  if (capturing == nullptr) return false;
-  capturing->broken = true;
-  failed(cudaErrorStreamCaptureUnsupported);
-  return true;
+namespace {
+
+std::set<std::shared_ptr<Capture>> captures;  // under way, of all threads
+
+}  // namespace
+
+bool forbidden(const char* call) {
+  bool found = false;
+  for (const std::shared_ptr<Capture>& capture : captures) {
+    const bool is_own = capture == capturing && capture->mode != cudaStreamCaptureModeRelaxed;
+    if (!is_own && capture->mode != cudaStreamCaptureModeGlobal) continue;
+    break_capture(*capture, cudaErrorStreamCaptureUnsupported, call);
+    found = true;
+  }
+  return found;
+}
+
+cudaError_t break_capture(Capture& capture, cudaError_t error, const char* call) {
+  capture.broken = true;
+  return refuse(error, std::string(call) + " while a stream is captured");
 }
 
 }  // namespace ringlet::stand_in
@@ -62,12 +79,14 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture != nullptr || capturing != nullptr) return failed(cudaErrorIllegalState);
   capturing = stream->capture = std::make_shared<Capture>();
   capturing->origin = stream;
+  capturing->mode = mode;
+  captures.insert(capturing);
   stream->last.clear();
   return cudaSuccess;
 }
@@ -79,6 +98,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (capturing == nullptr || capturing->origin != stream) return failed(cudaErrorIllegalState);
   const std::shared_ptr<Capture> capture = std::exchange(capturing, nullptr);
   capture->ended = true;
+  captures.erase(capture);
   for (const cudaStream_t member : streams) {
     if (member->capture == capture) member->capture = nullptr;
   }

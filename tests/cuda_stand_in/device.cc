@@ -22,6 +22,7 @@ thread_local cudaError_t last_error = cudaSuccess;
 namespace {
 
 std::vector<std::string> notes;
+thread_local std::pair<cudaError_t, std::string> refused;  // the latest
 
 int device_count() {
   const char* said = std::getenv("RINGLET_STAND_IN_GPUS");
@@ -29,6 +30,11 @@ int device_count() {
 }
 
 }  // namespace
+
+cudaError_t refuse(cudaError_t error, const std::string& why) {
+  refused = {error, why};
+  return failed(error);
+}
 
 bool is_device(int device) { return device >= 0 && device < device_count(); }
 
@@ -91,6 +97,8 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated:
       return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorCapturedEvent:
+      return "cudaErrorCapturedEvent";
     case cudaErrorStreamCaptureUnjoined:
       return "cudaErrorStreamCaptureUnjoined";
     default:
@@ -99,7 +107,8 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
-  return error == cudaErrorIllegalAddress ? broken.c_str() : cudaGetErrorName(error);
+  if (error == cudaErrorIllegalAddress) return broken.c_str();
+  return error == refused.first ? refused.second.c_str() : cudaGetErrorName(error);
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -130,7 +139,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->uuid.bytes[0] = static_cast<char>(device + 1);
   properties->major = 9;
   properties->multiProcessorCount = 4;
-  properties->totalGlobalMem = std::size_t{8} << 30;
+  properties->totalGlobalMem = memory_of_a_gpu();
   return cudaSuccess;
 }
 

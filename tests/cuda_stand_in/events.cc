@@ -1,6 +1,8 @@
 // The run time's events.
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,11 +12,13 @@
 using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its own insides
 
 struct CUevent_st {
+  int device = 0;
+  bool keeps_time = true;
   std::uint64_t recorded = 0, reached = 0;  // numbers of records: put on a stream, and come to
   cudaStream_t stream = nullptr;            // of the latest record
   std::shared_ptr<Capture> capture;         // of the latest record, where that was captured
   Indices last;                             // of that stream then
-  std::int64_t time = 0;                    // counts work, not seconds
+  std::chrono::steady_clock::time_point time;
 };
 
 namespace {
@@ -29,13 +33,22 @@ bool reach(CUevent_st& event, cudaStream_t stream, std::uint64_t record) {
   return true;
 }
 
+/// Fails for an event of a capture, and where forbidden() does.
+bool is_captured(const CUevent_st& event, const char* call) {
+  if (event.capture == nullptr) return forbidden(call);
+  break_capture(*event.capture, cudaErrorCapturedEvent, call);
+  return true;
+}
+
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   const Lock lock(mutex);
   const auto made = std::make_shared<CUevent_st>();
+  made->device = current_device;
+  made->keeps_time = (flags & cudaEventDisableTiming) == 0;
   *event = made.get();
   events[*event] = made;
   return cudaSuccess;
@@ -52,15 +65,19 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
+  if (event->device != stream->device) {
+    return refuse(cudaErrorInvalidResourceHandle,
+                  fmt::format("an event of GPU {} is recorded on a stream of GPU {}", event->device,
+                              stream->device));
+  }
   event->stream = stream;
   event->capture = stream->capture;
   event->last = stream->last;
   if (stream->capture != nullptr) return cudaSuccess;
-  enqueue(stream, "record", [event = events.at(event), record = ++event->recorded] {
+  return put(stream, "record", [event = events.at(event), record = ++event->recorded] {
     event->reached = record;
-    event->time = work_done;
+    event->time = std::chrono::steady_clock::now();
   });
-  return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -83,7 +100,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Lock lock(mutex);
-  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  if (is_captured(*event, "cudaEventSynchronize")) return last_error;
   const std::uint64_t record = event->recorded;
   await(lock, [event, record] { return reach(*event, event->stream, record); });
   return cudaSuccess;
@@ -91,13 +108,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   const Lock lock(mutex);
-  if (event->capture != nullptr) return failed(cudaErrorCapturedEvent);
+  if (is_captured(*event, "cudaEventQuery")) return last_error;
   return event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   const Lock lock(mutex);
-  *milliseconds = static_cast<float>(end->time - start->time);
+  if (start->device != end->device || !start->keeps_time || !end->keeps_time) {
+    return failed(cudaErrorInvalidResourceHandle);
+  }
+  if (start->reached < start->recorded || end->reached < end->recorded) return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
 }
 

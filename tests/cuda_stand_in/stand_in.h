@@ -13,6 +13,7 @@
 // It says nothing of speed, or of what the real libraries choose.
 //
 //   RINGLET_STAND_IN_GPUS=N                GPUs that are there; default 1
+//   RINGLET_STAND_IN_MEMORY=MIB            memory of each; default 8192
 //   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
 //   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
 //   RINGLET_STAND_IN_NODES=FILE            for each graph that is instantiated, a line of nodes;
@@ -29,12 +30,13 @@
 
 namespace ringlet::stand_in {
 
-/// Puts work on the stream; while it is captured, into its graph. `name` is for the list of nodes.
-void enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
+/// A launch: puts work on the stream; while it is captured, into its graph. Fails where the stream
+/// is not of the current GPU. `name` is for the list of nodes.
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work);
 /// Work that may have to wait for another stream, thread or process. It gives false as long as it
 /// is not done, and is then asked again.
 using Work = std::function<bool()>;
-void enqueue_waiting(cudaStream_t stream, const char* name, Work work);
+cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work);
 
 /// The allocation that holds the address, [begin, end); else the one before it, or an empty one.
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address);

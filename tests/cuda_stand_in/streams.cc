@@ -1,7 +1,7 @@
 // The run time's streams, and the work that is put on them.
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
-#include <cstdint>
 #include <functional>
 #include <set>
 #include <utility>
@@ -12,7 +12,6 @@ namespace ringlet::stand_in {
 
 std::condition_variable_any changed;
 std::set<cudaStream_t> streams;
-std::int64_t work_done = 0;
 
 bool run_next(CUstream_st& stream) {
   if (stream.runs) return false;
@@ -21,7 +20,6 @@ bool run_next(CUstream_st& stream) {
   stream.runs = false;
   if (!is_done) return false;
   stream.queue.pop_front();
-  ++work_done;
   changed.notify_all();
   return true;
 }
@@ -49,27 +47,37 @@ cudaError_t check_stream(cudaStream_t stream) {
   return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
-void enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
+cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
   const Lock lock(mutex);
-  if (!streams.contains(stream)) {
-    failed(cudaErrorInvalidResourceHandle);
-    return;
-  }
+  if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture == nullptr) {
     stream->queue.push_back(std::move(work));
     changed.notify_all();
-    return;
+    return cudaSuccess;
   }
+  if (stream->capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
   Nodes& nodes = stream->capture->nodes;
   nodes.push_back({name, std::move(work), stream->last});
   stream->last = {nodes.size() - 1};
+  return cudaSuccess;
 }
 
-void enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
-  enqueue_waiting(stream, name, [work = std::move(work)] {
+cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work) {
+  return enqueue_waiting(stream, name, [work = std::move(work)] {
     work();
     return true;
   });
+}
+
+cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()> work) {
+  const Lock lock(mutex);
+  if (check_stream(stream) != cudaSuccess) return last_error;
+  if (stream->device != current_device) {
+    return refuse(cudaErrorInvalidResourceHandle,
+                  fmt::format("{} is launched on a stream of GPU {} while GPU {} is current", name,
+                              stream->device, current_device));
+  }
+  return put(stream, name, std::move(work));
 }
 
 }  // namespace ringlet::stand_in
@@ -98,9 +106,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   if (stream->capture != nullptr) {
-    stream->capture->broken = true;
-    return failed(cudaErrorStreamCaptureUnsupported);
+    return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported,
+                         "cudaStreamSynchronize");
   }
+  if (forbidden("cudaStreamSynchronize")) return last_error;
   await(lock, [stream] { return drain(*stream); });
   return check_stream(stream);
 }
@@ -108,8 +117,25 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
+  if (stream->capture != nullptr) {
+    return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported, "cudaStreamQuery");
+  }
+  if (forbidden("cudaStreamQuery")) return last_error;
   const bool is_idle = drain(*stream);  // who asks again and again shall get an end
   return is_idle ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  Lock lock(mutex);
+  bool is_captured = false;
+  for (const cudaStream_t stream : streams) {  // of any thread, in any mode
+    if (stream->device != current_device || stream->capture == nullptr) continue;
+    break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported, "cudaDeviceSynchronize");
+    is_captured = true;
+  }
+  if (is_captured || forbidden("cudaDeviceSynchronize")) return last_error;
+  drain_device(lock);
+  return cudaSuccess;
 }
 
 }  // extern "C"
