@@ -53,6 +53,11 @@ labelled(bits "Replicas/Oracle.*nchw|ResNetOracle.*nchw")
 # For GPUs; scripts/test --preset stand-in runs them without one.
 labelled(gpu "[Cc]uda|StepNodes")
 
+# On a stand-in for GPUs, these have their plans from the real cuDNN (tests/cuda_stand_in/planner.h). The others start it
+# in vain, which takes a quarter of a second.
+labelled(planner "Setups/Conv2d[.].*cuda|StepNodes[.]OfLenet(InNhwc)?AreFew|ExactModeOnCuda")
+labelled(planner "^Cuda/Oracle.*cuda_graph_1_nhwc_accumulate1|CudaPrecision.*Learns.*/bf16_(lenet|normed)_nhwc")
+
 # On a stand-in for GPUs, these say nothing (how much a real library holds) or only take long.
 labelled(real_gpu "CudaLibraries[.]SayWhat")
 labelled(real_gpu "Oracle.*(naive|doubling|accumulate2|cuda_4)")

@@ -19,7 +19,7 @@ hash_of_tests() {
     sha256sum <"$program"
     ldd "$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort | xargs -r sha256sum
     # What it opens by name: the stand-in for CUDA, and libraries of the system.
-    (cd "$build" && find stand_in -name '*.so*' 2>/dev/null | sort | xargs -r -d '\n' sha256sum)
+    (cd "$build" && find stand_in '(' -name '*.so*' -o -name planner ')' 2>/dev/null | sort | xargs -r -d '\n' sha256sum)
     sed -n 's/^[A-Za-z_]*:FILEPATH=\(.*\.so[.0-9]*\)$/\1/p' "$cache" | sort -u | xargs -r stat -Lc '%n %s %Y' 2>&1
     (cd "$ROOT" && ls "${DEPS#"$ROOT/"}"/python/lib/python*/site-packages 2>&1)
     sha256sum </var/lib/dpkg/status 2>&1

@@ -1,8 +1,13 @@
 // cuDNN's graph API as far as Ringlet calls it: a convolution of f32, bf16 or f16, forwards or
-// backwards, with a bias and ReLU behind it. Sums are f32, and rounded once. Two engines are
-// proposed for each graph: the second one says of itself that it is not deterministic, wants
-// scratch memory, and adds in another order. As with the real one, what computes a ReLU without a
-// bias says that it uses tensor cores.
+// backwards, with a bias and ReLU behind it. Sums are f32, and rounded once.
+//
+// By itself it takes every graph and proposes two engines: the second one says of itself that it is
+// not deterministic, wants scratch memory, and adds in another order. As with the real one, what
+// computes a ReLU without a bias says that it uses tensor cores.
+//
+// RINGLET_STAND_IN_PLANNER=cudnn: descriptors have a twin in the real cuDNN, which plans for an
+// H100 that is described to it. What it refuses is refused. Engines, notes and scratch memory are
+// its own. Engines that it compiles at run time want a driver, and so are refused here.
 #include <cudnn_graph.h>
 
 #include <algorithm>
@@ -10,9 +15,11 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tests/cuda_stand_in/floats.h"
+#include "tests/cuda_stand_in/planner.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
 namespace {
@@ -25,7 +32,8 @@ struct Part {
   cudnnBackendDescriptorType_t type{};
   std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values;
   std::map<cudnnBackendAttributeName_t, Parts> parts;
-  std::int64_t engine = 0;
+  std::int64_t engine = 0;   ///< its place among the proposals
+  std::int64_t scratch = 0;  ///< bytes that a plan wants
 
   template <class T>
   std::vector<T> all(cudnnBackendAttributeName_t name) const {
@@ -50,6 +58,7 @@ struct Part {
 struct Descriptor {
   std::shared_ptr<Part> part = std::make_shared<Part>();
   bool finalized = false;
+  cudnnBackendDescriptor_t twin = nullptr;  ///< in the real cuDNN
 };
 
 Descriptor* descriptor_of(cudnnBackendDescriptor_t handle) {
@@ -61,6 +70,7 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_HANDLE:
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
       return 8;
     case CUDNN_TYPE_BOOLEAN:
     case CUDNN_TYPE_CHAR:
@@ -71,6 +81,71 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
 }
 
 constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
+
+using ringlet::stand_in::Answer;
+using ringlet::stand_in::ask;
+using ringlet::stand_in::Question;
+
+/// The twin gets the same attribute, with twins in place of descriptors. It has no handle.
+cudnnStatus_t set_twin(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
+                       cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
+  if (type == CUDNN_TYPE_HANDLE) return CUDNN_STATUS_SUCCESS;
+  const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(type));
+  const auto* const begin = static_cast<const std::byte*>(values);
+  std::vector<std::byte> copy(begin, begin + bytes);
+  for (std::int64_t i = 0; type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < count; ++i) {
+    Descriptor* one = nullptr;
+    std::memcpy(&one, &copy[static_cast<std::size_t>(i) * sizeof one], sizeof one);
+    std::memcpy(&copy[static_cast<std::size_t>(i) * sizeof one], &one->twin, sizeof one);
+  }
+  return ask({.call = Question::set,
+              .name = name,
+              .type = type,
+              .twin = descriptor.twin,
+              .count = count,
+              .bytes = bytes},
+             copy.data())
+      .status;
+}
+
+/// `values` may be null.
+cudnnStatus_t get_of_twin(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
+                          cudnnBackendAttributeType_t type, std::int64_t wanted,
+                          std::int64_t* count, void* values) {
+  Question question{.call = Question::get, .name = name, .type = type, .twin = descriptor.twin};
+  question.count = wanted;
+  if (values != nullptr) question.bytes = wanted * static_cast<std::int64_t>(size_of(type));
+  const Answer answer = ask(question, values);
+  *count = answer.count;
+  return answer.status;
+}
+
+/// Plans are for the described GPU, but where the caller describes another.
+cudnnStatus_t finalize_twin(const Descriptor& descriptor) {
+  Part& part = *descriptor.part;
+  Question question{.call = Question::finalize, .twin = descriptor.twin};
+  const bool is_plan = part.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
+  const auto aimed =
+      is_plan ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP;
+  const bool can_be_aimed = is_plan || part.type == CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR;
+  if (can_be_aimed && !part.parts.contains(aimed)) question.aimed = aimed;
+  const cudnnStatus_t status = ask(question, nullptr).status;
+  if (!is_plan || status != CUDNN_STATUS_SUCCESS) return status;
+  std::int64_t count = 0;
+  return get_of_twin(descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                     &count, &part.scratch);
+}
+
+/// How many proposals there are: without `configs` of all, else of those that were put there.
+std::int64_t propose(const Descriptor& heuristic, std::int64_t wanted, Descriptor** configs) {
+  if (heuristic.twin == nullptr) return configs == nullptr ? kEngines : std::min(wanted, kEngines);
+  std::vector<cudnnBackendDescriptor_t> twins;
+  for (std::int64_t i = 0; configs != nullptr && i < wanted; ++i) twins.push_back(configs[i]->twin);
+  std::int64_t count = 0;
+  get_of_twin(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+              std::ssize(twins), &count, configs == nullptr ? nullptr : twins.data());
+  return count;
+}
 
 /// Whether the engine's graph is a convolution with a ReLU and no bias.
 bool is_relu_alone(const Part& engine) {
@@ -299,6 +374,12 @@ Names names_of(cudnnBackendDescriptorType_t pass) {
   }
 }
 
+/// Whether all of it is one allocation's.
+bool is_in_one_allocation(const void* data, std::size_t bytes) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  return begin + bytes <= ringlet::stand_in::memory_at(begin).second;
+}
+
 using Addresses = std::map<std::int64_t, float*>;
 
 Addresses addresses_of(const Part& pack) {
@@ -331,7 +412,7 @@ Tensor tensor_of(const Part& part, const Addresses& addresses) {
 Convolution convolution_of(const Part& config, const Addresses& addresses) {
   const Part& graph = *config.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   Convolution result;
-  result.backwards = config.engine == 1;
+  result.backwards = config.engine % 2 == 1;
   for (const auto& operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
     if (operation->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       const Part& pointwise = *operation->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
@@ -379,11 +460,22 @@ extern "C" {
 std::size_t cudnnGetVersion() { return CUDNN_VERSION; }
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
-  return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS" : "an error of the stand-in";
+  switch (status) {
+    case CUDNN_STATUS_SUCCESS:
+      return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_BAD_PARAM:
+      return "CUDNN_STATUS_BAD_PARAM";
+    case CUDNN_STATUS_BAD_PARAM_NULL_POINTER:
+      return "CUDNN_STATUS_BAD_PARAM_NULL_POINTER";
+    default:
+      return "an error of the stand-in";
+  }
 }
 
 void cudnnGetLastErrorString(char* text, std::size_t size) {
-  if (size > 0) text[0] = '\0';
+  const bool asks = ringlet::stand_in::wants_real_plans();
+  const std::string last = asks ? ringlet::stand_in::last_refusal() : "";
+  if (size > 0) text[last.copy(text, size - 1)] = '\0';
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
@@ -406,11 +498,20 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
   auto* descriptor = new Descriptor;
   descriptor->part->type = type;
   *handle = descriptor;
-  return CUDNN_STATUS_SUCCESS;
+  const bool has_twin =
+      ringlet::stand_in::wants_real_plans() && type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
+  if (!has_twin) return CUDNN_STATUS_SUCCESS;
+  const Answer answer = ask({.call = Question::create, .name = type}, nullptr);
+  descriptor->twin = answer.twin;
+  return answer.status;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
-  delete descriptor_of(handle);
+  const Descriptor* const descriptor = descriptor_of(handle);
+  if (descriptor->twin != nullptr) {
+    ask({.call = Question::destroy, .twin = descriptor->twin}, nullptr);
+  }
+  delete descriptor;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -420,6 +521,10 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
                                        const void* values) {
   Descriptor& descriptor = *descriptor_of(handle);
   if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
+  if (descriptor.twin != nullptr) {
+    const cudnnStatus_t status = set_twin(descriptor, name, type, count, values);
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+  }
   if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
     Parts& parts = descriptor.part->parts[name];
     parts.clear();
@@ -438,18 +543,17 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
                                        cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t, std::int64_t wanted,
+                                       cudnnBackendAttributeType_t type, std::int64_t wanted,
                                        std::int64_t* count, void* values) {
   const Descriptor& descriptor = *descriptor_of(handle);
   if (!descriptor.finalized) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-      *count = kEngines;
+      *count = propose(descriptor, wanted, static_cast<Descriptor**>(values));
       if (values == nullptr) {
         ringlet::stand_in::note("search");
         return CUDNN_STATUS_SUCCESS;
       }
-      *count = std::min(wanted, kEngines);
       for (std::int64_t i = 0; i < *count; ++i) {
         Descriptor& config = **(static_cast<Descriptor**>(values) + i);
         config.part->engine = i;
@@ -463,9 +567,13 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
       engine.part->parts = descriptor.part->parts;  // the graph
       engine.finalized = true;
       *count = 1;
-      return CUDNN_STATUS_SUCCESS;
+      if (descriptor.twin == nullptr) return CUDNN_STATUS_SUCCESS;
+      return get_of_twin(descriptor, name, type, 1, count, &engine.twin);
     }
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
+      if (descriptor.twin != nullptr) {
+        return get_of_twin(descriptor, name, type, wanted, count, values);
+      }
       auto* const notes = static_cast<cudnnBackendNumericalNote_t*>(values);
       *count = 0;
       if (descriptor.part->engine == 1) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
@@ -474,8 +582,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
     }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *count = 1;
-      *static_cast<std::int64_t*>(values) =
-          descriptor.part->part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine * kScratchBytes;
+      *static_cast<std::int64_t*>(values) = descriptor.part->scratch;
       return CUDNN_STATUS_SUCCESS;
     default:
       return CUDNN_STATUS_NOT_SUPPORTED;
@@ -486,22 +593,35 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   Descriptor& descriptor = *descriptor_of(handle);
   if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
   descriptor.finalized = true;
+  if (descriptor.twin != nullptr) return finalize_twin(descriptor);
+  Part& part = *descriptor.part;
+  if (part.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
+    part.scratch = part.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine * kScratchBytes;
+  }
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t variant_pack) {
   const Part& pack = *descriptor_of(variant_pack)->part;
-  const Part& config = *descriptor_of(plan)->part->part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const Part& planned = *descriptor_of(plan)->part;
+  const Part& config = *planned.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
   auto* scratch = pack.one<std::byte*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  const std::int64_t scratch_bytes = config.engine * kScratchBytes;
+  const auto scratch_bytes = static_cast<std::size_t>(planned.scratch);
   if (scratch_bytes > 0 && scratch == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (scratch_bytes > 0 && !is_in_one_allocation(scratch, scratch_bytes)) {
+    ringlet::stand_in::break_devices("cuDNN: " + std::to_string(scratch_bytes) +
+                                     " bytes of scratch memory do not fit where they were put");
+    return CUDNN_STATUS_EXECUTION_FAILED;
+  }
   try {
     const Convolution convolution = convolution_of(config, addresses_of(pack));
     ringlet::stand_in::enqueue(
         handle->stream, name_of(convolution.pass), [convolution, scratch, scratch_bytes] {
-          if (scratch_bytes > 0)
-            std::memset(scratch, 0xFF, static_cast<std::size_t>(scratch_bytes));
+          // Both ends tell of scratch memory that is too small or used twice; it may be large.
+          const std::size_t shown = std::min<std::size_t>(scratch_bytes, 4096);
+          if (shown > 0) std::memset(scratch, 0xFF, shown);
+          if (shown > 0) std::memset(scratch + scratch_bytes - shown, 0xFF, shown);
           convolution.run();
         });
   } catch (const std::out_of_range&) {

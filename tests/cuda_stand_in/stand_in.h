@@ -10,10 +10,12 @@
 // is full of NaN when it is allocated. So a missing wait and a missing copy give wrong results
 // here. What CUDA forbids while a stream is captured fails here as well.
 //
-// It says nothing of speed, or of what the real libraries choose.
+// It says nothing of speed. Of what the real libraries choose it knows cuDNN's plans, where the
+// real one is asked for them.
 //
 //   RINGLET_STAND_IN_GPUS=N                GPUs that are there; default 1
 //   RINGLET_STAND_IN_MEMORY=MIB            memory of each; default 8192
+//   RINGLET_STAND_IN_PLANNER=cudnn         plans come from the real cuDNN, for a described H100
 //   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
 //   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
 //   RINGLET_STAND_IN_NODES=FILE            for each graph that is instantiated, a line of nodes;

@@ -9,35 +9,12 @@
 
 #include "kernels/cuda/conv2d_graph.h"
 #include "tests/kernels/cases.h"
+#include "tests/support/described_gpu.h"
 
 namespace ringlet::cudnn_graph {
 namespace {
 
 using test::Conv2dCase;
-
-struct Gpu {
-  const char* name;
-  int capability;  // 900 is 9.0
-  int multiprocessors;
-  int shared_memory;  // bytes that a block may have
-};
-
-constexpr Gpu kGpus[] = {{"A100", 800, 108, 166912}, {"H200", 900, 132, 232448}};
-
-/// As cuDNN 9 writes it down.
-std::string json_of(const Gpu& gpu) {
-  return R"({"deviceName":")" + std::string(gpu.name) + R"(","deviceVer":)" +
-         std::to_string(gpu.capability) + R"(,"multiProcessorCount":)" +
-         std::to_string(gpu.multiprocessors) + R"(,"maxSharedMemoryPerBlockOptin":)" +
-         std::to_string(gpu.shared_memory) +
-         R"(,"driverVer":13000,"cudaDeviceId":0,"pciDeviceId":0,"isTccDriver":0,
-             "totalGlobalMem":80000000000,"maxGridSize":[2147483647,65535,65535],
-             "maxBlockSize":[1024,1024,64],"regsPerBlock":65536,"warpSize":32,
-             "maxSharedMemoryPerBlock":49152,"reservedSharedMemoryPerBlock":1024,
-             "maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,
-             "maxThreadsPerSM":2048,"supportCoopLaunch":1,"smClockRateKHz":1410000,
-             "memClockRateKHz":1593000,"l2CacheSize":41943040})";
-}
 
 constexpr EngineRules kStrict{false, true, 256 << 20};
 constexpr EngineRules kTf32{true, false, 256 << 20};
@@ -72,11 +49,11 @@ std::vector<Conv2dKey> keys_of(const Conv2dCase& c, Layout layout = Layout::nchw
   return keys;
 }
 
-class CudnnGraph : public ::testing::TestWithParam<Gpu> {
+class CudnnGraph : public ::testing::TestWithParam<test::DescribedGpu> {
  protected:
   void SetUp() override {
     try {
-      properties_ = device_properties(json_of(GetParam()));
+      properties_ = device_properties(test::json_of(GetParam()));
     } catch (const DeviceError& error) {
       GTEST_SKIP() << "this cuDNN describes GPUs otherwise: " << error.what();
     }
@@ -230,7 +207,7 @@ TEST_P(CudnnGraph, RefusesShapesThatDoNotFit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, ::testing::ValuesIn(kGpus),
+INSTANTIATE_TEST_SUITE_P(Gpus, CudnnGraph, ::testing::Values(test::kA100, test::kH200),
                          [](const auto& param_info) { return param_info.param.name; });
 
 TEST(EngineRules, SayWhichNotesArePermitted) {

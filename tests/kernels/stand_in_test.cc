@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "kernels/conv2d.h"
+#include "kernels/cuda/conv2d_graph.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/device.h"
 #include "kernels/elementwise.h"
@@ -124,6 +126,46 @@ TEST(CudaStandIn, AReluWithoutABiasIsNotLookedForInVain) {
   EXPECT_EQ(searches_for_relu({}, false), 1);  // for the product alone
   EXPECT_EQ(searches_for_relu({.tf32 = true}, false), 1);
   EXPECT_EQ(searches_for_relu({}, true), 1);
+}
+
+/// Plans are those of the real cuDNN for an H100 (tests/cuda_stand_in/planner.h).
+class CudaStandInPlanner : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = std::getenv(kVariable);
+    setenv(kVariable, "cudnn", 1);
+    ASSERT_EQ(cudnn().cudnnCreate(&target_.handle), CUDNN_STATUS_SUCCESS);
+    key_.spec.padding = {1, 1};
+    key_.x = key_.y = {128, 64, 32, 32};
+    key_.w = {64, 64, 3, 3};
+    key_.alignment = 16;
+  }
+  void TearDown() override {
+    cudnn().cudnnDestroy(target_.handle);
+    before_ == nullptr ? unsetenv(kVariable) : setenv(kVariable, "cudnn", 1);
+  }
+
+  static constexpr const char* kVariable = "RINGLET_STAND_IN_PLANNER";
+  const char* before_ = nullptr;
+  cudnn_graph::Target target_;
+  cudnn_graph::Conv2dKey key_;
+};
+
+TEST_F(CudaStandInPlanner, RefusesShapesThatDoNotFit) {
+  key_.y = {128, 64, 32, 31};
+  EXPECT_THROW(cudnn_graph::Conv2dGraph(target_, key_), DeviceError);
+}
+
+TEST_F(CudaStandInPlanner, AnswersWithNotesAndScratchMemoryOfTheRealEngines) {
+  const cudnn_graph::Conv2dGraph graph(target_, key_);
+  std::string why_not;
+  const auto plans = cudnn_graph::find_plans(target_, graph, std::vector{CUDNN_HEUR_MODE_A},
+                                             {true, false, 1 << 30}, 1, why_not);
+  ASSERT_EQ(plans.size(), 1U) << why_not;
+  EXPECT_NE(cudnn_graph::numerical_notes(plans[0].engine_config) &
+                (1U << CUDNN_NUMERICAL_NOTE_TENSOR_CORE),
+            0U);
+  EXPECT_GE(plans[0].workspace, key_.x.count() * 4);  // in nchw it transposes the images
 }
 
 }  // namespace
