@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "kernels/cpu/lanes/bf16/bf16.h"
 
 namespace ringlet {
 
@@ -14,8 +13,8 @@ CpuStream::CpuStream(CpuDevice& device, const char* name, ThreadPool* pool,
     : Stream(device, name),
       pool_(pool),
       isa_(options.isa == InstructionSet::automatic ? detect_instruction_set() : options.isa),
-      bf16_products_(lanes::bf16::table_for(
-          options.bf16 == Bf16Products::automatic ? detect_bf16_products(isa_) : options.bf16)) {}
+      bf16_products_(options.bf16 == Bf16Products::automatic ? detect_bf16_products(isa_)
+                                                             : options.bf16) {}
 
 CpuStream::~CpuStream() {
   if (workspace_.data != nullptr) device().deallocate(workspace_.data, workspace_.bytes);

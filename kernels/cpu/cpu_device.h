@@ -15,10 +15,6 @@ namespace ringlet {
 
 class CpuDevice;
 
-namespace lanes::bf16 {
-struct Table;
-}  // namespace lanes::bf16
-
 /// Reached when what was handed to the stream before its latest record has run.
 class CpuEvent : public Event {
  public:
@@ -39,8 +35,8 @@ class CpuStream : public Stream {
 
   int threads() const { return pool_ == nullptr ? 1 : pool_->threads(); }
   InstructionSet isa() const { return isa_; }
-  /// Its loops for products of bf16; null where it has no instructions for them.
-  const lanes::bf16::Table* bf16_products() const { return bf16_products_; }
+  /// The instructions that it takes for products of bf16.
+  Bf16Products bf16_products() const { return bf16_products_; }
 
   /// Calls `body(begin, end, thread)` on contiguous parts of [0, n), 0 <= thread < threads().
   template <class F>
@@ -72,7 +68,7 @@ class CpuStream : public Stream {
  private:
   ThreadPool* pool_;
   InstructionSet isa_;
-  const lanes::bf16::Table* bf16_products_;
+  Bf16Products bf16_products_;
   struct Memory {
     void* data = nullptr;
     std::int64_t bytes = 0;

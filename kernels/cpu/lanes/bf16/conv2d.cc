@@ -200,7 +200,7 @@ void multiply_band(const Table& table, const Product& p, std::int64_t block, std
 
 /// `scratch`: scratch_bytes() for each thread.
 void multiply(CpuStream& stream, const Product& p, std::int64_t blocks, std::byte* scratch) {
-  const Table& table = *stream.bf16_products();
+  const Table& table = *table_for(stream.bf16_products());
   const Split bands = p.bands();
   stream.parallel_for(blocks * bands.parts, [&](std::int64_t begin, std::int64_t end, int thread) {
     auto* const memory = reinterpret_cast<Bits*>(scratch + thread * p.scratch_bytes());
@@ -245,7 +245,7 @@ void pack_weights(CpuStream& stream, const Product& p, const Bits* w, WeightStep
 /// Positions of dx that no tap reaches: dx = beta * dx.
 void scale_positions(CpuStream& stream, const Product& p, std::int64_t planes) {
   alignas(64) static constexpr float kNothing[kSums] = {};
-  const Table& table = *stream.bf16_products();
+  const Table& table = *table_for(stream.bf16_products());
   stream.parallel_for(planes * p.rows.count(), [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t item = begin; item < end; ++item) {
       const std::int64_t row = p.rows.position(item % p.rows.count());
@@ -292,7 +292,7 @@ bool suits(const Shape& w) {
 
 bool suits(const CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
            const ConstView& w) {
-  return stream.bf16_products() != nullptr && x.dtype() == DType::bf16 &&
+  return table_for(stream.bf16_products()) != nullptr && x.dtype() == DType::bf16 &&
          x.layout() == Layout::lanes && x.shape()[0] > 0 && spec.groups == 1 &&
          spec.dilation == Extent2{1, 1} && suits(w.shape());
 }

@@ -216,14 +216,14 @@ void sum_item(const Table& table, const FilterGradient& g, const Bits* packed, c
 
 bool suits_filter(const CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
                   const ConstView& dw) {
-  return stream.bf16_products() != nullptr && x.dtype() == DType::bf16 &&
+  return table_for(stream.bf16_products()) != nullptr && x.dtype() == DType::bf16 &&
          x.layout() == Layout::lanes && x.shape()[0] > 0 && spec.groups == 1 &&
          spec.dilation == Extent2{1, 1} && dw.shape()[0] % kTile == 0 && dw.shape()[1] % kTile == 0;
 }
 
 void conv2d_backward_filter(CpuStream& stream, const Conv2dSpec& spec, const ConstView& x,
                             const ConstView& dy, float beta, const View& dw) {
-  const Table& table = *stream.bf16_products();
+  const Table& table = *table_for(stream.bf16_products());
   const FilterGradient g(spec, x, dy, dw);
   // Tiles of channels are items; where they are fewer than threads, outputs are shared as well.
   const std::int64_t shares = (stream.threads() + g.channel_tiles() - 1) / g.channel_tiles();
