@@ -158,6 +158,25 @@ function(ringlet_unity_now target at_once)
   set_property(TARGET ${target} PROPERTY SOURCES ${rest})
 endfunction()
 
+# ringlet_parsed(TARGET): with the precompiled header of its room's options.
+function(ringlet_parsed target)
+  if(RINGLET_PCH AND RINGLET_LIGHT)
+    target_precompile_headers(${target} REUSE_FROM ringlet_pch_light)
+  elseif(RINGLET_PCH)
+    target_precompile_headers(${target} REUSE_FROM ringlet_pch)
+  endif()
+endfunction()
+
+# ringlet_core(NAME SOURCES... [LINK ...]): what of a room stands without the rest, as objects, `ringlet_NAME_core`. The
+# room's library has them as well. Most of the time to compile a room goes into the rest, which the course's checker can do without.
+function(ringlet_core name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(ringlet_${name}_core OBJECT ${ARG_SOURCES})
+  ringlet_unity(ringlet_${name}_core 16)
+  target_link_libraries(ringlet_${name}_core PUBLIC ringlet_build ${ARG_LINK})
+  ringlet_parsed(ringlet_${name}_core)
+endfunction()
+
 # ringlet_library(NAME SOURCES... [LINK ...] [ALONE ...]): one room as a static library, `ringlet_NAME`; for those who
 # build on Ringlet, here or installed, `ringlet::NAME`.
 function(ringlet_library name)
@@ -166,11 +185,10 @@ function(ringlet_library name)
   ringlet_unity(ringlet_${name} 16 ALONE ${ARG_ALONE})
   target_link_libraries(ringlet_${name} PUBLIC ringlet_build ${ARG_LINK})
   set_target_properties(ringlet_${name} PROPERTIES EXPORT_NAME ${name})
-  if(RINGLET_PCH AND RINGLET_LIGHT)
-    target_precompile_headers(ringlet_${name} REUSE_FROM ringlet_pch_light)
-  elseif(RINGLET_PCH)
-    target_precompile_headers(ringlet_${name} REUSE_FROM ringlet_pch)
+  if(TARGET ringlet_${name}_core)
+    target_sources(ringlet_${name} PRIVATE $<TARGET_OBJECTS:ringlet_${name}_core>)
   endif()
+  ringlet_parsed(ringlet_${name})
   add_library(ringlet::${name} ALIAS ringlet_${name})
 endfunction()
 

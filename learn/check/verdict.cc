@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "comm/report/trace_events.h"
 
 namespace ringlet::learn {
 
@@ -21,23 +21,24 @@ std::string text_of(const Case& at) {
   return text;
 }
 
+// Without a library for JSON, which takes the compiler longer than all else here.
 std::string json_of(const std::string& chapter, const Finding& finding) {
-  nlohmann::ordered_json json{{"chapter", chapter},
-                              {"verdict", name_of(finding.verdict)},
-                              {"layer", finding.layer == ' ' ? "" : std::string(1, finding.layer)},
-                              {"words", finding.words}};
+  using comm::to_json_text;
+  std::string text = fmt::format(R"({{"chapter":{},"verdict":"{}","layer":"{}","words":{})",
+                                 to_json_text(chapter), name_of(finding.verdict),
+                                 finding.layer == ' ' ? "" : std::string(1, finding.layer),
+                                 to_json_text(finding.words));
   if (finding.at.ranks > 0) {
-    json["ranks"] = finding.at.ranks;
-    json["elements"] = finding.at.elements;
-    json["op"] = name_of(finding.at.op);
+    text += fmt::format(R"(,"ranks":{},"elements":{},"op":"{}")", finding.at.ranks,
+                        finding.at.elements, name_of(finding.at.op));
   }
   if (finding.costs) {
-    json["bytes_total"] = finding.costs->bytes_total;
-    json["bytes_busiest"] = finding.costs->bytes_busiest;
-    json["messages"] = finding.costs->messages;
+    text += fmt::format(R"(,"bytes_total":{},"bytes_busiest":{},"messages":{})",
+                        finding.costs->bytes_total, finding.costs->bytes_busiest,
+                        finding.costs->messages);
   }
-  if (!finding.trace.empty()) json["trace"] = finding.trace;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!finding.trace.empty()) text += R"(,"trace":)" + to_json_text(finding.trace);
+  return text + "}";
 }
 
 }  // namespace ringlet::learn
