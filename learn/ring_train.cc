@@ -6,14 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "comm/all_reduce/strategies.h"
 #include "data/synthetic.h"
+#include "learn/renamed.h"
 #include "train/trainer.h"
 
 using namespace ringlet;
@@ -23,21 +21,6 @@ namespace {
 constexpr const char* kOwn = "your ring";
 constexpr int kReplicas = 2, kEpochs = 3;
 
-/// The learner's, under another name than that of the product's.
-class Own final : public comm::AllReduce {
- public:
-  Own(comm::Transport& transport, std::unique_ptr<comm::AllReduce> learners)
-      : AllReduce(transport), learners_(std::move(learners)) {}
-  const char* name() const override { return kOwn; }
-  void run(Stream& stream, View data, ReduceOp op) override { learners_->run(stream, data, op); }
-  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
-    return learners_->elements_sent(count);
-  }
-
- private:
-  std::unique_ptr<comm::AllReduce> learners_;
-};
-
 comm::Strategy learners_strategy(const std::string& library) {
   void* const handle = dlopen(library.c_str(), RTLD_NOW);
   using Tell = void(comm::Strategy&);
@@ -46,11 +29,7 @@ comm::Strategy learners_strategy(const std::string& library) {
   if (tell == nullptr) throw std::runtime_error(dlerror());
   comm::Strategy strategy{};
   tell(strategy);
-  strategy.name = kOwn;
-  strategy.make = [make = strategy.make](comm::Transport& transport) {
-    return std::make_unique<Own>(transport, make(transport));
-  };
-  return strategy;
+  return learn::renamed(strategy, kOwn);
 }
 
 /// An epoch a line.

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -17,38 +15,20 @@
 #include "learn/check/lockstep.h"
 #include "learn/check/measure.h"
 #include "learn/check/trial.h"
+#include "learn/renamed.h"
 
 namespace ringlet::learn {
 
 namespace {
 
-/// A learner's strategy by a name of its own: the library's are taken.
-class Learners final : public comm::AllReduce {
- public:
-  static constexpr const char* kName = "learners";
-  Learners(comm::Transport& transport, const comm::MakeAllReduce& make)
-      : AllReduce(transport), own_(make(transport)) {}
-  const char* name() const override { return kName; }
-  void run(Stream& stream, View data, ReduceOp op) override { own_->run(stream, data, op); }
-  std::optional<std::int64_t> elements_sent(std::int64_t count) const override {
-    return own_->elements_sent(count);
-  }
-
- private:
-  std::unique_ptr<comm::AllReduce> own_;
-};
+constexpr const char* kLearners = "learners";
 
 /// Ranks that are threads, without turns.
 class Threads {
  public:
   Threads(const Chapter& chapter, const comm::Strategy& strategy, const Case& at, Board& board)
       : at_(at), board_(board), group_(at.ranks), tracers_(static_cast<std::size_t>(at.ranks)) {
-    comm::Strategy learners = strategy;
-    learners.name = Learners::kName;
-    learners.make = [make = strategy.make](comm::Transport& transport) {
-      return std::make_unique<Learners>(transport, make);
-    };
-    strategies_.add(learners);
+    strategies_.add(renamed(strategy, kLearners));
     if (chapter.has_machines && at.ranks % 2 == 0) {
       std::vector<int> machine_of;
       for (int rank = 0; rank < at.ranks; ++rank) machine_of.push_back(rank / (at.ranks / 2));
@@ -103,9 +83,9 @@ class Threads {
   void live(int rank, const View& data) {
     constexpr double kTimeoutSeconds = 60;  // the child is ended long before
     try {
-      comm::Communicator communicator(group_.transport(rank), {.strategy = Learners::kName,
-                                                               .timeout_seconds = kTimeoutSeconds,
-                                                               .strategies = strategies_});
+      comm::Communicator communicator(
+          group_.transport(rank),
+          {.strategy = kLearners, .timeout_seconds = kTimeoutSeconds, .strategies = strategies_});
       communicator.all_reduce(device_of(rank).communication(), data, "all-reduce", at_.op);
     } catch (const comm::Aborted&) {  // another rank says why
     } catch (...) {
