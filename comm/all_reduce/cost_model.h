@@ -57,7 +57,7 @@ struct CostPoint {
 
 struct CostFit {
   CostModel model;
-  // How far the model is from the points: max(predicted / measured, measured / predicted) - 1.
+  // How far the model is from the points: |predicted / measured - 1|.
   double median_error = 0;
   double worst_error = 0;
 };
