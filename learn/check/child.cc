@@ -170,8 +170,9 @@ Ended wait_for(pid_t child, const Limits& limits, const std::atomic<std::int64_t
     }
     if (spending.busy_s - moved.busy_s > limits.still_busy_s) return Ended::still;
     if (spending.asleep_s - moved.asleep_s > limits.still_asleep_s) return Ended::still;
-    if (spending.busy_s > limits.all_busy_s) return Ended::late;
-    if (spending.asleep_s > limits.all_asleep_s) return Ended::late;
+    const double spent =
+        spending.busy_s / limits.all_busy_s + spending.asleep_s / limits.all_asleep_s;
+    if (spent > 1) return Ended::late;
     if (spending.all_s > limits.all_s) return Ended::late;
   }
 }
@@ -306,9 +307,10 @@ Finding in_child(const Limits& limits, const std::function<void(Board&)>& work,
     finding.words = board.where() + " does not come back";
   } else if (ended == Ended::late) {
     finding.verdict = Verdict::endless;
-    finding.words =
-        fmt::format("all runs together take longer than {} s, or sleep longer than {} s",
-                    limits.all_busy_s, limits.all_asleep_s);
+    finding.words = fmt::format(
+        "all runs together take too long: at most {} s of work, or {} s of sleep, or "
+        "a part of both",
+        limits.all_busy_s, limits.all_asleep_s);
     finding.at = {};
   } else if (WIFSIGNALED(status)) {
     finding.words = board.where() + " " + text_of_signal(WTERMSIG(status));

@@ -19,7 +19,7 @@ namespace ringlet::learn {
 /// Times are of the processor, or of sleep: so a busy machine changes no verdict.
 struct Limits {
   double still_busy_s = 2, still_asleep_s = 5;  ///< without any progress
-  double all_busy_s = 12, all_asleep_s = 8;     ///< in all
+  double all_busy_s = 12, all_asleep_s = 8;     ///< in all: of both, parts that add up to a whole
   double all_s = 300;                           ///< by the clock, whatever it does
   std::int64_t memory = std::int64_t{1} << 30;  ///< bytes beyond what the checker has
 };

@@ -1,15 +1,37 @@
 #include "learn/check/hooks.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 
-extern "C" void __libc_free(void* memory);  // NOLINT: the C library calls it so
+extern "C" void __libc_free(void* memory);  // NOLINT: the C library calls them so
+extern "C" void* __libc_realloc(void* memory, std::size_t bytes);  // NOLINT
 
-/// `delete` calls it as well.
-extern "C" void free(void* memory) {
+/// `delete` calls it as well; and all that was taken aligned ends here.
+extern "C" void free(void* memory) noexcept {
   if (!ringlet::learn::g_keeps_freed_memory) __libc_free(memory);
+}
+
+extern "C" void* realloc(void* memory, std::size_t bytes) noexcept {
+  if (memory == nullptr || !ringlet::learn::g_keeps_freed_memory) {
+    return __libc_realloc(memory, bytes);
+  }
+  void* const other = bytes == 0 ? nullptr : std::malloc(bytes);
+  if (other != nullptr) std::memcpy(other, memory, std::min(bytes, malloc_usable_size(memory)));
+  return other;
+}
+
+extern "C" int munmap(void* memory, std::size_t bytes) noexcept {
+  if (ringlet::learn::g_keeps_freed_memory) return 0;
+  return static_cast<int>(syscall(SYS_munmap, memory, bytes));
 }
 
 namespace {

@@ -59,6 +59,7 @@ bool is_near(double a, double b) { return std::abs(a - b) <= kNear * (1 + std::a
 
 /// What a wrong sum is instead, where that is a well-known thing.
 std::string known_as(double sum, double sum_of_means, double wanted, int ranks, int batch) {
+  if (sum == 0) return ": in C++ own / batch of two ints is 0 where own is less than batch";
   if (is_near(sum, sum_of_means / ranks)) {
     return ": that is the mean of the ranks' means, and these have different numbers of images";
   }

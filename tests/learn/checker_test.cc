@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/reduce.h"
@@ -252,7 +255,7 @@ TEST(Checker, LeavesNothingRunning) {
              alarm(60);
              while (true) pause();
            }
-           std::exit(0);
+           std::exit(0);  // NOLINT(concurrency-mt-unsafe): one thread
          }),
          Verdict::crash, "before its first run it ends the program");
   close(ends[1]);
@@ -296,18 +299,38 @@ TEST(Checker, EndsWhateverAFileDoes) {
     };
   };
   const std::string where = "p = 2, n = 1, sum: rank 1, after 3 exchanges, ";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
   expect(found(in_a_case([] { std::exit(0); })), Verdict::crash, where + "ends the program");
   expect(found(in_a_case([] { raise(SIGSEGV); })), Verdict::crash, where + "touches memory");
   expect(found(in_a_case([] { std::abort(); })), Verdict::crash, where + "aborts");
   expect(found(in_a_case([] { raise(SIGSTOP); }), kShort), Verdict::endless,
          where + "does not come back");
-  expect(found(in_a_case([] { sleep(1000); }), kShort), Verdict::endless,
-         where + "does not come back");
+  expect(found(in_a_case([] { pause(); }), kShort), Verdict::endless, where + "does not come back");
   expect(found(in_a_case([] {
                  for (volatile bool on = true; on;) continue;
                }),
                kShort),
          Verdict::endless, where + "does not come back");
+}
+
+TEST(Checker, AddsUpWorkAndSleep) {
+  const auto lasts = [](double busy_s, int asleep_ms) {
+    return found(
+        [=](Board& board) {
+          const double begun = static_cast<double>(std::clock());
+          while (static_cast<double>(std::clock()) - begun < busy_s * CLOCKS_PER_SEC) {
+            board.note(0, 1);
+          }
+          for (int ms = 0; ms < asleep_ms; ++ms) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            board.note(0, 1);
+          }
+          board.conclude(Verdict::passed, "");
+        },
+        {.all_busy_s = 0.6, .all_asleep_s = 2});
+  };
+  expect(lasts(0.4, 0), Verdict::passed, "");
+  expect(lasts(0.4, 1800), Verdict::endless, "all runs together take too long: at most 0.6 s");
 }
 
 TEST(Checker, ShowsWhatTheLastCasePrinted) {
