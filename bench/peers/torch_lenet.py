@@ -1,6 +1,7 @@
-"""Times PyTorch on the very work of `ringlet bench train --model lenet-d2l`.
+"""Times PyTorch on the very work of `ringlet bench train --model lenet-d2l`, or of a ResNet.
 
-Prints a line of JSON a row: strict f32, TF32, and bf16 by autocast; what fails is a row with "error", and the
+Prints a line of JSON a row: strict f32, TF32, bf16 by autocast, and for ResNets f16 by autocast with a scaled loss, in the
+memory format that is faster; what fails is a row with "error", and the
 others go on. The batches are different random pixels that lie on the device, so that nothing but the training step is timed.
 
   eager           as it is written
@@ -18,6 +19,8 @@ import torch
 from torch import nn
 
 BATCHES_IN_TURN = 8
+MODELS = ("lenet-d2l", "resnet18-cifar", "resnet18", "resnet20")
+NARROW = {"bf16": torch.bfloat16, "f16": torch.float16}
 
 
 def lenet(device):
@@ -47,21 +50,32 @@ def captured(step, warm_up, images, labels):
     return replay
 
 
-def measure(batch, precision, mode, options):
+def work(options, layout):
+    """The model, the shape of an image, and the optimiser's recipe."""
+    if options.model == "lenet-d2l":
+        return lenet(options.device), (1, 28, 28), {"lr": 0.2}
+    import torch_steps  # which has its models from here
+    side = 224 if options.model == "resnet18" else 32
+    model = torch_steps.resnet(options.model, 10).to(options.device).to(memory_format=layout)
+    return model, (3, side, side), {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
+
+
+def measure(batch, precision, mode, layout, options):
     device, tf32 = options.device, precision == "tf32"
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = True
-    model, criterion = lenet(device), nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
-    images = [torch.rand(batch, 1, 28, 28, device=device) for _ in range(BATCHES_IN_TURN)]
+    model, shape, recipe = work(options, layout)
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), **recipe)
+    scaler = torch.amp.GradScaler(device, enabled=precision == "f16")
+    images = [torch.rand(batch, *shape, device=device).to(memory_format=layout) for _ in range(BATCHES_IN_TURN)]
     labels = [torch.randint(0, 10, (batch,), device=device) for _ in range(BATCHES_IN_TURN)]
     synchronize = torch.cuda.synchronize if device == "cuda" else lambda: None
 
     def loss(x, y):
         # A captured step casts the weights itself: what autocast keeps for later would not be there.
         keeps = not mode.endswith("graph")
-        with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16", cache_enabled=keeps):
+        with torch.autocast(device, NARROW.get(precision, torch.bfloat16), enabled=precision in NARROW, cache_enabled=keeps):
             return criterion(model(x), y)
 
     # Compiled for this batch, as Ringlet's kernels are chosen for it.
@@ -69,8 +83,9 @@ def measure(batch, precision, mode, options):
 
     def step(x, y):
         optimizer.zero_grad(set_to_none=True)
-        forward(x, y).backward()
-        optimizer.step()
+        scaler.scale(forward(x, y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
 
     run = captured(step, options.warm_up, images, labels) if mode.endswith("graph") else step
     for i in range(options.warm_up):
@@ -87,24 +102,40 @@ def measure(batch, precision, mode, options):
     return {"milliseconds": 1e3 * median, "samples_per_second": batch / median}
 
 
+def faster(rows):
+    """Of a row in each memory format: the faster one, or why there is none."""
+    done = [row for row in rows if "error" not in row]
+    return min(done, key=lambda row: row["milliseconds"]) if done else rows[0]
+
+
+def guarded(row, *arguments):
+    try:
+        return {**row, **measure(*arguments)}
+    except Exception as error:  # pylint: disable=broad-except  # one way that fails must not cost the others
+        return {**row, "error": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", default="eager,graph,compiled,compiled-graph", help="comma-separated [%(default)s]")
+    parser.add_argument("--model", choices=MODELS, default="lenet-d2l")
+    parser.add_argument("--precisions", help="comma-separated, of f32, tf32, bf16, f16 [the first three; all for ResNets]")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batches", default="256,32,4096", help="comma-separated [%(default)s]")
     parser.add_argument("--warm-up", type=int, default=50)
     parser.add_argument("--steps", type=int, default=300)
     options = parser.parse_args()
+    precisions = options.precisions or ("f32,tf32,bf16" if options.model == "lenet-d2l" else "f32,tf32,bf16,f16")
     for mode in options.modes.split(","):
         for batch in map(int, options.batches.split(",")):
-            for precision in ("f32", "tf32", "bf16"):
+            for precision in precisions.split(","):
                 row = {"who": f"torch {torch.__version__.split('+')[0]}", "mode": mode, "batch": batch,
-                       "precision": precision}
-                try:
-                    row.update(measure(batch, precision, mode, options))
-                except Exception as error:  # pylint: disable=broad-except  # one way that fails must not cost the others
-                    row["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-                print(json.dumps(row), flush=True)
+                       "precision": precision, "model": options.model}
+                layouts = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
+                if options.model == "lenet-d2l":
+                    layouts.pop("nhwc")
+                print(json.dumps(faster([guarded({**row, "layout": name}, batch, precision, mode, layout, options)
+                                         for name, layout in layouts.items()])), flush=True)
 
 
 if __name__ == "__main__":

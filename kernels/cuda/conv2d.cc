@@ -62,11 +62,13 @@ void conv2d_forward(CudaStream& stream, const Conv2dSpec& spec, const ConstView&
   // fifth of a second for each shape.
   const bool tensor_cores = stream.tf32() || is_narrow(key.dtype);
   const bool in_vain = activation == Activation::relu && !key.bias && !tensor_cores;
-  if (!in_vain && convolutions.try_run(key, addresses)) return;
+  const bool whole = stream.fuses() && !in_vain;
+  if (whole && convolutions.try_run(key, addresses)) return;
 
   // No engine does all of it at once: what comes behind the product, or behind the bias, is ours.
   key.activation = Activation::none;
-  if (activation == Activation::none || !key.bias || !convolutions.try_run(key, addresses)) {
+  const bool with_bias = stream.fuses() && activation == Activation::relu && key.bias;
+  if (!with_bias || !convolutions.try_run(key, addresses)) {
     key.bias = false;
     addresses[3] = nullptr;
     convolutions.run(key, addresses);

@@ -3,9 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 
+#include "base/switches.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
 
@@ -27,12 +26,6 @@ int attribute(cudaDeviceAttr which, int device) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
   return value;
-}
-
-/// Never tried on a GPU: this turns it off, should it make trouble.
-bool wants_early_launches() {
-  const char* said = std::getenv("RINGLET_EARLY_LAUNCHES");  // NOLINT(concurrency-mt-unsafe)
-  return said == nullptr || std::string_view(said) != "off";
 }
 
 /// Lets `device` read and write the memory of GPU `other`; false where that is not possible.
@@ -84,11 +77,14 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
     : Stream(device, name),
       handle_(make_stream(device.id().index)),
       multiprocessors_(attribute(cudaDevAttrMultiProcessorCount, device.id().index)),
-      early_launches_(wants_early_launches() &&
+      early_launches_(!is_switched_off(kEarlyLaunches) &&
                       attribute(cudaDevAttrComputeCapabilityMajor, device.id().index) >= 9),
       tf32_(options.tf32),
       deterministic_(options.deterministic),
-      autotune_(options.autotune) {}
+      autotune_(options.autotune),
+      can_capture_(!is_switched_off(kCaptures)),
+      can_branch_(!is_switched_off(kBranches)),
+      fuses_(!is_switched_off(kFused)) {}
 
 CudaStream::~CudaStream() {
   cudaSetDevice(device().id().index);
@@ -198,7 +194,7 @@ void CudaStream::go_aside(bool aside) {
 }
 
 bool CudaStream::begin_branch() {
-  if (!captures_ || aside_ || branched_) return false;
+  if (!can_branch_ || !captures_ || aside_ || branched_) return false;
   record(side_->forks);
   go_aside(true);
   wait(side_->forks);

@@ -76,6 +76,8 @@ class CudaStream : public Stream {
   bool tf32() const { return tf32_; }
   bool deterministic() const { return deterministic_; }
   bool autotune() const { return autotune_; }
+  /// Whether libraries are asked to add biases and apply ReLU within a product.
+  bool fuses() const { return fuses_; }
 
   bool in_order_with_host() const override { return false; }
   /// Outgrown memory is kept as long as the stream.
@@ -97,13 +99,13 @@ class CudaStream : public Stream {
   void synchronize() override;
   void flush() override {}
 
-  bool can_capture() const override { return true; }
+  bool can_capture() const override { return can_capture_; }
   void begin_capture() override;
   std::unique_ptr<Graph> end_capture() override;
   void launch(Graph& graph) override;
 
-  /// See branch.h. begin_branch() is false, and does nothing, where the stream is not captured, or
-  /// is in a branch already.
+  /// See branch.h. begin_branch() is false, and does nothing, where the stream is not captured, is
+  /// in a branch already, or branches are switched off.
   bool begin_branch();
   void end_branch() noexcept;
   void join_branch();
@@ -119,6 +121,7 @@ class CudaStream : public Stream {
   bool tf32_;
   bool deterministic_;
   bool autotune_;
+  bool can_capture_, can_branch_, fuses_;  // unless switched off: base/switches.h
   std::unique_ptr<CudaLibraries> libraries_;
   std::vector<Buffer> workspaces_;  // the last one is in use
   std::vector<Buffer> tickets_;     // the same

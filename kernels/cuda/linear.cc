@@ -25,8 +25,14 @@ void linear_forward(CudaStream& stream, const ConstView& x, const ConstView& w,
   require_nchw("linear_forward", x);
   if (y.count() == 0) return;
   require(x.shape()[1] > 0, "linear_forward", "there should be at least one input");
-  stream.libraries().matmuls().run(linear_forward_matmul(x, w, y),
-                                   bias.absent() ? nullptr : bias.f32(), activation, 0);
+  CublasMatmuls& matmuls = stream.libraries().matmuls();
+  const Matmul matmul = linear_forward_matmul(x, w, y);
+  if (stream.fuses()) {
+    return matmuls.run(matmul, bias.absent() ? nullptr : bias.f32(), activation, 0);
+  }
+  matmuls.run(matmul, nullptr, Activation::none, 0);
+  if (!bias.absent()) bias_forward(stream, y, bias, y);
+  if (activation == Activation::relu) relu_forward(stream, y, y);
 }
 
 void linear_backward_data(CudaStream& stream, const ConstView& w, const ConstView& dy, float beta,
@@ -46,7 +52,7 @@ void linear_backward_weight_bias(CudaStream& stream, const ConstView& x, const C
   require_nchw("linear_backward_weight_bias", x);
   // The library overwrites db. How it adds where it splits the sum over k is not documented: who
   // wants the same bits in every run gets our sum, which is in double and in a fixed order.
-  const bool may_be_asked = beta_db == 0 && !stream.deterministic();
+  const bool may_be_asked = stream.fuses() && beta_db == 0 && !stream.deterministic();
   const bool is_product = dw.count() > 0 && x.shape()[0] > 0;
   if (may_be_asked && is_product &&
       stream.libraries().matmuls().try_run_with_bias_gradient(

@@ -5,6 +5,7 @@ import time
 from gpu import process
 
 SAVE_EVERY = 5.0  # seconds
+REHEARSAL = 8  # times the limits
 
 
 class Context:
@@ -18,6 +19,7 @@ class Context:
         self.rehearsal = rehearsal
         self.figures = {}
         self.reds = []
+        self.slowness = 0  # seconds that each start of a program takes longer, of a fault that is planted
         self._save = save
         self._saved = 0.0
 
@@ -29,10 +31,16 @@ class Context:
     def device(self):
         return self.paths.rehearsal_device() if self.rehearsal else "cuda:0"
 
+    def seconds(self, limit):
+        """A limit that holds on a GPU's host. A machine to rehearse on may be small and busy."""
+        return limit * (REHEARSAL if self.rehearsal else 1)
+
     def program(self, name):
         return self.paths.program(name)
 
     def run(self, command, limit, env=None, check=True):
+        if self.slowness:
+            command = ["sh", "-c", f'sleep {self.slowness}; exec "$@"', "sh", *command]
         return process.run(command, limit, self.log, env or self.env, self.root, check)
 
     def red(self, why):

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 
-from gpu import machine, options, paths
+from gpu import machine, options, paths, read_ahead
 from gpu.parts import PARTS
 from gpu.process import Failed
 from gpu.report import Report
@@ -47,6 +47,8 @@ def check(chosen):
         parts = [part for part in parts if part.name != "build"]
     elif PARTS[0] not in parts:
         parts.insert(0, PARTS[0])
+    if not chosen.rehearse:
+        read_ahead.start()
     settled = earlier_parts(chosen.earlier) if chosen.earlier else {}
     about = machine.describe()
     with tempfile.TemporaryDirectory(prefix="gpu_check.") as name:

@@ -39,8 +39,8 @@ def plants_in(texts, known, parser):
     plants = {}
     for text in texts:
         how, _, name = text.partition(":")
-        if how not in ("fail", "hang"):
-            parser.error(f"--plant wants fail:PART or hang:PART, not '{text}'")
+        if how not in ("fail", "hang", "slow"):
+            parser.error(f"--plant wants fail:PART, hang:PART or slow:PART, not '{text}'")
         plants[names_in(name, known, parser)[0]] = how
     return plants
 
@@ -66,7 +66,7 @@ def parse(doc, parts, root, arguments=None):
     parser.add_argument("--rehearse", action="store_true",
                         help="without a GPU: each part as far as it goes on the CPU, and as short as it can be")
     parser.add_argument("--plant", metavar="fail:PART", action="append", default=[],
-                        help="makes a part fail, or hang (hang:PART): a test of this script")
+                        help="makes a part fail, hang (hang:PART) or start its programs slowly (slow:PART): a test of this script")
     options = parser.parse_args(arguments)
     if not options.budget > 0:
         parser.error("--budget wants seconds above 0")

@@ -234,6 +234,12 @@ TEST_F(NcclTransport, RegistersTheMemoryThatItGives) {
   EXPECT_EQ(calls[1].bytes, 400U);
 }
 
+TEST_F(NcclTransport, GivesTheDevicesMemoryWhereItsOwnIsSwitchedOff) {
+  setenv("RINGLET_NCCL_MEMORY", "off", 1);  // NOLINT(concurrency-mt-unsafe): no threads yet
+  run(2, [&](Rank& rank) { EXPECT_EQ(&rank.transport.allocator(rank.device), &rank.device); });
+  unsetenv("RINGLET_NCCL_MEMORY");  // NOLINT(concurrency-mt-unsafe): no threads any more
+}
+
 TEST_F(NcclTransport, GoesOnWithMemoryThatIsNotRegistered) {
   stand_in().inject({0, "ncclCommRegister", NcclFault::fails});
   run(2, [&](Rank& rank) {

@@ -1,11 +1,13 @@
 // What a training step launches on a GPU: the nodes of its captured graph, counted on the stand-in
 // for GPUs (tests/cuda_stand_in/stand_in.h), which runs the very dispatch.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/switches.h"
 #include "tests/train/runs.h"
 #include "tests/train/stand_in_nodes.h"
 
@@ -94,6 +96,52 @@ TEST(StepNodes, OfLenetComputeWeightGradientsBesideDataGradients) {
   EXPECT_EQ(beside, (std::vector<std::string>{"|matmul", "|conv2d_backward_data"}));
   options.execution.graph = false;  // one after the other
   EXPECT_TRUE(bytes_of(outcome.state) == bytes_of(run(options, formula_splits(256)).state));
+}
+
+class SwitchedOff {
+ public:
+  explicit SwitchedOff(const char* name) : name_(name) {
+    setenv(name, "off", 1);
+  }                                    // NOLINT(concurrency-mt-unsafe)
+  ~SwitchedOff() { unsetenv(name_); }  // NOLINT(concurrency-mt-unsafe)
+  SwitchedOff(const SwitchedOff&) = delete;
+  SwitchedOff& operator=(const SwitchedOff&) = delete;
+
+ private:
+  const char* name_;
+};
+
+// scripts/gpu_check turns them off one by one where tests fail.
+TEST(StepNodes, SwitchesLeaveOutWhatTheyName) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet-d2l";
+  options.recipe.batch_size = 64;
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.recipe.epochs = 3;
+  std::string bytes;
+  const auto nodes_without = [&](const char* name) {
+    const SwitchedOff off(name);
+    return nodes_of_graphs([&] { bytes = bytes_of(run(options, formula_splits(64)).state); });
+  };
+  const NodesOfGraphs whole = nodes_without("RINGLET_NOTHING");
+  const std::string expected = bytes;
+  ASSERT_EQ(whole.size(), 1U);
+
+  EXPECT_TRUE(nodes_without(kCaptures).empty());
+  EXPECT_TRUE(bytes == expected);
+  const NodesOfGraphs straight = nodes_without(kBranches);
+  EXPECT_TRUE(bytes == expected);
+  ASSERT_EQ(straight.size(), 1U);
+  EXPECT_EQ(straight[0].size(), whole[0].size());
+  EXPECT_TRUE(std::ranges::none_of(straight[0], [](auto& node) { return node.starts_with("|"); }));
+  const NodesOfGraphs apart = nodes_without(kFused);
+  ASSERT_EQ(apart.size(), 1U);
+  const auto biases = [](const std::vector<std::string>& nodes) {
+    return std::ranges::count_if(nodes, [](auto& node) { return node.ends_with("bias_forward"); });
+  };
+  EXPECT_GE(biases(apart[0]), biases(whole[0]) + 3);
+  EXPECT_GT(apart[0].size(), whole[0].size() + 3);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/switches.h"
 #include "comm/all_reduce/collectives.h"
 #include "comm/report/exchange_report.h"
 #include "comm/report/patience.h"
@@ -220,7 +221,8 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
   CollectiveEngine* engine() override { return this; }
   const char* engine_name() const override { return "nccl"; }
   Allocator& allocator(Device& device) override {
-    const bool knows = &device == &stream_.device() && backend_.library.have_memory();
+    const bool knows = &device == &stream_.device() && backend_.library.have_memory() &&
+                       !is_switched_off(kNcclMemory);
     return knows ? static_cast<Allocator&>(memory_) : device;
   }
 

@@ -41,7 +41,7 @@ def exact(context):
     for replicas in (1, 2, 4):
         out = context.folder / f"exact{replicas}"
         context.run([context.program("ringlet"), *TRAIN, "--exact", "--devices", ",".join([context.device] * replicas),
-                     "--out", out], 50)
+                     "--out", out], context.seconds(50))
         sums[str(replicas)] = hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
         context.save()
     if len(set(sums.values())) != 1:

@@ -1,5 +1,5 @@
-"""`ringlet bench train` at three batches x graph x precision x autotune. The batch that the goals look at comes first.
-Then what launching small kernels early brings (RINGLET_EARLY_LAUNCHES)."""
+"""`ringlet bench train` at three batches x graph x precision x autotune, rows by worth: those that goals look at first, should
+the time of this part run out. Last, what launching small kernels early brings (RINGLET_EARLY_LAUNCHES)."""
 
 import itertools
 import json
@@ -15,7 +15,8 @@ def check(context):
     rows = context.figures["rows"] = []
     result = context.folder / "bench.json"
     batches, steps = ((32,), (1, 2)) if context.rehearsal else (BATCHES, (50, 300))
-    cases = list(itertools.product(batches, PRECISIONS, (False, True), ("graph", "eager")))
+    cases = [(batch, precision, autotune, mode) for autotune, mode, batch, precision in
+             itertools.product((False, True), ("graph", "eager"), batches, PRECISIONS)]
     cases += [(batch, "f32", False, WITHOUT_EARLY) for batch in batches if batch <= 256]
     for batch, precision, autotune, mode in cases:
         flags = ["--precision", precision, *(["--autotune"] if autotune else [])]

@@ -2,10 +2,11 @@
 
 import json
 
+from gpu.parts.resnets import CASES
 from gpu.process import Failed, Skipped
 
 
-def measure(context, modes):
+def measure(context, *words):
     rows = context.figures["rows"] = []
     peer = context.root / "bench" / "peers" / "torch_lenet.py"
     asked = "import torch" if context.rehearsal else "import torch; assert torch.cuda.is_available()"
@@ -13,6 +14,7 @@ def measure(context, modes):
     if status != 0:
         raise Skipped("python3 has no PyTorch that sees the GPU: " + (output.splitlines() or [f"status {status}"])[-1])
     few = ["--device", "cpu", "--batches", "8", "--warm-up", "1", "--steps", "2"] if context.rehearsal else []
+    of_peer = ["python3", peer, *words, *few]
 
     def take(output):
         for line in output.splitlines():
@@ -21,7 +23,7 @@ def measure(context, modes):
 
     before = context.log.stat().st_size
     try:
-        status, _ = context.run(["python3", peer, "--modes", modes, *few], 520, env=context.paths.plain_environment(),
+        status, _ = context.run(of_peer, 520, env=context.paths.plain_environment(),
                                 check=False)
     finally:  # also when the time of this part runs out
         with open(context.log, "rb") as log:
@@ -35,11 +37,23 @@ def measure(context, modes):
 
 
 def eager(context):
-    measure(context, "eager")
+    measure(context, "--modes", "eager")
 
 
 def compiled(context):
     if context.rehearsal:
-        measure(context, "eager")  # compiling wants a C++ compiler, and minutes
+        measure(context, "--modes", "eager")  # compiling wants a C++ compiler, and minutes
     else:
-        measure(context, "graph,compiled,compiled-graph")
+        measure(context, "--modes", "graph,compiled,compiled-graph")
+
+
+def resnets(context):
+    """The cases of resnets.py, each in the memory format that is faster in that precision."""
+    models = [("resnet20", 8)] if context.rehearsal else CASES
+    rows, errors = [], []
+    few = ["--precisions", "f32"] if context.rehearsal else []
+    for model, batch in models:
+        measure(context, "--modes", "eager", "--model", model, "--batches", str(batch), "--warm-up", "10", "--steps", "8", *few)
+        rows += context.figures["rows"]
+        errors += context.figures["errors"]
+    context.figures.update(rows=rows, errors=errors)

@@ -1,0 +1,21 @@
+// What can be turned off by a variable of the environment (NAME=off), should it make trouble on a
+// GPU that nobody has tried. scripts/gpu_check turns them off one by one where tests fail.
+#pragma once
+
+namespace ringlet {
+
+/// Kernels begin before the one in front of them has ended (kernels/cuda/cuda_grid.cuh).
+inline constexpr const char* kEarlyLaunches = "RINGLET_EARLY_LAUNCHES";
+/// Steps are captured as graphs. What --graph asks for is then not done.
+inline constexpr const char* kCaptures = "RINGLET_CAPTURES";
+/// Work that need not wait for what follows has a stream of its own in a graph (kernels/branch.h).
+inline constexpr const char* kBranches = "RINGLET_BRANCHES";
+/// Libraries add biases, apply ReLU and sum the gradients of biases within a product.
+inline constexpr const char* kFused = "RINGLET_FUSED";
+/// Gradients lie in memory of NCCL's own, where it gives some.
+inline constexpr const char* kNcclMemory = "RINGLET_NCCL_MEMORY";
+
+/// Reads the environment, which nobody may write meanwhile.
+bool is_switched_off(const char* name);
+
+}  // namespace ringlet
