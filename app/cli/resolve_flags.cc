@@ -50,19 +50,28 @@ bool has_room_to_overlap(const RawFlags& flags, const train::Execution& executio
   return busy < static_cast<std::size_t>(usable_processors());
 }
 
-/// Whether replicas that are threads may meet over NCCL.
-bool are_threads_on_gpus(const RawFlags& flags) {
-  if (flags.options.execution.transport == train::TransportChoice::local) return false;
-  const auto on_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
-  if (flags.devices.empty()) return flags.replicas > 1 && on_gpu(flags.device);
-  return flags.devices.size() > 1 && on_gpu(flags.devices.front());
+/// The devices, where the first of those that --device cuda leaves open is `first_gpu()`.
+template <class FirstGpu>
+std::vector<DeviceId> devices_from(const RawFlags& flags, FirstGpu first_gpu) {
+  std::vector<DeviceId> devices;
+  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
+  if (!devices.empty()) return devices;
+  const DeviceId device = DeviceId::parse(flags.device);
+  devices.assign(static_cast<std::size_t>(flags.replicas), device);
+  if (flags.device == "cuda") {  // without a number: one replica on each GPU
+    int next = first_gpu();
+    for (DeviceId& gpu : devices) gpu.index = next++;
+  }
+  return devices;
 }
 
 train::TrainOptions with_recipe(const RawFlags& flags, const train::Recipe& recipe) {
   train::TrainOptions options = flags.options;
   options.recipe = recipe;
   train::Execution& execution = options.execution;
-  if (are_threads_on_gpus(flags)) load_cuda_kernels_eagerly();
+  // Before CUDA is asked for anything.
+  const std::vector<DeviceId> devices = devices_from(flags, [] { return 0; });
+  if (train::may_meet_over_nccl(execution.transport, devices)) load_cuda_kernels_eagerly();
   execution.devices = devices_of(flags);
   execution.in_processes = flags.in_processes && flags.processes != 1;
   execution.overlap = flags.overlap ? *flags.overlap : has_room_to_overlap(flags, execution);
@@ -105,16 +114,7 @@ train::GivenOptions with_tf32(const RawFlags& flags) {
 }  // namespace
 
 std::vector<DeviceId> devices_of(const RawFlags& flags) {
-  std::vector<DeviceId> devices;
-  for (const std::string& name : flags.devices) devices.push_back(DeviceId::parse(name));
-  if (!devices.empty()) return devices;
-  const DeviceId device = DeviceId::parse(flags.device);
-  devices.assign(static_cast<std::size_t>(flags.replicas), device);
-  if (flags.device == "cuda") {  // without a number: one replica on each GPU
-    int next = first_gpu(flags);
-    for (DeviceId& gpu : devices) gpu.index = next++;
-  }
-  return devices;
+  return devices_from(flags, [&] { return first_gpu(flags); });
 }
 
 FlagValues values_of(const train::TrainOptions& options) {

@@ -50,6 +50,19 @@ TEST(TransportChoice, IsLocalOnTheProcessorAndWhereReplicasShareAGpu) {
   EXPECT_EQ(choose_transport(execution({"cuda:0"}, kAuto)), kLocal);  // nobody to talk to
 }
 
+// Or all kernels of CUDA's libraries are loaded at each start, for nothing.
+TEST(TransportChoice, MayBeNcclOnDifferentGpusAlone) {
+  const auto may = [](const std::vector<std::string>& devices, TransportChoice choice) {
+    return may_meet_over_nccl(choice, execution(devices, choice).devices);
+  };
+  EXPECT_TRUE(may({"cuda:0", "cuda:1"}, kAuto));
+  EXPECT_TRUE(may({"cuda:0", "cuda:1"}, kNccl));
+  EXPECT_FALSE(may({"cuda:0", "cuda:1"}, kLocal));
+  EXPECT_FALSE(may({"cuda:0", "cuda:0"}, kAuto));
+  EXPECT_FALSE(may({"cuda:0"}, kAuto));
+  EXPECT_FALSE(may({"cpu:0", "cpu:1"}, kAuto));
+}
+
 TEST(TransportChoice, IsNcclForAGpuEachWhereItCanBeOpened) {
   const TransportChoice expected = comm::nccl_version().empty() ? kLocal : kNccl;
   EXPECT_EQ(choose_transport(execution({"cuda:0", "cuda:1"}, kAuto)), expected);

@@ -41,6 +41,10 @@ TransportChoice require_nccl(const std::vector<DeviceId>& devices, const std::st
 
 }  // namespace
 
+bool may_meet_over_nccl(TransportChoice choice, const std::vector<DeviceId>& devices) {
+  return choice != TransportChoice::local && devices.size() > 1 && why_not_nccl(devices).empty();
+}
+
 TransportChoice choose_transport(const Execution& execution) {
   const bool in_processes = execution.in_processes;
   const std::vector<DeviceId>& devices = execution.devices;

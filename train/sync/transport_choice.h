@@ -23,6 +23,9 @@ TransportChoice choose_transport(const Execution& execution);
 /// stays. Throws ContractError as above, FileError where the table cannot be read.
 Execution decided(Execution execution);
 
+/// Whether replicas on these devices may meet over NCCL: where several have a GPU each.
+bool may_meet_over_nccl(TransportChoice choice, const std::vector<DeviceId>& devices);
+
 const char* name_of(TransportChoice choice);  ///< "auto", "local", "shm", "gloo", "mpi", "nccl"
 /// The names of all, in the order of the choices.
 const std::vector<std::string>& transport_names();
