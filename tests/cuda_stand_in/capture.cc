@@ -23,6 +23,7 @@ std::set<std::shared_ptr<Capture>> captures;  // under way, of all threads
 }  // namespace
 
 bool forbidden(const char* call) {
+  if (is_broken()) return failed(cudaErrorIllegalAddress) != cudaSuccess;
   bool found = false;
   for (const std::shared_ptr<Capture>& capture : captures) {
     const bool is_own = capture == capturing && capture->mode != cudaStreamCaptureModeRelaxed;
@@ -113,6 +114,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   const Lock lock(mutex);
+  if (is_broken()) return failed(cudaErrorIllegalAddress);
   write_nodes(graph->nodes);
   const auto made = std::make_shared<CUgraphExec_st>(graph->nodes);
   *executable = made.get();
@@ -127,9 +129,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock(mutex);
-  enqueue_waiting(stream, "graph",
-                  [graph = executables.at(executable)] { return graph->runs.go_on(); });
-  return cudaSuccess;
+  return enqueue_waiting(stream, "graph",
+                         [graph = executables.at(executable)] { return graph->runs.go_on(); });
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

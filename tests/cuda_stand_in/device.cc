@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,13 +16,15 @@
 namespace ringlet::stand_in {
 
 std::recursive_mutex mutex;
-std::string broken;
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
 namespace {
 
+std::mutex leaf;  // of what is below; whoever holds it calls nothing
 std::vector<std::string> notes;
+std::string why_broken;
+std::set<std::pair<int, int>> enabled;                     // peer access
 thread_local std::pair<cudaError_t, std::string> refused;  // the latest
 
 int device_count() {
@@ -38,20 +41,34 @@ cudaError_t refuse(cudaError_t error, const std::string& why) {
 
 bool is_device(int device) { return device >= 0 && device < device_count(); }
 
+std::set<int> reach_of(int gpu) {
+  const std::lock_guard lock(leaf);
+  std::set<int> reached{gpu};
+  for (const auto& [from, to] : enabled) {
+    if (from == gpu) reached.insert(to);
+  }
+  return reached;
+}
+
+bool is_broken() {
+  const std::lock_guard lock(leaf);
+  return !why_broken.empty();
+}
+
 void break_devices(const std::string& why) {
-  const Lock lock(mutex);
-  if (!broken.empty()) return;
-  broken = why;
+  const std::lock_guard lock(leaf);
+  if (!why_broken.empty()) return;
+  why_broken = why;
   std::fprintf(stderr, "stand-in: %s\n", why.c_str());
 }
 
 void note(std::string call) {
-  const Lock lock(mutex);
+  const std::lock_guard lock(leaf);
   notes.push_back(std::move(call));
 }
 
 std::vector<std::string> take_notes() {
-  const Lock lock(mutex);
+  const std::lock_guard lock(leaf);
   return std::exchange(notes, {});
 }
 
@@ -67,9 +84,9 @@ using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its
 extern "C" {
 
 cudaError_t cudaGetLastError() {
-  return broken.empty() ? std::exchange(last_error, cudaSuccess) : cudaErrorIllegalAddress;
+  return is_broken() ? cudaErrorIllegalAddress : std::exchange(last_error, cudaSuccess);
 }
-cudaError_t cudaPeekAtLastError() { return broken.empty() ? last_error : cudaErrorIllegalAddress; }
+cudaError_t cudaPeekAtLastError() { return is_broken() ? cudaErrorIllegalAddress : last_error; }
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
@@ -107,7 +124,7 @@ const char* cudaGetErrorName(cudaError_t error) {
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
-  if (error == cudaErrorIllegalAddress) return broken.c_str();
+  if (error == cudaErrorIllegalAddress) return why_broken.c_str();
   return error == refused.first ? refused.second.c_str() : cudaGetErrorName(error);
 }
 
@@ -162,10 +179,9 @@ cudaError_t cudaDeviceCanAccessPeer(int* possible, int device, int other) {
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
-  static std::set<std::pair<int, int>> enabled;
-  const Lock lock(mutex);
   if (!is_device(other) || other == current_device) return failed(cudaErrorInvalidDevice);
   note("peer access " + std::to_string(current_device) + " " + std::to_string(other));
+  const std::lock_guard lock(leaf);
   const bool is_new = enabled.emplace(current_device, other).second;
   return is_new ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
 }

@@ -46,6 +46,7 @@ extern "C" {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   const Lock lock(mutex);
+  if (is_broken()) return failed(cudaErrorIllegalAddress);
   const auto made = std::make_shared<CUevent_st>();
   made->device = current_device;
   made->keeps_time = (flags & cudaEventDisableTiming) == 0;
@@ -74,9 +75,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->capture = stream->capture;
   event->last = stream->last;
   if (stream->capture != nullptr) return cudaSuccess;
-  return put(stream, "record", [event = events.at(event), record = ++event->recorded] {
+  return enqueue_waiting(stream, "record", [event = events.at(event), record = ++event->recorded] {
     event->reached = record;
     event->time = std::chrono::steady_clock::now();
+    return true;
   });
 }
 
@@ -91,11 +93,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
   }
   if (stream->capture != nullptr) return failed(cudaErrorStreamCaptureIsolation);
-  enqueue_waiting(stream, "wait",
-                  [event = events.at(event), from = event->stream, record = event->recorded] {
-                    return reach(*event, from, record);
-                  });
-  return cudaSuccess;
+  return enqueue_waiting(
+      stream, "wait", [event = events.at(event), from = event->stream, record = event->recorded] {
+        return reach(*event, from, record);
+      });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {

@@ -1,5 +1,6 @@
 // The run time's memory and copies.
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -8,42 +9,53 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "tests/cuda_stand_in/gpu_memory.h"
 #include "tests/cuda_stand_in/runtime.h"
 
 namespace ringlet::stand_in {
 
 namespace {
 
-constexpr int kHost = -1;
-
 struct Allocation {
-  int device = 0;  // kHost: of the host, pinned
+  int gpu = kNoGpu;  // kNoGpu: of the host, pinned
   std::size_t bytes = 0;
 };
+std::mutex allocated_mutex;                      // whoever holds it calls nothing
 std::map<std::uintptr_t, Allocation> allocated;  // by address
 
 std::uintptr_t number_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-std::size_t free_memory(int device) {
+std::size_t whole(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;  // CUDA's
+  return std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
+}
+
+std::size_t free_memory(int gpu) {
+  const std::lock_guard lock(allocated_mutex);
   std::size_t free = memory_of_a_gpu();
   for (const auto& [address, allocation] : allocated) {
-    if (allocation.device == device) free -= allocation.bytes;
+    if (allocation.gpu == gpu) free -= std::min(free, whole(allocation.bytes));
   }
   return free;
 }
 
-cudaError_t allocate(void** address, std::size_t bytes, int device) {
-  constexpr std::size_t kAlignment = 256;  // CUDA's
-  const std::size_t whole =
-      std::max((bytes + kAlignment - 1) / kAlignment * kAlignment, kAlignment);
-  if (device != kHost && whole > free_memory(device)) return failed(cudaErrorMemoryAllocation);
-  *address = std::aligned_alloc(kAlignment, whole);
+void* allocate_on_host(std::size_t bytes) {
+  void* address = std::aligned_alloc(whole(1), bytes);
+  if (address != nullptr) std::memset(address, 0xFF, bytes);
+  return address;
+}
+
+cudaError_t allocate(void** address, std::size_t bytes, int gpu) {
+  if (gpu != kNoGpu && whole(bytes) > free_memory(gpu)) return failed(cudaErrorMemoryAllocation);
+  *address = gpu == kNoGpu ? allocate_on_host(whole(bytes)) : allocate_on(gpu, whole(bytes));
   if (*address == nullptr) return failed(cudaErrorMemoryAllocation);
-  std::memset(*address, 0xFF, whole);  // NaN in each type of float
-  allocated[number_of(*address)] = {device, bytes};
+  const std::lock_guard lock(allocated_mutex);
+  allocated[number_of(*address)] = {gpu, bytes};
   return cudaSuccess;
 }
 
@@ -51,15 +63,29 @@ cudaError_t release(Lock& lock, void* address, const char* call) {
   if (address == nullptr) return cudaSuccess;
   if (forbidden(call)) return last_error;
   drain_device(lock);
-  if (allocated.erase(number_of(address)) == 0) return failed(cudaErrorInvalidValue);
-  std::free(address);
-  return cudaSuccess;
+  return free_at_once(address);
 }
 
 /// Whether CUDA has to copy it through memory of its own.
 bool is_pageable(const void* address) {
   const auto [begin, end] = memory_at(number_of(address));
   return number_of(address) >= end;
+}
+
+/// The work of a copy. It may be between GPUs that have no access to each other.
+auto copy_of(void* to, const void* from, std::size_t bytes) {
+  std::set<int> gpus{gpu_of(to, bytes), gpu_of(from, bytes)};
+  gpus.erase(kNoGpu);
+  return [to, from, bytes, gpus] {
+    const OpenMemory open(gpus);
+    std::memcpy(to, from, bytes);
+  };
+}
+
+cudaError_t require_gpu_memory(const void* address, std::size_t bytes, const char* call) {
+  if (gpu_of(address, bytes) != kNoGpu) return cudaSuccess;
+  return refuse(cudaErrorInvalidValue,
+                fmt::format("{}: {} bytes that are no memory of a GPU", call, bytes));
 }
 
 }  // namespace
@@ -70,11 +96,36 @@ std::size_t memory_of_a_gpu() {
 }
 
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address) {
-  const Lock lock(mutex);
+  const std::lock_guard lock(allocated_mutex);
   const auto next = allocated.upper_bound(address);
   if (next == allocated.begin()) return {0, 0};
   const auto& [begin, allocation] = *std::prev(next);
   return {begin, begin + allocation.bytes};
+}
+
+int gpu_of(const void* address, std::size_t bytes) {
+  const std::uintptr_t number = number_of(address);
+  const std::lock_guard lock(allocated_mutex);
+  const auto next = allocated.upper_bound(number);
+  if (next == allocated.begin()) return kNoGpu;
+  const auto& [begin, allocation] = *std::prev(next);
+  return number + bytes <= begin + allocation.bytes ? allocation.gpu : kNoGpu;
+}
+
+cudaError_t free_at_once(void* address) {
+  Allocation found;
+  {
+    const std::lock_guard lock(allocated_mutex);
+    const auto node = allocated.extract(number_of(address));
+    if (node.empty()) return failed(cudaErrorInvalidValue);
+    found = node.mapped();
+  }
+  if (found.gpu == kNoGpu) {
+    std::free(address);
+  } else {
+    free_on(found.gpu, address, whole(found.bytes));
+  }
+  return cudaSuccess;
 }
 
 }  // namespace ringlet::stand_in
@@ -85,6 +136,7 @@ extern "C" {
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   const Lock lock(mutex);
+  if (is_broken()) return failed(cudaErrorIllegalAddress);
   *total = memory_of_a_gpu();
   *free = free_memory(current_device);
   return cudaSuccess;
@@ -102,7 +154,7 @@ cudaError_t cudaFree(void* address) {
 
 cudaError_t cudaHostAlloc(void** address, std::size_t bytes, unsigned) {
   const Lock lock(mutex);
-  return forbidden("cudaHostAlloc") ? last_error : allocate(address, bytes, kHost);
+  return forbidden("cudaHostAlloc") ? last_error : allocate(address, bytes, kNoGpu);
 }
 
 cudaError_t cudaFreeHost(void* address) {
@@ -115,6 +167,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
   const bool uploads = kind == cudaMemcpyHostToDevice, downloads = kind == cudaMemcpyDeviceToHost;
+  if (!downloads && require_gpu_memory(to, bytes, "cudaMemcpyAsync") != cudaSuccess) {
+    return last_error;
+  }
+  if (!uploads && require_gpu_memory(from, bytes, "cudaMemcpyAsync") != cudaSuccess) {
+    return last_error;
+  }
   const bool pageable = (uploads && is_pageable(from)) || (downloads && is_pageable(to));
   if (pageable && stream->capture != nullptr) {
     return break_capture(*stream->capture, cudaErrorStreamCaptureUnsupported,
@@ -130,7 +188,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                                  uploads     ? "upload"
                                  : downloads ? "download"
                                              : "copy",
-                                 [to, from, bytes] { std::memcpy(to, from, bytes); });
+                                 copy_of(to, from, bytes));
   if (pageable) await(lock, [stream] { return drain(*stream); });
   return result;
 }
@@ -143,6 +201,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   const Lock lock(mutex);
   if (check_stream(stream) != cudaSuccess) return last_error;
+  if (require_gpu_memory(to, bytes, "cudaMemsetAsync") != cudaSuccess) return last_error;
   return put(stream, "memset", [to, value, bytes] { std::memset(to, value, bytes); });
 }
 

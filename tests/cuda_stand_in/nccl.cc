@@ -2,12 +2,17 @@
 // folder that the unique id names, so that both are one thing. As with NCCL, a group is work of a
 // stream that waits there until its peers have come, a communicator's groups run in the order of
 // their calls on every rank, and what is captured runs whenever its graph does.
+//
+// A communicator that is not blocking puts a group on its stream from a thread of its own, up to
+// 5 ms after ncclGroupEnd(), and is in progress until then. Ranks that call different things, and
+// memory that is not the GPU's, make it fail: NCCL would hang, or write where it should not.
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <nccl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,11 +22,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "kernels/reduction.h"
+#include "tests/cuda_stand_in/gpu_memory.h"
 #include "tests/cuda_stand_in/stand_in.h"
 
 namespace {
@@ -29,19 +37,29 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<char>;
 
+/// What a rank sends, and what it says of it, in one line.
+struct Part {
+  std::string text;
+  Bytes data;
+};
+
 /// Appears as a whole, or not at all.
-void write_file(const fs::path& path, const void* data, std::size_t bytes) {
+void write_file(const fs::path& path, const std::string& text, const void* data,
+                std::size_t bytes) {
   fs::path unfinished = path;
   unfinished += ".new";
-  std::ofstream(unfinished, std::ios::binary)
+  (std::ofstream(unfinished, std::ios::binary) << text << '\n')
       .write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
   std::error_code gone;  // the folder, with a rank that has ended
   fs::rename(unfinished, path, gone);
 }
 
-Bytes read_file(const fs::path& path) {
+Part read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  Part part;
+  std::getline(in, part.text);
+  part.data.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  return part;
 }
 
 /// The folders that this process has made. They go with it.
@@ -62,9 +80,15 @@ struct Folders {
 
 struct ncclComm {
   fs::path folder;
-  int size = 0, rank = 0;
+  int size = 0, rank = 0, gpu = 0;
+  bool blocks = true;
   std::atomic<bool> finalises = false, aborted = false, failed = false;
   std::atomic<int> in_flight = 0;  // groups on the stream, outside of graphs
+  std::thread starter;             // puts the latest group on its stream
+  std::atomic<bool> starts = false;
+  int groups = 0;
+  std::mutex why_mutex;
+  std::string why;  // it failed
   std::atomic<cudaStream_t> stream = nullptr;
   // Of the groups that have begun, which one thread at a time runs:
   std::map<int, std::uint64_t> sent, received;  // by peer
@@ -87,7 +111,21 @@ struct ncclComm {
     }
     return true;
   }
+  ncclResult_t fail(const std::string& reason) {
+    const std::lock_guard lock(why_mutex);
+    if (!failed.exchange(true)) why = "rank " + std::to_string(rank) + ": " + reason;
+    return ncclInvalidUsage;
+  }
+  ncclComm() = default;
+  ~ncclComm() { settle(); }
+  ncclComm(const ncclComm&) = delete;
+  ncclComm& operator=(const ncclComm&) = delete;
+  /// The latest group is on its stream then.
+  void settle() {
+    if (starter.joinable()) starter.join();
+  }
   ncclResult_t state() const {
+    if (starts) return ncclInProgress;
     if (failed) return ncclInvalidUsage;
     if (!all_have("rank")) return ncclInProgress;
     if (!finalises) return ncclSuccess;
@@ -159,17 +197,32 @@ struct Operation {
 
   std::size_t bytes() const { return count * size_of(type); }
   bool brings_data(int rank) const { return kind != broadcast || rank == peer; }
+  /// "allreduce of 10 numbers (type 7, op 0, root -1)": alike on all ranks that meet in it.
+  std::string text() const {
+    constexpr const char* kNames[] = {"message", "message", "allreduce", "reduce", "broadcast"};
+    const bool is_message = kind == send || kind == receive;
+    return fmt::format("{} of {} numbers (type {}, op {}, root {})", kNames[kind], count,
+                       static_cast<int>(type), static_cast<int>(op), is_message ? -1 : peer);
+  }
+  /// Whether this rank reads and writes memory of its GPU.
+  bool is_on(const ncclComm& comm) const {
+    using ringlet::stand_in::gpu_of;
+    const bool reads = in != nullptr && brings_data(comm.rank);
+    const bool writes = out != nullptr && (kind != reduce || comm.rank == peer);
+    return (!reads || gpu_of(in, bytes()) == comm.gpu) &&
+           (!writes || gpu_of(out, bytes()) == comm.gpu);
+  }
 
   void begin(ncclComm& comm) {
     is_done = false;
     if (kind == send) {
       number = comm.sent[peer]++;
-      write_file(comm.message(comm.rank, peer, number), in, bytes());
+      write_file(comm.message(comm.rank, peer, number), text(), in, bytes());
     } else if (kind == receive) {
       number = comm.received[peer]++;
     } else {
       number = comm.collectives++;
-      write_file(comm.part(number, comm.rank), in, brings_data(comm.rank) ? bytes() : 0);
+      write_file(comm.part(number, comm.rank), text(), in, brings_data(comm.rank) ? bytes() : 0);
     }
   }
   /// A message that was sent waits for its receiver.
@@ -181,21 +234,28 @@ struct Operation {
   }
 
  private:
-  bool take_message(const ncclComm& comm) {
+  bool take_message(ncclComm& comm) {
     const fs::path message = comm.message(peer, comm.rank, number);
     if (!fs::exists(message)) return false;
-    const Bytes data = read_file(message);
-    std::memcpy(out, data.data(), std::min(data.size(), bytes()));
+    const Part part = read_file(message);
+    if (agrees(part, peer, comm)) std::memcpy(out, part.data.data(), bytes());
     fs::remove(message);
     return true;
   }
-  bool meet(const ncclComm& comm) {
+  bool agrees(const Part& part, int other, ncclComm& comm) const {
+    if (part.text == text()) return true;
+    comm.fail(fmt::format("{}, but rank {} has {}", text(), other, part.text));
+    return false;
+  }
+  bool meet(ncclComm& comm) {
     std::vector<Bytes> parts;
     for (int other = 0; other < comm.size; ++other) {
       if (!fs::exists(comm.part(number, other))) return false;
     }
     for (int other = 0; other < comm.size; ++other) {
-      parts.push_back(read_file(comm.part(number, other)));
+      Part part = read_file(comm.part(number, other));
+      if (!agrees(part, other, comm)) return true;
+      parts.push_back(std::move(part.data));
     }
     // Who has come here has read the parts of the collective before.
     if (number > 0) fs::remove(comm.part(number - 1, comm.rank));
@@ -214,17 +274,22 @@ struct Group {
   std::shared_ptr<ncclComm> comm{};
   cudaStream_t stream = nullptr;
   bool is_captured = false;
+  std::set<int> gpus{};  // that NCCL's kernels reach
   std::vector<Operation> operations{};
   bool has_begun = false;
 
   bool go_on() {
+    const ringlet::stand_in::OpenMemory open(gpus);
     if (!has_begun && !comm->aborted) {
-      for (Operation& operation : operations) operation.begin(*comm);
+      for (Operation& operation : operations) {
+        if (!operation.is_on(*comm)) comm->fail(operation.text() + " in memory that was freed");
+        if (!comm->failed) operation.begin(*comm);
+      }
     }
     has_begun = true;
     bool is_done = true;
     for (Operation& operation : operations) {
-      is_done = (comm->aborted || operation.go_on(*comm)) && is_done;
+      is_done = (comm->aborted || comm->failed || operation.go_on(*comm)) && is_done;
     }
     if (!is_done) return false;
     has_begun = false;
@@ -247,6 +312,7 @@ std::shared_ptr<ncclComm> find(ncclComm_t comm) {
 }
 
 void forget(ncclComm_t comm) {
+  comm->settle();
   const std::lock_guard lock(communicators_mutex);
   communicators().erase(comm);
 }
@@ -257,6 +323,11 @@ ncclResult_t add(ncclComm_t comm, cudaStream_t stream, const Operation& operatio
   group.comm = find(comm);
   group.stream = stream;
   if (group.comm == nullptr || operation.peer >= group.comm->size) return ncclInvalidArgument;
+  if (group.comm->starts) return group.comm->fail("a call while the one before is in progress");
+  if (!operation.is_on(*group.comm)) {
+    group.comm->fail(fmt::format("{} in no memory of GPU {}", operation.text(), group.comm->gpu));
+    return ncclInvalidArgument;
+  }
   group.operations.push_back(operation);
   return ncclSuccess;
 }
@@ -266,17 +337,35 @@ ncclResult_t enqueue(Group& made) {
   if (cudaStreamIsCapturing(made.stream, &status) != cudaSuccess) return ncclUnhandledCudaError;
   made.is_captured = status != cudaStreamCaptureStatusNone;
   if (made.is_captured && std::getenv("RINGLET_STAND_IN_NCCL") != nullptr) {
-    made.comm->failed = true;  // for good
-    return ncclInvalidUsage;
+    return made.comm->fail("no captures, as RINGLET_STAND_IN_NCCL says");  // for good
   }
   if (made.comm->aborted || made.comm->finalises) return ncclInvalidUsage;
   if (!made.is_captured) {
     made.comm->stream = made.stream;
     ++made.comm->in_flight;
   }
+  made.gpus = ringlet::stand_in::reach_of(made.comm->gpu);
   const auto kept = std::make_shared<Group>(std::move(made));
-  ringlet::stand_in::enqueue_waiting(kept->stream, "nccl", [kept] { return kept->go_on(); });
-  return ncclSuccess;
+  const cudaError_t result =
+      ringlet::stand_in::enqueue_waiting(kept->stream, "nccl", [kept] { return kept->go_on(); });
+  return result == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+/// As a communicator that is not blocking: a thread puts the group on its stream, now or later.
+ncclResult_t start(const std::shared_ptr<Group>& made) {
+  const std::shared_ptr<ncclComm> comm = made->comm;  // which forget() keeps until that has ended
+  comm->settle();
+  const int number = comm->groups++ + comm->rank;
+  const std::chrono::milliseconds late(number % 16 == 0 ? 5 : number % 4 == 0 ? 1 : 0);
+  comm->starts = true;
+  comm->starter = std::thread([kept = made, late, &comm = *comm]() mutable {
+    std::this_thread::sleep_for(late);
+    const ncclResult_t result = enqueue(*kept);
+    kept.reset();
+    if (result != ncclSuccess) comm.fail("a group could not be put on its stream");
+    comm.starts = false;
+  });
+  return ncclInProgress;
 }
 
 }  // namespace
@@ -314,20 +403,29 @@ const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-const char* ncclGetLastError(ncclComm_t) { return ""; }
+const char* ncclGetLastError(ncclComm_t comm) {
+  if (comm == nullptr) return "";
+  const std::lock_guard lock(comm->why_mutex);
+  return comm->why.c_str();
+}
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank,
-                                    ncclConfig_t*) {
+                                    ncclConfig_t* config) {
   const auto comm = std::make_shared<ncclComm>();
   comm->folder = id.internal;
   comm->size = size;
   comm->rank = rank;
+  comm->blocks = config->blocking != 0;
+  if (cudaGetDevice(&comm->gpu) != cudaSuccess) return ncclUnhandledCudaError;
   {
     const std::lock_guard lock(communicators_mutex);
     communicators()[comm.get()] = comm;
   }
   *made = comm.get();
-  write_file(comm->file("rank", rank), nullptr, 0);
+  write_file(comm->file("rank", rank), {}, nullptr, 0);
+  while (comm->blocks && comm->state() == ncclInProgress) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   return comm->state();
 }
 
@@ -337,8 +435,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  comm->settle();
   comm->finalises = true;
-  write_file(comm->file("end", comm->rank), nullptr, 0);
+  write_file(comm->file("end", comm->rank), {}, nullptr, 0);
   return comm->state();
 }
 
@@ -363,7 +462,9 @@ ncclResult_t ncclGroupEnd() {
   if (group.depth == 0) return ncclInvalidUsage;
   if (--group.depth > 0 || group.comm == nullptr) return ncclSuccess;
   Group made = std::exchange(group, {});
-  return enqueue(made);
+  if (made.comm->failed) return ncclInvalidUsage;
+  if (made.comm->blocks) return enqueue(made);
+  return start(std::make_shared<Group>(std::move(made)));
 }
 
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,
@@ -391,7 +492,8 @@ ncclResult_t ncclMemAlloc(void** address, std::size_t bytes) {
   return cudaMalloc(address, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 ncclResult_t ncclMemFree(void* address) {
-  return cudaFree(address) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+  return ringlet::stand_in::free_at_once(address) == cudaSuccess ? ncclSuccess
+                                                                 : ncclUnhandledCudaError;
 }
 ncclResult_t ncclCommRegister(ncclComm_t, void* address, std::size_t, void** handle) {
   *handle = address;

@@ -46,26 +46,26 @@ extern std::recursive_mutex mutex;
 using Lock = std::unique_lock<std::recursive_mutex>;
 extern std::condition_variable_any changed;
 
-extern std::string broken;  ///< why all GPUs are, once a kernel has failed
 extern thread_local int current_device;
 extern thread_local cudaError_t last_error;
 extern thread_local std::shared_ptr<Capture> capturing;
 
+bool is_broken();  ///< all GPUs are, once a kernel has failed
 inline cudaError_t failed(cudaError_t error) { return last_error = error; }
 /// Fails, and says why where the error's text is asked for.
 cudaError_t refuse(cudaError_t error, const std::string& why);
 bool is_device(int device);
 std::size_t memory_of_a_gpu();  ///< bytes
 
-/// Fails where this thread captures, or any does in global mode: CUDA forbids the call, and ends
-/// the capture. A capture in relaxed mode forbids nothing.
+/// Fails where all GPUs are broken. Fails where this thread captures, or any does in global mode:
+/// CUDA forbids the call, and ends the capture. A capture in relaxed mode forbids nothing.
 bool forbidden(const char* call);
 /// Fails, and ends the capture: the call asks how far something is that is captured.
 cudaError_t break_capture(Capture& capture, cudaError_t error, const char* call);
 
 extern std::set<cudaStream_t> streams;
 cudaError_t check_stream(cudaStream_t stream);
-/// Puts work on the stream whichever GPU is current.
+/// Puts work on a stream that is good, whichever GPU is current. Memory is open to it.
 cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work);
 /// False: the stream's next piece of work waits for something.
 bool run_next(CUstream_st& stream);

@@ -18,14 +18,18 @@
 //   RINGLET_STAND_IN_PLANNER=cudnn         plans come from the real cuDNN, for a described H100
 //   RINGLET_STAND_IN_RELU=loses-nan        the libraries' ReLU makes 0 of NaN
 //   RINGLET_STAND_IN_NCCL=refuses-capture  NCCL fails where its stream is captured
-//   RINGLET_STAND_IN_NODES=FILE            for each graph that is instantiated, a line of nodes;
-//                                          a | before those that may run beside the one before them
+//   RINGLET_STAND_IN_CAPTURE=breaks        a product waits for its stream, which ends a capture
+//   RINGLET_STAND_IN_NODES=FILE            a line of nodes for each graph; | where two may overlap
+//
+// The host cannot touch a GPU's memory, nor can another GPU without peer access (gpu_memory.h).
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +46,33 @@ cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work);
 
 /// The allocation that holds the address, [begin, end); else the one before it, or an empty one.
 std::pair<std::uintptr_t, std::uintptr_t> memory_at(std::uintptr_t address);
+/// The GPU that has all of these bytes; kNoGpu: none.
+int gpu_of(const void* address, std::size_t bytes);
+inline constexpr int kNoGpu = -1;
+/// Waits for nothing, as ncclMemFree.
+cudaError_t free_at_once(void* address);
+/// Whose memory the work of a GPU reaches: its own, and that of peers to which access is enabled.
+std::set<int> reach_of(int gpu);
+
+/// To be called in the midst of a grid: where another lane of the graph runs a grid as well
+/// (graph_runs.h), returns when that has come to its midst.
+void meet_other_lane();
+
+/// Counts the blocks of a grid that are through in the stream's tickets, as a GPU does. Tells where
+/// somebody else counts in them.
+class TeamCount {
+ public:
+  TeamCount(const char* name, unsigned* tickets, std::int64_t teams, std::int64_t size);
+  /// Whether the block that is through is the last of its team.
+  bool is_last(std::int64_t team);
+
+ private:
+  const char* name_;
+  unsigned* tickets_;
+  unsigned size_;
+  std::int64_t blocks_left_;
+  std::vector<unsigned> own_;
+};
 
 /// A kernel has failed. What is asked of any GPU from now on fails too, as in CUDA, and says why.
 void break_devices(const std::string& why);

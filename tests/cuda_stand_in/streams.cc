@@ -2,11 +2,16 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <functional>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "tests/cuda_stand_in/gpu_memory.h"
 #include "tests/cuda_stand_in/runtime.h"
+
+using std::string_view_literals::operator""sv;
 
 namespace ringlet::stand_in {
 
@@ -43,7 +48,7 @@ void drain_device(Lock& lock) {
 }
 
 cudaError_t check_stream(cudaStream_t stream) {
-  if (!broken.empty()) return failed(cudaErrorIllegalAddress);
+  if (is_broken()) return failed(cudaErrorIllegalAddress);
   return streams.contains(stream) ? cudaSuccess : failed(cudaErrorInvalidResourceHandle);
 }
 
@@ -63,7 +68,8 @@ cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
 }
 
 cudaError_t put(cudaStream_t stream, const char* name, std::function<void()> work) {
-  return enqueue_waiting(stream, name, [work = std::move(work)] {
+  return enqueue_waiting(stream, name, [work = std::move(work), gpus = reach_of(stream->device)] {
+    const OpenMemory open(gpus);
     work();
     return true;
   });
@@ -77,6 +83,9 @@ cudaError_t enqueue(cudaStream_t stream, const char* name, std::function<void()>
                   fmt::format("{} is launched on a stream of GPU {} while GPU {} is current", name,
                               stream->device, current_device));
   }
+  const bool waits = stream->capture != nullptr && name == "matmul"sv &&
+                     std::getenv("RINGLET_STAND_IN_CAPTURE") != nullptr;
+  if (waits && cudaStreamSynchronize(stream) != cudaSuccess) return last_error;
   return put(stream, name, std::move(work));
 }
 
@@ -88,6 +97,7 @@ extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const Lock lock(mutex);
+  if (is_broken()) return failed(cudaErrorIllegalAddress);
   *stream = new CUstream_st{.device = current_device};
   streams.insert(*stream);
   return cudaSuccess;

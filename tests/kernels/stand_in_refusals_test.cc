@@ -218,5 +218,86 @@ TEST_F(CudaStandInRefusals, MemoryThatAGpuHasNot) {
   EXPECT_THROW(Tensor(*device, {std::int64_t{1} << 20}), OutOfMemoryError);
 }
 
+/// Adds one in work of that GPU.
+void add_one(int gpu, cudaStream_t stream, float* number) {
+  cudaSetDevice(gpu);
+  stand_in::enqueue(stream, "add", [number] { ++*number; });
+  cudaStreamSynchronize(stream);
+  cudaSetDevice(0);
+}
+
+using CudaStandInMemory = CudaStandInRefusals;
+
+TEST_F(CudaStandInMemory, IsNotTheHosts) {
+  const auto* number = static_cast<volatile float*>(number_);
+  EXPECT_DEATH((void)*number, "stand-in: the host touches memory of GPU 0");
+}
+
+TEST_F(CudaStandInMemory, IsItsOwnGpusUntilAnotherMayReachIt) {
+  auto* number = static_cast<float*>(number_);
+  float found = -1;
+  cudaMemsetAsync(number, 0, sizeof *number, streams_[0]);
+  cudaStreamSynchronize(streams_[0]);
+  add_one(0, streams_[0], number);
+  EXPECT_DEATH(add_one(1, streams_[1], number), "does not reach: of GPU 0");
+  cudaSetDevice(1);
+  cudaDeviceEnablePeerAccess(0, 0);
+  cudaGetLastError();
+  add_one(1, streams_[1], number);
+  cudaMemcpyAsync(&found, number, sizeof found, cudaMemcpyDeviceToHost, streams_[1]);
+  EXPECT_EQ(found, 2);
+}
+
+TEST_F(CudaStandInMemory, IsCopiedBetweenGpusThatDoNotReachEachOther) {
+  void* other = nullptr;
+  float found = -1;
+  cudaSetDevice(1);
+  cudaMalloc(&other, sizeof found);
+  cudaSetDevice(0);
+  cudaMemsetAsync(number_, 0, sizeof found, streams_[0]);
+  cudaMemcpyPeerAsync(other, 1, number_, 0, sizeof found, streams_[0]);
+  cudaMemcpyAsync(&found, other, sizeof found, cudaMemcpyDeviceToHost, streams_[0]);
+  EXPECT_EQ(found, 0);
+  cudaFree(other);
+}
+
+TEST_F(CudaStandInMemory, EndsWhereItEnds) {
+  float pageable[2] = {};
+  EXPECT_EQ(
+      cudaMemcpyAsync(number_, pageable, sizeof pageable, cudaMemcpyHostToDevice, streams_[0]),
+      cudaErrorInvalidValue);
+  EXPECT_EQ(
+      cudaMemcpyAsync(pageable + 1, pageable, sizeof(float), cudaMemcpyDeviceToHost, streams_[0]),
+      cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemsetAsync(pageable, 0, sizeof(float), streams_[0]), cudaErrorInvalidValue);
+}
+
+TEST_F(CudaStandInMemory, IsLostWithAKernelThatFails) {
+  const auto fails = [this] {
+    stand_in::break_devices("a kernel failed");
+    void* address = nullptr;
+    cudaGraph_t graph = nullptr;
+    std::size_t free = 0, total = 0;
+    const cudaError_t results[] = {cudaMalloc(&address, 1),
+                                   cudaFree(number_),
+                                   cudaMemGetInfo(&free, &total),
+                                   cudaStreamSynchronize(streams_[0]),
+                                   cudaStreamQuery(streams_[0]),
+                                   cudaEventRecord(events_[0], streams_[0]),
+                                   cudaEventQuery(events_[0]),
+                                   cudaEventCreate(&events_[0]),
+                                   cudaDeviceSynchronize(),
+                                   cudaMemsetAsync(number_, 0, 1, streams_[0]),
+                                   cudaStreamEndCapture(streams_[0], &graph),
+                                   cudaGetLastError(),
+                                   cudaGetLastError()};
+    for (const cudaError_t result : results) {
+      if (result != cudaErrorIllegalAddress) std::_Exit(1);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(fails(), ::testing::ExitedWithCode(0), "stand-in: a kernel failed");
+}
+
 }  // namespace
 }  // namespace ringlet

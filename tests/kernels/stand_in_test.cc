@@ -29,8 +29,9 @@ class CudaStandInGraph : public ::testing::Test {
     for (cudaEvent_t& event : events_) cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
     for (float*& number : numbers_) {
       cudaMalloc(reinterpret_cast<void**>(&number), sizeof *number);
-      *number = 0;
+      cudaMemsetAsync(number, 0, sizeof *number, main_);
     }
+    cudaStreamSynchronize(main_);
   }
   void TearDown() override {
     for (float* number : numbers_) cudaFree(number);
@@ -69,8 +70,7 @@ class CudaStandInGraph : public ::testing::Test {
     std::vector<float> found;
     for (int i = 0; i < count; ++i) {
       cudaGraphLaunch(executable, main_);
-      cudaStreamSynchronize(main_);
-      found.push_back(*z);
+      cudaMemcpyAsync(&found.emplace_back(), z, sizeof *z, cudaMemcpyDeviceToHost, main_);
     }
     cudaGraphExecDestroy(executable);
     return found;
