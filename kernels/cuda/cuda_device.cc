@@ -91,8 +91,7 @@ CudaStream::~CudaStream() {
   cudaStreamSynchronize(handle_);  // its work may use what goes now; an error was thrown before
   side_.reset();
   libraries_.reset();
-  workspaces_.clear();
-  tickets_.clear();
+  scratch_ = {};
   cudaStreamDestroy(handle_);
 }
 
@@ -102,27 +101,30 @@ cudaStream_t CudaStream::handle() const {
 }
 
 void* CudaStream::workspace(std::int64_t bytes) {
-  if (aside_) {  // never grown: the eager step before the capture has asked for no more
-    require(bytes <= side_->workspaces.back().bytes(), "CudaStream::workspace",
-            "a captured step must not ask for more than the eager one before it");
-    return side_->workspaces.back().data();
-  }
-  // Outgrown blocks stay: kernels under way use them, and captured graphs may for ever.
-  if (workspaces_.empty() || bytes > workspaces_.back().bytes()) {
-    workspaces_.emplace_back(device(), bytes);
-  }
-  return workspaces_.back().data();
+  make_room(scratch().workspaces, bytes);
+  return scratch().workspaces.back().data();
 }
 
 unsigned* CudaStream::tickets(std::int64_t count) {
-  const std::int64_t bytes = count * std::int64_t{sizeof(unsigned)};
-  if (tickets_.empty() || bytes > tickets_.back().bytes()) {
-    constexpr std::int64_t kFewest = 4096;  // bytes: more channels than most models have
-    const Buffer& fresh = tickets_.emplace_back(device(), std::max(bytes, kFewest));
-    check_cuda(cudaMemsetAsync(fresh.data(), 0, static_cast<std::size_t>(fresh.bytes()), handle()),
-               "cudaMemsetAsync");
-  }
-  return static_cast<unsigned*>(tickets_.back().data());
+  make_tickets(scratch(), count * std::int64_t{sizeof(unsigned)});
+  return static_cast<unsigned*>(scratch().tickets.back().data());
+}
+
+/// Whether that took a new buffer.
+bool CudaStream::make_room(std::vector<Buffer>& buffers, std::int64_t bytes) {
+  if (!buffers.empty() && bytes <= buffers.back().bytes()) return false;
+  require(!aside_, "CudaStream::workspace",
+          "a captured step must not ask for more than the eager one before it");
+  buffers.emplace_back(device(), bytes);
+  return true;
+}
+
+void CudaStream::make_tickets(Scratch& scratch, std::int64_t bytes) {
+  constexpr std::int64_t kFewest = 4096;  // bytes: more channels than most models have
+  if (!make_room(scratch.tickets, std::max(bytes, kFewest))) return;
+  const Buffer& fresh = scratch.tickets.back();
+  check_cuda(cudaMemsetAsync(fresh.data(), 0, static_cast<std::size_t>(fresh.bytes()), handle()),
+             "cudaMemsetAsync");
 }
 
 CudaLibraries& CudaStream::libraries() {
@@ -160,11 +162,12 @@ void CudaStream::synchronize() {
 }
 
 void CudaStream::begin_capture() {
-  const std::int64_t bytes = workspaces_.empty() ? 1 : workspaces_.back().bytes();
+  const auto bytes_of = [](const std::vector<Buffer>& buffers) {
+    return buffers.empty() ? std::int64_t{1} : buffers.back().bytes();
+  };
   if (!side_) side_ = std::make_unique<Side>(device().id().index);
-  if (side_->workspaces.empty() || bytes > side_->workspaces.back().bytes()) {
-    side_->workspaces.emplace_back(device(), bytes);  // outgrown ones stay, as workspaces_ do
-  }
+  make_room(side_->scratch.workspaces, bytes_of(scratch_.workspaces));
+  make_tickets(side_->scratch, bytes_of(scratch_.tickets));
   // Thread-local: other replicas' threads go on allocating and launching meanwhile.
   check_cuda(cudaStreamBeginCapture(handle(), cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");

@@ -123,10 +123,18 @@ class CudaStream : public Stream {
   bool autotune_;
   bool can_capture_, can_branch_, fuses_;  // unless switched off: base/switches.h
   std::unique_ptr<CudaLibraries> libraries_;
-  std::vector<Buffer> workspaces_;  // the last one is in use
-  std::vector<Buffer> tickets_;     // the same
 
-  /// Where a branch's work goes.
+  /// What kernels use beside their operands. Outgrown memory stays: kernels under way use it, and
+  /// captured graphs may for ever.
+  struct Scratch {
+    std::vector<Buffer> workspaces, tickets;  // the last one of each is in use
+  };
+  bool make_room(std::vector<Buffer>& buffers, std::int64_t bytes);
+  void make_tickets(Scratch& scratch, std::int64_t bytes);
+  Scratch& scratch() { return aside_ ? side_->scratch : scratch_; }
+  Scratch scratch_;
+
+  /// Where a branch's work goes. It runs beside the stream's, and so has scratch memory of its own.
   struct Side {
     explicit Side(int device);
     ~Side();
@@ -134,7 +142,7 @@ class CudaStream : public Stream {
     Side& operator=(const Side&) = delete;
     CUstream_st* handle;
     CudaEvent forks, joins;
-    std::vector<Buffer> workspaces;  // the last one is in use
+    Scratch scratch;
   };
   void go_aside(bool aside);
   std::unique_ptr<Side> side_;  // made by the first capture

@@ -1,7 +1,9 @@
 #include "tests/cuda_stand_in/graph_runs.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <thread>
 
 namespace ringlet::stand_in {
 
@@ -44,7 +46,70 @@ Order take_in_turn(const std::vector<Indices>& needed, Better better) {
   return order;
 }
 
+/// Chains: a node goes on the lane of one that comes before it, where that is the last there.
+std::vector<Order> lanes_of(const Nodes& nodes) {
+  std::vector<Order> lanes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Order& other) {
+      return nodes[i].after.contains(other.back());
+    });
+    if (lane == lanes.end()) {
+      lanes.push_back({i});
+    } else {
+      lane->push_back(i);
+    }
+  }
+  return lanes;
+}
+
+/// The lanes of one launch, while they run.
+struct Lanes {
+  enum State { open, done, stuck };
+  std::vector<std::atomic<State>> states;  // of the nodes
+  std::atomic<int> awake;                  // lanes that wait for no other
+  std::atomic<int> meetings = 0;           // comings to meet_other_lane()
+
+  /// Until it is so. What the thread sanitizer sees is the edge alone.
+  template <class Condition>
+  void sleep_until(Condition is_so) {
+    awake.fetch_sub(1, std::memory_order_relaxed);
+    while (!is_so()) std::this_thread::yield();
+    awake.fetch_add(1, std::memory_order_relaxed);
+  }
+  bool all_are_done(const Indices& before) {
+    return std::all_of(before.begin(), before.end(), [this](std::size_t index) {
+      const auto is_open = [&] { return states[index].load(std::memory_order_acquire) == open; };
+      if (is_open()) sleep_until([&] { return !is_open(); });
+      return states[index].load(std::memory_order_acquire) == done;
+    });
+  }
+  void run(const Nodes& nodes, const Order& lane) {
+    bool goes_on = true;
+    for (const std::size_t index : lane) {
+      if (states[index].load(std::memory_order_relaxed) == done) continue;
+      goes_on = goes_on && all_are_done(nodes[index].after) && nodes[index].work();
+      states[index].store(goes_on ? done : stuck, std::memory_order_release);
+    }
+    awake.fetch_sub(1, std::memory_order_relaxed);
+  }
+  void meet() {
+    const int mine = meetings.fetch_add(1, std::memory_order_relaxed);
+    if (mine % 2 == 1) return;  // the other one is there
+    sleep_until([&] {
+      return meetings.load(std::memory_order_relaxed) > mine + 1 ||
+             awake.load(std::memory_order_relaxed) == 0;
+    });
+    int alone = mine + 1;
+    meetings.compare_exchange_strong(alone, mine, std::memory_order_relaxed);
+  }
+};
+thread_local Lanes* lanes_here = nullptr;
+
 }  // namespace
+
+void meet_other_lane() {
+  if (lanes_here != nullptr) lanes_here->meet();
+}
 
 bool all_come_before(const Nodes& nodes, const Indices& last) {
   Indices found = last;
@@ -55,7 +120,7 @@ bool all_come_before(const Nodes& nodes, const Indices& last) {
   return true;
 }
 
-GraphRuns::GraphRuns(const Nodes& nodes) : nodes_(nodes) {
+GraphRuns::GraphRuns(const Nodes& nodes) : nodes_(nodes), lanes_(lanes_of(nodes)) {
   orders_[0] = take_in_turn(edges_before(nodes), std::greater<>());
   orders_[1] = take_in_turn(edges_behind(nodes), std::less<>());
   std::reverse(orders_[1].begin(), orders_[1].end());
@@ -67,14 +132,40 @@ bool GraphRuns::may_run(std::size_t index) const {
                        nodes_[index].after.end());
 }
 
-bool GraphRuns::go_on() {
+void GraphRuns::go_on_in_order(const Order& order) {
   for (bool moves = true; moves && done_.size() < nodes_.size();) {
     moves = false;
-    for (const std::size_t index : orders_[launches_ % 2]) {
+    for (const std::size_t index : order) {
       if (!may_run(index) || !nodes_[index].work()) continue;
       done_.insert(index);
       moves = true;
     }
+  }
+}
+
+void GraphRuns::go_on_side_by_side() {
+  Lanes lanes{std::vector<std::atomic<Lanes::State>>(nodes_.size()),
+              static_cast<int>(lanes_.size())};
+  for (const std::size_t index : done_) lanes.states[index] = Lanes::done;
+  std::vector<std::thread> threads;
+  for (const Order& lane : lanes_) {
+    threads.emplace_back([this, &lanes, &lane] {
+      lanes_here = &lanes;
+      lanes.run(nodes_, lane);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    if (lanes.states[index] == Lanes::done) done_.insert(index);
+  }
+}
+
+bool GraphRuns::go_on() {
+  const std::size_t way = launches_ % 3;
+  if (way == 2 && lanes_.size() > 1) {
+    go_on_side_by_side();
+  } else {
+    go_on_in_order(orders_[way % 2]);
   }
   if (done_.size() < nodes_.size()) return false;
   done_.clear();

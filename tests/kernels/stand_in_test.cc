@@ -10,11 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "kernels/branch.h"
+#include "kernels/capture.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/conv2d_graph.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/device.h"
 #include "kernels/elementwise.h"
+#include "kernels/host_copy.h"
+#include "kernels/l2_norm.h"
 #include "kernels/memory.h"
 
 namespace ringlet {
@@ -126,6 +130,34 @@ TEST(CudaStandIn, AReluWithoutABiasIsNotLookedForInVain) {
   EXPECT_EQ(searches_for_relu({}, false), 1);  // for the product alone
   EXPECT_EQ(searches_for_relu({.tf32 = true}, false), 1);
   EXPECT_EQ(searches_for_relu({}, true), 1);
+}
+
+// Both count the blocks of their only team. In the third launch one is halfway through when the
+// other is, too.
+TEST(CudaStandIn, SumsSideBySideCountTheirBlocksApart) {
+  constexpr std::int64_t kCount = 1 << 16;
+  constexpr float kRoot = 256;
+  const auto device = open_device({DeviceKind::cuda, 0});
+  Stream& stream = device->compute();
+  const Tensor x(*device, {kCount}), norms(*device, {2});
+  fill(stream, 1, x);
+  const auto measure = [&] {
+    {
+      const Branch branch(stream, 1e9);
+      l2_norm(stream, x, norms.view().slice(0, 1));
+    }
+    l2_norm(stream, x, norms.view().slice(1, 2));
+    Branch::join(stream);
+  };
+  measure();  // as the step before a capture: memory grows
+  const auto graph = capture(stream, measure);
+  for (int launch = 0; launch < 6; ++launch) {
+    fill(stream, 0, norms);
+    stream.launch(*graph);
+    std::vector<float> found(2);
+    copy_to_host(stream, norms, found.data());
+    EXPECT_EQ(found, (std::vector<float>{kRoot, kRoot})) << launch;
+  }
 }
 
 /// Plans are those of the real cuDNN for an H100 (tests/cuda_stand_in/planner.h).

@@ -45,13 +45,20 @@ class HostGrid {
   }
 
   template <class Program>
-  void run_teams(const char*, std::int64_t teams, const Program& program) {
-    const std::int64_t size = program.team_size.divisor();
+  void run_teams(const char* name, std::int64_t teams, const Program& program) {
     std::vector<std::int64_t> through(static_cast<std::size_t>(teams));
+    run_teams(name, teams, program, [&](std::int64_t team) {
+      return ++through[static_cast<std::size_t>(team)] == program.team_size.divisor();
+    });
+  }
+  /// is_last(team): whether the block of the team that is through is its last.
+  template <class Program, class IsLast>
+  void run_teams(const char*, std::int64_t teams, const Program& program, IsLast is_last) {
+    const std::int64_t size = program.team_size.divisor();
     for (const std::int64_t block : shuffled(0, teams * size)) {
       typename Program::Shared shared{};
       run_phases(program, block, teams * size, shared);
-      if (++through[static_cast<std::size_t>(block / size)] < size) continue;
+      if (!is_last(block / size)) continue;
       for (int k = 0; k < Program::kTeamPhases; ++k) {
         for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
           program.team_phase(k, {block, teams * size, static_cast<int>(thread)}, shared);

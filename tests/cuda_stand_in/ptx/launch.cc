@@ -72,20 +72,25 @@ struct Launch {
   std::uint64_t number = 0;
 };
 
+Block& block_of(const Launch& launch) {
+  const auto range_of = [](std::uintptr_t address) {
+    const auto [begin, end] = stand_in::memory_at(address);
+    return Range{begin, end};
+  };
+  return launch.kernel->blocks
+      .try_emplace(launch.threads, *launch.kernel->program, launch.threads, range_of)
+      .first->second;
+}
+
+/// Other launches, of another lane of a graph, may come between two blocks.
 void run(const Launch& launch) {
-  const std::lock_guard lock(mutex);
   try {
-    Block& block = launch.kernel->blocks
-                       .try_emplace(launch.threads, *launch.kernel->program, launch.threads,
-                                    [](std::uintptr_t address) {
-                                      const auto [begin, end] = stand_in::memory_at(address);
-                                      return Range{begin, end};
-                                    })
-                       .first->second;
     // No result may depend on which block is first: every other launch begins with the last.
     for (std::uint32_t i = 0; i < launch.blocks; ++i) {
-      block.run(launch.number % 2 == 0 ? i : launch.blocks - 1 - i, launch.blocks,
-                launch.parameters);
+      if (i == launch.blocks / 2) stand_in::meet_other_lane();
+      const std::lock_guard lock(mutex);
+      block_of(launch).run(launch.number % 2 == 0 ? i : launch.blocks - 1 - i, launch.blocks,
+                           launch.parameters);
     }
   } catch (const Fault& fault) {
     stand_in::break_devices(fault.what());

@@ -39,9 +39,11 @@ class CudaGrid {
 
   template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
-    stream_.tickets(teams);  // as a launch on a GPU asks for them
-    launch(name,
-           [name, teams, program](test::HostGrid& grid) { grid.run_teams(name, teams, program); });
+    unsigned* const tickets = stream_.tickets(teams);
+    launch(name, [name, tickets, teams, program](test::HostGrid& grid) {
+      stand_in::TeamCount count(name, tickets, teams, program.team_size.divisor());
+      grid.run_teams(name, teams, program, [&](std::int64_t team) { return count.is_last(team); });
+    });
   }
 
   std::int64_t blocks_to_fill() const { return stream_.multiprocessors(); }
