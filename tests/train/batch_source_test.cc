@@ -94,6 +94,17 @@ TEST_P(BatchSources, AResidentOneTakesWhatWasAnnouncedAndSkipsWhatWasNotTaken) {
   EXPECT_EQ(next(), expected[8]);  // one that nobody announced
 }
 
+TEST_P(BatchSources, AResidentOneRepeatsAStepOfWhichNothingWasMade) {
+  const auto expected = read_all(*make_host_batches(dataset_, schedule, options_));
+  const auto source = make_resident_batches(*device_, *dataset_, schedule, options_);
+  const auto next = [&] { return content(*source->next(), GetParam().layout, dataset_->pixels()); };
+  source->begin_step(3);
+  EXPECT_EQ(next(), expected[0]);
+  EXPECT_EQ(next(), expected[1]);
+  source->repeat_step();
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(next(), expected[i]) << i;
+}
+
 TEST_P(BatchSources, EndWithTheSchedule) {
   const auto source = make_resident_batches(*device_, *dataset_, schedule, options_);
   for (int i = 0; i < 18; ++i) ASSERT_NE(source->next(), nullptr);

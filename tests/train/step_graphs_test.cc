@@ -25,6 +25,7 @@ class CapturingStream : public MetaStream {
   bool can_capture() const override { return true; }
   void begin_capture() override { log.emplace_back("capture"); }
   std::unique_ptr<Graph> end_capture() override {
+    if (refuses) throw DeviceError("no");
     log.emplace_back("captured " + std::to_string(++graphs_));
     return std::make_unique<NotedGraph>(graphs_);
   }
@@ -32,6 +33,7 @@ class CapturingStream : public MetaStream {
     log.emplace_back("launch " + std::to_string(static_cast<NotedGraph&>(graph).number));
   }
   std::vector<std::string> log;
+  bool refuses = false;
 
  private:
   int graphs_ = 0;
@@ -44,7 +46,8 @@ class StepGraphsTest : public ::testing::Test {
     graphs.run(
         samples, [this] { stream_.log.emplace_back("enqueue"); },
         [repeatable] { return repeatable; },
-        [this](bool is_new) { stream_.log.emplace_back(is_new ? "new" : "again"); });
+        [this](bool is_new) { stream_.log.emplace_back(is_new ? "new" : "again"); },
+        [this](const std::string& why) { stream_.log.emplace_back("refused: " + why); });
     return stream_.log;
   }
   using Log = std::vector<std::string>;
@@ -81,8 +84,9 @@ TEST_F(StepGraphsTest, ACaptureThatBreaksIsEnded) {
   stream_.log.clear();
   const auto fail = [] { throw std::runtime_error("no batch"); };
   const auto launched = [](bool) { FAIL() << "nothing was launched"; };
+  const auto refused = [](const std::string&) { FAIL() << "it was not the device"; };
   EXPECT_THROW(graphs.run(
-                   256, fail, [] { return true; }, launched),
+                   256, fail, [] { return true; }, launched, refused),
                std::runtime_error);
   EXPECT_EQ(stream_.log, (Log{"capture", "captured 1"}));
   EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "captured 2", "launch 2", "new"}));
@@ -109,6 +113,24 @@ TEST_F(StepGraphsTest, TheTransportHearsOfACapture) {
   EXPECT_EQ(run(graphs, 256), (Log{"launch 1", "again"}));
   graphs.forbid();
   EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+}
+
+TEST_F(StepGraphsTest, WhatTheDeviceDoesNotCaptureRunsEagerlyFromThenOn) {
+  StepGraphs graphs(stream_, true);
+  run(graphs, 256);
+  stream_.refuses = true;
+  EXPECT_EQ(run(graphs, 256), (Log{"capture", "enqueue", "refused: no", "enqueue"}));
+  stream_.refuses = false;
+  EXPECT_EQ(run(graphs, 256), Log{"enqueue"});
+}
+
+TEST_F(StepGraphsTest, ARefusalEndsTheRunWhereATransportsCallsWereCaptured) {
+  NotedCaptures captures(stream_.log);
+  StepGraphs graphs(stream_, true, &captures);
+  run(graphs, 256);
+  stream_.refuses = true;
+  EXPECT_THROW(run(graphs, 256), DeviceError);
+  EXPECT_EQ(stream_.log, (Log{"begins", "capture", "enqueue", "ends"}));
 }
 
 TEST_F(StepGraphsTest, OffMeansOff) {

@@ -76,6 +76,29 @@ TEST(StepNodes, OfLenetInBf16AreFew) {
   }
 }
 
+/// Hears why a run goes on without graphs.
+struct Refusals : RunListener {
+  void graph_refused(const std::string& why) override { heard.push_back(why); }
+  std::vector<std::string> heard;
+};
+
+// As a library would whose engine waits for its stream.
+TEST(StepNodes, OfAStepThatCannotBeCapturedRunEagerly) {
+  if (!on_stand_in()) GTEST_SKIP() << "only the stand-in can be told to refuse";
+  TrainOptions options = plain_options(1);
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.recipe.epochs = 2;
+  const std::string captured = bytes_of(run(options, formula_splits(100)).state);
+  Refusals refusals;
+  setenv("RINGLET_STAND_IN_CAPTURE", "breaks", 1);  // NOLINT(concurrency-mt-unsafe)
+  const std::string eager = bytes_of(run(options, formula_splits(100), {&refusals}).state);
+  unsetenv("RINGLET_STAND_IN_CAPTURE");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_TRUE(eager == captured);
+  ASSERT_EQ(refusals.heard.size(), 1U);  // once, and not for the short batch
+  EXPECT_NE(refusals.heard[0].find("(cudaErrorStreamCaptureInvalidated)"), std::string::npos)
+      << refusals.heard[0];
+}
+
 // Where both gradients of a layer are wanted, and are more than a few microseconds' work, that of
 // the weights runs beside that of the data: the second convolution's and the first linear layer's.
 TEST(StepNodes, OfLenetComputeWeightGradientsBesideDataGradients) {

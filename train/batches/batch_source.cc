@@ -123,6 +123,8 @@ class ResidentBatches final : public BatchSource {
     uploader_.upload(device_.compute(), host_positions_.data(), positions_.view().slice(0, bytes));
   }
 
+  void repeat_step() override { taken_ = 0; }
+
   const data::Batch* next() override {
     if (taken_ == requests_.size()) begin_step(1);
     if (requests_.empty()) return nullptr;

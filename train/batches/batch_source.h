@@ -32,6 +32,10 @@ class BatchSource {
   /// skipped.
   virtual void begin_step(std::int64_t count) { (void)count; }
 
+  /// next() gives the batches of this step once more, as nothing was made of them. For capturable()
+  /// sources.
+  virtual void repeat_step() {}
+
   /// The next batch in the schedule's order, for work that is enqueued on the compute stream after
   /// this call; null at the schedule's end. It stays until the work enqueued before the following
   /// call has run. Throws what the loader throws.

@@ -49,6 +49,10 @@ void RunReporter::started(const comm::Communicator& communicator, const nn::Plan
   for (RunListener* listener : listeners_) listener->started(report);
 }
 
+void RunReporter::graph_refused(const std::string& why) {
+  for (RunListener* listener : listeners_) listener->graph_refused(why);
+}
+
 void RunReporter::step_begins(std::int64_t samples, bool alone) {
   if (trained_samples_ == 0) epoch_watch_ = Stopwatch();
   if (alone) report_watch_ = Stopwatch();

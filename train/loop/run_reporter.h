@@ -24,6 +24,8 @@ class RunReporter {
 
   void started(const comm::Communicator& communicator, const nn::Plan& plan,
                const std::vector<Bucket>& buckets);
+  /// Steps run eagerly from here on (step_graphs.h).
+  void graph_refused(const std::string& why);
   /// A step of `samples` begins. `alone`: no earlier one waits to be reported.
   void step_begins(std::int64_t samples, bool alone);
   /// To be called in the order of the steps. `step`: steps done with it.

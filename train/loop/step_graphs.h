@@ -4,12 +4,17 @@
 // What changes from step to step is read from device memory (StepInputs, BatchPosition), so a graph
 // is good for every step with as many samples. The first of them runs eagerly: it makes the
 // libraries' plans and lets workspaces grow, which a capture could not hold.
+//
+// Where the device refuses a capture, because a library has called what CUDA forbids meanwhile, the
+// step and all that follow run eagerly. Not where a transport's calls were captured with it: other
+// ranks wait for these, and its library is of no more use.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 
+#include "base/error.h"
 #include "comm/core/captures.h"
 #include "kernels/capture.h"
 #include "kernels/stream.h"
@@ -32,8 +37,11 @@ class StepGraphs {
   /// has enqueued. `repeatable()` is asked before a capture: whether all that was enqueued so far
   /// depends on nothing that only the host knows.
   /// `launched(is_new)` is called behind each launch of a graph; is_new: it was captured for that.
-  template <class Enqueue, class Repeatable, class Launched>
-  void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable, Launched launched) {
+  /// `refused(why)`: a capture was refused. What enqueue() has taken is to be had once more: it is
+  /// called again next.
+  template <class Enqueue, class Repeatable, class Launched, class Refused>
+  void run(std::int64_t samples, Enqueue enqueue, Repeatable repeatable, Launched launched,
+           Refused refused) {
     if (!enabled()) return enqueue();
     Entry& entry = entries_[samples];
     if (!entry.graph && (entry.eager_runs < kEagerRuns || !repeatable())) {
@@ -42,8 +50,15 @@ class StepGraphs {
     }
     const bool is_new = !entry.graph;
     if (is_new) {
-      const comm::CaptureScope scope(captures_);
-      entry.graph = capture(stream_, enqueue);
+      try {
+        const comm::CaptureScope scope(captures_);
+        entry.graph = capture(stream_, enqueue);
+      } catch (const DeviceError& error) {
+        if (captures_ != nullptr) throw;
+        forbid();
+        refused(error.what());
+        return enqueue();
+      }
     }
     stream_.launch(*entry.graph);
     launched(is_new);

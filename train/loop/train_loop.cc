@@ -218,7 +218,11 @@ bool TrainLoop::step() {
           [this, samples] {  // alike on all ranks; one without samples does not know
             return samples >= communicator_.size() && step_.replica().tape().repeatable();
           },
-          [this](bool is_new) { step_.graph_launched(is_new); });
+          [this](bool is_new) { step_.graph_launched(is_new); },
+          [this](const std::string& why) {
+            batches_->repeat_step();
+            reporter_.graph_refused(why);
+          });
       send_sums(samples);
     }
     take_sums(static_cast<std::size_t>(setup_.steps_in_flight));

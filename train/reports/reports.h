@@ -79,6 +79,8 @@ class RunListener {
   /// Whether the listener uses StepReport::grad_norm. Asked once.
   virtual bool wants_grad_norm() const { return false; }
   virtual void started(const StartReport&) {}
+  /// A step could not be captured as a graph: the run goes on without.
+  virtual void graph_refused(const std::string& why) { (void)why; }
   virtual void step_done(const StepReport&) {}
   virtual void epoch_done(const EpochReport&) {}
   /// A state or the finished model was written.

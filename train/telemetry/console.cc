@@ -195,9 +195,7 @@ void Console::started(const StartReport& report) {
   sync_plan_ = report.sync_plan;
   say("sync", sync_in_words(report) + prediction_in_words(sync_plan_));
   print_sums(out_, sync_plan_, {});
-  if (!report.why_no_graph.empty()) {
-    say("graph", "off: a step cannot be captured, " + on_one_line(report.why_no_graph));
-  }
+  if (!report.why_no_graph.empty()) graph_refused(report.why_no_graph);
   if (first_step_ > 0) say("resumed", "after step " + with_commas(first_step_));
   table_ =
       ProgressTable(room_on(out_), report.options.task == nullptr ? "test accuracy" : "measured");
@@ -224,6 +222,10 @@ void Console::say(const char* what, const std::string& text) {
     lines += " " + word;
   }
   fmt::print(out_, "{}\n", lines);
+}
+
+void Console::graph_refused(const std::string& why) {
+  say("graph", "off: a step cannot be captured, " + on_one_line(why));
 }
 
 void Console::step_done(const StepReport& report) {

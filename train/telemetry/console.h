@@ -30,6 +30,7 @@ class Console : public RunListener {
   Console& operator=(const Console&) = delete;
 
   void started(const StartReport& report) override;
+  void graph_refused(const std::string& why) override;
   void step_done(const StepReport& report) override;
   void epoch_done(const EpochReport& report) override;
   void synchronised(const SyncReport& report) override { sync_taken_ = report; }
