@@ -186,4 +186,10 @@ cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned) {
   return is_new ? cudaSuccess : failed(cudaErrorPeerAccessAlreadyEnabled);
 }
 
+cudaError_t cudaDeviceDisablePeerAccess(int other) {
+  const std::lock_guard lock(leaf);
+  const bool was = enabled.erase({current_device, other}) == 1;
+  return was ? cudaSuccess : failed(cudaErrorPeerAccessNotEnabled);
+}
+
 }  // extern "C"

@@ -241,11 +241,13 @@ TEST_F(CudaStandInMemory, IsItsOwnGpusUntilAnotherMayReachIt) {
   add_one(0, streams_[0], number);
   EXPECT_DEATH(add_one(1, streams_[1], number), "does not reach: of GPU 0");
   cudaSetDevice(1);
-  cudaDeviceEnablePeerAccess(0, 0);
-  cudaGetLastError();
+  ASSERT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaSuccess);
   add_one(1, streams_[1], number);
   cudaMemcpyAsync(&found, number, sizeof found, cudaMemcpyDeviceToHost, streams_[1]);
   EXPECT_EQ(found, 2);
+  cudaSetDevice(1);
+  cudaDeviceDisablePeerAccess(0);
+  cudaSetDevice(0);
 }
 
 TEST_F(CudaStandInMemory, IsCopiedBetweenGpusThatDoNotReachEachOther) {
