@@ -14,6 +14,9 @@ inline constexpr const char* kBranches = "RINGLET_BRANCHES";
 inline constexpr const char* kFused = "RINGLET_FUSED";
 /// Gradients lie in memory of NCCL's own, where it gives some.
 inline constexpr const char* kNcclMemory = "RINGLET_NCCL_MEMORY";
+/// NCCL puts what is captured on its stream from threads of its own, so that no call can hang. Off:
+/// its calls do that themselves (ncclConfig_t::blocking).
+inline constexpr const char* kNcclThreads = "RINGLET_NCCL_THREADS";
 
 /// Reads the environment, which nobody may write meanwhile.
 bool is_switched_off(const char* name);

@@ -91,6 +91,11 @@ TEST_F(CudaNcclTraining, ProcessesReplayWholeStepsAsGraphs) {
       nodes_of_graphs([&] { with_graphs = learn_in_processes(true, data); });
   EXPECT_EQ(with_graphs.why_no_captures, "");
   EXPECT_EQ(with_graphs.bytes, learn_in_processes(false, data).bytes);
+  setenv("RINGLET_NCCL_THREADS", "off", 1);  // NOLINT(concurrency-mt-unsafe)
+  const Learnt without_threads = learn_in_processes(true, data);
+  unsetenv("RINGLET_NCCL_THREADS");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(without_threads.why_no_captures, "");
+  EXPECT_EQ(without_threads.bytes, with_graphs.bytes);
   if (!on_stand_in()) return;
   const auto is_step = [](const std::vector<std::string>& nodes) {
     const auto is_sum = [](const std::string& node) { return node.ends_with("nccl"); };

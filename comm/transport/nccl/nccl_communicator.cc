@@ -23,10 +23,10 @@ void pause(int asked) {
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(const NcclFunctions& nccl, CallGate& gate,
-                                   const ncclUniqueId& id, NcclRank rank)
+                                   const ncclUniqueId& id, NcclRank rank, bool blocking)
     : nccl_(nccl), gate_(gate), rank_(std::move(rank)) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
+  config.blocking = blocking ? 1 : 0;
   try {
     settle("ncclCommInitRankConfig", call([&] {
              return nccl_.ncclCommInitRankConfig(&handle_, rank_.world.size, id, rank_.world.rank,

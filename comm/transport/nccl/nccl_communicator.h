@@ -1,4 +1,4 @@
-// NcclCommunicator: one rank's communicator of NCCL, non-blocking, and safe to abort.
+// NcclCommunicator: one rank's communicator of NCCL, and safe to abort, unless it is blocking.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,10 @@ struct NcclRank {
 class NcclCommunicator {
  public:
   /// Collective: returns when all ranks have come and NCCL has connected them. The calling thread's
-  /// current GPU is the rank's. Throws CommError, TimeoutError or Aborted.
-  NcclCommunicator(const NcclFunctions& nccl, CallGate& gate, const ncclUniqueId& id,
-                   NcclRank rank);
+  /// current GPU is the rank's. `blocking`: a call that waits for another rank returns when that
+  /// has come, whatever happens meanwhile. Throws CommError, TimeoutError or Aborted.
+  NcclCommunicator(const NcclFunctions& nccl, CallGate& gate, const ncclUniqueId& id, NcclRank rank,
+                   bool blocking);
   /// Lets NCCL finish, unless a rank has failed. Where NCCL does not, this rank has failed.
   ~NcclCommunicator();
   NcclCommunicator(const NcclCommunicator&) = delete;

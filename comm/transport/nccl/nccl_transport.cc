@@ -275,12 +275,12 @@ class NcclTransport final : public Transport, public CollectiveEngine, public Ca
 };
 
 std::unique_ptr<NcclCommunicator> NcclTransport::connect(CallGate& gate, bool wants_captures) {
-  const auto made = [this](CallGate& its_gate) {
-    return std::make_unique<NcclCommunicator>(backend_.library, its_gate,
-                                              meet(backend_, host_, stream_), introduce());
+  const auto made = [this](CallGate& its_gate, bool blocking = false) {
+    return std::make_unique<NcclCommunicator>(
+        backend_.library, its_gate, meet(backend_, host_, stream_), introduce(), blocking);
   };
   if (!wants_captures || size() == 1) return made(gate);
-  auto communicator = made(own_gate_);
+  auto communicator = made(own_gate_, is_switched_off(kNcclThreads));
   why_no_captures_ = try_capture(*communicator);
   captures_ = why_no_captures_.empty();
   if (captures_) return communicator;

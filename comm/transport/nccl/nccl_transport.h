@@ -21,6 +21,7 @@
 //
 // Where a process has one rank, CUDA graphs may hold its calls. Whether NCCL and the driver take
 // that is tried at the start, by one small sum. A communicator that failed in it is thrown away.
+// With RINGLET_NCCL_THREADS=off (base/switches.h) a communicator that is captured blocks.
 #pragma once
 
 #include <memory>
