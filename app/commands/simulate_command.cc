@@ -43,9 +43,9 @@ void set_measured(const SimulateFlags& flags, const std::vector<bench::Measureme
 }
 
 void write_trace(const std::filesystem::path& file, const bench::Simulation& simulation,
-                 const bench::Costs& costs) {
+                 const bench::Costs& costs, const std::vector<bench::StepSpec>& steps) {
   train::TraceWriter trace(0);
-  if (bench::add_played(trace, simulation, costs) == 0) {
+  if (bench::add_played(trace, simulation, costs, steps) == 0) {
     throw UsageError("--trace has nothing to show: none of these strategies can be played there");
   }
   trace.write(file);
@@ -63,15 +63,18 @@ int simulate(const SimulateFlags& flags, const CLI::App& command) {
   set_measured(flags, measured, rows);
   fmt::print("{}", to_text(rows, costs));
   nlohmann::json json = to_json(rows);
+  std::vector<bench::SimulatedStep> steps;
   for (const bench::StepSpec& spec : specs) {
-    const auto steps = simulate_step(simulation, spec, costs);
-    fmt::print("{}", to_text(steps, spec));
-    for (auto& step : to_json(steps)) json["steps"].push_back(std::move(step));
+    const auto of_spec = simulate_step(simulation, spec, costs);
+    fmt::print("{}", to_text(of_spec, spec));
+    for (auto& step : to_json(of_spec)) json["steps"].push_back(std::move(step));
+    steps.insert(steps.end(), of_spec.begin(), of_spec.end());
   }
   if (!flags.json.empty()) write_file_atomically(flags.json, row_a_line(json));
-  if (!flags.trace.empty()) write_trace(flags.trace, simulation, costs);
+  if (!flags.trace.empty()) write_trace(flags.trace, simulation, costs, specs);
   if (!flags.report.empty()) {
-    write_file_atomically(flags.report, report::simulation_page(simulation, costs, rows));
+    write_file_atomically(flags.report,
+                          report::simulation_page(simulation, costs, rows, flags.step, steps));
     fmt::print("\nwrote {}; open it in a browser\n", on_one_line(flags.report.string()));
   }
   return 0;

@@ -202,7 +202,7 @@ std::vector<Layout> layouts_of(const SimulateFlags& flags,
 /// Of a step, with its statistics.
 std::int64_t gradient_bytes(const bench::StepSpec& spec) {
   std::int64_t bytes = 0;
-  for (const bench::StepSum& sum : step_sums(spec, false)) bytes += sum.bytes;
+  for (const bench::StepSum& sum : step_plan(spec, false).sums) bytes += sum.bytes;
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "app/report/html.h"
 #include "app/report/page_texts.h"
+#include "app/report/step_section.h"
 #include "app/report/svg_plot.h"
 #include "bench/all_reduce/comparison.h"
 #include "bench/all_reduce/sizes.h"
@@ -242,7 +243,8 @@ constexpr char kParts[] =
 }  // namespace
 
 std::string simulation_page(const bench::Simulation& simulation, const bench::Costs& costs,
-                            const std::vector<bench::Simulated>& rows) {
+                            const std::vector<bench::Simulated>& rows, const bench::StepSpec& spec,
+                            const std::vector<bench::SimulatedStep>& steps) {
   const Scene scene = scene_of(simulation, costs);
   const Layout& layout = scene.layouts[scene.start];
   Html body = markup(
@@ -253,6 +255,7 @@ std::string simulation_page(const bench::Simulation& simulation, const bench::Co
   body += kPanel;
   body += "<div class=\"grid simulated\">\n" + over_bytes(scene) + over_ranks(scene) + "</div>\n";
   body += kParts;
+  body += step_section(spec, steps);
   body += "<h2>Played</h2>\n" + rows_table(rows);
   body += "<h2>What no model here knows</h2>\n" + Html(kLimits);
   body += data_element(data_of(scene, costs, rows));

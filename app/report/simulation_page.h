@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "bench/simulation/simulation.h"
+#include "bench/simulation/training_step.h"
 
 namespace ringlet::app::report {
 
 /// `rows`: what simulate() made of it. The page begins with its first layout and size, and shows
-/// layouts like that (ways.h).
+/// layouts like that (ways.h). `steps`: of a training step, which `spec` says; none: no section.
 std::string simulation_page(const bench::Simulation& simulation, const bench::Costs& costs,
-                            const std::vector<bench::Simulated>& rows);
+                            const std::vector<bench::Simulated>& rows, const bench::StepSpec& spec,
+                            const std::vector<bench::SimulatedStep>& steps);
 
 }  // namespace ringlet::app::report

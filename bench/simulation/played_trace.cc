@@ -92,63 +92,127 @@ class StepText {
   ExchangeDetails details_{};
 };
 
-/// A call that begins at `begin_ns`; returns when it has ended.
-std::int64_t add_call(std::vector<Tracer>& ranks, const std::string& name, std::int64_t call,
-                      const comm::Schedule& schedule, const comm::Network& network,
-                      std::int64_t begin_ns) {
-  const auto at = [begin_ns](double seconds) { return begin_ns + std::llround(1e9 * seconds); };
-  std::vector<std::vector<std::pair<double, double>>> times(ranks.size());
-  for (int rank = 0; rank < schedule.size(); ++rank) {
-    times[static_cast<std::size_t>(rank)].resize(schedule.of(rank).steps.size());
+/// The timeline of the ranks of one layout.
+class Timeline {
+ public:
+  explicit Timeline(const Layout& layout)
+      : compute_(static_cast<std::size_t>(layout.ranks())), sums_(compute_.size()) {}
+
+  int calls() const { return calls_; }
+
+  void add_call(const comm::Strategy& strategy, const comm::Network& network, std::int64_t bytes) {
+    const std::string name = fmt::format("{} {}", strategy.name, size_text(bytes));
+    go_on_behind(play_call(name, strategy, network, bytes, std::vector<double>(sums_.size())));
   }
-  const std::vector<double> ends =
-      play(schedule, network, {.step = [&](const comm::PlayedStep& step) {
-             times[static_cast<std::size_t>(step.rank)][step.step] = {step.begin_s, step.end_s};
-           }});
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    StepText text(schedule, static_cast<int>(rank), call);
-    for (std::size_t step = 0; step < times[rank].size(); ++step) {
-      const auto [begin, end] = times[rank][step];
-      text.add(ranks[rank], step, {.begin_ns = at(begin), .end_ns = at(end)});
+
+  /// Each rank begins a sum when its backward is as far and its sum before has ended.
+  void add_step(const comm::Strategy& strategy, const comm::Network& network, const StepSpec& spec,
+                const StepPlan& plan) {
+    const std::vector<double> compute = compute_seconds(spec, network);
+    for (std::size_t rank = 0; rank < compute.size(); ++rank) {
+      const std::int64_t turn = at(compute[rank] * plan.forward);
+      compute_[rank].add("forward " + spec.model, "layer", now_ns_, turn);
+      compute_[rank].add("backward " + spec.model, "layer", turn, at(compute[rank]));
     }
-    const ExchangeDetails details{.call = call,
-                                  .type = name_of(DType::f32),
-                                  .reduce = name_of(kOp),
-                                  .ranks = schedule.size()};
-    Span span{.category = "collective",
-              .begin_ns = begin_ns,
-              .end_ns = at(ends[rank]),
-              .bytes = schedule.of(static_cast<int>(rank)).data.bytes};
-    fmt::format_to_n(span.name.data(), span.name.size() - 1, "{}", name);
-    ranks[rank].add(span, &details);
+    const std::string size = spec.bucket_kb < 0 ? "" : fmt::format(" of {} KiB", spec.bucket_kb);
+    std::vector<double> ends(compute.size());
+    for (std::size_t i = 0; i < plan.sums.size(); ++i) {
+      for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+        ends[rank] = std::max(ends[rank], compute[rank] * plan.sums[i].ready);
+      }
+      ends = play_call(fmt::format("{} bucket {}{}", strategy.name, i, size), strategy, network,
+                       plan.sums[i].bytes, ends);
+    }
+    for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+      ends[rank] = std::max(ends[rank], compute[rank]);
+    }
+    go_on_behind(ends);
   }
-  return at(*std::max_element(ends.begin(), ends.end()));
-}
+
+  void add_to(train::TraceWriter& trace) {
+    for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
+      if (!compute_[rank].spans().empty()) {
+        trace.add(static_cast<int>(rank), 1, "compute", std::move(compute_[rank]));
+      }
+      trace.add(static_cast<int>(rank), 2, "communication", std::move(sums_[rank]));
+    }
+  }
+
+ private:
+  std::int64_t at(double seconds) const { return now_ns_ + std::llround(1e9 * seconds); }
+
+  /// With a tenth of its time between.
+  void go_on_behind(const std::vector<double>& ends) {
+    now_ns_ = at(1.1 * *std::max_element(ends.begin(), ends.end()));
+  }
+
+  /// `begins`: of each rank. Returns when each ends.
+  std::vector<double> play_call(const std::string& name, const comm::Strategy& strategy,
+                                const comm::Network& network, std::int64_t bytes,
+                                const std::vector<double>& begins) {
+    const comm::Schedule schedule =
+        record(strategy.make, network, {.count = bytes / size_of(DType::f32), .addresses = true});
+    std::vector<std::vector<std::pair<double, double>>> times(sums_.size());
+    for (int rank = 0; rank < schedule.size(); ++rank) {
+      times[static_cast<std::size_t>(rank)].resize(schedule.of(rank).steps.size());
+    }
+    const auto note = [&times](const comm::PlayedStep& step) {
+      times[static_cast<std::size_t>(step.rank)][step.step] = {step.begin_s, step.end_s};
+    };
+    std::vector<double> ends = play(schedule, network, {.step = note}, begins);
+    ++calls_;
+    for (std::size_t rank = 0; rank < sums_.size(); ++rank) {
+      StepText text(schedule, static_cast<int>(rank), calls_);
+      for (std::size_t step = 0; step < times[rank].size(); ++step) {
+        const auto [begin, end] = times[rank][step];
+        text.add(sums_[rank], step, {.begin_ns = at(begin), .end_ns = at(end)});
+      }
+      const ExchangeDetails details{.call = calls_,
+                                    .type = name_of(DType::f32),
+                                    .reduce = name_of(kOp),
+                                    .ranks = schedule.size()};
+      Span span{.category = "collective",
+                .begin_ns = at(begins[rank]),
+                .end_ns = at(ends[rank]),
+                .bytes = schedule.of(static_cast<int>(rank)).data.bytes};
+      fmt::format_to_n(span.name.data(), span.name.size() - 1, "{}", name);
+      sums_[rank].add(span, &details);
+    }
+    return ends;
+  }
+
+  std::vector<Tracer> compute_, sums_;  // of each rank
+  std::int64_t now_ns_ = 0;
+  int calls_ = 0;
+};
 
 }  // namespace
 
-int add_played(train::TraceWriter& trace, const Simulation& simulation, const Costs& costs) {
+int add_played(train::TraceWriter& trace, const Simulation& simulation, const Costs& costs,
+               const std::vector<StepSpec>& steps) {
   const Layout& layout = simulation.layouts.front();
-  std::vector<Tracer> ranks(static_cast<std::size_t>(layout.ranks()));
-  std::int64_t now_ns = 0;
-  int calls = 0;
-  for (const std::int64_t bytes : simulation.sizes) {
+  Timeline timeline(layout);
+  const auto with_each = [&](const auto& add) {
     for (const comm::Strategy& strategy : simulation.strategies) {
       const auto links = costs.of(strategy.name, layout);
       const comm::Network network =
           network_of(layout, links.value_or(LinkCosts{}), simulation.slow);
-      if (!links || !why_not_recorded(strategy, network).empty()) continue;
-      const comm::Schedule schedule =
-          record(strategy.make, network, {.count = bytes / size_of(DType::f32), .addresses = true});
-      const std::string name = fmt::format("{} {}", strategy.name, size_text(bytes));
-      const std::int64_t end_ns = add_call(ranks, name, ++calls, schedule, network, now_ns);
-      now_ns = end_ns + (end_ns - now_ns) / 10;
+      if (links && why_not_recorded(strategy, network).empty()) add(strategy, network);
     }
+  };
+  for (const std::int64_t bytes : simulation.sizes) {
+    with_each([&](const comm::Strategy& strategy, const comm::Network& network) {
+      timeline.add_call(strategy, network, bytes);
+    });
   }
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    trace.add(static_cast<int>(rank), 2, "communication", std::move(ranks[rank]));
+  for (const StepSpec& spec : steps) {
+    const StepPlan plan = step_plan(spec, layout.machines > 1);
+    with_each([&](const comm::Strategy& strategy, const comm::Network& network) {
+      timeline.add_step(strategy, network, spec, plan);
+    });
   }
-  return calls;
+  timeline.add_to(trace);
+  return timeline.calls();
 }
 
 }  // namespace ringlet::bench

@@ -73,19 +73,15 @@ SimulatedStep simulate(const comm::Strategy& strategy, const Layout& layout, con
   step.why_not = why_not_recorded(strategy, network);
   if (step.why_not.empty() && !links) step.why_not = costs.why_not(strategy.name, layout);
   if (!step.why_not.empty()) return step;
-  const std::int64_t ranks = layout.ranks(), share = (spec.batch_size + ranks - 1) / ranks;
-  const double one =
-      spec.compute_s * static_cast<double>(share) / static_cast<double>(spec.batch_size);
-  std::vector<double> compute;
-  for (int rank = 0; rank < ranks; ++rank) compute.push_back(one * network.slow(rank));
-  const std::vector<StepSum> sums = step_sums(spec, layout.machines > 1);
+  const std::vector<double> compute = compute_seconds(spec, network);
+  const std::vector<StepSum> sums = step_plan(spec, layout.machines > 1).sums;
   const Step played(strategy, network, sums);
   step.buckets = static_cast<int>(sums.size());
   step.compute_s = largest(compute);
   step.sums_s = played.sums_alone();
   step.seconds = played.seconds(compute, true);
   step.unoverlapped = played.seconds(compute, false);
-  step.efficiency = spec.compute_s / (static_cast<double>(ranks) * step.seconds);
+  step.efficiency = spec.compute_s / (layout.ranks() * step.seconds);
   return step;
 }
 
@@ -95,21 +91,30 @@ double SimulatedStep::hidden() const {
   return sums_s > 0 ? std::clamp(1 - (seconds - compute_s) / sums_s, 0.0, 1.0) : 1;
 }
 
-std::vector<StepSum> step_sums(const StepSpec& spec, bool between_machines) {
+std::vector<double> compute_seconds(const StepSpec& spec, const comm::Network& network) {
+  const std::int64_t share = (spec.batch_size + network.ranks - 1) / network.ranks;
+  const double one =
+      spec.compute_s * static_cast<double>(share) / static_cast<double>(spec.batch_size);
+  std::vector<double> compute;
+  for (int rank = 0; rank < network.ranks; ++rank) compute.push_back(one * network.slow(rank));
+  return compute;
+}
+
+StepPlan step_plan(const StepSpec& spec, bool between_machines) {
   const nn::Plan plan = plan_of(spec.model);
   train::SyncOptions options;
   options.bucket_kb = spec.bucket_kb;
   options = with_bucket_sizes(
       options, {.is_between_machines = between_machines, .gradient_bytes = plan.elements * 4});
   const double all = plan.forward.flops + plan.backward.flops;
-  std::vector<StepSum> sums;
+  StepPlan step{.forward = plan.forward.flops / all};
   std::size_t next = 0;
   for (const train::Bucket& bucket : plan_buckets(plan, options)) {
     next += static_cast<std::size_t>(bucket.parameters);
     const double done = next == 0 ? 0 : plan.parameters[next - 1].final_flops;
-    sums.push_back({bucket.wire_bytes(), (plan.forward.flops + done) / all});
+    step.sums.push_back({bucket.wire_bytes(), (plan.forward.flops + done) / all});
   }
-  return sums;
+  return step;
 }
 
 std::vector<SimulatedStep> simulate_step(const Simulation& simulation, const StepSpec& spec,

@@ -27,8 +27,15 @@ struct StepSum {
   std::int64_t bytes = 0;
   double ready = 0;  ///< the share of forward and backward after which it is full
 };
+struct StepPlan {
+  double forward = 0;  ///< its share of forward and backward
+  std::vector<StepSum> sums{};
+};
 /// `between_machines`: what the usual size of buckets depends on.
-std::vector<StepSum> step_sums(const StepSpec& spec, bool between_machines);
+StepPlan step_plan(const StepSpec& spec, bool between_machines);
+
+/// How long each rank of `network` computes: a slow one takes longer.
+std::vector<double> compute_seconds(const StepSpec& spec, const comm::Network& network);
 
 struct SimulatedStep {
   std::string strategy;
@@ -46,7 +53,7 @@ struct SimulatedStep {
   double hidden() const;
 };
 
-/// A row for each layout and strategy. A slow rank computes as slowly, too.
+/// A row for each layout and strategy.
 std::vector<SimulatedStep> simulate_step(const Simulation& simulation, const StepSpec& spec,
                                          const Costs& costs);
 

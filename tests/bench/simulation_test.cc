@@ -200,7 +200,7 @@ TEST(Simulation, PlaysRanksThatBeginLate) {
 const StepSpec kStep{.model = "lenet-d2l", .batch_size = 256, .compute_s = 12e-3, .bucket_kb = 64};
 
 TEST(SimulatedStep, FillsItsBucketsAlongBackward) {
-  const std::vector<StepSum> sums = step_sums(kStep, true);
+  const std::vector<StepSum> sums = step_plan(kStep, true).sums;
   ASSERT_GT(sums.size(), 2u);
   std::int64_t bytes = 0;
   double ready = 1.0 / 3;  // forward is a third of the work, but for the first layer
@@ -213,8 +213,8 @@ TEST(SimulatedStep, FillsItsBucketsAlongBackward) {
   EXPECT_GT(bytes, 4 * 129'068 / 2);
   StepSpec one = kStep;
   one.bucket_kb = 1 << 20;
-  EXPECT_EQ(step_sums(one, true).size(), 1u);
-  EXPECT_EQ(step_sums(one, true)[0].bytes, bytes);
+  EXPECT_EQ(step_plan(one, true).sums.size(), 1u);
+  EXPECT_EQ(step_plan(one, true).sums[0].bytes, bytes);
 }
 
 TEST(SimulatedStep, HidesSumsUnderBackward) {

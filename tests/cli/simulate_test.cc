@@ -128,9 +128,16 @@ TEST(Simulate, WritesATraceThatSaysWhatARealOneSays) {
 TEST(Simulate, PlaysATrainingStep) {
   const TemporaryDirectory folder;
   const std::string file = folder / "rows.json";
-  const Outcome outcome = simulate({"--machines", "2x1", "--alpha", "200us", "--beta", "25M",
-                                    "--strategies", "ring,two-shot", "--train-step", "lenet-d2l",
-                                    "--compute", "12ms", "--bucket-kb", "64,1000", "--json", file});
+  const Outcome outcome = simulate({"--machines",   "2x1",
+                                    "--alpha",      "200us",
+                                    "--beta",       "25M",
+                                    "--strategies", "ring,two-shot",
+                                    "--train-step", "lenet-d2l",
+                                    "--compute",    "12ms",
+                                    "--bucket-kb",  "64,1000",
+                                    "--json",       file,
+                                    "--trace",      folder / "trace.json",
+                                    "--report",     folder / "page.html"});
   ASSERT_TRUE(succeeds(outcome));
   EXPECT_TRUE(holds(outcome.out, {"a step of lenet-d2l, 256 samples on 2 ranks, buckets of 64 KiB",
                                   "buckets of 1000 KiB", "hidden", "efficiency"}));
@@ -141,6 +148,12 @@ TEST(Simulate, PlaysATrainingStep) {
   EXPECT_TRUE(steps[1].contains("why_not"));
   EXPECT_GT(steps[0].at("hidden").get<double>(), steps[2].at("hidden").get<double>());
   EXPECT_EQ(steps[2].at("buckets"), 1);
+  const std::string page = read_file(folder / "page.html");
+  EXPECT_TRUE(holds(page, {"<h2>A training step</h2>", "of 64 KiB", "two-shot needs"}));
+  const std::string replay = folder / "replay.html";
+  EXPECT_TRUE(succeeds(ringlet({"replay", folder / "trace.json", "--out", replay})));
+  EXPECT_TRUE(holds(read_file(replay), {"Buckets beside backward", "ring bucket 0 of 64 KiB",
+                                        "<h3>Backward 2, ", "ring bucket 0 of 1000 KiB"}));
 }
 
 /// A page with machines, one without and one of fitted costs.
