@@ -55,12 +55,13 @@ std::string list_of(const std::vector<replay::TracedCall>& calls) {
   return others > 0 ? fmt::format("{} and {} other names", text, others) : text;
 }
 
-/// Leaves those that --call names, by their number or by their name.
+/// Leaves those that --call names, by their number, their name or both.
 void choose_calls(std::vector<replay::TracedCall>& calls, const std::string& wanted) {
   if (wanted.empty()) return;
   const std::string all = list_of(calls);
   std::erase_if(calls, [&wanted](const replay::TracedCall& call) {
-    return std::to_string(call.number) != wanted && call.name != wanted;
+    const std::string number = std::to_string(call.number);
+    return number != wanted && call.name != wanted && call.name + ":" + number != wanted;
   });
   if (!calls.empty()) return;
   throw UsageError(fmt::format("--call {}: the trace has no such call; it has {}",
@@ -125,7 +126,9 @@ void add_replay_command(CLI::App& app, Action& action) {
   command->add_option("TRACE", flags->trace, "what --trace or 'ringlet trace merge' wrote")
       ->required()
       ->type_name("FILE");
-  command->add_option("--call", flags->call, "only calls with this number, or of this name")
+  command
+      ->add_option("--call", flags->call,
+                   "only calls with this number, of this name, or NAME:NUMBER")
       ->type_name("N|NAME");
   command->add_option("--out", flags->out, "the page")->type_name("FILE")->group("Files");
   command->add_option("--json", flags->json, "whose numbers are where, and when, for programs")

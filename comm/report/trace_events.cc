@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/hash.h"
 
@@ -74,6 +75,7 @@ void TraceEvents::add_names(int rank, int tid, std::string_view stream) {
 }
 
 void TraceEvents::add_span(int rank, int tid, const Span& span) {
+  ranks_.insert(rank);
   begin_event();
   fmt::format_to(std::back_inserter(text_),
                  R"({{"name":{},"cat":"{}","ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{})",
@@ -108,34 +110,56 @@ void TraceEvents::add_args(const Span& span) {
   args.text("error", details.error);
 }
 
-/// An exchange says what it receives; what has a peer beside that, it sends. What a failed span was
-/// to receive has not come; what it was to send may have.
+/// An exchange says what it receives; what has a peer beside that, it sends.
 void TraceEvents::add_messages(const Thread& thread, const Span& span) {
   const ExchangeDetails* const details = span.details;
   if (details == nullptr || details->call < 0 || details->of.end > 0) return;
   const bool receives = details->in_bytes >= 0,
              only = std::string_view(span.name.data()) == "receive";
   if (span.peer >= 0 && !only) {
-    add_message(thread, {details->axis, details->call, thread.rank, span.peer, true},
-                span.begin_ns);
+    add_message(thread, {details->axis, details->call, thread.rank, span.peer, true}, span.begin_ns,
+                span.failed);
   }
-  if (receives && !span.failed) {
+  if (receives) {
     add_message(thread, {details->axis, details->call, details->from, thread.rank, false},
-                std::max(span.begin_ns, span.end_ns - 1));
+                std::max(span.begin_ns, span.end_ns - 1), span.failed);
   }
 }
 
-void TraceEvents::add_message(const Thread& thread, const Side& side, std::int64_t at_ns) {
-  const auto& [axis, call, from, to, sends] = side;
-  const std::string message = fmt::format("{}{}{}.{}>{}.{}", axis, axis.empty() ? "" : ".", call,
-                                          from, to, messages_[side]++);
+void TraceEvents::add_message(const Thread& thread, const Side& side, std::int64_t at_ns,
+                              bool failed) {
+  const Message message{thread, side, messages_[side]++, at_ns};
+  if (failed) {
+    open_.push_back(message);
+  } else {
+    write_message(message);
+  }
+}
+
+void TraceEvents::decide_open() {
+  const std::vector<Message> open = std::exchange(open_, {});
+  for (const Message& message : open) {
+    const auto& [axis, call, from, to, sends] = message.side;
+    const Side other{axis, call, from, to, !sends};
+    const bool is_open = std::any_of(open.begin(), open.end(), [&](const Message& one) {
+      return one.side == other && one.number == message.number;
+    });
+    const bool came = !is_open && messages_[other] > message.number;
+    if (came || (sends && !ranks_.contains(to))) write_message(message);
+  }
+}
+
+void TraceEvents::write_message(const Message& message) {
+  const auto& [axis, call, from, to, sends] = message.side;
+  const std::string name =
+      fmt::format("{}{}{}.{}>{}.{}", axis, axis.empty() ? "" : ".", call, from, to, message.number);
   begin_event();
   fmt::format_to(std::back_inserter(text_),
                  R"({{"name":"message","cat":"message","ph":"{}",{}"id":"{:X}","ts":{:.3f},)"
                  R"("pid":{},"tid":{},"args":{{"message":{}}}}})",
                  sends ? "s" : "f", sends ? "" : R"("bp":"e",)",
-                 hash_bytes(message.data(), message.size()), microseconds(at_ns), thread.rank,
-                 thread.tid, to_json_text(message));
+                 hash_bytes(name.data(), name.size()), microseconds(message.at_ns),
+                 message.thread.rank, message.thread.tid, to_json_text(name));
 }
 
 void TraceEvents::add_left_out(int rank, int tid, std::int64_t at_ns, std::int64_t spans) {

@@ -18,7 +18,8 @@
 // and the same with "ph":"f","bp":"e" where it arrives. "7.0>1.2" is the third message of call 7
 // from rank 0 to rank 1, and "data.7.0>1.2" that of the mesh's axis "data". Both ranks count, and
 // neither asks the other; where groups follow each other in a program and number their calls anew,
-// both go on counting. Of a run that failed, a message may have left and not come.
+// both go on counting. What did not come, since the run failed, has no arrow where its receiver is
+// in the same timeline; of another one nobody knows here.
 //
 // The id is a number made from it, since Perfetto takes hexadecimal numbers alone. A send begins
 // its arrow at its begin, and a receive ends it a nanosecond before its end, so that both lie in
@@ -29,9 +30,11 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "base/trace.h"
 
@@ -51,8 +54,11 @@ class TraceEvents {
   /// The trace was full at `at_ns`: so many spans are left out.
   void add_left_out(int rank, int tid, std::int64_t at_ns, std::int64_t spans);
 
-  /// The events, with ",\n" between them.
-  std::string_view text() const { return {text_.data(), text_.size()}; }
+  /// The events, with ",\n" between them. To be asked for when all are added.
+  std::string_view text() {
+    decide_open();
+    return {text_.data(), text_.size()};
+  }
 
  private:
   struct Thread {
@@ -68,11 +74,20 @@ class TraceEvents {
   void begin_event();
   void add_args(const Span& span);
   void add_messages(const Thread& thread, const Span& span);
-  void add_message(const Thread& thread, const Side& side, std::int64_t at_ns);
+  struct Message {
+    Thread thread;
+    Side side;
+    std::int64_t number, at_ns;
+  };
+  void add_message(const Thread& thread, const Side& side, std::int64_t at_ns, bool failed);
+  void write_message(const Message& message);
+  void decide_open();
 
   std::int64_t origin_ns_;
   fmt::memory_buffer text_;
+  std::set<int> ranks_;
   std::map<Side, std::int64_t> messages_;  // so far
+  std::vector<Message> open_;  // of spans that failed: the other side says whether it came
 };
 
 }  // namespace ringlet::comm

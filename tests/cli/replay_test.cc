@@ -79,6 +79,9 @@ TEST(Replay, ShowsABenchmarkOnThreads) {
   const std::string number = std::to_string(*numbers.begin());
   EXPECT_TRUE(succeeds(ringlet({"replay", trace, "--call", number, "--json", out, "--force"})));
   EXPECT_EQ(json_of(out).at("calls").size(), 1U);
+  EXPECT_TRUE(succeeds(
+      ringlet({"replay", trace, "--call", "ring 4K:" + number, "--json", out, "--force"})));
+  EXPECT_EQ(json_of(out).at("calls").size(), 1U);
   EXPECT_TRUE(fails_with(2, ringlet({"replay", trace, "--call", "tree", "--out", page, "--force"}),
                          {"--call tree", "it has 'ring 4K' (" + number}));
 }

@@ -52,6 +52,8 @@ json events_of(const char* strategy, int ranks, int calls) {
   });
 }
 
+json parsed(TraceEvents& events) { return json::parse("[" + std::string(events.text()) + "]"); }
+
 std::vector<json> of_phase(const json& events, const char* phase) {
   std::vector<json> found;
   for (const json& event : events) {
@@ -197,7 +199,7 @@ TEST(TraceEvents, SayWhatFailedAndWhy) {
   for (Tracer& tracer : tracers) {
     TraceEvents events(0);
     for (const Span& span : tracer.spans()) events.add_span(0, 2, span);
-    const json all = json::parse("[" + std::string(events.text()) + "]");
+    const json all = parsed(events);
     EXPECT_TRUE(of_phase(all, "f").empty()) << "nothing came";
     for (const json& span : of_phase(all, "X")) {
       EXPECT_EQ(span.at("args").at("failed"), true);
@@ -205,6 +207,16 @@ TEST(TraceEvents, SayWhatFailedAndWhy) {
     }
   }
   EXPECT_EQ(errors, 1) << "at the rank that it began with";
+
+  TraceEvents both(0), one(0);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const Span& span : tracers[static_cast<std::size_t>(rank)].spans()) {
+      both.add_span(rank, 2, span);
+      if (rank == 0) one.add_span(rank, 2, span);
+    }
+  }
+  EXPECT_TRUE(of_phase(parsed(both), "s").empty()) << "of what did not come, there is no arrow";
+  EXPECT_EQ(of_phase(parsed(one), "s").size(), 1U) << "what another process knows";
 }
 
 }  // namespace
