@@ -35,8 +35,13 @@ bool forbidden(const char* call) {
 }
 
 cudaError_t break_capture(Capture& capture, cudaError_t error, const char* call) {
+  if (!capture.broken) capture.why = std::string(call) + " while a stream is captured";
   capture.broken = true;
   return refuse(error, std::string(call) + " while a stream is captured");
+}
+
+cudaError_t refuse_broken(const Capture& capture) {
+  return refuse(cudaErrorStreamCaptureInvalidated, "the capture has ended by " + capture.why);
 }
 
 }  // namespace ringlet::stand_in
@@ -103,7 +108,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   for (const cudaStream_t member : streams) {
     if (member->capture == capture) member->capture = nullptr;
   }
-  if (capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
+  if (capture->broken) return refuse_broken(*capture);
   if (!all_come_before(capture->nodes, stream->last)) {
     return failed(cudaErrorStreamCaptureUnjoined);
   }

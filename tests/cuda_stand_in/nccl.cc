@@ -362,7 +362,9 @@ ncclResult_t start(const std::shared_ptr<Group>& made) {
     std::this_thread::sleep_for(late);
     const ncclResult_t result = enqueue(*kept);
     kept.reset();
-    if (result != ncclSuccess) comm.fail("a group could not be put on its stream");
+    if (result != ncclSuccess) {
+      comm.fail(std::string("a group on its stream: ") + cudaGetErrorString(cudaGetLastError()));
+    }
     comm.starts = false;
   });
   return ncclInProgress;

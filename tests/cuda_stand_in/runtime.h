@@ -26,6 +26,7 @@ struct Capture {
   cudaStream_t origin = nullptr;
   cudaStreamCaptureMode mode{};
   bool broken = false;  ///< something was called that CUDA forbids meanwhile
+  std::string why;      ///< that call
   bool ended = false;
 };
 
@@ -62,6 +63,7 @@ std::size_t memory_of_a_gpu();  ///< bytes
 bool forbidden(const char* call);
 /// Fails, and ends the capture: the call asks how far something is that is captured.
 cudaError_t break_capture(Capture& capture, cudaError_t error, const char* call);
+cudaError_t refuse_broken(const Capture& capture);
 
 extern std::set<cudaStream_t> streams;
 cudaError_t check_stream(cudaStream_t stream);

@@ -60,7 +60,7 @@ cudaError_t enqueue_waiting(cudaStream_t stream, const char* name, Work work) {
     changed.notify_all();
     return cudaSuccess;
   }
-  if (stream->capture->broken) return failed(cudaErrorStreamCaptureInvalidated);
+  if (stream->capture->broken) return refuse_broken(*stream->capture);
   Nodes& nodes = stream->capture->nodes;
   nodes.push_back({name, std::move(work), stream->last});
   stream->last = {nodes.size() - 1};

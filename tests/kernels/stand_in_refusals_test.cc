@@ -107,6 +107,15 @@ TEST_F(CudaStandInRefusals, ALaunchOnAStreamOfAnotherGpu) {
   cudaSetDevice(0);
 }
 
+TEST_F(CudaStandInRefusals, NoLaunchOfOurOwn) {
+  const auto first = open_device({DeviceKind::cuda, 0});
+  const auto second = open_device({DeviceKind::cuda, 1});
+  const Tensor x(*first, {4}), y(*second, {4});
+  EXPECT_NO_THROW(fill(first->compute(), 1, x));
+  EXPECT_NO_THROW(fill(second->compute(), 2, y));
+  EXPECT_NO_THROW(fill(first->compute(), 3, x));
+}
+
 TEST_F(CudaStandInRefusals, ARecordOfAnEventOfAnotherGpu) {
   EXPECT_EQ(cudaEventRecord(events_[0], streams_[1]), cudaErrorInvalidResourceHandle);
   EXPECT_STREQ(cudaGetErrorString(cudaGetLastError()),
