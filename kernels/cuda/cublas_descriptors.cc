@@ -44,12 +44,12 @@ cublasLtEpilogue_t epilogue_of(bool bias, Activation activation) {
   return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-MatmulKey make_matmul_key(const Matmul& matmul, const float* bias, cublasLtEpilogue_t epilogue) {
+MatmulKey make_matmul_key(const Matmul& matmul, cublasLtEpilogue_t epilogue) {
   const auto alignment = [](const void* address) {
     return static_cast<std::uint32_t>(alignment_of(address, 256));  // no kernel wants more
   };
-  return {matmul.size,         matmul.factors,      matmul.result,       epilogue,
-          alignment(matmul.a), alignment(matmul.b), alignment(matmul.d), alignment(bias)};
+  return {matmul.size,         matmul.factors,      matmul.result,      epilogue,
+          alignment(matmul.a), alignment(matmul.b), alignment(matmul.d)};
 }
 
 cudaDataType_t data_type_of(DType dtype) {
@@ -61,12 +61,12 @@ cublasOperation_t operation_of(bool transpose) { return transpose ? CUBLAS_OP_T 
 
 }  // namespace
 
-MatmulKey matmul_key(const Matmul& matmul, const float* bias, Activation activation) {
-  return make_matmul_key(matmul, bias, epilogue_of(bias != nullptr, activation));
+MatmulKey matmul_key(const Matmul& matmul, bool bias, Activation activation) {
+  return make_matmul_key(matmul, epilogue_of(bias, activation));
 }
 
-MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul, const float* db) {
-  return make_matmul_key(matmul, db, CUBLASLT_EPILOGUE_BGRADB);
+MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul) {
+  return make_matmul_key(matmul, CUBLASLT_EPILOGUE_BGRADB);
 }
 
 MatmulDescriptors::MatmulDescriptors(const MatmulKey& key, bool tf32)

@@ -17,16 +17,16 @@ struct MatmulKey {
   DType factors = DType::f32, result = DType::f32;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   /// Bytes that the addresses are multiples of, 256 at most.
-  std::uint32_t a_alignment = 0, b_alignment = 0, d_alignment = 0, bias_alignment = 0;
+  std::uint32_t a_alignment = 0, b_alignment = 0, d_alignment = 0;
   bool operator==(const MatmulKey&) const = default;
 };
 
-/// `bias` may be null. With one, the result is f32: a bias is of the result's type.
-MatmulKey matmul_key(const Matmul& matmul, const float* bias, Activation activation);
+/// With a bias, which is of the result's type, that is f32.
+MatmulKey matmul_key(const Matmul& matmul, bool bias, Activation activation);
 
-/// Of a product whose epilogue also sums op(b) over k: `db` [n] gets one sum a column (BGRADB). For
+/// Of a product whose epilogue also sums op(b) over k, one sum a column (BGRADB). For
 /// linear_backward_weight_matmul() op(b) is dy, so these are the gradients of the bias.
-MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul, const float* db);
+MatmulKey matmul_key_with_bias_gradient(const Matmul& matmul);
 
 /// The operation and the matrices.
 class MatmulDescriptors {

@@ -8,6 +8,7 @@
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/libraries.h"
 #include "kernels/cuda/nan_probe.h"
+#include "kernels/cuda/views.h"
 #include "kernels/implementations.h"
 
 namespace ringlet {
@@ -15,6 +16,12 @@ namespace ringlet {
 namespace {
 
 constexpr std::int64_t kWorkspaceLimit = 32 << 20;  // bytes; what NVIDIA recommends for Hopper
+
+/// No preference says where a bias lies, and kernels load it in words of 16 bytes.
+bool may_be_bias(const float* bias) {
+  constexpr std::int64_t kBytes = 16;
+  return alignment_of(bias, kBytes) == kBytes;
+}
 
 /// As check_cublas(), with the sizes in the message.
 void check_matmul(cublasStatus_t status, const char* call, const MatmulSize& size) {
@@ -143,7 +150,8 @@ cublasStatus_t CublasMatmuls::launch(const MatmulDescriptors& descriptors,
 }
 
 bool CublasMatmuls::try_run_with_bias_gradient(const Matmul& matmul, float beta, float* db) {
-  const MatmulKey key = matmul_key_with_bias_gradient(matmul, db);
+  if (!may_be_bias(db)) return false;
+  const MatmulKey key = matmul_key_with_bias_gradient(matmul);
   std::optional<Plan>& plan = plans_with_bias_gradient_.find_or(key, [&] {
     cublasStatus_t why_not = CUBLAS_STATUS_SUCCESS;
     std::optional<Plan> found = find_whole_plan(key, matmul, db, beta, why_not);
@@ -157,8 +165,9 @@ bool CublasMatmuls::try_run_with_bias_gradient(const Matmul& matmul, float beta,
   return true;
 }
 
-View CublasMatmuls::scratch_of(const Matmul& matmul) {
-  return {stream_.workspace(scratch_bytes(matmul.size)), {matmul.size.n, matmul.size.m}};
+View CublasMatmuls::result_of(const Matmul& matmul) {
+  void* const d = matmul.d == nullptr ? stream_.workspace(scratch_bytes(matmul.size)) : matmul.d;
+  return {d, {matmul.size.n, matmul.size.m}, matmul.result};
 }
 
 void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation activation,
@@ -172,19 +181,25 @@ void CublasMatmuls::run(const Matmul& matmul, const float* bias, Activation acti
   wide.d = nullptr;
   wide.result = DType::f32;
   run_plan(wide, bias, activation, beta);
-  const View sum = scratch_of(wide);
+  const View sum = result_of(wide);
   impl::cast(stream_, sum, View(matmul.d, sum.shape(), matmul.result));
 }
 
 void CublasMatmuls::run_plan(const Matmul& matmul, const float* bias, Activation activation,
                              float beta) {
-  const MatmulKey key = matmul_key(matmul, bias, activation);
+  if (!may_be_bias(bias)) {
+    run_plan(matmul, nullptr, Activation::none, beta);
+    const View y = result_of(matmul);
+    impl::bias_forward(stream_, y, ConstView(bias, {matmul.size.m}), y);
+    if (activation == Activation::relu) impl::relu_forward(stream_, y, y);
+    return;
+  }
+  const MatmulKey key = matmul_key(matmul, bias != nullptr, activation);
   Plan& plan = plans_.find_or(key, [&] { return make_plan(key, matmul, bias, beta); });
   if (bias != nullptr) plan.descriptors.set_bias(bias);
   check_matmul(launch(plan.descriptors, plan.algorithm, matmul, beta), "cublasLtMatmul", key.size);
   if (!plan.relu_apart) return;
-  const View y = matmul.d == nullptr ? scratch_of(matmul)
-                                     : View(matmul.d, {key.size.n, key.size.m}, matmul.result);
+  const View y = result_of(matmul);
   impl::relu_forward(stream_, y, y);
 }
 

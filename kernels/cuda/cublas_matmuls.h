@@ -23,8 +23,8 @@ class CublasMatmuls {
   void run(const Matmul& matmul, const float* bias, Activation activation, float beta);
 
   /// d = beta * d + op(a) op(b), and db [n] = the sums of op(b) over k, in the same pass. False,
-  /// with nothing written, where cuBLASLt has no such epilogue here, or it loses NaN: the device is
-  /// asked once for a key.
+  /// with nothing written, where cuBLASLt has no such epilogue here, it loses NaN (the device is
+  /// asked once for a key), or db is not aligned to 16 bytes.
   bool try_run_with_bias_gradient(const Matmul& matmul, float beta, float* db);
 
  private:
@@ -36,8 +36,8 @@ class CublasMatmuls {
   using Candidates = std::array<cublasLtMatmulHeuristicResult_t, 8>;
 
   void run_plan(const Matmul& matmul, const float* bias, Activation activation, float beta);
-  /// d of a product into scratch memory, whose d is null; as long as nothing else asks for some.
-  View scratch_of(const Matmul& matmul);
+  /// d; where that is null, in scratch memory, as long as nothing else asks for some.
+  View result_of(const Matmul& matmul);
   Plan make_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);
   /// With all of the key's epilogue, whatever it does to NaN. Throws where the library has none.
   Plan make_whole_plan(const MatmulKey& key, const Matmul& matmul, const float* bias, float beta);

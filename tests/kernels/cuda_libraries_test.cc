@@ -75,30 +75,29 @@ TEST(CudaLibraries, SayWhatFailedWithoutADriver) {
 
 TEST(MatmulKey, ChoosesTheEpilogue) {
   const Matmul matmul{{2, 3, 4}};
-  const float bias = 0;
-  const auto epilogue = [&](const float* b, Activation activation) {
+  const auto epilogue = [&](bool b, Activation activation) {
     return matmul_key(matmul, b, activation).epilogue;
   };
-  EXPECT_EQ(epilogue(nullptr, Activation::none), CUBLASLT_EPILOGUE_DEFAULT);
-  EXPECT_EQ(epilogue(nullptr, Activation::relu), CUBLASLT_EPILOGUE_RELU);
-  EXPECT_EQ(epilogue(&bias, Activation::none), CUBLASLT_EPILOGUE_BIAS);
-  EXPECT_EQ(epilogue(&bias, Activation::relu), CUBLASLT_EPILOGUE_RELU_BIAS);
-  EXPECT_EQ(matmul_key_with_bias_gradient(matmul, &bias).epilogue, CUBLASLT_EPILOGUE_BGRADB);
+  EXPECT_EQ(epilogue(false, Activation::none), CUBLASLT_EPILOGUE_DEFAULT);
+  EXPECT_EQ(epilogue(false, Activation::relu), CUBLASLT_EPILOGUE_RELU);
+  EXPECT_EQ(epilogue(true, Activation::none), CUBLASLT_EPILOGUE_BIAS);
+  EXPECT_EQ(epilogue(true, Activation::relu), CUBLASLT_EPILOGUE_RELU_BIAS);
+  EXPECT_EQ(matmul_key_with_bias_gradient(matmul).epilogue, CUBLASLT_EPILOGUE_BGRADB);
 }
 
 TEST(MatmulKey, DiffersByWhatThePlanDependsOn) {
   alignas(256) std::array<float, 64> memory{};
   float* base = memory.data();
   const Matmul matmul{{2, 3, 4, true, false}, base, base, base};
-  const MatmulKey key = matmul_key(matmul, nullptr, Activation::none);
-  EXPECT_EQ(key, matmul_key(matmul, nullptr, Activation::none));
-  EXPECT_NE(key, matmul_key(matmul, base, Activation::none));
+  const MatmulKey key = matmul_key(matmul, false, Activation::none);
+  EXPECT_EQ(key, matmul_key(matmul, false, Activation::none));
+  EXPECT_NE(key, matmul_key(matmul, true, Activation::none));
   const Matmul other_size{{2, 3, 4, true, true}, base, base, base};
-  EXPECT_NE(key, matmul_key(other_size, nullptr, Activation::none));
+  EXPECT_NE(key, matmul_key(other_size, false, Activation::none));
   for (const Matmul& shifted :
        {Matmul{matmul.size, base + 1, base, base}, Matmul{matmul.size, base, base + 1, base},
         Matmul{matmul.size, base, base, base + 1}}) {
-    EXPECT_NE(key, matmul_key(shifted, nullptr, Activation::none));
+    EXPECT_NE(key, matmul_key(shifted, false, Activation::none));
   }
 }
 
@@ -108,12 +107,12 @@ TEST(MatmulDescriptors, AreTakenByTheLibrary) {
     for (const bool transposed : {false, true}) {
       for (const Activation activation : {Activation::none, Activation::relu}) {
         const Matmul matmul{{c.outputs, 17, c.inputs, transposed, !transposed}};
-        const MatmulKey key = matmul_key(matmul, &bias, activation);
+        const MatmulKey key = matmul_key(matmul, true, activation);
         EXPECT_EQ(message_of([&] {
                     MatmulDescriptors descriptors(key, transposed);
                     descriptors.set_bias(&bias);
                     const MatmulPreference preference(key, 1 << 20, transposed);
-                    const MatmulKey gradient = matmul_key_with_bias_gradient(matmul, &bias);
+                    const MatmulKey gradient = matmul_key_with_bias_gradient(matmul);
                     MatmulDescriptors(gradient, transposed).set_bias(&bias);
                   }),
                   "");

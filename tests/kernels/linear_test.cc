@@ -120,6 +120,41 @@ TEST_P(Linear, BackwardWeightAndBias) {
   });
 }
 
+// A library's kernel may load a bias in words of 16 bytes.
+TEST_P(Linear, TakesABiasAtTheAddressOfAnyFloat) {
+  const reference::LinearSize size{3, 8, 8};
+  const auto x = random_floats(size.n * size.inputs, 1);
+  const auto w = random_floats(size.outputs * size.inputs, 2);
+  const auto numbers = random_floats(size.outputs + 3, 3);
+  const auto dy = random_floats(size.n * size.outputs, 4);
+  const auto product = reference::linear_forward(size, to_double(x), to_double(w));
+  for (const int offset : {1, 2, 3}) {
+    const std::vector<float> b(numbers.begin() + offset, numbers.begin() + offset + size.outputs);
+    const auto sum = reference::bias_forward({size.n, size.outputs}, product, to_double(b));
+    const Tensor y = run([&](Device& device) {
+      Tensor y = output(device, {size.n, size.outputs});
+      const Tensor all = upload(device, {size.outputs + 3}, numbers);
+      linear_forward(device.compute(), input(device, {size.n, size.inputs}, x),
+                     upload(device, {size.outputs, size.inputs}, w),
+                     all.view().slice(offset, offset + size.outputs), Activation::relu, y);
+      return y;
+    });
+    expect_close(y, reference::relu_forward(sum), 1e-5);
+    const Tensor db = run([&](Device& device) {
+      Tensor all = upload(device, {size.outputs + 3}, numbers);
+      Tensor dw = output(device, {size.outputs, size.inputs});
+      linear_backward_weight_bias(device.compute(), input(device, {size.n, size.inputs}, x),
+                                  input(device, {size.n, size.outputs}, dy), 0, dw, 0,
+                                  all.view().slice(offset, offset + size.outputs));
+      return all;
+    });
+    auto expected = to_double(numbers);
+    const auto gradient = reference::bias_backward({size.n, size.outputs}, to_double(dy));
+    std::copy(gradient.begin(), gradient.end(), expected.begin() + offset);
+    expect_close(db, expected, 1e-5);
+  }
+}
+
 // Wherever the ReLU is computed: a broken number has to be seen where it arises.
 TEST_P(Linear, LetsNaNThroughTheRelu) {
   const Shape x_shape{17, 37}, w_shape{11, 37}, y_shape{17, 11};

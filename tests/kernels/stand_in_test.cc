@@ -14,6 +14,7 @@
 #include "kernels/capture.h"
 #include "kernels/conv2d.h"
 #include "kernels/cuda/conv2d_graph.h"
+#include "kernels/cuda/cublas_lt.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/device.h"
 #include "kernels/elementwise.h"
@@ -158,6 +159,61 @@ TEST(CudaStandIn, SumsSideBySideCountTheirBlocksApart) {
     copy_to_host(stream, norms, found.data());
     EXPECT_EQ(found, (std::vector<float>{kRoot, kRoot})) << launch;
   }
+}
+
+/// A product of a [8, 4] and b [4, 2], column-major, as somebody might say it to cuBLASLt.
+struct SaidProduct {
+  cudaDataType types = CUDA_R_32F;
+  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  std::int64_t inner = 4, leading = 8;
+
+  cublasStatus_t ask() const {
+    const CublasLtFunctions& lt = cublas_lt();
+    cublasLtMatmulDesc_t operation = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+    cublasLtMatmulPreference_t preference = nullptr;
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    const auto k = static_cast<std::uint64_t>(inner);
+    lt.cublasLtMatmulDescCreate(&operation, compute, CUDA_R_32F);
+    lt.cublasLtMatrixLayoutCreate(&a, types, 8, k, leading);
+    lt.cublasLtMatrixLayoutCreate(&b, types, k, 2, inner);
+    lt.cublasLtMatrixLayoutCreate(&d, types, 8, 2, 8);
+    lt.cublasLtMatmulPreferenceCreate(&preference);
+    const cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(nullptr, operation, a, b, d, d,
+                                                                    preference, 1, &result, &found);
+    lt.cublasLtMatmulPreferenceDestroy(preference);
+    for (cublasLtMatrixLayout_t layout : {a, b, d}) lt.cublasLtMatrixLayoutDestroy(layout);
+    lt.cublasLtMatmulDescDestroy(operation);
+    return status;
+  }
+};
+
+TEST(CudaStandInProducts, AreRefusedWhereCublasRefusesThem) {
+  EXPECT_EQ(SaidProduct{}.ask(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(SaidProduct{.compute = CUBLAS_COMPUTE_32F_FAST_TF32}.ask(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(SaidProduct{.types = CUDA_R_16BF}.ask(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(SaidProduct{.inner = 0}.ask(), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(SaidProduct{.leading = 7}.ask(), CUBLAS_STATUS_INVALID_VALUE);
+  const SaidProduct rounded{.types = CUDA_R_16BF, .compute = CUBLAS_COMPUTE_32F_FAST_TF32};
+  EXPECT_EQ(rounded.ask(), CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+TEST(CudaStandInProducts, HaveAttributesOfTheirSize) {
+  const CublasLtFunctions& lt = cublas_lt();
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
+  lt.cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  lt.cublasLtMatmulPreferenceCreate(&preference);
+  const std::int64_t wide = 1;
+  EXPECT_EQ(
+      lt.cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA, &wide, sizeof wide),
+      CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(lt.cublasLtMatmulPreferenceSetAttribute(
+                preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &wide, sizeof wide),
+            CUBLAS_STATUS_INVALID_VALUE);
+  lt.cublasLtMatmulPreferenceDestroy(preference);
+  lt.cublasLtMatmulDescDestroy(operation);
 }
 
 /// Plans are those of the real cuDNN for an H100 (tests/cuda_stand_in/planner.h).
