@@ -70,6 +70,9 @@ class Device : public Allocator {
   std::int64_t allocations() const { return allocations_.load(std::memory_order_relaxed); }
   /// Bytes that can still be allocated, as far as the device knows.
   virtual std::int64_t free_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
+  /// The most scratch memory that one operation takes where more would make it faster. A stream
+  /// keeps it, and so does a branch of it.
+  virtual std::int64_t scratch_limit() const { return 0; }
   /// Bytes held now.
   std::int64_t bytes_held() const { return bytes_held_.load(std::memory_order_relaxed); }
 

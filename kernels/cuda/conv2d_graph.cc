@@ -1,5 +1,6 @@
 #include "kernels/cuda/conv2d_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ringlet::cudnn_graph {
@@ -63,6 +64,19 @@ PassNames names_of(Conv2dPass pass) {
 
 constexpr std::uint32_t bit(cudnnBackendNumericalNote_t note) { return 1U << note; }
 
+/// The proposals of a mode. Those with tensor cores come first where these may be used and suit the
+/// graph: the heuristic has put a slower one in front (of a 1x1 convolution with stride 2).
+std::vector<Descriptor> proposals(const Target& target, const Conv2dGraph& graph,
+                                  cudnnBackendHeurMode_t mode, const EngineRules& rules) {
+  std::vector<Descriptor> configs = engine_configs(target, graph.graph(), mode);
+  if (graph.suits_tensor_cores() && (rules.tf32 || graph.narrow())) {
+    std::ranges::stable_partition(configs, [](const Descriptor& config) {
+      return (numerical_notes(config) & bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) != 0;
+    });
+  }
+  return configs;
+}
+
 }  // namespace
 
 std::string describe(const Conv2dKey& key) {
@@ -77,7 +91,8 @@ std::string describe(const Conv2dKey& key) {
 }
 
 Conv2dGraph::Conv2dGraph(const Target& target, const Conv2dKey& key)
-    : narrow_(is_narrow(key.dtype) || key.widened) {
+    : narrow_(is_narrow(key.dtype) || key.widened),
+      suits_tensor_cores_(key.w[1] % 8 == 0 && key.w[0] / key.spec.groups % 8 == 0) {
   // The chain ends in y: whatever comes before the last operation is a value inside the graph.
   const bool relu = key.activation == Activation::relu;
   const auto value = [&](std::int64_t id, bool is_last) {
@@ -127,15 +142,16 @@ void Conv2dGraph::add_pointwise(cudnnPointwiseMode_t mode, const Descriptor& x, 
 }
 
 bool permitted(std::uint32_t notes, bool narrow, const EngineRules& rules) {
-  // A transform (FFT, Winograd with large tiles) loses one to two digits; sums are f32.
+  // f32 as f16 ends at 65504; sums are f32.
+  constexpr std::uint32_t kWrong = bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) |
+                                   bit(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+  // A transform (FFT, Winograd with large tiles) loses one to two digits, which TF32 does not have.
   constexpr std::uint32_t kInexact =
-      bit(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) |
-      bit(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) | bit(CUDNN_NUMERICAL_NOTE_FFT) |
-      bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4) | bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) |
-      bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
+      kWrong | bit(CUDNN_NUMERICAL_NOTE_FFT) | bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4) |
+      bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) | bit(CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
   // Tensor cores take f32 only as TF32. Narrow floats they take as they are.
   constexpr std::uint32_t kRounded = kInexact | bit(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
-  const std::uint32_t forbidden = narrow ? kInexact : rules.tf32 ? 0 : kRounded;
+  const std::uint32_t forbidden = narrow ? kInexact : rules.tf32 ? kWrong : kRounded;
   if ((notes & forbidden) != 0) return false;
   return !rules.deterministic || (notes & bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) == 0;
 }
@@ -146,7 +162,7 @@ std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
   std::vector<Plan> plans;
   why_not = "no engine keeps to the settings of tf32 and deterministic";
   for (const cudnnBackendHeurMode_t mode : modes) {
-    for (Descriptor& config : engine_configs(target, graph.graph(), mode)) {
+    for (Descriptor& config : proposals(target, graph, mode, rules)) {
       if (std::ssize(plans) == wanted) return plans;
       if (!permitted(numerical_notes(config), graph.narrow(), rules)) continue;
       std::optional<Descriptor> plan = execution_plan(target, config, why_not);

@@ -46,6 +46,8 @@ class Conv2dGraph {
   const Descriptor& graph() const { return *graph_; }
   /// Whether all factors are narrow numbers.
   bool narrow() const { return narrow_; }
+  /// Whether the channels are such that tensor cores take them without filling up.
+  bool suits_tensor_cores() const { return suits_tensor_cores_; }
 
  private:
   const Descriptor& keep(Descriptor descriptor);
@@ -54,6 +56,7 @@ class Conv2dGraph {
                      const Descriptor& y);
 
   bool narrow_;
+  bool suits_tensor_cores_;
   std::forward_list<Descriptor> parts_;  // whose addresses stay
   std::vector<Descriptor> operations_;
   std::optional<Descriptor> graph_;
@@ -75,7 +78,8 @@ struct Plan {
   std::int64_t workspace = 0;  ///< bytes
 };
 
-/// The first `wanted` plans in the order of `modes` and of each one's proposals. Fewer, or none,
+/// The first `wanted` plans in the order of `modes` and of each one's proposals. Of these, engines
+/// with tensor cores come first where they may be used and the channels suit them. Fewer, or none,
 /// where no more can be built under the rules: then `why_not` is cuDNN's last reason.
 std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
                              std::span<const cudnnBackendHeurMode_t> modes,

@@ -7,6 +7,7 @@
 #include "base/switches.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/cuda/libraries.h"
+#include "kernels/cuda/views.h"
 
 namespace ringlet {
 
@@ -257,8 +258,10 @@ void CudaQueueStream::synchronize() {
   CudaStream::synchronize();
 }
 
-CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options) : Device(id), options_(options) {
-  make_current(id.index);
+CudaDevice::CudaDevice(DeviceId id, const DeviceOptions& options)
+    : Device(id),
+      options_(options),
+      scratch_limit_(cuda_scratch_limit(free_bytes(), options.deterministic)) {
   compute_ = std::make_unique<CudaStream>(*this, "compute", options);
   if (options.overlap) {
     communication_ = std::make_unique<CudaQueueStream>(*this, "communication", options);

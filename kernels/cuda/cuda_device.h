@@ -180,6 +180,7 @@ class CudaDevice final : public Device {
   /// Enables peer access at the first call for another GPU. Any thread.
   bool reads_memory_of(DeviceId other) const override;
   std::int64_t free_bytes() const override;
+  std::int64_t scratch_limit() const override { return scratch_limit_; }
   void* allocate_host(std::int64_t bytes) override;
   void deallocate_host(void* address) noexcept override;
 
@@ -189,6 +190,7 @@ class CudaDevice final : public Device {
 
  private:
   DeviceOptions options_;
+  std::int64_t scratch_limit_;
   mutable std::mutex reach_mutex_;
   mutable std::map<int, bool> reach_;  // by GPU: whether its memory can be read
   std::unique_ptr<CudaStream> compute_;

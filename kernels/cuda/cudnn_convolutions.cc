@@ -19,7 +19,6 @@ using cudnn_graph::Plan;
 
 namespace {
 
-constexpr std::int64_t kCudnnWorkspaceLimit = 256 << 20;
 constexpr int kCandidates = 8;     // that autotuning times
 constexpr std::size_t kPacks = 8;  // layers of equal shape, and batches in turn, for each key
 
@@ -145,10 +144,10 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
   const bool tuned = may_autotune(stream_);
   stream_.handle();  // plans are made for the current device
   Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, {}};
-  std::vector<Plan> plans =
-      cudnn_graph::find_plans({.handle = handle_.get()}, entry.graph, modes(tuned),
-                              {stream_.tf32(), stream_.deterministic(), kCudnnWorkspaceLimit},
-                              tuned ? kCandidates : 1, entry.why_not);
+  std::vector<Plan> plans = cudnn_graph::find_plans(
+      {.handle = handle_.get()}, entry.graph, modes(tuned),
+      {stream_.tf32(), stream_.deterministic(), stream_.device().scratch_limit()},
+      tuned ? kCandidates : 1, entry.why_not);
   if (!plans.empty()) {
     const std::size_t best = plans.size() == 1 ? 0 : choose(key, plans, addresses);
     if (key.activation == Activation::relu && !keeps_nan(key, plans[best])) {

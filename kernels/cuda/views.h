@@ -1,4 +1,4 @@
-// What CUDA's kernels and libraries ask of a view, and what an empty batch leaves in one.
+// What CUDA's kernels and libraries ask of a view and of memory, and what an empty batch leaves.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,12 @@ class CudaStream;
 inline std::int64_t alignment_of(const void* address, std::int64_t limit) {
   const auto number = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
   return number == 0 ? limit : std::min(limit, number & -number);
+}
+
+/// Device::scratch_limit() of a GPU with so much memory free when it is opened. Who wants the same
+/// bits gets the same engines on every GPU with 4 GiB free, whatever else lies there.
+inline std::int64_t cuda_scratch_limit(std::int64_t free_bytes, bool deterministic) {
+  return std::min(free_bytes / 16, std::int64_t{deterministic ? 256 : 4096} << 20);
 }
 
 namespace impl {

@@ -13,12 +13,13 @@ namespace {
 
 const std::string kLossLayer = "loss";
 
-/// The batch for a dry run, which tries no more than `device` may have memory for.
+/// The batch for a dry run, which tries no more than `device` may have memory for beside scratch
+/// memory: a stream's and its branch's.
 nn::BatchSpec dry_batch_of(const Device& device, const ReplicaSpec& spec, std::int64_t samples) {
   nn::BatchSpec batch = batch_of(spec, samples);
   const std::int64_t memory = device.id().kind == DeviceKind::cpu
                                   ? static_cast<std::int64_t>(usable_memory())
-                                  : device.free_bytes();
+                                  : device.free_bytes() - 2 * device.scratch_limit();
   batch.memory = std::min(memory, Arena::kUnlimited);
   return batch;
 }
