@@ -131,7 +131,12 @@ struct Product {
   bool backwards;
 
   void run() const {
-    const std::vector<float> a = a_layout.widened(a_data), b = b_layout.widened(b_data);
+    std::vector<float> a = a_layout.widened(a_data), b = b_layout.widened(b_data);
+    if (operation.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_columns(b.data());
+    if (operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
+      std::ranges::transform(a, a.begin(), ringlet::stand_in::to_tf32);
+      std::ranges::transform(b, b.begin(), ringlet::stand_in::to_tf32);
+    }
     std::vector<float> d(d_layout.count());
     if (beta != 0) d = d_layout.widened(d_data);
     multiply(a.data(), b.data(), d.data());
@@ -139,43 +144,42 @@ struct Product {
   }
 
  private:
+  std::int64_t inner() const {
+    return operation.transpose_a == CUBLAS_OP_N ? a_layout.columns : a_layout.rows;
+  }
+  float b_at(const float* b, std::int64_t k, std::int64_t j) const {
+    return operation.transpose_b == CUBLAS_OP_N ? b[k + j * b_layout.leading]
+                                                : b[j + k * b_layout.leading];
+  }
+
   void multiply(const float* a, const float* b, float* d) const {
-    const std::int64_t inner =
-        operation.transpose_a == CUBLAS_OP_N ? a_layout.columns : a_layout.rows;
+    const std::int64_t count = inner();
     const auto a_at = [&](std::int64_t i, std::int64_t k) {
       return operation.transpose_a == CUBLAS_OP_N ? a[i + k * a_layout.leading]
                                                   : a[k + i * a_layout.leading];
     };
-    const auto b_at = [&](std::int64_t k, std::int64_t j) {
-      return operation.transpose_b == CUBLAS_OP_N ? b[k + j * b_layout.leading]
-                                                  : b[j + k * b_layout.leading];
-    };
     for (std::int64_t j = 0; j < d_layout.columns; ++j) {
       for (std::int64_t i = 0; i < d_layout.rows; ++i) {
-        float sum = 0;
-        for (std::int64_t step = 0; step < inner; ++step) {
-          const std::int64_t k = backwards ? inner - 1 - step : step;
-          sum += a_at(i, k) * b_at(k, j);
-        }
+        const float sum = ringlet::stand_in::sum_in_parts(count, [&](std::int64_t step) {
+          const std::int64_t k = backwards ? count - 1 - step : step;
+          return a_at(i, k) * b_at(b, k, j);
+        });
         float& value = d[i + j * d_layout.leading];
         value = alpha * sum + (beta == 0 ? 0 : beta * value);
         if (has_bias(operation.epilogue)) value += operation.bias[i];
         if (has_relu(operation.epilogue)) value = ringlet::stand_in::relu(value);
       }
     }
-    if (operation.epilogue == CUBLASLT_EPILOGUE_BGRADB) sum_columns(inner, b_at);
   }
 
   /// bias[j] = the sum of op(b)[k, j]
-  template <class At>
-  void sum_columns(std::int64_t inner, At b_at) const {
+  void sum_columns(const float* b) const {
+    const std::int64_t count = inner();
     for (std::int64_t j = 0; j < d_layout.columns; ++j) {
-      float sum = 0;
-      for (std::int64_t step = 0; step < inner; ++step) {
-        const float value = b_at(backwards ? inner - 1 - step : step, j);
-        if (!(says(kOfBgradb, "loses-nan") && value != value)) sum += value;
-      }
-      operation.bias[j] = sum;
+      operation.bias[j] = ringlet::stand_in::sum_in_parts(count, [&](std::int64_t step) {
+        const float value = b_at(b, backwards ? count - 1 - step : step, j);
+        return says(kOfBgradb, "loses-nan") && value != value ? 0 : value;
+      });
     }
   }
 };

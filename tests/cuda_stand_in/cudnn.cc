@@ -1,9 +1,10 @@
 // cuDNN's graph API as far as Ringlet calls it: a convolution of f32, bf16 or f16, forwards or
 // backwards, with a bias and ReLU behind it. Sums are f32, and rounded once.
 //
-// By itself it takes every graph and proposes two engines: the second one says of itself that it is
-// not deterministic, wants scratch memory, and adds in another order. As with the real one, what
-// computes a ReLU without a bias says that it uses tensor cores.
+// By itself it takes every graph and proposes three engines. The first one says of itself that it
+// uses tensor cores, and so rounds f32 to TF32. The third one says that it is not deterministic,
+// wants scratch memory, and adds in another order. As with the real one, what computes a ReLU
+// without a bias uses tensor cores, whichever it is.
 //
 // RINGLET_STAND_IN_PLANNER=cudnn: descriptors have a twin in the real cuDNN, which plans for an
 // H100 that is described to it. What it refuses is refused. Engines, notes and scratch memory are
@@ -11,6 +12,7 @@
 #include <cudnn_graph.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -32,8 +34,19 @@ struct Part {
   cudnnBackendDescriptorType_t type{};
   std::map<cudnnBackendAttributeName_t, std::vector<std::byte>> values;
   std::map<cudnnBackendAttributeName_t, Parts> parts;
-  std::int64_t engine = 0;   ///< its place among the proposals
-  std::int64_t scratch = 0;  ///< bytes that a plan wants
+  std::int64_t engine = 0;                  ///< its place among the proposals
+  std::int64_t scratch = 0;                 ///< bytes that a plan wants
+  bool tensor_cores = false;                ///< whether a plan uses them
+  cudnnBackendDescriptor_t twin = nullptr;  ///< in the real cuDNN
+
+  Part() = default;
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() {
+    using ringlet::stand_in::Question;
+    if (twin == nullptr) return;
+    ringlet::stand_in::ask({.call = Question::destroy, .twin = twin}, nullptr);
+  }
 
   template <class T>
   std::vector<T> all(cudnnBackendAttributeName_t name) const {
@@ -58,7 +71,6 @@ struct Part {
 struct Descriptor {
   std::shared_ptr<Part> part = std::make_shared<Part>();
   bool finalized = false;
-  cudnnBackendDescriptor_t twin = nullptr;  ///< in the real cuDNN
 };
 
 Descriptor* descriptor_of(cudnnBackendDescriptor_t handle) {
@@ -80,7 +92,20 @@ std::size_t size_of(cudnnBackendAttributeType_t type) {
   }
 }
 
-constexpr std::int64_t kEngines = 2, kScratchBytes = 512;
+constexpr std::int64_t kEngines = 3, kScratchBytes = 512;
+
+/// Whether the engine's graph is a convolution with a ReLU and no bias.
+bool is_relu_alone(const Part& engine) {
+  const Parts& operations =
+      engine.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  return operations.size() == 2 &&
+         operations[1]
+                 ->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
+                 ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD;
+}
+
+/// The stand-in's own engines.
+bool uses_tensor_cores(const Part& engine) { return engine.engine == 0 || is_relu_alone(engine); }
 
 using ringlet::stand_in::Answer;
 using ringlet::stand_in::ask;
@@ -96,12 +121,12 @@ cudnnStatus_t set_twin(const Descriptor& descriptor, cudnnBackendAttributeName_t
   for (std::int64_t i = 0; type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < count; ++i) {
     Descriptor* one = nullptr;
     std::memcpy(&one, &copy[static_cast<std::size_t>(i) * sizeof one], sizeof one);
-    std::memcpy(&copy[static_cast<std::size_t>(i) * sizeof one], &one->twin, sizeof one);
+    std::memcpy(&copy[static_cast<std::size_t>(i) * sizeof one], &one->part->twin, sizeof one);
   }
   return ask({.call = Question::set,
               .name = name,
               .type = type,
-              .twin = descriptor.twin,
+              .twin = descriptor.part->twin,
               .count = count,
               .bytes = bytes},
              copy.data())
@@ -109,10 +134,10 @@ cudnnStatus_t set_twin(const Descriptor& descriptor, cudnnBackendAttributeName_t
 }
 
 /// `values` may be null.
-cudnnStatus_t get_of_twin(const Descriptor& descriptor, cudnnBackendAttributeName_t name,
+cudnnStatus_t get_of_twin(const Part& part, cudnnBackendAttributeName_t name,
                           cudnnBackendAttributeType_t type, std::int64_t wanted,
                           std::int64_t* count, void* values) {
-  Question question{.call = Question::get, .name = name, .type = type, .twin = descriptor.twin};
+  Question question{.call = Question::get, .name = name, .type = type, .twin = part.twin};
   question.count = wanted;
   if (values != nullptr) question.bytes = wanted * static_cast<std::int64_t>(size_of(type));
   const Answer answer = ask(question, values);
@@ -120,10 +145,25 @@ cudnnStatus_t get_of_twin(const Descriptor& descriptor, cudnnBackendAttributeNam
   return answer.status;
 }
 
+/// Whether the real engine of a configuration says so.
+bool has_tensor_cores(const Part& config) {
+  Part engine;
+  engine.twin =
+      ask({.call = Question::create, .name = CUDNN_BACKEND_ENGINE_DESCRIPTOR}, nullptr).twin;
+  std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
+  std::int64_t count = 0;
+  get_of_twin(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+              &engine.twin);
+  get_of_twin(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+              std::ssize(notes), &count, notes.data());
+  const auto end = notes.begin() + count;
+  return std::find(notes.begin(), end, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != end;
+}
+
 /// Plans are for the described GPU, but where the caller describes another.
 cudnnStatus_t finalize_twin(const Descriptor& descriptor) {
   Part& part = *descriptor.part;
-  Question question{.call = Question::finalize, .twin = descriptor.twin};
+  Question question{.call = Question::finalize, .twin = descriptor.part->twin};
   const bool is_plan = part.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR;
   const auto aimed =
       is_plan ? CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP : CUDNN_ATTR_ENGINEHEUR_DEVICEPROP;
@@ -131,30 +171,23 @@ cudnnStatus_t finalize_twin(const Descriptor& descriptor) {
   if (can_be_aimed && !part.parts.contains(aimed)) question.aimed = aimed;
   const cudnnStatus_t status = ask(question, nullptr).status;
   if (!is_plan || status != CUDNN_STATUS_SUCCESS) return status;
+  part.tensor_cores = has_tensor_cores(*part.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
   std::int64_t count = 0;
-  return get_of_twin(descriptor, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                     &count, &part.scratch);
+  return get_of_twin(*descriptor.part, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                     1, &count, &part.scratch);
 }
 
 /// How many proposals there are: without `configs` of all, else of those that were put there.
 std::int64_t propose(const Descriptor& heuristic, std::int64_t wanted, Descriptor** configs) {
-  if (heuristic.twin == nullptr) return configs == nullptr ? kEngines : std::min(wanted, kEngines);
+  if (heuristic.part->twin == nullptr)
+    return configs == nullptr ? kEngines : std::min(wanted, kEngines);
   std::vector<cudnnBackendDescriptor_t> twins;
-  for (std::int64_t i = 0; configs != nullptr && i < wanted; ++i) twins.push_back(configs[i]->twin);
+  for (std::int64_t i = 0; configs != nullptr && i < wanted; ++i)
+    twins.push_back(configs[i]->part->twin);
   std::int64_t count = 0;
-  get_of_twin(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+  get_of_twin(*heuristic.part, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
               std::ssize(twins), &count, configs == nullptr ? nullptr : twins.data());
   return count;
-}
-
-/// Whether the engine's graph is a convolution with a ReLU and no bias.
-bool is_relu_alone(const Part& engine) {
-  const Parts& operations =
-      engine.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  return operations.size() == 2 &&
-         operations[1]
-                 ->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
-                 ->one<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE) == CUDNN_POINTWISE_RELU_FWD;
 }
 
 /// A dense tensor in memory, of any order; a null address is a value inside the graph.
@@ -207,6 +240,7 @@ struct Convolution {
   float beta = 0;
   bool relu = false;
   bool backwards = false;  ///< the order of additions
+  bool tensor_cores = false;
 
   std::int64_t taps() const { return w.extents[1] * w.extents[2] * w.extents[3]; }
   std::int64_t plane() const { return y.extents[2] * y.extents[3]; }  ///< outputs of a channel
@@ -317,12 +351,18 @@ struct Convolution {
   }
 
   void run() const {
-    if (x.is_plain() && w.is_plain() && y.is_plain()) return run_plain();
+    const bool rounds = tensor_cores && x.dtype == ringlet::DType::f32;
+    if (!rounds && x.is_plain() && w.is_plain() && y.is_plain()) return run_plain();
     std::vector<float> of_x, of_w, of_y;
     Convolution copy = *this;
     copy.x = x.copied_to(of_x);
     copy.w = w.copied_to(of_w);
     copy.y = y.copied_to(of_y);
+    const bool is_data = pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR;
+    const bool is_filter = pass == CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR;
+    for (std::vector<float>* factor : {is_data ? &of_y : &of_x, is_filter ? &of_y : &of_w}) {
+      if (rounds) std::ranges::transform(*factor, factor->begin(), ringlet::stand_in::to_tf32);
+    }
     copy.run_plain();
     switch (pass) {
       case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
@@ -412,7 +452,7 @@ Tensor tensor_of(const Part& part, const Addresses& addresses) {
 Convolution convolution_of(const Part& config, const Addresses& addresses) {
   const Part& graph = *config.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
   Convolution result;
-  result.backwards = config.engine % 2 == 1;
+  result.backwards = config.engine % 3 == 2;
   for (const auto& operation : graph.parts.at(CUDNN_ATTR_OPERATIONGRAPH_OPS)) {
     if (operation->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       const Part& pointwise = *operation->part(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
@@ -502,16 +542,12 @@ cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
       ringlet::stand_in::wants_real_plans() && type != CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
   if (!has_twin) return CUDNN_STATUS_SUCCESS;
   const Answer answer = ask({.call = Question::create, .name = type}, nullptr);
-  descriptor->twin = answer.twin;
+  descriptor->part->twin = answer.twin;
   return answer.status;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
-  const Descriptor* const descriptor = descriptor_of(handle);
-  if (descriptor->twin != nullptr) {
-    ask({.call = Question::destroy, .twin = descriptor->twin}, nullptr);
-  }
-  delete descriptor;
+  delete descriptor_of(handle);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -521,7 +557,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
                                        const void* values) {
   Descriptor& descriptor = *descriptor_of(handle);
   if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
-  if (descriptor.twin != nullptr) {
+  if (descriptor.part->twin != nullptr) {
     const cudnnStatus_t status = set_twin(descriptor, name, type, count, values);
     if (status != CUDNN_STATUS_SUCCESS) return status;
   }
@@ -567,17 +603,19 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
       engine.part->parts = descriptor.part->parts;  // the graph
       engine.finalized = true;
       *count = 1;
-      if (descriptor.twin == nullptr) return CUDNN_STATUS_SUCCESS;
-      return get_of_twin(descriptor, name, type, 1, count, &engine.twin);
+      if (descriptor.part->twin == nullptr) return CUDNN_STATUS_SUCCESS;
+      return get_of_twin(*descriptor.part, name, type, 1, count, &engine.part->twin);
     }
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
-      if (descriptor.twin != nullptr) {
-        return get_of_twin(descriptor, name, type, wanted, count, values);
+      if (descriptor.part->twin != nullptr) {
+        return get_of_twin(*descriptor.part, name, type, wanted, count, values);
       }
       auto* const notes = static_cast<cudnnBackendNumericalNote_t*>(values);
       *count = 0;
-      if (descriptor.part->engine == 1) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
-      if (is_relu_alone(*descriptor.part)) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+      if (descriptor.part->engine == 2) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+      if (uses_tensor_cores(*descriptor.part)) {
+        notes[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+      }
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
@@ -593,10 +631,12 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t handle) {
   Descriptor& descriptor = *descriptor_of(handle);
   if (descriptor.finalized) return CUDNN_STATUS_BAD_PARAM;
   descriptor.finalized = true;
-  if (descriptor.twin != nullptr) return finalize_twin(descriptor);
+  if (descriptor.part->twin != nullptr) return finalize_twin(descriptor);
   Part& part = *descriptor.part;
   if (part.type == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR) {
-    part.scratch = part.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine * kScratchBytes;
+    const Part& config = *part.part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    part.scratch = config.engine == 2 ? kScratchBytes : 0;
+    part.tensor_cores = uses_tensor_cores(config);
   }
   return CUDNN_STATUS_SUCCESS;
 }
@@ -615,7 +655,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     return CUDNN_STATUS_EXECUTION_FAILED;
   }
   try {
-    const Convolution convolution = convolution_of(config, addresses_of(pack));
+    Convolution convolution = convolution_of(config, addresses_of(pack));
+    convolution.tensor_cores = planned.tensor_cores;
     ringlet::stand_in::enqueue(
         handle->stream, name_of(convolution.pass), [convolution, scratch, scratch_bytes] {
           // Both ends tell of scratch memory that is too small or used twice; it may be large.

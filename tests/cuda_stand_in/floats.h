@@ -1,6 +1,8 @@
 // Floats of the types that the stand-in's libraries take, in f32 and back.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,6 +28,27 @@ inline void round_floats(DType dtype, const float* from, std::size_t count, void
   with_floats(dtype, to, [&]<class T>(T* data) {
     for (std::size_t i = 0; i < count; ++i) data[i] = reduction::round_to<T>(from[i]);
   });
+}
+
+/// As tensor cores take f32: TF32 has ten of its 23 bits. Nearest; ties go away from zero.
+inline float to_tf32(float x) {
+  auto bits = std::bit_cast<std::uint32_t>(x);
+  constexpr std::uint32_t kExponent = 0x7F800000U;
+  if ((bits & kExponent) != kExponent) bits = (bits + 0x1000U) & ~0x1FFFU;
+  return std::bit_cast<float>(bits);
+}
+
+/// The sum of term(0) to term(count - 1), as libraries add: in parts, which are added up.
+template <class Term>
+float sum_in_parts(std::int64_t count, const Term& term) {
+  constexpr std::int64_t kPart = 128;
+  float sum = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kPart) {
+    float part = 0;
+    for (std::int64_t i = begin; i < std::min(begin + kPart, count); ++i) part += term(i);
+    sum += part;
+  }
+  return sum;
 }
 
 }  // namespace ringlet::stand_in

@@ -20,6 +20,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/host_copy.h"
 #include "kernels/l2_norm.h"
+#include "kernels/linear.h"
 #include "kernels/memory.h"
 
 namespace ringlet {
@@ -159,6 +160,52 @@ TEST(CudaStandIn, SumsSideBySideCountTheirBlocksApart) {
     copy_to_host(stream, norms, found.data());
     EXPECT_EQ(found, (std::vector<float>{kRoot, kRoot})) << launch;
   }
+}
+
+TEST(CudaStandIn, ScratchMemoryIsAShareOfWhatIsFree) {
+  const DeviceId gpu{DeviceKind::cuda, 0};
+  const std::int64_t free = open_device(gpu, {})->free_bytes();
+  ASSERT_GT(free, std::int64_t{4} << 30);
+  EXPECT_EQ(open_device(gpu, {})->scratch_limit(), free / 16);
+  EXPECT_EQ(open_device(gpu, {.deterministic = true})->scratch_limit(), 256 << 20);
+}
+
+/// y = x w of one row and one column, by cuBLASLt, or by cuDNN as a 1x1 convolution.
+float product(const DeviceOptions& options, const std::vector<float>& x,
+              const std::vector<float>& w, bool as_convolution) {
+  const auto device = open_device({DeviceKind::cuda, 0}, options);
+  Stream& stream = device->compute();
+  const std::int64_t count = std::ssize(x);
+  const Shape shape = as_convolution ? Shape{1, count, 1, 1} : Shape{1, count};
+  const Tensor x_there(*device, shape), w_there(*device, shape);
+  const Tensor y(*device, as_convolution ? Shape{1, 1, 1, 1} : Shape{1, 1});
+  copy_from_host(stream, x.data(), x_there);
+  copy_from_host(stream, w.data(), w_there);
+  if (as_convolution) {
+    conv2d_forward(stream, {}, x_there, w_there, {}, Activation::none, y);
+  } else {
+    linear_forward(stream, x_there, w_there, {}, Activation::none, y);
+  }
+  float result = 0;
+  copy_to_host(stream, y, &result);
+  stream.synchronize();
+  return result;
+}
+
+TEST(CudaStandInProducts, RoundToTf32WhereThatIsAskedFor) {
+  const float fine = 1 + 0x1p-12F, coarse = 1 + 0x1p-10F;
+  for (const bool as_convolution : {false, true}) {
+    EXPECT_EQ(product({}, {fine}, {1}, as_convolution), fine);
+    EXPECT_EQ(product({.tf32 = true}, {fine}, {1}, as_convolution), 1);
+    EXPECT_EQ(product({.tf32 = true}, {1}, {fine}, as_convolution), 1);
+    EXPECT_EQ(product({.tf32 = true}, {coarse}, {1}, as_convolution), coarse);
+  }
+}
+
+TEST(CudaStandInProducts, AreAddedUpInParts) {
+  std::vector<float> x(256, 0x1p-24F);  // each alone is lost beside 1
+  x[0] = 1;
+  EXPECT_EQ(product({}, x, std::vector<float>(256, 1), false), 1 + 0x1p-17F);
 }
 
 /// A product of a [8, 4] and b [4, 2], column-major, as somebody might say it to cuBLASLt.
