@@ -1,7 +1,11 @@
 #include "kernels/cuda/autotune.h"
 
 #include <limits>
+#include <memory>
+#include <utility>
 
+#include "base/error.h"
+#include "kernels/capture.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/memory.h"
@@ -11,9 +15,7 @@ namespace ringlet {
 namespace {
 
 constexpr int kRounds = 3;
-// Between two events, so that the host's own time for a launch does not count: while one runs, the
-// next are put behind it.
-constexpr int kLaunches = 8;
+constexpr int kLaunches = 8;  // between two events
 
 /// An event that knows the time, unlike those that order streams.
 class TimingEvent {
@@ -41,6 +43,22 @@ void copy_bytes(CudaStream& stream, void* to, const void* from, std::int64_t byt
   check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
                              stream.handle()),
              "cudaMemcpyAsync");
+}
+
+/// The launches as a graph. One by one, a product of a few microseconds is over before the host has
+/// launched the next, and its time would be the host's. Null where they cannot be captured.
+std::unique_ptr<Graph> captured(CudaStream& stream, const std::function<bool()>& launch) {
+  if (!stream.can_capture()) return nullptr;
+  bool launched = true;
+  const auto enqueue = [&] {
+    for (int i = 0; i < kLaunches; ++i) launched = launch() && launched;
+  };
+  try {
+    std::unique_ptr<Graph> graph = capture(stream, enqueue);
+    return launched ? std::move(graph) : nullptr;
+  } catch (const DeviceError&) {
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -76,10 +94,16 @@ int fastest(CudaStream& stream, int candidates, const TunedOutput& output,
   stream.handle();  // makes the device current, for the events
   TimingEvent start, end;
   const int best = fastest(candidates, [&](int candidate) -> std::optional<float> {
-    if (!launch(candidate)) return std::nullopt;  // untimed: the GPU is busy when the clock starts
+    if (!launch(candidate)) return std::nullopt;
+    const std::unique_ptr<Graph> graph = captured(stream, [&] { return launch(candidate); });
+    if (graph) stream.launch(*graph);  // untimed: the GPU is busy when the clock starts
     start.record(stream);
-    for (int i = 0; i < kLaunches; ++i) {
-      if (!launch(candidate)) return std::nullopt;
+    if (graph) {
+      stream.launch(*graph);
+    } else {
+      for (int i = 0; i < kLaunches; ++i) {
+        if (!launch(candidate)) return std::nullopt;
+      }
     }
     end.record(stream);
     return end.milliseconds_since(start);
