@@ -37,6 +37,20 @@ __device__ inline void await_inputs() {
                (cudaTriggerProgrammaticLaunchCompletion(); cudaGridDependencySynchronize();))
 }
 
+template <int>
+__global__ void probe_kernel() {
+  await_inputs();
+}
+
+/// Whether await_inputs() waits in the code that runs on the current device. A GPU of compute
+/// capability 9.0 runs PTX for 8.0 as well, where it does nothing.
+inline bool code_awaits_inputs() {
+  cudaFuncAttributes attributes{};
+  check_cuda(cudaFuncGetAttributes(&attributes, probe_kernel<0>), "cudaFuncGetAttributes");
+  constexpr int kWaits = 90;
+  return attributes.ptxVersion >= kWaits;
+}
+
 // The loops below mostly turn once or twice: unrolled, they would begin with a division for the
 // number of turns.
 
@@ -103,7 +117,7 @@ __device__ inline bool last_of_team(unsigned* ticket, unsigned team_size) {
 
 /// The last block adds up in an order of its own, so no result depends on which block it is.
 template <class Program>
-__global__ void __launch_bounds__(Program::kThreads)
+__global__ void __launch_bounds__(Program::kThreads, Program::kResident)
     teams_kernel(unsigned* tickets, Program program) {
   await_inputs();
   __shared__ typename Program::Shared shared;

@@ -28,8 +28,9 @@ struct SumPair {
 /// Sums of d and d d, d being the distance from the channel's first value.
 template <class T, int kWidth, int kOfChannels>
 struct MomentSource {
-  static constexpr int kChannels = kOfChannels;
+  static constexpr int kChannels = kOfChannels, kAhead = kUnitsAhead<T, kWidth>, kResident = 5;
   using Sum = SumPair;
+  using Loaded = Pack<float, kWidth>;
   const T* x;
   float* moments;
   std::int64_t pixels, channels;
@@ -38,9 +39,11 @@ struct MomentSource {
   RINGLET_HOST_DEVICE double channel(std::int64_t c) const {
     return static_cast<double>(load(x[c * pixels]));
   }
-  RINGLET_HOST_DEVICE void add(const double* origins, std::int64_t plane, std::int32_t unit,
-                               Pack<SumPair, kChannels>& totals) const {
-    const auto values = load_pack<kWidth>(x + plane * pixels, unit);
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t plane, std::int32_t unit) const {
+    return load_pack<kWidth>(x + plane * pixels, unit);
+  }
+  RINGLET_HOST_DEVICE void add(const double* origins, std::int64_t, std::int32_t,
+                               const Loaded& values, Pack<SumPair, kChannels>& totals) const {
     for (int i = 0; i < kWidth; ++i) {
       const double d = static_cast<double>(values[i]) - origins[i % kChannels];
       totals[i % kChannels] += {d, d * d};
@@ -170,8 +173,13 @@ struct NormForward {
 /// Sums of dz and dz h; writes dz where it is wanted.
 template <class T, int kWidth, int kOfChannels>
 struct NormSumSource {
-  static constexpr int kChannels = kOfChannels;
+  static constexpr int kChannels = kOfChannels, kResident = 4;
+  // Of three tensors. Two channels take the registers of further units.
+  static constexpr int kAhead = std::min(kOfChannels > 1 ? 2 : 4, kUnitsAhead<T, kWidth>);
   using Sum = SumPair;
+  struct Loaded {
+    Pack<float, kWidth> values, gradient, outputs;
+  };
   NormParameters norm;
   const T* x;
   const T* y;  // may be null
@@ -181,16 +189,21 @@ struct NormSumSource {
   std::int64_t pixels = 0;
 
   RINGLET_HOST_DEVICE NormOfChannel channel(std::int64_t c) const { return norm.channel(c); }
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t plane, std::int32_t unit) const {
+    Loaded loaded{load_pack<kWidth>(x + plane * pixels, unit),
+                  load_pack<kWidth>(dy + plane * pixels, unit),
+                  {}};
+    if (y != nullptr) loaded.outputs = load_pack<kWidth>(y + plane * pixels, unit);
+    return loaded;
+  }
   RINGLET_HOST_DEVICE void add(const NormOfChannel* of_channels, std::int64_t plane,
-                               std::int32_t unit, Pack<SumPair, kChannels>& totals) const {
-    const auto values = load_pack<kWidth>(x + plane * pixels, unit);
-    auto gradient = load_pack<kWidth>(dy + plane * pixels, unit);
-    Pack<float, kWidth> outputs{};
-    if (y != nullptr) outputs = load_pack<kWidth>(y + plane * pixels, unit);
+                               std::int32_t unit, const Loaded& loaded,
+                               Pack<SumPair, kChannels>& totals) const {
+    Pack<float, kWidth> gradient = loaded.gradient;
     for (int i = 0; i < kWidth; ++i) {
       const NormOfChannel& c = of_channels[i % kChannels];
-      const float deviation = values[i] - c.mean;
-      const float output = y != nullptr ? outputs[i] : deviation * c.gain + c.bias;
+      const float deviation = loaded.values[i] - c.mean;
+      const float output = y != nullptr ? loaded.outputs[i] : deviation * c.gain + c.bias;
       if (norm.relu) gradient[i] = element::relu_gradient(output, gradient[i]);
       const auto d = static_cast<double>(gradient[i]);
       totals[i % kChannels] += {d, d * static_cast<double>(deviation)};

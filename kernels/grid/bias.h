@@ -60,6 +60,8 @@ void bias_forward(Grid&& grid, const ConstView& x, const ConstView& b, const Vie
   });
 }
 
+inline constexpr int kMultiprocessors = 132;  // of an H100
+
 /// Cuts N samples, with `units` of a channel's work each, among the blocks of a team. How it is cut
 /// follows from the shapes alone, so the same gradients have the same sum on every GPU. A block's
 /// share of what fits into a GPU has far fewer than 2^31 units.
@@ -68,12 +70,12 @@ struct ChannelSumPlan {
   std::int64_t samples_per_block = 1;
   std::int64_t team_size = 1;
 
-  /// `rows`: threads of a block that work on the same channel.
-  ChannelSumPlan(std::int64_t sample_count, std::int64_t units, std::int64_t teams, int rows)
+  /// `rows`: threads of a block that work on the same channel. `blocks`: about as many in all.
+  ChannelSumPlan(std::int64_t sample_count, std::int64_t units, std::int64_t teams, int rows,
+                 int blocks)
       : samples(sample_count) {
-    constexpr std::int64_t kEnoughBlocks = 1024;
     const std::int64_t fewest = (rows + units - 1) / units;  // something for every thread
-    const std::int64_t wanted = std::max<std::int64_t>(1, kEnoughBlocks / teams);
+    const std::int64_t wanted = std::max<std::int64_t>(1, blocks / teams);
     samples_per_block = std::max(fewest, (samples + wanted - 1) / wanted);
     team_size = std::max<std::int64_t>(1, (samples + samples_per_block - 1) / samples_per_block);
   }
@@ -90,9 +92,19 @@ inline constexpr int kColumnsOf = 32 / (kChannels * static_cast<int>(sizeof(T)))
 
 /// Sums over the samples and units of each channel. A source says what is summed, as Source::Sum:
 ///
-///   channel(c)                                      what it has to know of channel c, asked once
-///   add(of_channels, n * channels + c, unit, sums)  called once for each; it may write
+///   channel(c)                                   what it has to know of channel c, asked once
+///   read(plane, unit)                            what it reads of memory, a Source::Loaded
+///   add(of_channels, plane, unit, loaded, sums)  called once for each; may write
 ///   finish(c, sum)
+///
+/// Plane n * channels + c has channel c of sample n.
+///
+/// A multiprocessor has kResident blocks of it at once (four of up to 64 registers a thread, five
+/// of up to 48: bench/sass_counts knows). A team's blocks are as many as all of an H100 then have:
+/// with more, the last ones would have the GPU to themselves.
+///
+/// A thread asks for kAhead units before it adds the first one. Otherwise it would wait for each:
+/// to keep a GPU's memory busy, some 20 KB have to be on their way to each multiprocessor.
 ///
 /// A thread has Source::kChannels neighbouring channels, whose numbers come as a pack. A team has
 /// kColumns threads beside each other in a sample: kColumnsOf<> where the channels lie side by side
@@ -101,6 +113,8 @@ template <int kColumns, class Source>
 struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
                              Pack<typename Source::Sum, Source::kChannels>, kColumns> {
   static constexpr int kChannels = Source::kChannels;
+  static constexpr int kResident = Source::kResident;
+  static constexpr bool kOneUnit = kColumns > 1;  // where channels lie side by side
   using Sums = Pack<typename Source::Sum, kChannels>;
   using Base = TeamSum<ChannelSums, Sums, kColumns>;
 
@@ -120,13 +134,34 @@ struct ChannelSums : TeamSum<ChannelSums<kColumns, Source>,
     const auto end = static_cast<std::int32_t>(samples * units.divisor());
     decltype(source.channel(channel)) of_channels[kChannels];
     for (int k = 0; k < kChannels; ++k) of_channels[k] = source.channel(channel + k);
+    std::int32_t i = index.thread / kColumns;
     RINGLET_ROLLED
-    for (std::int32_t i = index.thread / kColumns; i < end; i += Base::kRows) {
-      const std::int32_t n = units.quotient(i);
-      source.add(of_channels, (first + n) * channels + channel,
-                 i - n * static_cast<std::int32_t>(units.divisor()), total);
+    for (; i < end - (Source::kAhead - 1) * Base::kRows; i += Source::kAhead * Base::kRows) {
+      add_ahead<Source::kAhead>(of_channels, first * channels + channel, i, total);
+    }
+    RINGLET_ROLLED
+    for (; i < end; i += Base::kRows) {
+      add_ahead<1>(of_channels, first * channels + channel, i, total);
     }
     return total;
+  }
+  /// Adds units i, i + kRows, ..., kAhead of them, of planes from `plane` on.
+  template <int kAhead, class OfChannel>
+  RINGLET_HOST_DEVICE void add_ahead(const OfChannel* of_channels, std::int64_t plane,
+                                     std::int32_t i, Sums& total) const {
+    typename Source::Loaded loaded[kAhead];
+    std::int64_t planes[kAhead];
+    std::int32_t unit[kAhead];
+    for (int k = 0; k < kAhead; ++k) {
+      const std::int32_t at = i + k * Base::kRows;
+      const std::int32_t n = kOneUnit ? at : units.quotient(at);
+      planes[k] = plane + n * channels;
+      unit[k] = kOneUnit ? 0 : at - n * static_cast<std::int32_t>(units.divisor());
+      loaded[k] = source.read(planes[k], unit[k]);
+    }
+    for (int k = 0; k < kAhead; ++k) {
+      source.add(of_channels, planes[k], unit[k], loaded[k], total);
+    }
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t column, const Sums& sums) const {
     const std::int64_t first = column * kChannels;
@@ -143,7 +178,8 @@ void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::
   const std::int64_t channels = shape[1], teams = (channels + kOfTeam - 1) / kOfTeam;
   if (teams == 0) return;
   const std::int64_t at_least_one = std::max<std::int64_t>(1, units);
-  const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Program::kRows);
+  const ChannelSumPlan plan(shape.count() == 0 ? 0 : shape[0], at_least_one, teams, Program::kRows,
+                            Source::kResident * kMultiprocessors);
   auto* partial =
       grid.template workspace_of<typename Program::Sums>(teams * plan.team_size * kColumns);
   grid.run_teams(
@@ -151,10 +187,16 @@ void launch_channel_sums(Grid& grid, const char* name, const Shape& shape, std::
       Program{{Divisor(plan.team_size), partial}, plan, channels, Divisor(at_least_one), source});
 }
 
-/// db[c] = beta * db[c] + sum of source(n * channels + c, unit).
+/// What sources in ChannelSums have ahead that only read and add: 16 bytes of each tensor, as far
+/// as there are registers.
+template <class T, int kWidth>
+inline constexpr int kUnitsAhead = std::min(4, 16 / (kWidth * static_cast<int>(sizeof(T))));
+
+/// db[c] = beta * db[c] + sum of source(n * channels + c, unit, loaded).
 template <class Source>
 struct BiasSums {
-  static constexpr int kChannels = Source::kChannels;
+  static constexpr int kChannels = Source::kChannels, kAhead = Source::kAhead, kResident = 5;
+  using Loaded = typename Source::Loaded;
   using Sum = double;
   struct Nothing {};
   Source source;
@@ -162,9 +204,12 @@ struct BiasSums {
   float* db = nullptr;  // may be null
 
   RINGLET_HOST_DEVICE Nothing channel(std::int64_t) const { return {}; }
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t plane, std::int32_t unit) const {
+    return source.read(plane, unit);
+  }
   RINGLET_HOST_DEVICE void add(const Nothing*, std::int64_t plane, std::int32_t unit,
-                               Pack<double, kChannels>& total) const {
-    total = total + source(plane, unit);
+                               const Loaded& loaded, Pack<double, kChannels>& total) const {
+    total = total + source(plane, unit, loaded);
   }
   RINGLET_HOST_DEVICE void finish(std::int64_t c, double sum) const {
     if (db != nullptr) db[c] = element::blend(beta, db[c], static_cast<float>(sum));
@@ -182,13 +227,16 @@ BiasSums<Source> bias_sums(const Source& source, float beta, const View& db) {
 /// dy as it is.
 template <class T, int kWidth, int kOfChannels = 1>
 struct Gradient {
-  static constexpr int kChannels = kOfChannels;
+  static constexpr int kChannels = kOfChannels, kAhead = kUnitsAhead<T, kWidth>;
+  using Loaded = Pack<float, kWidth>;
   const T* dy;
   std::int64_t pixels;
 
-  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t plane,
-                                                         std::int32_t unit) const {
-    const auto values = load_pack<kWidth>(dy + plane * pixels, unit);
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t plane, std::int32_t unit) const {
+    return load_pack<kWidth>(dy + plane * pixels, unit);
+  }
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t, std::int32_t,
+                                                         const Loaded& values) const {
     Pack<double, kChannels> sums{};
     for (int i = 0; i < kWidth; ++i) sums[i % kChannels] += static_cast<double>(values[i]);
     return sums;
@@ -198,19 +246,25 @@ struct Gradient {
 /// dz = dy * [a > 0], on the way.
 template <class T, int kWidth, int kOfChannels = 1>
 struct RectifiedGradient {
-  static constexpr int kChannels = kOfChannels;
+  static constexpr int kChannels = kOfChannels, kAhead = kUnitsAhead<T, kWidth>;
+  struct Loaded {
+    Pack<float, kWidth> activations, gradient;
+  };
   const T* a;
   const T* dy;
   T* dz;
   std::int64_t pixels;
 
-  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t plane,
-                                                         std::int32_t unit) const {
-    const auto activations = load_pack<kWidth>(a + plane * pixels, unit);
-    auto values = load_pack<kWidth>(dy + plane * pixels, unit);
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t plane, std::int32_t unit) const {
+    return {load_pack<kWidth>(a + plane * pixels, unit),
+            load_pack<kWidth>(dy + plane * pixels, unit)};
+  }
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t plane, std::int32_t unit,
+                                                         const Loaded& loaded) const {
+    Pack<float, kWidth> values = loaded.gradient;
     Pack<double, kChannels> sums{};
     for (int i = 0; i < kWidth; ++i) {
-      values[i] = element::relu_gradient(activations[i], values[i]);
+      values[i] = element::relu_gradient(loaded.activations[i], values[i]);
       sums[i % kChannels] += static_cast<double>(values[i]);
     }
     store_pack(dz + plane * pixels, unit, values);
@@ -221,7 +275,8 @@ struct RectifiedGradient {
 /// a = (a quarter of dy) * [a > 0], for the windows of the pooling behind the ReLU.
 template <class T, int kWidth>
 struct RectifiedAverageGradient {
-  static constexpr int kChannels = 1;
+  static constexpr int kChannels = 1, kAhead = 1;
+  struct Loaded {};
   PoolGeometry<std::int32_t> g;  // of one plane
   const T* dy = nullptr;
   T* a = nullptr;
@@ -236,7 +291,9 @@ struct RectifiedAverageGradient {
     RINGLET_HOST_DEVICE float outside(float) const { return 0; }
   };
 
-  RINGLET_HOST_DEVICE Pack<double, 1> operator()(std::int64_t plane, std::int32_t unit) const {
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t, std::int32_t) const { return {}; }
+  RINGLET_HOST_DEVICE Pack<double, 1> operator()(std::int64_t plane, std::int32_t unit,
+                                                 Loaded) const {
     const std::int32_t row = g.w.outputs.quotient(unit);
     const PlanePoint<std::int32_t> at{0, row, unit - row * g.w.output_count()};
     return {for_window<kWidth>(g, at, a + plane * pixels,

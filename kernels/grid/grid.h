@@ -72,6 +72,7 @@ struct Sum {
 template <class Derived, class T, int kColumns = 1>
 struct TeamSum {
   static constexpr int kThreads = 256;
+  static constexpr int kResident = 0;  // blocks that a multiprocessor is to have room for; 0: any
   static constexpr int kRows = kThreads / kColumns;  // threads that bring to the same sum
   static constexpr int kSteps = tree_steps(kRows);
   static constexpr int kPhases = kSteps + 2;

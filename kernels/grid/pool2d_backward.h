@@ -305,13 +305,16 @@ RINGLET_HOST_DEVICE I index_of_output(const PoolGeometry<I>& g, const PlanePoint
 /// kSideBySide: dy is in nhwc as well, else in nchw.
 template <class T, class I, int kOfChannels, bool kSideBySide>
 struct RectifiedAverageGradientNhwc {
-  static constexpr int kChannels = kOfChannels;
+  static constexpr int kChannels = kOfChannels, kAhead = 1;
+  struct Loaded {};
   PoolGeometry<I> g;  // its planes are samples
   Divisor channels;
   const T* dy;
   T* a;
 
-  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t element, std::int32_t) const {
+  RINGLET_HOST_DEVICE Loaded read(std::int64_t, std::int32_t) const { return {}; }
+  RINGLET_HOST_DEVICE Pack<double, kChannels> operator()(std::int64_t element, std::int32_t,
+                                                         Loaded) const {
     const auto [pixel, channel] = channel_point<I>(channels, element);
     const PlanePoint<I> at = g.pixel(pixel);
     const I row = at.row / 2, column = at.column / 2;

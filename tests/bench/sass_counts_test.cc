@@ -109,6 +109,34 @@ TEST_F(SassCounts, SeesAKernelFallBehindItsFloor) {
   EXPECT_TRUE(complaints("LDG.E R1, desc[UR6][R4.64]", 65));
 }
 
+const std::string kMoments =
+    "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_12MomentSourceIfLi4ELi1EEE"
+    "EEEvPjT_";
+
+/// What is said of a loop with a load of 16 bytes, `between`, and another; five blocks of 256.
+TEST_F(SassCounts, AddsUpWhatIsUnderWayBeforeTheFirstUse) {
+  const auto said = [&](const std::string& between, const std::string& behind = "MOV R1, R2") {
+    return count(Sass(kMoments)
+                     .add("LDG.E.64 R4, desc[UR6][R30.64]")  // the loop
+                     .add(between)
+                     .add("LDG.E.64 R6, desc[UR6][R32.64]")
+                     .add("FADD R9, R6, R4")
+                     .add("@P0 BRA 0x0")
+                     .add(behind)
+                     .add("EXIT"));
+  };
+  const Outcome both = said("MOV R1, R2");
+  EXPECT_NE(both.out.find(" | 20 |"), std::string::npos) << both.out << both.err;
+  EXPECT_EQ(both.err.find("under way"), std::string::npos) << both.err;
+  const Outcome one = said("FADD R9, R8, R5");  // the second half of what the first has loaded
+  EXPECT_NE(one.err.find("batch norm moments has 10.2 KB under way; 16.5 keep memory busy"),
+            std::string::npos)
+      << one.err;
+  const Outcome many = said("MOV R1, R2", "MOV R48, R2");
+  EXPECT_NE(many.err.find("has 56 registers; 48 leave room for 5 blocks"), std::string::npos)
+      << many.err;
+}
+
 TEST_F(SassCounts, OurKernelsStayAtTheirFloors) {
   const std::string objects = built("kernels/cuda/CMakeFiles/ringlet_cuda.dir");
   if (!std::filesystem::exists(objects)) GTEST_SKIP() << "a build without CUDA";

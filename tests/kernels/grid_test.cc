@@ -79,7 +79,7 @@ TEST(ChannelSumPlan, CoversAllSamplesOnce) {
   for (const std::int64_t samples : {0, 1, 31, 32, 33, 4096, 100'000}) {
     for (const std::int64_t units : {1, 16, 169, 50'000}) {
       for (const std::int64_t teams : {1, 20, 5000}) {
-        const grid::ChannelSumPlan plan(samples, units, teams, 256);
+        const grid::ChannelSumPlan plan(samples, units, teams, 256, 660);
         EXPECT_GE(plan.team_size * plan.samples_per_block, samples);
         EXPECT_LT((plan.team_size - 1) * plan.samples_per_block,
                   std::max<std::int64_t>(samples, 1));
