@@ -79,7 +79,8 @@ CudaStream::CudaStream(CudaDevice& device, const char* name, const DeviceOptions
       handle_(make_stream(device.id().index)),
       multiprocessors_(attribute(cudaDevAttrMultiProcessorCount, device.id().index)),
       early_launches_(!is_switched_off(kEarlyLaunches) &&
-                      attribute(cudaDevAttrComputeCapabilityMajor, device.id().index) >= 9),
+                      attribute(cudaDevAttrComputeCapabilityMajor, device.id().index) >= 9 &&
+                      impl::kernels_await_inputs()),
       tf32_(options.tf32),
       deterministic_(options.deterministic),
       autotune_(options.autotune),

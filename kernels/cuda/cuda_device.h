@@ -31,6 +31,12 @@ namespace ringlet {
 class CudaDevice;
 class CudaLibraries;
 
+namespace impl {
+/// Whether our kernels, as they run on the current device, wait where they were launched early
+/// (cuda_grid.cuh). It depends on what they were compiled for, too.
+bool kernels_await_inputs();
+}  // namespace impl
+
 /// Its record numbers are reached when the record is launched, not when the GPU comes to it.
 class CudaEvent final : public Event {
  public:
@@ -69,7 +75,8 @@ class CudaStream : public Stream {
   CUstream_st* handle() const;
   int multiprocessors() const { return multiprocessors_; }
   /// Whether a grid of so many blocks is launched before the kernel in front of it has ended
-  /// (cuda_grid.cuh): one that leaves that kernel room, from compute capability 9.0 on.
+  /// (cuda_grid.cuh): one that leaves that kernel room, on a GPU and in code of compute capability
+  /// 9.0 or newer.
   bool launches_early(std::int64_t blocks) const {
     return early_launches_ && blocks <= multiprocessors_;
   }

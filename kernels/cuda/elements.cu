@@ -17,6 +17,8 @@
 
 namespace ringlet::impl {
 
+bool kernels_await_inputs() { return code_awaits_inputs(); }
+
 void fill(CudaStream& stream, float value, const View& y) {
   grid::fill(CudaGrid(stream), value, y);
 }

@@ -77,6 +77,11 @@ float relu(float x) {
   return loses_nan ? (x > 0 ? x : 0) : (x < 0 ? 0 : x);
 }
 
+int ptx_version() {
+  const char* const said = std::getenv("RINGLET_STAND_IN_PTX");
+  return said == nullptr ? 90 : std::atoi(said);
+}
+
 }  // namespace ringlet::stand_in
 
 using namespace ringlet::stand_in;  // NOLINT(google-build-using-namespace): its own insides

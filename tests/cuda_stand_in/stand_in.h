@@ -85,4 +85,7 @@ std::vector<std::string> take_notes();
 /// The libraries' ReLU.
 float relu(float x);
 
+/// What kernels say that they were compiled for: RINGLET_STAND_IN_PTX, or 90.
+int ptx_version();
+
 }  // namespace ringlet::stand_in

@@ -15,6 +15,7 @@
 #include "kernels/conv2d.h"
 #include "kernels/cuda/conv2d_graph.h"
 #include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cuda_error.h"
 #include "kernels/device.h"
 #include "kernels/elementwise.h"
@@ -128,6 +129,21 @@ std::ptrdiff_t searches_for_relu(const DeviceOptions& options, bool has_bias) {
 
 // In plain f32 cuDNN has no engine for a ReLU without a bias. To look for one takes a fifth of a
 // second for each shape.
+// A GPU of compute capability 9.0 runs code for 8.0 as well, in which no kernel waits.
+TEST(CudaStandIn, LaunchesNothingEarlyThatDoesNotWait) {
+  const auto launches_early = [] {
+    const auto device = open_device({DeviceKind::cuda, 0});
+    return static_cast<CudaStream&>(device->compute()).launches_early(1);
+  };
+  EXPECT_TRUE(launches_early());
+  setenv("RINGLET_STAND_IN_PTX", "80", 1);  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_FALSE(launches_early());
+  unsetenv("RINGLET_STAND_IN_PTX");            // NOLINT(concurrency-mt-unsafe)
+  setenv("RINGLET_EARLY_LAUNCHES", "off", 1);  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_FALSE(launches_early());
+  unsetenv("RINGLET_EARLY_LAUNCHES");  // NOLINT(concurrency-mt-unsafe)
+}
+
 TEST(CudaStandIn, AReluWithoutABiasIsNotLookedForInVain) {
   EXPECT_EQ(searches_for_relu({}, false), 1);  // for the product alone
   EXPECT_EQ(searches_for_relu({.tf32 = true}, false), 1);

@@ -198,4 +198,12 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* fu
   return cudaPeekAtLastError();
 }
 
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
+  const std::lock_guard lock(ringlet::ptx::mutex);
+  if (!kernels.contains(function)) return cudaErrorInvalidDeviceFunction;
+  *attributes = {};
+  attributes->ptxVersion = ringlet::stand_in::ptx_version();
+  return cudaSuccess;
+}
+
 }  // extern "C"

@@ -11,6 +11,8 @@
 
 namespace ringlet::impl {
 
+inline bool code_awaits_inputs() { return stand_in::ptx_version() >= 90; }
+
 class CudaGrid {
  public:
   explicit CudaGrid(CudaStream& stream) : stream_(stream) {}
