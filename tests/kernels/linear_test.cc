@@ -142,9 +142,9 @@ TEST_P(Linear, TakesABiasAtTheAddressOfAnyFloat) {
     expect_close(y, reference::relu_forward(sum), 1e-5);
     const Tensor db = run([&](Device& device) {
       Tensor all = upload(device, {size.outputs + 3}, numbers);
-      Tensor dw = output(device, {size.outputs, size.inputs});
+      const Tensor dw = upload(device, {size.outputs, size.inputs}, w);
       linear_backward_weight_bias(device.compute(), input(device, {size.n, size.inputs}, x),
-                                  input(device, {size.n, size.outputs}, dy), 0, dw, 0,
+                                  gradient(device, {size.n, size.outputs}, dy), 0, dw, 0,
                                   all.view().slice(offset, offset + size.outputs));
       return all;
     });
