@@ -111,7 +111,7 @@ TEST_F(SassCounts, SeesAKernelFallBehindItsFloor) {
 
 const std::string kMoments =
     "_ZN7ringlet4impl12teams_kernelINS_4grid11ChannelSumsILi1ENS2_12MomentSourceIfLi4ELi1EEE"
-    "EEEvPjT_";
+    "EEEEvPjT_";
 
 /// What is said of a loop with a load of 16 bytes, `between`, and another; five blocks of 256.
 TEST_F(SassCounts, AddsUpWhatIsUnderWayBeforeTheFirstUse) {
