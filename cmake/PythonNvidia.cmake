@@ -1,5 +1,6 @@
 # Where Python's wheels put NVIDIA's libraries: site-packages/nvidia/<package>/{include,lib}. A machine
-# with PyTorch has cuDNN and NCCL there, and often nowhere else.
+# with PyTorch has cuDNN and NCCL there, and often nowhere else. The toolkit's own libraries have a folder each in
+# the wheels of CUDA 12 (nvidia/cublas), and one for all in those of CUDA 13 (nvidia/cu13).
 
 # python_nvidia_folders(<result>): the existing .../nvidia folders of the python3 on PATH.
 function(python_nvidia_folders result)
@@ -17,13 +18,19 @@ function(python_nvidia_folders result)
   set(${result} "${RINGLET_PYTHON_NVIDIA_FOLDERS}" PARENT_SCOPE)
 endfunction()
 
-# find_nvidia_library(<NAME> HEADER h LIBRARY file.so.N WHEEL folder): sets <NAME>_INCLUDE_DIR and
-# <NAME>_RUNTIME, looking into <NAME>_ROOT, the CUDA toolkit, the system and Python's wheels, in this order.
+# find_nvidia_library(<NAME> HEADER h LIBRARY file.so.N WHEEL folder...): sets <NAME>_INCLUDE_DIR and
+# <NAME>_RUNTIME, looking into <NAME>_ROOT, the CUDA toolkit, the system and Python's wheels, in this order, and there
+# into each folder in turn.
 # Only the library that is opened at run time is asked for, not the link that a linker wants.
 macro(find_nvidia_library name)
-  cmake_parse_arguments(FIND "" "HEADER;LIBRARY;WHEEL" "" ${ARGN})
-  python_nvidia_folders(FIND_FOLDERS)
-  list(TRANSFORM FIND_FOLDERS APPEND "/${FIND_WHEEL}")
+  cmake_parse_arguments(FIND "" "HEADER;LIBRARY" "WHEEL" ${ARGN})
+  python_nvidia_folders(FIND_NVIDIA)
+  set(FIND_FOLDERS "")
+  foreach(wheel ${FIND_WHEEL})
+    foreach(nvidia ${FIND_NVIDIA})
+      list(APPEND FIND_FOLDERS ${nvidia}/${wheel})
+    endforeach()
+  endforeach()
   set(FIND_ROOTS ${${name}_ROOT} $ENV{${name}_ROOT} ${CUDAToolkit_LIBRARY_ROOT} ${CUDAToolkit_TARGET_DIR})
   find_path(${name}_INCLUDE_DIR ${FIND_HEADER} HINTS ${FIND_ROOTS} ${CUDAToolkit_INCLUDE_DIRS}
             PATHS ${FIND_FOLDERS} PATH_SUFFIXES include)
