@@ -80,3 +80,17 @@ if(RINGLET_WITH_CUDA)
 else()
   message(STATUS "Building without CUDA: ${RINGLET_WHY_NO_CUDA}")
 endif()
+
+# ringlet_cuda_kernels(TARGET FILE.cu...): what launches kernels of kernels/grid/, for the GPU or the stand-in.
+function(ringlet_cuda_kernels target)
+  target_sources(${target} PRIVATE ${ARGN})
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false -Xptxas=--warn-on-local-memory-usage,--warn-on-spills>)
+  if(RINGLET_STAND_IN_PTX)  # read as text, from the program's own fat binaries
+    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES 90-virtual)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-no-compress>)
+  elseif(RINGLET_CUDA_STAND_IN)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX)
+    target_include_directories(${target} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/tests/cuda_stand_in/include)
+  endif()
+endfunction()

@@ -20,6 +20,7 @@ PARTS = [
     Part("resnets", resnets.check, usual=60, limit=240),
     Part("torch-resnets", torch_peer.resnets, usual=60, limit=240),
     # In calls of their own: each may take minutes.
+    Part("races", tests.races, usual=65, limit=120, by_default=False),
     Part("memcheck", tests.sanitizer("memcheck"), usual=200, limit=540, by_default=False),
     Part("racecheck", tests.sanitizer("racecheck"), usual=200, limit=540, by_default=False),
     Part("initcheck", tests.sanitizer("initcheck"), usual=60, limit=240, by_default=False),

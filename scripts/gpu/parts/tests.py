@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import time
 
 from gpu.gtest import run_tests
 from gpu.process import Failed, Skipped
@@ -16,6 +17,7 @@ SWITCHES = {"early launches": "RINGLET_EARLY_LAUNCHES", "graphs": "RINGLET_CAPTU
             "fused products": "RINGLET_FUSED", "NCCL's memory": "RINGLET_NCCL_MEMORY",
             "NCCL's threads": "RINGLET_NCCL_THREADS"}
 MOST_AGAIN = 24  # tests that are tried again
+RACES = 60  # seconds
 ROOMS = ("kernels", "nn", "comm", "train")
 
 
@@ -94,6 +96,25 @@ def without_gpu(context):
     """All tests of these rooms that need no GPU: another processor and other versions of libraries."""
     for name in ROOMS:
         run_room(context, name, "Bits.*:Counting.*:*.Says*:*Ring*" if context.rehearsal else "*-*uda*:*Nccl*")
+
+
+def races(context):
+    """Grids that are launched early, with everything on, again and again: a race may show once in many rounds."""
+    begun, rounds, worst = time.monotonic(), 0, {}
+    while rounds < 2 or (time.monotonic() - begun < RACES and not context.rehearsal):
+        results = {}
+        try:
+            run_tests(context.program("kernels_tests"), "CudaEarlyLaunches.*", context, results)
+        except Failed as failure:
+            context.red(f"kernels_tests: {failure}")
+            break
+        rounds += 1
+        for name, result in results.items():
+            if name not in worst or worst[name]["verdict"] in ("passed", "skipped"):
+                worst[name] = result
+        context.figures.update(rounds=rounds, tests={"kernels": worst}, counts={"kernels": count(worst)})
+        context.save()
+    judge(context, worst, "kernels")
 
 
 def sanitizer(tool):
