@@ -1,19 +1,16 @@
 #include "data/image_folder.h"
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/data_error.h"
 #include "base/hash.h"
 #include "data/fingerprint.h"
 #include "data/folder_advice.h"
-#include "data/images/centre_crop.h"
-#include "data/images/picture_reader.h"
+#include "data/images/image.h"
 #include "data/in_parallel.h"
+#include "data/picture_dataset.h"
 #include "data/picture_list.h"
 #include "data/unseen_targets.h"
 
@@ -23,148 +20,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMeasured = 4096;  // pictures that statistics are taken of, at most
-
-/// What a thread reads pictures with.
-struct PictureTools {
-  PictureReader reader;
-  Resampler resampler;
-  std::vector<std::uint8_t> kept;  // what a sample is cut from
-};
-
-PictureTools& tools_of_this_thread() {
-  thread_local PictureTools tools;
-  return tools;
-}
-
-/// Of those that go through a whole folder before a run.
-int reading_threads() {
-  constexpr unsigned kMost = 16;
-  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
-}
-
 std::vector<std::int32_t> labels_of(const std::vector<PictureFile>& files) {
   std::vector<std::int32_t> labels;
   for (const PictureFile& file : files) labels.push_back(file.label);
   return labels;
 }
 
-/// What is kept of a picture: its width and height, then [3, height, width].
-constexpr std::size_t kKeptHead = 2 * sizeof(std::uint32_t);
-
-Planes kept_picture(std::span<const std::uint8_t> kept) {
-  std::uint32_t sides[2] = {};
-  if (kept.size() >= kKeptHead) std::memcpy(sides, kept.data(), kKeptHead);
-  if (sides[0] == 0 || sides[1] == 0 || kept.size() != kKeptHead + 3ULL * sides[0] * sides[1]) {
-    throw DataError("a picture in the cache is damaged; remove the cache's files");
-  }
-  return {kept.data() + kKeptHead, 3, static_cast<int>(sides[1]), static_cast<int>(sides[0])};
-}
-
-/// What is wrong with each file, as far as `look`, which throws DataError, finds it; empty where
-/// nothing is.
-template <class Look>
-std::vector<std::string> find_defects(const fs::path& folder, const std::vector<PictureFile>& files,
-                                      const StopRequest& stop, const Look& look) {
-  std::vector<std::string> defects(files.size());
-  in_parallel(
-      std::ssize(files), reading_threads(),
-      [&](std::int64_t i) {
-        const auto at = static_cast<std::size_t>(i);
-        try {
-          look(folder / files[at].path);
-        } catch (const DataError& error) {
-          defects[at] = error.what();
-        }
-      },
-      stop);
-  return defects;
-}
-
-class PictureFolder final : public Dataset {
+class PictureFolder final : public PictureDataset {
  public:
   PictureFolder(const fs::path& folder, PictureList list, const ImageFolderOptions& options)
-      : Dataset({.name = folder.string(),
-                 .channels = 3,
-                 .height = options.image_size,
-                 .width = options.image_size,
-                 .target_names = std::move(list.classes),
-                 .photographs = true,
-                 .stop_requested = options.stop_requested},
-                labels_of(list.files)),
+      : PictureDataset(folder.string(), std::move(list.classes), labels_of(list.files), options),
         folder_(folder),
-        files_(std::move(list.files)),
-        size_(options.image_size),
-        crop_from_(options.crop_from),
-        exif_(options.exif) {}
-
-  void read(std::int64_t index, std::span<std::uint8_t> out) const override {
-    PictureTools& tools = tools_of_this_thread();
-    const LetGo let_go(tools.reader);
-    centre_crop(load(index, tools), size_, tools.resampler, {out.data()});
-  }
-
-  void read_varied(std::int64_t index, const Variation& variation,
-                   std::span<std::uint8_t> out) const override {
-    if (variation.kind != Augment::random_resized_crop) {
-      return Dataset::read_varied(index, variation, out);
-    }
-    PictureTools& tools = tools_of_this_thread();
-    if (crop_from_ > 0) {
-      keep(index, tools.kept);
-      return vary_kept(tools.kept, variation, out);
-    }
-    const LetGo let_go(tools.reader);
-    const RgbxView picture = load(index, tools);
-    Random random(variation.key);
-    const Cut cut = draw_random_resized_crop(picture.width, picture.height, random);
-    tools.resampler.resize(picture.cropped(cut.box), size_, size_, {0, 0, size_, size_},
-                           {out.data(), 3, cut.mirrored});
-  }
-
-  bool keeps_samples() const override { return crop_from_ == 0; }
-
-  void keep(std::int64_t index, std::vector<std::uint8_t>& kept) const override {
-    if (keeps_samples()) return Dataset::keep(index, kept);
-    PictureTools& tools = tools_of_this_thread();
-    const LetGo let_go(tools.reader);
-    const RgbxView picture = load(index, tools);
-    const std::int64_t shorter = std::min(picture.width, picture.height);
-    const auto side = [&](std::int64_t whole) {
-      return static_cast<int>(shorter > crop_from_ ? crop_from_ * whole / shorter : whole);
-    };
-    const int width = side(picture.width), height = side(picture.height);
-    const std::uint32_t sides[] = {static_cast<std::uint32_t>(width),
-                                   static_cast<std::uint32_t>(height)};
-    kept.resize(kKeptHead + 3 * std::size_t(width) * std::size_t(height));
-    std::memcpy(kept.data(), sides, kKeptHead);
-    const ResampleTarget target{kept.data() + kKeptHead};
-    if (shorter <= crop_from_) return write_planes(picture, target);
-    tools.resampler.resize(picture, width, height, {0, 0, width, height}, target);
-  }
-
-  void vary_kept(std::span<const std::uint8_t> kept, const Variation& variation,
-                 std::span<std::uint8_t> out) const override {
-    if (keeps_samples()) return Dataset::vary_kept(kept, variation, out);
-    const Planes picture = kept_picture(kept);
-    Random random(variation.key);
-    resize_cut(picture, draw_random_resized_crop(picture.width, picture.height, random), size_,
-               size_, out);
-  }
+        files_(std::move(list.files)) {}
 
   void look_at_samples() const override {
-    const std::vector<std::string> defects =
-        find_defects(folder_, files_, stop_requested(), [](const fs::path& file) {
-          thread_local std::vector<std::uint8_t> bytes;
-          look_at_picture(file, bytes);
-        });
-    const auto is_good = [](const std::string& defect) { return defect.empty(); };
-    const auto first = std::find_if_not(defects.begin(), defects.end(), is_good);
-    if (first == defects.end()) return;
-    throw DataError(*first + "; " +
-                    std::to_string(std::ranges::count_if(defects, std::not_fn(is_good))) + " of " +
-                    std::to_string(defects.size()) + " pictures in " + name() +
-                    " cannot be read, and --skip-broken leaves them out");
+    refuse_defects(name(), find_defects(size(), stop_requested(), [&](std::int64_t i) {
+                     thread_local std::vector<std::uint8_t> bytes;
+                     look_at_picture(path(i), bytes);
+                   }));
   }
 
  protected:
@@ -184,14 +57,18 @@ class PictureFolder final : public Dataset {
     for (const PictureFile& file : files_) sizes.push_back(file.bytes);
     return hash_files(seed, sizes);
   }
-  std::vector<PixelStatistics> measure() const override {
-    return measure_every((size() + kMeasured - 1) / kMeasured);
+  RgbxView load(std::int64_t index, PictureReader& reader) const override {
+    return reader.load(path(index), exif());
   }
 
  private:
+  fs::path path(std::int64_t index) const {
+    return folder_ / files_[static_cast<std::size_t>(index)].path;
+  }
+
   /// Of the files' names, each with a number that stands for its bytes.
   std::uint64_t hash_files(std::uint64_t seed, const std::vector<std::uint64_t>& numbers) const {
-    std::uint64_t hash = seed ^ (exif_ ? 1 : 0) ^ (static_cast<std::uint64_t>(crop_from_) << 1);
+    std::uint64_t hash = hash_of_options(seed);
     for (std::size_t i = 0; i < files_.size(); ++i) {
       const auto* text = reinterpret_cast<const std::uint8_t*>(files_[i].path.data());
       hash = hash_bytes({text, files_[i].path.size()}, hash ^ numbers[i]);
@@ -199,38 +76,24 @@ class PictureFolder final : public Dataset {
     return hash;
   }
 
-  RgbxView load(std::int64_t index, PictureTools& tools) const {
-    return tools.reader.load(folder_ / files_[static_cast<std::size_t>(index)].path, exif_);
-  }
-
   fs::path folder_;
   std::vector<PictureFile> files_;
-  int size_, crop_from_;
-  bool exif_;
 };
 
 void leave_out_broken(const fs::path& folder, const StopRequest& stop, PictureList& list,
                       std::vector<std::string>& notes) {
-  constexpr std::int64_t kNamed = 10;
   const std::vector<std::string> defects =
-      find_defects(folder, list.files, stop, [](const fs::path& file) {
-        PictureReader& reader = tools_of_this_thread().reader;
+      find_defects(std::ssize(list.files), stop, [&](std::int64_t i) {
+        PictureReader& reader = reader_of_this_thread();
         const LetGo let_go(reader);
-        reader.load(file, false);
+        reader.load(folder / list.files[static_cast<std::size_t>(i)].path, false);
       });
   std::vector<PictureFile> good;
-  std::int64_t broken = 0;
   for (std::size_t i = 0; i < defects.size(); ++i) {
-    if (defects[i].empty()) {
-      good.push_back(std::move(list.files[i]));
-    } else if (++broken <= kNamed) {
-      notes.push_back("left out " + defects[i]);
-    }
+    if (defects[i].empty()) good.push_back(std::move(list.files[i]));
   }
   list.files = std::move(good);
-  if (broken == 0) return;
-  notes.push_back(folder.string() + ": left out " + std::to_string(broken) + " of " +
-                  std::to_string(defects.size()) + " pictures, which cannot be read");
+  note_left_out(folder.string(), defects, notes);
 }
 
 void require_pictures(const fs::path& folder, const PictureList& list, bool allow_unseen_targets) {
@@ -319,6 +182,43 @@ Splits load_image_folder(const fs::path& directory, const ImageFolderOptions& op
   ImageFolderOptions of_test = options;
   of_test.crop_from = 0;
   splits.test = std::make_shared<const PictureFolder>(test, std::move(to_test), of_test);
+  return splits;
+}
+
+bool has_identity_folders(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error)) return false;
+  for (const char* part : {"train", "val", "test"}) {
+    if (fs::exists(directory / part, error)) return false;
+  }
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code unlisted;
+    if (entry->path().filename().string().starts_with('.')) continue;
+    for (fs::directory_iterator file(entry->path(), unlisted); !unlisted && file != end;
+         file.increment(unlisted)) {
+      if (has_image_name(file->path())) return true;
+    }
+  }
+  return false;
+}
+
+Splits load_identity_folder(const fs::path& directory, const ImageFolderOptions& options) {
+  Splits splits;
+  PictureList list =
+      list_split(directory, options.skip_broken, options.stop_requested, splits.notes);
+  require_pictures(directory, list, options.allow_unseen_targets);
+  PictureList some;
+  some.classes = list.classes;
+  for (const std::int64_t i : test_sample(std::ssize(list.files))) {
+    some.files.push_back(list.files[static_cast<std::size_t>(i)]);
+  }
+  splits.notes.push_back(note_on_test_sample(directory.string(), std::ssize(some.files),
+                                             "train and val, but folders of identities"));
+  ImageFolderOptions of_test = options;
+  of_test.crop_from = 0;
+  splits.train = std::make_shared<const PictureFolder>(directory, std::move(list), options);
+  splits.test = std::make_shared<const PictureFolder>(directory, std::move(some), of_test);
   return splits;
 }
 

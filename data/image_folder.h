@@ -10,10 +10,6 @@
 // train or val, their fingerprints (data/fingerprint.h) and the image size: neither over where the
 // folder lies nor over times. statistics() decode 4096 pictures at most, evenly spaced over the
 // set.
-//
-// read() gives the middle of a picture (data/images/centre_crop.h); random-resized-crop cuts from
-// the whole, or from what crop_from leaves of it. All are RGB: grey is repeated, alpha dropped, as
-// Pillow's convert("RGB") does.
 #pragma once
 
 #include <filesystem>
@@ -41,5 +37,14 @@ bool has_image_folders(const std::filesystem::path& directory);
 /// train does not have, what cannot be listed.
 Splits load_image_folder(const std::filesystem::path& directory,
                          const ImageFolderOptions& options = {});
+
+/// Whether `directory` holds folders with pictures, and no train, val or test: a folder of
+/// identities, DIR/IDENTITY/*.
+bool has_identity_folders(const std::filesystem::path& directory);
+
+/// All of a folder of identities to train on, and some of that as the test, which a note says: for
+/// who measures on pairs of others. Throws DataError as above.
+Splits load_identity_folder(const std::filesystem::path& directory,
+                            const ImageFolderOptions& options = {});
 
 }  // namespace ringlet::data

@@ -9,6 +9,7 @@
 #include "data/folder_advice.h"
 #include "data/idx_dataset.h"
 #include "data/image_folder.h"
+#include "data/record_dataset.h"
 #include "data/synthetic.h"
 
 namespace ringlet::data {
@@ -48,12 +49,29 @@ const NamedDataset* find_dataset(const std::string& name, const std::vector<Name
 
 bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known) {
   std::error_code error;
-  return find_dataset(name, known) != nullptr || std::filesystem::is_directory(name, error);
+  return find_dataset(name, known) != nullptr || std::filesystem::is_directory(name, error) ||
+         is_record_file(name);
 }
 
 bool is_picture_folder(const std::string& name) {
-  return !has_idx_files(name) && has_image_folders(name);
+  return is_record_file(name) || (!has_idx_files(name) && has_image_folders(name));
 }
+
+namespace {
+
+/// `usual`: pixels of a side where the options leave them open.
+ImageFolderOptions picture_options(const OpenOptions& options, int usual) {
+  const int side = options.pictures.image_size;
+  return {.image_size = side > 0 ? side : usual,
+          .exif = options.pictures.exif,
+          .allow_unseen_targets = options.allow_unseen_targets,
+          .crop_from = options.pictures.crop_from,
+          .skip_broken = options.skip_broken,
+          .only_test = options.only_test,
+          .stop_requested = options.stop_requested};
+}
+
+}  // namespace
 
 Splits open_dataset(const std::string& name, const OpenOptions& options,
                     const std::vector<NamedDataset>& known) {
@@ -62,16 +80,12 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
       throw DataError("the data set '" + name + "' has no function that opens it");
     return dataset->open(options);
   }
+  if (is_record_file(name)) return load_records(name, picture_options(options, 0));
   if (is_picture_folder(name)) {
-    return load_image_folder(
-        name, {.image_size =
-                   options.pictures.image_size > 0 ? options.pictures.image_size : kUsualImageSize,
-               .exif = options.pictures.exif,
-               .allow_unseen_targets = options.allow_unseen_targets,
-               .crop_from = options.pictures.crop_from,
-               .skip_broken = options.skip_broken,
-               .only_test = options.only_test,
-               .stop_requested = options.stop_requested});
+    return load_image_folder(name, picture_options(options, kUsualImageSize));
+  }
+  if (options.train_alone && !has_idx_files(name) && has_identity_folders(name)) {
+    return load_identity_folder(name, picture_options(options, kUsualImageSize));
   }
   if (is_dataset(name, known)) {
     if (all_idx_files(name).empty()) {
@@ -83,7 +97,7 @@ Splits open_dataset(const std::string& name, const OpenOptions& options,
   std::string names;
   for (const NamedDataset& dataset : known) names += (names.empty() ? "" : ", ") + dataset.name;
   throw DataError("--data " + name + ": not a data set: expected " + names +
-                  " or a directory of IDX files or of pictures (train/CLASS/*)");
+                  " or a directory of IDX files or of pictures (train/CLASS/*), or a .rec");
 }
 
 }  // namespace ringlet::data

@@ -27,7 +27,9 @@ struct OpenOptions {
   PictureSpec pictures{};             ///< of pictures in a folder
   bool skip_broken = false;           ///< see ImageFolderOptions
   bool only_test = false;             ///< the same
-  StopRequest stop_requested{};       ///< see DatasetInfo
+  /// A folder of identities alone will do (load_identity_folder()): who trains measures on pairs.
+  bool train_alone = false;
+  StopRequest stop_requested{};  ///< see DatasetInfo
 };
 
 /// Which of the options a data set needs.
@@ -54,17 +56,19 @@ std::vector<std::string> dataset_names(const std::vector<NamedDataset>& known = 
 const NamedDataset* find_dataset(const std::string& name,
                                  const std::vector<NamedDataset>& known = named_datasets());
 
-/// Whether open_dataset() has something to open: a name, or a directory that is there.
+/// Whether open_dataset() has something to open: a name, or a directory or a .rec that is there.
 bool is_dataset(const std::string& name, const std::vector<NamedDataset>& known = named_datasets());
 
 /// What --data takes besides names.
-inline constexpr const char* kDataFolder = "a folder of IDX files or of pictures (train/CLASS/*)";
+inline constexpr const char* kDataFolder =
+    "a folder of IDX files or of pictures (train/CLASS/*), or a .rec of pictures";
 
-/// Whether `name` is such a folder of pictures.
+/// Whether `name` is such a folder of pictures, or a .rec of them.
 bool is_picture_folder(const std::string& name);
 
-/// `name` is one of `known`, or a directory that holds IDX files (data/idx_dataset.h) or pictures
-/// (data/image_folder.h). Throws DataError; for a word that is neither it names the choices.
+/// `name` is one of `known`, a directory that holds IDX files (data/idx_dataset.h) or pictures
+/// (data/image_folder.h), or a `.rec` (data/record_dataset.h). Throws DataError; for a word that is
+/// none of these it names the choices.
 Splits open_dataset(const std::string& name, const OpenOptions& options = {},
                     const std::vector<NamedDataset>& known = named_datasets());
 

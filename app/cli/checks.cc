@@ -67,8 +67,8 @@ CLI::Validator data_name() {
       [](const std::string& name) -> std::string {
         if (data::is_dataset(name)) return {};
         const std::vector<std::string> known = data::dataset_names();
-        return fmt::format("'{}' is neither {} nor a folder{}", name, fmt::join(known, " nor "),
-                           did_you_mean(name, known));
+        return fmt::format("'{}' is neither {} nor a folder nor a .rec{}", name,
+                           fmt::join(known, " nor "), did_you_mean(name, known));
       },
       "");
 }

@@ -9,6 +9,7 @@
 #include "app/cli/settings.h"
 #include "base/files/atomic_file.h"
 #include "data/idx_dataset.h"
+#include "data/record_dataset.h"
 #include "train/files/state.h"
 #include "train/telemetry/metrics.h"
 
@@ -82,6 +83,7 @@ void Outputs::reads_run(const std::string& flag, const fs::path& folder) {
 
 void Outputs::reads_data(const std::string& flag, const fs::path& folder) {
   if (folder.empty()) return;
+  if (data::is_record_file(folder)) reads(flag, folder);
   for (const data::IdxFiles& files : data::all_idx_files(folder)) {
     for (const data::IdxPair& pair : {files.train, files.test}) {
       reads(flag, pair.images);

@@ -1,8 +1,10 @@
 // Data sets, weights and states that bring a message.
 #include <algorithm>
+#include <cmath>
 
 #include "tests/cli/messages/provocations.h"
 #include "tests/support/picture_folder.h"
+#include "tests/support/records.h"
 #include "train/files/safetensors.h"
 
 namespace ringlet::testing {
@@ -79,6 +81,22 @@ Provocation photographs_with(const Arguments& flags) {
             }
             return ringlet(Arguments{"train", "--data", stage / ".", "--no-out"} + flags);
           }};
+}
+
+/// Trains on a `.rec` of these bytes, with an `.idx` where there is one, and a val.rec.
+Provocation records(const std::string& bytes, const std::string& index = "",
+                    const std::string& val = "") {
+  return {1, [=](const Stage& stage) {
+            const std::string file = stage.file("train.rec", bytes);
+            if (!index.empty()) stage.file("train.idx", index);
+            if (!val.empty()) stage.file("val.rec", val);
+            return ringlet({"train", "--model", "mlp", "--data", file, "--no-out"});
+          }};
+}
+
+/// A record of that label, with a picture.
+std::string record_of(float label) {
+  return record_part(0, record_head(label, 1) + as_png(gradient_image(4, 4, 3)));
 }
 
 /// Trains on files of CIFAR-10's names and this size, whose first label is 11.
@@ -158,6 +176,21 @@ std::vector<Provocation> provocations_by_inputs() {
          return ringlet({"train", "--data", stage / ".", "--no-out"});
        }},
       folder_with({"train/a/x.png", "val/a/x.png", "pixels.train"}),
+      records(record_of(1).substr(0, 60)),
+      records(record_of(1) + "1234"),
+      records(record_part(2, "abcd")),
+      records(record_part(1, "abcd")),
+      records(record_part(5, "abcd")),
+      records(record_part(0, "abcd")),
+      records(record_part(0, record_head(1, 1)).replace(8, 1, "\7")),
+      records("hello, this is no .rec"),
+      records(record_of(std::nanf(""))),
+      records(record_part(0, record_head(0, 1) + "RIFF and so on"), "", record_of(0)),
+      records(record_part(0, record_head(1, 1))),
+      records(record_of(1), "1 0\n"),
+      records(record_of(1), "1\t6\n"),
+      records(record_of(1), "1\t0\n1\t0\n"),
+      records(record_of(1), "", record_of(2)),
       {1,
        [](const Stage&) {
          return ringlet({"train", "--data", "cifar-10"});
