@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/conv2d_filter.h"
 #include "kernels/cuda/cuda_device.h"
 #include "kernels/cuda/cudnn_convolutions.h"
 #include "kernels/cuda/libraries.h"
@@ -97,7 +98,11 @@ void conv2d_backward_filter(CudaStream& stream, const Conv2dSpec& spec, const Co
   key.beta = beta;
   const bool copies_factors = is_narrow(x.dtype());
   key.alignment = common_alignment(copies_factors ? addresses_of({}, dw, {}, {}) : addresses);
-  stream.libraries().convolutions().run(key, addresses);
+  CudnnConvolutions& convolutions = stream.libraries().convolutions();
+  if (stream.deterministic() && !convolutions.sums_filters_fast(key, addresses)) {
+    return sum_filter_gradient(stream, spec, x, dy, beta, dw);
+  }
+  convolutions.run(key, addresses);
 }
 
 }  // namespace ringlet::impl

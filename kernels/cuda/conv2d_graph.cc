@@ -156,6 +156,11 @@ bool permitted(std::uint32_t notes, bool narrow, const EngineRules& rules) {
   return !rules.deterministic || (notes & bit(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) == 0;
 }
 
+bool is_naive_filter_gradient(const Plan& plan) {
+  const std::int64_t engine = engine_number(plan.engine_config);
+  return engine == 0 || engine == 1;
+}
+
 std::vector<Plan> find_plans(const Target& target, const Conv2dGraph& graph,
                              std::span<const cudnnBackendHeurMode_t> modes,
                              const EngineRules& rules, int wanted, std::string& why_not) {

@@ -78,6 +78,10 @@ struct Plan {
   std::int64_t workspace = 0;  ///< bytes
 };
 
+/// Whether a deterministic plan for the gradient of filters keeps few of a GPU's threads busy:
+/// cuDNN's engines 0 and 1 do not cut the sum over pixels and samples.
+bool is_naive_filter_gradient(const Plan& plan);
+
 /// The first `wanted` plans in the order of `modes` and of each one's proposals. Of these, engines
 /// with tensor cores come first where they may be used and the channels suit them. Fewer, or none,
 /// where no more can be built under the rules: then `why_not` is cuDNN's last reason.

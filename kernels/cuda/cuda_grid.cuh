@@ -100,6 +100,28 @@ __global__ void __launch_bounds__(Program::kThreads) blocks_kernel(Program progr
   run_phases(program, {blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)}, shared);
 }
 
+/// State stays in registers: all its indices are known when loops are unrolled.
+template <class Program>
+__global__ void __launch_bounds__(Program::kThreads, Program::kResident)
+    turns_kernel(Program program) {
+  await_inputs();
+  __shared__ typename Program::Shared shared;
+  typename Program::State state;
+  const grid::ThreadIndex index{blockIdx.x, gridDim.x, static_cast<int>(threadIdx.x)};
+  program.begin(index, shared, state);
+  __syncthreads();
+  program.start(index, shared, state);
+  const std::int32_t turns = program.turns(index.block);
+#pragma unroll 1
+  for (std::int32_t turn = 0; turn < turns; ++turn) {
+    program.fill(index, shared, state);
+    __syncthreads();
+    program.work(turn, index, shared, state);
+    __syncthreads();
+  }
+  program.end(index, state);
+}
+
 /// Whether the calling block is the last of its team to come here. What the others wrote before
 /// they came is then there to be read. Leaves the team's ticket at 0 for the next kernel.
 __device__ inline bool last_of_team(unsigned* ticket, unsigned team_size) {
@@ -163,6 +185,12 @@ class CudaGrid {
   void run_blocks(const char* name, std::int64_t blocks, const Program& program) {
     if (blocks == 0) return;
     launch(name, blocks_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, program);
+  }
+
+  template <class Program>
+  void run_turns(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0) return;
+    launch(name, turns_kernel<Program>, static_cast<unsigned>(blocks), Program::kThreads, program);
   }
 
   template <class Program>

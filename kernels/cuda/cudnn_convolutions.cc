@@ -143,7 +143,7 @@ std::size_t CudnnConvolutions::choose(const Key& key, const std::vector<Plan>& p
 CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Addresses& addresses) {
   const bool tuned = may_autotune(stream_);
   stream_.handle();  // plans are made for the current device
-  Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, {}};
+  Entry entry{make_graph(handle_.get(), key), std::nullopt, {}, false, {}};
   std::vector<Plan> plans = cudnn_graph::find_plans(
       {.handle = handle_.get()}, entry.graph, modes(tuned),
       {stream_.tf32(), stream_.deterministic(), stream_.device().scratch_limit()},
@@ -155,6 +155,8 @@ CudnnConvolutions::Entry CudnnConvolutions::make_entry(const Key& key, const Add
       return entry;
     }
     entry.plan = std::move(plans[best]);
+    entry.is_naive =
+        key.pass == Conv2dPass::backward_filter && is_naive_filter_gradient(*entry.plan);
     entry.packs.reserve(kPacks);
   }
   return entry;
@@ -226,6 +228,11 @@ bool CudnnConvolutions::try_run(const Key& key, const Addresses& addresses) {
   if (!entry.plan) return false;
   execute(entry, key, addresses);
   return true;
+}
+
+bool CudnnConvolutions::sums_filters_fast(const Key& key, const Addresses& addresses) {
+  const Entry& entry = find(asked(key), addresses);
+  return entry.plan && !entry.is_naive;
 }
 
 void CudnnConvolutions::run(const Key& key, const Addresses& addresses) {

@@ -45,6 +45,10 @@ class CudnnConvolutions {
   /// Throws DeviceError with cuDNN's last reason where no engine can do it.
   void run(const Key& key, const Addresses& addresses);
 
+  /// Whether cuDNN has a plan for this gradient of filters that keeps a GPU busy. (The naive ones
+  /// are those of deterministic streams.)
+  bool sums_filters_fast(const Key& key, const Addresses& addresses);
+
   /// See CudaLibraries.
   void follow_stream();
 
@@ -64,6 +68,7 @@ class CudnnConvolutions {
     cudnn_graph::Conv2dGraph graph;
     std::optional<cudnn_graph::Plan> plan;  // none where no engine can do it
     std::string why_not;
+    bool is_naive = false;  // the plan: is_naive_filter_gradient()
     std::vector<Pack> packs;
     std::size_t oldest = 0;  // of the packs
   };

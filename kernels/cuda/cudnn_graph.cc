@@ -188,13 +188,31 @@ std::vector<Descriptor> engine_configs(const Target& target, const Descriptor& g
   return configs;
 }
 
-std::uint32_t numerical_notes(const Descriptor& engine_config) {
-  const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+namespace {
+
+Descriptor engine_of(const Descriptor& engine_config) {
+  Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   std::int64_t count = 0;
   cudnnBackendDescriptor_t handle = engine.handle();
   check_cudnn(cudnn().cudnnBackendGetAttribute(engine_config.handle(), CUDNN_ATTR_ENGINECFG_ENGINE,
                                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &handle),
               "cudnnBackendGetAttribute");
+  return engine;
+}
+
+}  // namespace
+
+std::int64_t engine_number(const Descriptor& engine_config) {
+  std::int64_t number = -1, count = 0;
+  const cudnnStatus_t status = cudnn().cudnnBackendGetAttribute(
+      engine_of(engine_config).handle(), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
+      &count, &number);
+  return status == CUDNN_STATUS_SUCCESS && count == 1 ? number : -1;
+}
+
+std::uint32_t numerical_notes(const Descriptor& engine_config) {
+  const Descriptor engine = engine_of(engine_config);
+  std::int64_t count = 0;
   std::array<cudnnBackendNumericalNote_t, CUDNN_NUMERICAL_NOTE_TYPE_COUNT> notes{};
   check_cudnn(cudnn().cudnnBackendGetAttribute(engine.handle(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
                                                CUDNN_TYPE_NUMERICAL_NOTE, std::ssize(notes), &count,

@@ -89,6 +89,10 @@ std::vector<Descriptor> engine_configs(const Target& target, const Descriptor& g
 /// Bit n is set when the engine has numerical note n (cudnnBackendNumericalNote_t).
 std::uint32_t numerical_notes(const Descriptor& engine_config);
 
+/// The number of the engine, which is its name among those of an operation; -1 where the library
+/// does not say.
+std::int64_t engine_number(const Descriptor& engine_config);
+
 /// The plan, or none where the engine cannot do it on this device: then `why_not` says why.
 std::optional<Descriptor> execution_plan(const Target& target, const Descriptor& engine_config,
                                          std::string& why_not);

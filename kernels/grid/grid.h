@@ -16,6 +16,11 @@
 //   run_blocks(name, blocks, p)  p.phase(k, index, shared) for every k in [0, P::kPhases) and every
 //                                thread of every block; the P::kThreads threads of a block finish
 //                                a phase before one of them begins the next
+//   run_turns(name, blocks, p)   each thread has a P::State of its own, a GPU's in registers:
+//                                p.begin(index, shared, state), p.start(...), p.turns(block) times
+//                                p.fill(...) and p.work(turn, ...), then p.end(index, state).
+//                                begin() and fill() write what is shared, start() and work() read
+//                                it. The threads of a block finish one before the next begins
 //   run_teams(name, teams, p)    the same with teams of p.team_size neighbouring blocks. When all
 //                                of a team are through, one of them goes on:
 //                                p.team_phase(k, index, shared) for k in [0, P::kTeamPhases). It

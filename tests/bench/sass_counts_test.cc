@@ -37,6 +37,12 @@ class Sass {
   unsigned address_ = 0;
 };
 
+std::string hex(int number) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%x", number);
+  return text;
+}
+
 class SassCounts : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -135,6 +141,32 @@ TEST_F(SassCounts, AddsUpWhatIsUnderWayBeforeTheFirstUse) {
   const Outcome many = said("MOV R1, R2", "MOV R48, R2");
   EXPECT_NE(many.err.find("has 56 registers; 48 leave room for 5 blocks"), std::string::npos)
       << many.err;
+}
+
+const std::string kProducts =
+    "_ZN7ringlet4impl12turns_kernelINS_4grid14FilterProductsIfNS2_10FilterTileILi128ELi128ELi8ELi8E"
+    "Li2EEEEEEEvT_";
+
+/// What is said of a turn with `around` and four times 64 multiply-adds with so many `loads`.
+TEST_F(SassCounts, SaysWhatShareOfThePeakAProductReaches) {
+  const auto said = [&](int around, const std::string& load, int loads) {
+    return count(Sass(kProducts)
+                     .add("MOV R1, R2", around)  // the main loop
+                     .add(load, loads)           // the loop in it
+                     .add("FFMA R1, R2, R3, R1", 64)
+                     .add("@P0 BRA 0x" + hex(16 * around))
+                     .add("@P1 BRA 0x0")
+                     .add("EXIT"));
+  };
+  const Outcome fast = said(59, "LDS.128 R4, [R1]", 3);
+  EXPECT_NE(fast.out.find("| filter gradient, 128 x 128 | 332 | 256 | 0.77 |"), std::string::npos)
+      << fast.out << fast.err;
+  EXPECT_EQ(fast.err.find("of the peak"), std::string::npos) << fast.err;
+  const Outcome issue = said(159, "LDS.128 R4, [R1]", 3);
+  EXPECT_NE(issue.err.find("128 x 128 can reach 0.59 of the peak"), std::string::npos) << issue.err;
+  const Outcome shared = said(59, "LDS.128 R4, [R1]", 8);  // 128 cycles, and 64 of multiply-adds
+  EXPECT_NE(shared.err.find("128 x 128 can reach 0.50 of the peak"), std::string::npos)
+      << shared.err;
 }
 
 TEST_F(SassCounts, OurKernelsStayAtTheirFloors) {

@@ -606,6 +606,9 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
       if (descriptor.part->twin == nullptr) return CUDNN_STATUS_SUCCESS;
       return get_of_twin(*descriptor.part, name, type, 1, count, &engine.part->twin);
     }
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:  // the stand-in's own have no numbers
+      if (descriptor.part->twin == nullptr) return CUDNN_STATUS_NOT_SUPPORTED;
+      return get_of_twin(*descriptor.part, name, type, wanted, count, values);
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
       if (descriptor.part->twin != nullptr) {
         return get_of_twin(*descriptor.part, name, type, wanted, count, values);

@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "kernels/grid/bias.h"
+#include "kernels/grid/filter_gradient.h"
 #include "kernels/grid/gather_batch.h"
 #include "kernels/grid/pool2d.h"
 #include "kernels/grid/transpose.h"
 #include "tests/kernels/gather_cases.h"
 #include "tests/kernels/grid_fixture.h"
 #include "tests/reference/bias.h"
+#include "tests/reference/conv2d.h"
 #include "tests/reference/elements.h"
 #include "tests/reference/pool2d.h"
 
@@ -202,6 +204,61 @@ TEST_P(Grid, MaximumPoolShowsBrokenNumbers) {
       EXPECT_TRUE(std::isnan(read(y)[0]));
       EXPECT_EQ(read<std::int32_t>(winner)[0], broken);
     }
+  }
+}
+
+/// Cases with each tile, and with rests of each: of outputs, elements and pixels.
+std::vector<Conv2dCase> filter_cases() {
+  std::vector<Conv2dCase> cases = conv2d_cases();
+  for (const Conv2dCase& c : wide_conv2d_cases()) cases.push_back(c);
+  cases.push_back({"large_tiles", {.padding = {1, 1}}, {1, 29, 3, 5}, {130, 29, 3, 3}});
+  cases.push_back({"large_tiles_in_groups",
+                   {.stride = {2, 1}, .padding = {1, 1}, .groups = 2},
+                   {1, 58, 4, 3},
+                   {256, 29, 3, 3}});
+  return cases;
+}
+
+TEST_P(Grid, FilterGradient) {
+  for (const Conv2dCase& c : filter_cases()) {
+    for (const std::int64_t n : {0, 1, 17}) {
+      const Shape x_shape = c.x.with_batch(n), y_shape = conv2d_output_shape(c.spec, x_shape, c.w);
+      SCOPED_TRACE(std::string(c.name) + " " + x_shape.to_string());
+      const auto x = random_floats(x_shape.count(), 1), dy = random_floats(y_shape.count(), 4);
+      const auto expected =
+          reference::conv2d_backward_filter(c.spec, x_shape, c.w, to_double(x), to_double(dy));
+      const View x_there = put(x_shape, x), dy_there = put(y_shape, dy);
+      for (const float beta : kBetas) {
+        const auto old = old_gradient(c.w.count(), beta);
+        const View dw = put(c.w, old);
+        grid::conv2d_backward_filter(grid_, c.spec, x_there, dy_there, beta, dw);
+        EXPECT_LE(error_of(dw, blended(beta, old, expected)),
+                  sum_tolerance(c.tolerance, y_shape.count() / y_shape[1]));
+      }
+      // Filters as a program may have them beside images in nhwc: the same sums.
+      const View own = blank(c.w), row_major = in_nchw(blank(c.w));
+      grid::conv2d_backward_filter(grid_, c.spec, x_there, dy_there, 0, own);
+      grid::conv2d_backward_filter(grid_, c.spec, x_there, dy_there, 0, row_major);
+      EXPECT_EQ(read(own), read(row_major));
+    }
+  }
+}
+
+// As many pixels as are cut into several shares, few and many; whatever the order of threads.
+TEST_P(Grid, FilterGradientHasTheSameBitsInEveryRun) {
+  const Conv2dSpec spec{.padding = {1, 1}};
+  for (const auto& [channels, n] : {std::pair{3, 9}, {3, 70}, {17, 70}}) {
+    const Shape shape{n, channels, 23, 11}, filter{33, channels, 3, 3}, out{n, 33, 23, 11};
+    SCOPED_TRACE(shape.to_string());
+    const auto x = random_floats(shape.count(), 1), dy = random_floats(out.count(), 2);
+    const View first = blank(filter), second = blank(filter);
+    HostGrid another(77);
+    grid::conv2d_backward_filter(grid_, spec, put(shape, x), put(out, dy), 0, first);
+    grid::conv2d_backward_filter(another, spec, put(shape, x), put(out, dy), 0, second);
+    EXPECT_EQ(read(first), read(second));
+    EXPECT_LE(error_of(first, reference::conv2d_backward_filter(spec, shape, filter, to_double(x),
+                                                                to_double(dy))),
+              sum_tolerance(2e-6, out.count() / out[1]));
   }
 }
 

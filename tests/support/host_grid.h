@@ -45,6 +45,30 @@ class HostGrid {
   }
 
   template <class Program>
+  void run_turns(const char*, std::int64_t blocks, const Program& program) {
+    std::vector<typename Program::State> states(Program::kThreads);
+    typename Program::Shared shared{};
+    for (const std::int64_t block : shuffled(0, blocks)) {
+      std::memset(&shared, 0xFF, sizeof shared);
+      std::memset(states.data(), 0xFF, states.size() * sizeof states[0]);
+      const auto each = [&](auto f) {
+        for (const std::int64_t thread : shuffled(0, Program::kThreads)) {
+          f(grid::ThreadIndex{block, blocks, static_cast<int>(thread)},
+            states[static_cast<std::size_t>(thread)]);
+        }
+      };
+      each([&](const auto& index, auto& state) { program.begin(index, shared, state); });
+      each([&](const auto& index, auto& state) { program.start(index, shared, state); });
+      const std::int32_t turns = program.turns(block);
+      for (std::int32_t turn = 0; turn < turns; ++turn) {
+        each([&](const auto& index, auto& state) { program.fill(index, shared, state); });
+        each([&](const auto& index, auto& state) { program.work(turn, index, shared, state); });
+      }
+      each([&](const auto& index, auto& state) { program.end(index, state); });
+    }
+  }
+
+  template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     std::vector<std::int64_t> through(static_cast<std::size_t>(teams));
     run_teams(name, teams, program, [&](std::int64_t team) {

@@ -1,5 +1,6 @@
 // Which engines cuDNN takes for the convolutions of each model on an H100 that is described to it:
-// with tensor cores wherever the channels are multiples of 8. The test prints what it found:
+// with tensor cores wherever the channels are multiples of 8, and none that is naive. The tests
+// print what they found:
 //
 //   build/release/tests/train/train_tests --gtest_filter='CudnnEngines.*'
 #include <gtest/gtest.h>
@@ -8,8 +9,10 @@
 #include <any>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/conv2d_graph.h"
@@ -82,6 +85,30 @@ class CudnnEngines : public ::testing::Test {
     EXPECT_TRUE(tensor_cores) << describe(key);
   }
 
+  static std::vector<Conv2dKey> filter_gradients(const nn::RecordedGraph& graph, Layout layout) {
+    std::vector<Conv2dKey> keys;
+    std::set<std::string> seen;
+    for (const nn::RecordedGraph::Step& step : graph.steps()) {
+      if (step.operation != "conv2d") continue;
+      for (Conv2dKey key : keys_of(graph, step, DType::f32)) {
+        key.layout = layout;
+        if (key.pass != Conv2dPass::backward_filter) continue;
+        if (seen.insert(describe(key)).second) keys.push_back(key);
+      }
+    }
+    return keys;
+  }
+
+  std::optional<cudnn_graph::Plan> deterministic_plan(const Conv2dKey& key) const {
+    const cudnn_graph::Conv2dGraph graph(target_, key);
+    std::string why_not;
+    auto plans = cudnn_graph::find_plans(
+        target_, graph, std::array{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK},
+        {false, true, cuda_scratch_limit(kFree, true)}, 1, why_not);
+    if (plans.empty()) return std::nullopt;
+    return std::move(plans[0]);
+  }
+
   cudnn_graph::Descriptor gpu_ = cudnn_graph::device_properties(test::json_of(test::kH100));
   cudnn_graph::Target target_{nullptr, &gpu_};
 };
@@ -112,6 +139,37 @@ TEST_F(CudnnEngines, HaveTensorCoresWhereverChannelsAreMultiplesOfEight) {
       }
     }
   }
+}
+
+// In strict f32, whose engines without tensor cores are the ones that are naive.
+TEST_F(CudnnEngines, OfDeterministicFilterGradientsAreNoneThatAreNaive) {
+  std::printf("%-15s %5s %6s  filter gradients, deterministic  ours  cuDNN's\n", "model", "batch",
+              "layout");
+  int naive = 0;
+  for (const std::string& name : model_names()) {
+    const nn::ModelInput input = input_of(name);
+    const auto model = make_model(name, input);
+    const nn::Registry registry = nn::register_model(*model);
+    for (const std::int64_t batch : {8, 32, 256}) {
+      const nn::RecordedGraph graph =
+          nn::record_graph(*model, registry, {batch, input.channels, input.height, input.width});
+      for (const Layout layout : {Layout::nchw, Layout::nhwc}) {
+        int ours = 0, cudnns = 0;
+        for (const Conv2dKey& key : filter_gradients(graph, layout)) {
+          const std::optional<cudnn_graph::Plan> plan = deterministic_plan(key);
+          const bool is_ours = !plan || cudnn_graph::is_naive_filter_gradient(*plan);
+          ++(is_ours ? ours : cudnns);
+          const std::int64_t engine = plan ? cudnn_graph::engine_number(plan->engine_config) : 0;
+          naive += engine < 2 ? 1 : 0;
+          EXPECT_TRUE(is_ours || engine > 1) << describe(key) << ": engine " << engine;
+        }
+        if (ours + cudnns == 0) continue;
+        std::printf("%-15s %5d %6s  %31d  %4d  %7d\n", name.c_str(), int(batch), name_of(layout),
+                    ours + cudnns, ours, cudnns);
+      }
+    }
+  }
+  EXPECT_GT(naive, 0);  // or nobody needs ours
 }
 
 }  // namespace

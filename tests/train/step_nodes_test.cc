@@ -121,6 +121,33 @@ TEST(StepNodes, OfLenetComputeWeightGradientsBesideDataGradients) {
   EXPECT_TRUE(bytes_of(outcome.state) == bytes_of(run(options, formula_splits(256)).state));
 }
 
+// By plans of the real cuDNN, whose deterministic engines for LeNet's filters are naive.
+TEST(StepNodes, OfADeterministicLenetHaveOurFilterGradients) {
+  if (!on_stand_in()) GTEST_SKIP() << "the nodes are counted on the stand-in for GPUs";
+  setenv("RINGLET_STAND_IN_PLANNER", "cudnn", 1);  // NOLINT(concurrency-mt-unsafe)
+  TrainOptions options = plain_options(1);
+  options.recipe.model = "lenet-d2l";
+  options.recipe.batch_size = 32;
+  options.execution.devices = {{DeviceKind::cuda, 0}};
+  options.max_steps = 4;
+  for (const bool deterministic : {false, true}) {
+    options.execution.deterministic = deterministic;
+    const NodesOfGraphs graphs = nodes_of_graphs([&] { run(options, formula_splits(64)); });
+    ASSERT_FALSE(graphs.empty());
+    for (const std::vector<std::string>& nodes : graphs) {
+      const auto count = [&](const std::string& name) {
+        return std::ranges::count_if(
+            nodes, [&](const std::string& node) { return node == name || node == "|" + name; });
+      };
+      const int ours = deterministic ? 2 : 0;  // of two convolutions
+      EXPECT_EQ(count("conv2d_backward_filter_products"), ours);
+      EXPECT_EQ(count("conv2d_backward_filter_sum"), ours);
+      EXPECT_EQ(count("conv2d_backward_filter"), 2 - ours);
+    }
+  }
+  unsetenv("RINGLET_STAND_IN_PLANNER");  // NOLINT(concurrency-mt-unsafe)
+}
+
 class SwitchedOff {
  public:
   explicit SwitchedOff(const char* name) : name_(name) {

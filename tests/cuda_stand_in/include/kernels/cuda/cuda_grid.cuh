@@ -40,6 +40,14 @@ class CudaGrid {
   }
 
   template <class Program>
+  void run_turns(const char* name, std::int64_t blocks, const Program& program) {
+    if (blocks == 0) return;
+    launch(name, [name, blocks, program](test::HostGrid& grid) {
+      grid.run_turns(name, blocks, program);
+    });
+  }
+
+  template <class Program>
   void run_teams(const char* name, std::int64_t teams, const Program& program) {
     unsigned* const tickets = stream_.tickets(teams);
     launch(name, [name, tickets, teams, program](test::HostGrid& grid) {

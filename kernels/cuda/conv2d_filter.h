@@ -1,0 +1,18 @@
+// The gradient of filters by a kernel of our own (kernels/grid/filter_gradient.h).
+#pragma once
+
+#include "kernels/conv2d.h"
+
+namespace ringlet {
+
+class CudaStream;
+
+namespace impl {
+
+/// conv2d_backward_filter() with the same bits in every run.
+void sum_filter_gradient(CudaStream& stream, const Conv2dSpec& spec, const ConstView& x,
+                         const ConstView& dy, float beta, const View& dw);
+
+}  // namespace impl
+
+}  // namespace ringlet
