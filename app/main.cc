@@ -48,6 +48,7 @@ void describe(CLI::App& app, Action& action) {
   add_eval_command(app, action);
   add_predict_command(app, action);
   add_export_command(app, action);
+  add_convert_command(app, action);
   add_report_command(app, action);
   add_bench_command(app, action);
   add_tune_command(app, action);

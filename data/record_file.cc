@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kPartHead = 8, kHead = 24;
 constexpr std::size_t kFirstBytes = 8;  // of a picture, which tell its kind
 
-enum PartKind : std::uint32_t { whole = 0, first = 1, middle = 2, last = 3 };
+enum PartKind : std::uint32_t { kWholePart = 0, kFirstPart = 1, kMiddlePart = 2, kLastPart = 3 };
 
 template <class T>
 T value_at(const std::uint8_t* bytes) {
@@ -80,11 +80,11 @@ RecordFile::Whole RecordFile::join(std::uint64_t offset, std::uint64_t most,
     }
     const std::uint32_t kind = value_at<std::uint32_t>(head + 4) >> 29;
     const std::uint64_t bytes = value_at<std::uint32_t>(head + 4) & kMostPartBytes;
-    if (kind > last) fail(offset, "has a part of an unknown kind; fetch the file again");
-    if (begun && (kind == whole || kind == first)) {
+    if (kind > kLastPart) fail(offset, "has a part of an unknown kind; fetch the file again");
+    if (begun && (kind == kWholePart || kind == kFirstPart)) {
       fail(offset, "lacks its last part; fetch the file again");
     }
-    if (!begun && (kind == middle || kind == last)) {
+    if (!begun && (kind == kMiddlePart || kind == kLastPart)) {
       fail(offset, "lacks its first part; fetch the file again");
     }
     if (padded(bytes) > left - kPartHead) {
@@ -95,7 +95,7 @@ RecordFile::Whole RecordFile::join(std::uint64_t offset, std::uint64_t most,
     if (begun) keep(sizeof magic, 0, reinterpret_cast<const std::uint8_t*>(&magic));
     keep(bytes, record.end + kPartHead, nullptr);
     record.end += kPartHead + padded(bytes);
-    if (kind == whole || kind == last) return record;
+    if (kind == kWholePart || kind == kLastPart) return record;
   }
 }
 
@@ -176,14 +176,14 @@ std::vector<IndexEntry> read_record_index(std::istream& lines, const std::string
 std::string as_record(std::span<const std::uint8_t> payload) {
   std::string record;
   std::size_t begin = 0;
-  PartKind kind = first;
+  PartKind kind = kFirstPart;
   for (std::size_t at = 0; at + sizeof kRecordMagic <= payload.size(); at += 4) {
     if (value_at<std::uint32_t>(payload.data() + at) != kRecordMagic) continue;
     append_part(record, kind, payload.subspan(begin, at - begin));
     begin = at + sizeof kRecordMagic;
-    kind = middle;
+    kind = kMiddlePart;
   }
-  append_part(record, kind == first ? whole : last, payload.subspan(begin));
+  append_part(record, kind == kFirstPart ? kWholePart : kLastPart, payload.subspan(begin));
   return record;
 }
 

@@ -33,6 +33,7 @@ void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
+void add_convert_command(CLI::App& app, Action& action);
 void add_report_command(CLI::App& app, Action& action);
 void add_bench_command(CLI::App& app, Action& action);
 /// Below `ringlet bench`.

@@ -105,6 +105,24 @@ void Outputs::writes(const std::string& flag, const fs::path& file) {
   claim(flag, file, false);
 }
 
+void Outputs::writes_folder(const std::string& flag, const fs::path& folder,
+                            const std::string& foreign) {
+  require_name(flag, folder);
+  if (!foreign.empty()) {
+    throw UsageError(
+        fmt::format("{} {} holds {}, which is not this command's to replace; name "
+                    "another folder",
+                    flag, folder.string(), foreign));
+  }
+  claim(flag, folder, false);
+  std::error_code error;
+  if (is_there(folder) && !fs::is_directory(folder, error)) {
+    throw UsageError(fmt::format("{} {} is a file; name a folder", flag, folder.string()));
+  }
+  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+  require_writable_directory(parent);
+}
+
 void Outputs::writes_lines(const std::string& flag, const fs::path& file, bool goes_on) {
   if (file == "-") {
     throw UsageError(flag + " - would be a file of that name; standard output is " + flag +

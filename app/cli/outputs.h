@@ -42,6 +42,10 @@ class Outputs {
 
   /// The command will write this file. Throws UsageError by the rule, FileError where it cannot.
   void writes(const std::string& flag, const std::filesystem::path& file);
+  /// It will write this folder as a whole. `foreign`: something in it that is not the command's to
+  /// replace, also with --force; empty: there is none.
+  void writes_folder(const std::string& flag, const std::filesystem::path& folder,
+                     const std::string& foreign);
   /// A file to which lines are appended: into a device or a pipe they just go. `goes_on`: its own
   /// lines stay, so metrics that are there already are no hindrance.
   void writes_lines(const std::string& flag, const std::filesystem::path& file, bool goes_on);

@@ -4,6 +4,7 @@
 
 #include "tests/cli/program.h"
 #include "tests/support/files.h"
+#include "tests/support/pickles.h"
 #include "tests/support/testdata.h"
 
 namespace ringlet::testing {
@@ -36,6 +37,7 @@ const Command kCommands[] = {
     {"Eval", {"eval", "--checkpoint", "RUN", "--synthetic-train", "256", "--synthetic-test", "64"}},
     {"Predict", {"predict", "--checkpoint", "RUN", "--data", "synthetic", "--synthetic-test", "8"}},
     {"Export", {"export", "--checkpoint", "RUN", "--onnx", "RUN/m.onnx", "--force"}},
+    {"Convert", {"convert", "RUN/../lfw.bin", "--out", "RUN/lfw", "--force"}},
     {"Report", {"report", "RUN", "--out", "RUN/page.html", "--force"}},
     {"Replay", {"replay", "RUN/../t.json", "--json", "RUN/replay.json", "--force"}},
     {"Inspect", {"inspect", "RUN"}},
@@ -57,6 +59,7 @@ class Commands : public ::testing::TestWithParam<Command> {
     folder_ = std::make_unique<TemporaryDirectory>();
     ASSERT_TRUE(succeeds(ringlet(
         quick_train({"--out", path("run"), "--replicas", "2", "--trace", path("t.json")}))));
+    write_file(path("lfw.bin"), pickled_pairs({"P5\n1 1\n255\nx", "P5\n1 1\n255\ny"}, {true}));
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return *folder_ / name; }

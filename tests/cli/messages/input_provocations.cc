@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/cli/messages/provocations.h"
+#include "tests/support/pickles.h"
 #include "tests/support/picture_folder.h"
 #include "tests/support/records.h"
 #include "train/files/safetensors.h"
@@ -99,6 +100,44 @@ std::string record_of(float label) {
   return record_part(0, record_head(label, 1) + as_png(gradient_image(4, 4, 3)));
 }
 
+const std::string kPixel = "P5\n1 1\n255\nx";
+
+std::string pickled_text(const std::string& text) {
+  return "X" + little_endian(text.size(), 4) + text;
+}
+
+/// Converts a file of these bytes.
+Provocation convert(const std::string& name, const std::string& bytes) {
+  return {1, [=](const Stage& stage) {
+            return ringlet({"convert", stage.file(name, bytes), "--out", stage / "new"});
+          }};
+}
+Provocation pickle(const std::string& program) { return convert("p.bin", "\x80\x03" + program); }
+
+/// Converts a folder with such files; those of no bytes have 2^29.
+Provocation identities(const std::string& name, const std::string& bytes) {
+  return {1, [=](const Stage& stage) {
+            fs::create_directories(fs::path(stage / ("faces/" + name)).parent_path());
+            const std::string file = stage.file("faces/" + name, bytes);
+            if (bytes.starts_with("P5")) fs::resize_file(file, std::uintmax_t{1} << 29);
+            return ringlet({"convert", stage / "faces", "--out", stage / "new.rec"});
+          }};
+}
+
+/// Converts, or refuses to, into --out.
+Provocation convert_into(const Arguments& more, const std::string& there = "") {
+  return {2, [=](const Stage& stage) {
+            stage.file("p.txt", "a\tb\t1\n");
+            if (!there.empty()) fs::create_directories(fs::path(stage / there).parent_path());
+            if (!there.empty()) stage.file(there, "mine");
+            Arguments line{"convert"};
+            for (const std::string& word : more) {
+              line.push_back(word.starts_with("/") ? stage / word.substr(1) : word);
+            }
+            return ringlet(line);
+          }};
+}
+
 /// Trains on files of CIFAR-10's names and this size, whose first label is 11.
 Outcome cifar_of(const Stage& stage, std::uintmax_t bytes) {
   for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
@@ -111,6 +150,7 @@ Outcome cifar_of(const Stage& stage, std::uintmax_t bytes) {
 }  // namespace
 
 std::vector<Provocation> provocations_by_inputs() {
+  const std::string one_pair = pickled_pairs({kPixel, kPixel}, {true});
   const std::string images = idx({20, 4, 5}), labels = idx({20}, 10);
   const std::string scalar = R"("dtype":"F32","shape":[],"data_offsets":)";
   return {
@@ -191,6 +231,39 @@ std::vector<Provocation> provocations_by_inputs() {
       records(record_of(1), "1\t6\n"),
       records(record_of(1), "1\t0\n1\t0\n"),
       records(record_of(1), "", record_of(2)),
+      pickle("cos\nsystem\n(X" + little_endian(4, 4) + "truetR."),
+      pickle("}."),
+      pickle(std::string(1'000'000, ']')),
+      pickle(std::string(9'000'000, 'K')),
+      pickle("B\xff\xff\xff\xff"),
+      pickle("a."),
+      convert("p.bin", "(lp0\n."),
+      convert("p.bin", "\x80\x06."),
+      convert("p.bin", one_pair + "x"),
+      pickle("cnumpy\ndtype\n(" + pickled_text("f8") + "tR."),
+      pickle("cnumpy.core.numeric\n_frombuffer\n(" + pickled_bytes("ab") + "cnumpy\ndtype\n(" +
+             pickled_text("u1") + "tRK\x01K\x02\x86tR."),
+      pickle("]])\x87."),
+      pickle("N]\x86."),
+      pickle("]N\x86."),
+      pickle("]](K\x01"
+             "e\x86."),
+      convert("p.bin", pickled_pairs({kPixel}, {true})),
+      convert("p.bin", pickled_pairs({kPixel, "GIF"}, {true})),
+      convert("p.txt", ""),
+      convert("p.txt", "a b 1\n"),
+      convert("p.txt", "1\nAbel 0 1\nAbel 1 Ben 2\n"),
+      convert("p.txt", "10\t300\nAbel 1 2\n"),
+      convert("p.txt", "a.jpg\tb.jpg\t1\n"),
+      convert("p.rec", record_part(0, record_head(1, 1) + "RIFF and so on")),
+      identities("a/x.png", "GIF"),
+      identities("train/x.png", "GIF"),
+      identities("x.png", "GIF"),
+      identities("a/x.pgm", kPixel),
+      convert_into({"/.", "--out", "/new"}),
+      convert_into({"/p.txt", "--out", "/new.rec"}),
+      convert_into({"/p.txt", "--out", "/new", "--force"}, "new/mine.txt"),
+      convert_into({"/p.txt", "--out", "/new", "--force"}, "new"),
       {1,
        [](const Stage&) {
          return ringlet({"train", "--data", "cifar-10"});
