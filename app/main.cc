@@ -46,6 +46,7 @@ void describe(CLI::App& app, Action& action) {
       "line counts more than the environment, and that more than the file.");
   add_train_command(app, action);
   add_eval_command(app, action);
+  add_verify_command(app, action);
   add_predict_command(app, action);
   add_export_command(app, action);
   add_convert_command(app, action);

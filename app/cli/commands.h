@@ -31,6 +31,7 @@ struct Action {
 /// `action` is set when the command was chosen.
 void add_train_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
+void add_verify_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_export_command(CLI::App& app, Action& action);
 void add_convert_command(CLI::App& app, Action& action);

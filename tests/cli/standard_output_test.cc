@@ -37,6 +37,7 @@ const Command kCommands[] = {
     {"Eval", {"eval", "--checkpoint", "RUN", "--synthetic-train", "256", "--synthetic-test", "64"}},
     {"Predict", {"predict", "--checkpoint", "RUN", "--data", "synthetic", "--synthetic-test", "8"}},
     {"Export", {"export", "--checkpoint", "RUN", "--onnx", "RUN/m.onnx", "--force"}},
+    {"Verify", {"verify", "--checkpoint", "RUN", "RUN/../lfw.bin"}},
     {"Convert", {"convert", "RUN/../lfw.bin", "--out", "RUN/lfw", "--force"}},
     {"Report", {"report", "RUN", "--out", "RUN/page.html", "--force"}},
     {"Replay", {"replay", "RUN/../t.json", "--json", "RUN/replay.json", "--force"}},
